@@ -1,0 +1,294 @@
+"""Monoids: a way to put two things together, and a thing that changes nothing.
+
+A *monoid* is a set of elements with an associative `combine` and a neutral `zero`. It is all that a
+stream needs: two pieces of a stream can be put together, and it does not matter which neighbours
+are put together first. A monoid that has `negate` is a *group*: what was put in can be taken out
+again.
+
+A monoid here is a small value over ordinary Python data. What it claims about itself
+(`commutative`, `idempotent`, `cancel`, `negate`) is declared, and `ebbflow.laws.check` holds it to
+its word.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ebbflow.errors import AlgebraError, Text, place
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+
+class Basis(NamedTuple):
+    """How an element of a *freely generated* commutative monoid is a sum of generators.
+
+    `parts(x)` is a mapping from generator to how often it occurs, and `build` undoes it. Sets count
+    each generator once; Z-sets count with sign. A tensor product needs this to multiply two
+    elements out.
+    """
+
+    parts: Callable[[Any], Mapping[Any, int]]
+    build: Callable[[Mapping[Any, int]], Any]
+
+
+class Monoid(Generic[T]):
+    """An associative `combine` with a neutral `zero`.
+
+    >>> longest = Monoid("", lambda a, b: b if len(b) > len(a) else a, name="longest")
+    >>> longest.fold(["to", "be", "known"])
+    'known'
+
+    Keyword arguments declare more structure; each is a promise that `check` tests:
+
+    - `commutative`: `a · b == b · a`; `idempotent`: `a · a == a`;
+    - `negate`: a group, `negate(a) · a == zero`;
+    - `cancel`: left-cancellative, `cancel(p, p · a) == a`;
+    - `basis`: freely generated, see `Basis`;
+    - `equal`: when two elements count as the same (default `==`);
+    - `elements`: what `check` draws from: values, a Hypothesis strategy, or a function returning
+      either.
+    """
+
+    def __init__(
+        self,
+        zero: T,
+        combine: Callable[[T, T], T],
+        *,
+        name: str = "",
+        commutative: bool = False,
+        idempotent: bool = False,
+        negate: Callable[[T], T] | None = None,
+        cancel: Callable[[T, T], T] | None = None,
+        basis: Basis | None = None,
+        equal: Callable[[T, T], bool] = operator.eq,
+        elements: Any = None,
+        built: tuple[Callable[..., Monoid[T]], tuple[Any, ...]] | None = None,
+    ) -> None:
+        self._zero = zero
+        self._mutable = isinstance(zero, (list, dict, set, bytearray))
+        self.combine = combine
+        self.name = name
+        self.commutative = commutative
+        self.idempotent = idempotent
+        self.negate = negate
+        self._cancel = cancel
+        self.basis = basis
+        self.equal = equal
+        self.elements = elements
+        self.built = built
+        self.created: Text = place()
+
+    @property
+    def zero(self) -> T:
+        """The neutral element, fresh each time where it could be changed by accident."""
+        return copy.copy(self._zero) if self._mutable else self._zero
+
+    # ---- everything below is written with zero, combine and what is declared ----
+
+    @property
+    def is_group(self) -> bool:
+        return self.negate is not None
+
+    @property
+    def is_left_cancellative(self) -> bool:
+        return self._cancel is not None or self.is_group
+
+    def is_zero(self, element: T) -> bool:
+        return self.equal(element, self._zero)
+
+    def fold(self, elements: Iterable[T]) -> T:
+        """All of them combined, in order.
+
+        >>> LIST.fold([[1], [2, 3], []])
+        [1, 2, 3]
+        """
+        total = self.zero
+        for element in elements:
+            total = self.combine(total, element)
+        return total
+
+    def minus(self, a: T, b: T) -> T:
+        """`a · b⁻¹`, for groups.
+
+        >>> ADD.minus(5, 2)
+        3
+        """
+        if self.negate is None:
+            raise AlgebraError(
+                f"{self!r} is not a group: it cannot take an element away",
+                created=self.created,
+                remedy="give the monoid negate=, or use one that has it (ADD, ZSETS, dict_of(ADD))",
+            )
+        return self.combine(a, self.negate(b))
+
+    def cancel(self, prefix: T, whole: T) -> T:
+        """The one `x` with `prefix · x == whole`, for left-cancellative monoids.
+
+        >>> LIST.cancel([1, 2], [1, 2, 3])
+        [3]
+        """
+        if self._cancel is not None:
+            return self._cancel(prefix, whole)
+        if self.negate is not None:
+            return self.combine(self.negate(prefix), whole)
+        raise AlgebraError(
+            f"{self!r} is not left-cancellative: what was put in front cannot be taken off again",
+            created=self.created,
+            remedy="give the monoid cancel=, or use one that has it (LIST, STR, ADD, any group)",
+        )
+
+    def times(self, count: int, element: T) -> T:
+        """`element` combined with itself `count` times; negative counts need a group.
+
+        >>> ADD.times(-3, 5), STR.times(2, "ab")
+        (-15, 'abab')
+        """
+        if count < 0:
+            element, count = self.minus(self.zero, element), -count
+        total = self.zero
+        while count:
+            if count & 1:
+                total = self.combine(total, element)
+            element, count = self.combine(element, element), count >> 1
+        return total
+
+    def __repr__(self) -> str:
+        if self.built is not None:
+            make, arguments = self.built
+            return f"{make.__name__}({', '.join(map(repr, arguments))})"
+        return self.name or f"Monoid({self._zero!r}, {function_name(self.combine)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Monoid):
+            return NotImplemented
+        if self.built is not None or other.built is not None:
+            return self.built == other.built
+        return self is other or (self.name, self.combine) == (other.name, other.combine)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.built[0])) if self.built else hash((self.name, self.combine))
+
+    def __reduce__(self) -> Any:
+        return self.built or (_blank, (type(self),), self.__dict__)
+
+
+def _blank(kind: type[Any]) -> Any:
+    return kind.__new__(kind)
+
+
+class Homomorphism(Generic[A, B]):
+    """A function between monoids that respects both: `f(a · b) == f(a) · f(b)` and `f(zero) ==
+    zero`.
+
+    So it can be applied to pieces of a stream, in any cut and on any machine. Not checked when
+    built: `ebbflow.laws.check(h)` does that.
+
+    >>> size = Homomorphism(len, LIST, ADD)
+    >>> size([1, 2]) + size([3]) == size([1, 2, 3])
+    True
+    >>> (size >> Homomorphism(abs, ADD, ADD))([1, 2])
+    2
+    """
+
+    def __init__(
+        self, f: Callable[[A], B], source: Monoid[A], target: Monoid[B], *, name: str = ""
+    ) -> None:
+        self.f = f
+        self.source = source
+        self.target = target
+        self.name = name
+        self.created = place()
+
+    def __call__(self, element: A) -> B:
+        return self.f(element)
+
+    def __rshift__(self, after: Homomorphism[B, C]) -> Homomorphism[A, C]:
+        return Homomorphism(
+            Composed(self.f, after.f), self.source, after.target, name=f"{self!r} >> {after!r}"
+        )
+
+    def __repr__(self) -> str:
+        return self.name or (
+            f"Homomorphism({function_name(self.f)}, {self.source!r}, {self.target!r})"
+        )
+
+
+class Composed:
+    """`second(first(x))`, as a value that can be pickled."""
+
+    def __init__(self, first: Callable[[Any], Any], second: Callable[[Any], Any]) -> None:
+        self.first = first
+        self.second = second
+
+    def __call__(self, x: Any) -> Any:
+        return self.second(self.first(x))
+
+
+def function_name(f: Any) -> str:
+    """How a function is called in a repr: the name it could be pasted back with, where it has
+    one."""
+    return getattr(f, "__qualname__", None) or repr(f)
+
+
+# ---- the monoids of everyday Python data ----
+
+
+def _suffix(prefix: Any, whole: Any) -> Any:
+    size = len(prefix)
+    if whole[:size] != prefix:
+        raise AlgebraError(
+            "the second does not begin with the first",
+            first=prefix,
+            second=whole,
+            remedy="cancel(p, w) takes p off the front of w, which must be p · something",
+        )
+    return whole[size:]
+
+
+def _union(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
+    return a | b
+
+
+def _set_parts(elements: Iterable[Any]) -> Mapping[Any, int]:
+    return dict.fromkeys(elements, 1)
+
+
+def _number_parts(n: int) -> Mapping[Any, int]:
+    return {1: n} if n else {}
+
+
+def _number_build(parts: Mapping[Any, int]) -> int:
+    return sum(parts.values())
+
+
+def _or(a: bool, b: bool) -> bool:
+    return a or b
+
+
+def _and(a: bool, b: bool) -> bool:
+    return a and b
+
+
+ADD: Monoid[Any] = Monoid(
+    0, operator.add, name="ADD", commutative=True, negate=operator.neg,
+    basis=Basis(_number_parts, _number_build),
+)  # fmt: skip
+MULTIPLY: Monoid[Any] = Monoid(1, operator.mul, name="MULTIPLY", commutative=True)
+MAX: Monoid[Any] = Monoid(float("-inf"), max, name="MAX", commutative=True, idempotent=True)
+MIN: Monoid[Any] = Monoid(float("inf"), min, name="MIN", commutative=True, idempotent=True)
+OR: Monoid[bool] = Monoid(False, _or, name="OR", commutative=True, idempotent=True)
+AND: Monoid[bool] = Monoid(True, _and, name="AND", commutative=True, idempotent=True)
+LIST: Monoid[list[Any]] = Monoid([], operator.add, name="LIST", cancel=_suffix)
+TUPLE: Monoid[tuple[Any, ...]] = Monoid((), operator.add, name="TUPLE", cancel=_suffix)
+STR: Monoid[str] = Monoid("", operator.add, name="STR", cancel=_suffix)
+BYTES: Monoid[bytes] = Monoid(b"", operator.add, name="BYTES", cancel=_suffix)
+SET: Monoid[frozenset[Any]] = Monoid(
+    frozenset(), _union, name="SET", commutative=True, idempotent=True,
+    basis=Basis(_set_parts, frozenset),
+)  # fmt: skip

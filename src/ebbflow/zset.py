@@ -1,0 +1,343 @@
+"""Z-sets: collections whose rows carry an integer weight.
+
+A row of weight 2 is there twice; a row of weight -1 has been taken away. A *change* to a collection
+is itself a Z-set, so adding the change to the old collection gives the new one. Everything else
+here follows from `+`.
+
+A Z-set never changes after it is made and has one form: a row of weight zero is absent, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar, cast
+
+from ebbflow.algebra import Basis, Homomorphism, Monoid
+from ebbflow.errors import AlgebraError
+
+R = TypeVar("R", bound=Hashable)
+S = TypeVar("S", bound=Hashable)
+Q = TypeVar("Q", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
+G = TypeVar("G")
+
+
+class ZSet(Generic[R]):
+    """Rows with integer weights, frozen.
+
+    >>> ZSet({"a": 2, "b": 1}) - ZSet.of(["b", "c"])
+    ZSet({'a': 2, 'c': -1})
+    >>> ZSet([("a", 1), ("a", -1)])
+    ZSet({})
+    """
+
+    __slots__ = ("_hash", "_weights")
+
+    def __init__(self, weights: Mapping[R, int] | Iterable[tuple[R, int]] = ()) -> None:
+        total: dict[R, int] = {}
+        for row, weight in weights.items() if isinstance(weights, Mapping) else weights:
+            if type(weight) is not int:
+                raise AlgebraError(
+                    f"the weight of a row must be an int, not {type(weight).__name__}",
+                    row=row,
+                    weight=weight,
+                    remedy="ZSet({row: weight}), or ZSet.of(rows) when every row counts once",
+                )
+            total[row] = total.get(row, 0) + weight
+        self._weights = {row: weight for row, weight in total.items() if weight}
+        self._hash: int | None = None
+
+    @classmethod
+    def of(cls, rows: Iterable[R]) -> ZSet[R]:
+        """Every row once, and once more each time it is repeated.
+
+        >>> ZSet.of("abca")
+        ZSet({'a': 2, 'b': 1, 'c': 1})
+        """
+        total: dict[R, int] = {}
+        get = total.get
+        for row in rows:
+            total[row] = get(row, 0) + 1
+        return _made(total)
+
+    # ---- reading ----
+
+    def weight(self, row: R) -> int:
+        """How often `row` is there; 0 when it is not."""
+        return self._weights.get(row, 0)
+
+    def items(self) -> Iterable[tuple[R, int]]:
+        """Rows with their weights."""
+        return self._weights.items()
+
+    def rows(self) -> Iterator[R]:
+        """Each row as often as it is there.
+
+        >>> sorted(ZSet({"a": 2, "b": 1}).rows())
+        ['a', 'a', 'b']
+        """
+        for row, weight in self._weights.items():
+            if weight < 0:
+                raise AlgebraError(
+                    "a row of negative weight cannot be listed",
+                    row=row,
+                    weight=weight,
+                    remedy="use items(), which gives rows with their weights",
+                )
+            for _ in range(weight):
+                yield row
+
+    @property
+    def is_bag(self) -> bool:
+        """Whether every weight is positive: a collection, not a change."""
+        return not self._weights or min(self._weights.values()) > 0
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._weights)
+
+    def __len__(self) -> int:
+        return len(self._weights)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._weights
+
+    def __eq__(self, other: object) -> bool:
+        return self._weights == other._weights if isinstance(other, ZSet) else NotImplemented
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self._weights.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"ZSet({self._weights!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self._weights,)
+
+    # ---- the group ----
+
+    def __add__(self, other: ZSet[R]) -> ZSet[R]:
+        if not isinstance(other, ZSet):
+            return NotImplemented
+        large, small = self._weights, other._weights
+        if len(large) < len(small):
+            large, small = small, large
+        if not small:
+            return self if large is self._weights else other
+        total = large.copy()
+        get = total.get
+        for row, weight in small.items():
+            weight += get(row, 0)
+            if weight:
+                total[row] = weight
+            else:
+                del total[row]
+        return _made(total)
+
+    def __neg__(self) -> ZSet[R]:
+        return _made({row: -weight for row, weight in self._weights.items()})
+
+    def __sub__(self, other: ZSet[R]) -> ZSet[R]:
+        if not isinstance(other, ZSet):
+            return NotImplemented
+        if len(self._weights) < len(other._weights):
+            return -other + self
+        total = self._weights.copy()
+        get = total.get
+        for row, weight in other._weights.items():
+            weight = get(row, 0) - weight
+            if weight:
+                total[row] = weight
+            else:
+                del total[row]
+        return _made(total)
+
+    def __mul__(self, count: int) -> ZSet[R]:
+        if type(count) is not int:
+            return NotImplemented
+        if not count:
+            return _made({})
+        return _made({row: weight * count for row, weight in self._weights.items()})
+
+    __rmul__ = __mul__
+
+    # ---- linear functions: each gives on a sum the sum of what it gives on the parts ----
+
+    def map(self, f: Callable[[R], S]) -> ZSet[S]:
+        """Every row replaced by `f(row)`; rows that become equal add up.
+
+        >>> ZSet({"apple": 2, "avocado": -1, "fig": 1}).map(lambda word: word[0])
+        ZSet({'a': 1, 'f': 1})
+        """
+        total: dict[S, int] = {}
+        get = total.get
+        for row, weight in self._weights.items():
+            image = f(row)
+            total[image] = get(image, 0) + weight
+        return _made(_without_zeros(total))
+
+    def filter(self, predicate: Callable[[R], object]) -> ZSet[R]:
+        """Only the rows for which `predicate(row)` is true."""
+        return _made({row: weight for row, weight in self._weights.items() if predicate(row)})
+
+    def flat_map(self, f: Callable[[R], Iterable[S]]) -> ZSet[S]:
+        """Every row replaced by all of `f(row)`.
+
+        >>> ZSet({"ab": 1, "bc": -1}).flat_map(list)
+        ZSet({'a': 1, 'c': -1})
+        """
+        total: dict[S, int] = {}
+        get = total.get
+        for row, weight in self._weights.items():
+            for image in f(row):
+                total[image] = get(image, 0) + weight
+        return _made(_without_zeros(total))
+
+    def sum(self, f: Callable[[R], G], group: Monoid[G]) -> G:
+        """`f(row)` added up over all rows, as often as each is there. (The linear extension of
+        `f`.)
+
+        >>> from ebbflow.algebra import ADD
+        >>> ZSet({10: 2, 7: -1}).sum(lambda price: price, ADD)
+        13
+        """
+        combine, times = group.combine, group.times
+        total = group.zero
+        for row, weight in self._weights.items():
+            image = f(row)
+            total = combine(total, image if weight == 1 else times(weight, image))
+        return total
+
+    # ---- bilinear: linear on each side ----
+
+    def join(
+        self,
+        other: ZSet[S],
+        key: Callable[[R], K],
+        other_key: Callable[[S], K] | None = None,
+        merge: Callable[[R, S], Q] | None = None,
+    ) -> ZSet[Q]:
+        """Every row with every row of `other` that has the same key; weights multiply.
+
+        >>> people, ages = ZSet.of([("ann", "Rome"), ("bob", "Oslo")]), ZSet.of([("ann", 30)])
+        >>> people.join(ages, key=lambda row: row[0])
+        ZSet({(('ann', 'Rome'), ('ann', 30)): 1})
+        """
+        right_key = cast("Callable[[S], K]", key) if other_key is None else other_key
+        index: dict[K, list[tuple[S, int]]] = {}
+        for row, weight in other._weights.items():
+            at = right_key(row)
+            if at in index:
+                index[at].append((row, weight))
+            else:
+                index[at] = [(row, weight)]
+        total: dict[Any, int] = {}
+        nothing: tuple[()] = ()
+        if merge is None:
+            for left, weight in self._weights.items():
+                for right, right_weight in index.get(key(left), nothing):
+                    total[left, right] = weight * right_weight
+            return _made(total)
+        get = total.get
+        for left, weight in self._weights.items():
+            for right, right_weight in index.get(key(left), nothing):
+                merged = merge(left, right)
+                total[merged] = get(merged, 0) + weight * right_weight
+        return _made(_without_zeros(total))
+
+    def product(self, other: ZSet[S]) -> ZSet[tuple[R, S]]:
+        """Every row with every row of `other`; weights multiply."""
+        right = other._weights.items()
+        return _made({(a, b): i * j for a, i in self._weights.items() for b, j in right})
+
+    # ---- not linear ----
+
+    def distinct(self) -> ZSet[R]:
+        """Every row that is there, once; rows of negative weight are not there.
+
+        >>> ZSet({"a": 3, "b": -2}).distinct()
+        ZSet({'a': 1})
+        """
+        return _made({row: 1 for row, weight in self._weights.items() if weight > 0})
+
+    def positive(self) -> ZSet[R]:
+        """What a change puts in: the rows of positive weight."""
+        return _made({row: weight for row, weight in self._weights.items() if weight > 0})
+
+    def negative(self) -> ZSet[R]:
+        """What a change takes out, with positive weights: `z == z.positive() - z.negative()`."""
+        return _made({row: -weight for row, weight in self._weights.items() if weight < 0})
+
+
+def _made(weights: dict[Any, int]) -> ZSet[Any]:
+    """A Z-set around a dict that is already canonical and that nobody else will change."""
+    new: ZSet[Any] = ZSet.__new__(ZSet)
+    new._weights = weights
+    new._hash = None
+    return new
+
+
+def _without_zeros(weights: dict[Any, int]) -> dict[Any, int]:
+    if 0 in weights.values():
+        return {row: weight for row, weight in weights.items() if weight}
+    return weights
+
+
+def _add(a: ZSet[Any], b: ZSet[Any]) -> ZSet[Any]:
+    return a + b
+
+
+def _negate(a: ZSet[Any]) -> ZSet[Any]:
+    return -a
+
+
+def _minus_bag(prefix: ZSet[Any], whole: ZSet[Any]) -> ZSet[Any]:
+    rest = whole - prefix
+    if not rest.is_bag:
+        raise AlgebraError("the second does not contain the first", first=prefix, second=whole)
+    return rest
+
+
+def _parts(a: ZSet[Any]) -> Mapping[Any, int]:
+    return a._weights
+
+
+ZSETS: Monoid[ZSet[Any]] = Monoid(
+    ZSet(), _add, name="ZSETS", commutative=True, negate=_negate, basis=Basis(_parts, ZSet)
+)
+BAGS: Monoid[ZSet[Any]] = Monoid(
+    ZSet(), _add, name="BAGS", commutative=True, cancel=_minus_bag, basis=Basis(_parts, ZSet)
+)
+
+
+class Linear(Generic[G]):
+    """`z ↦ Σ weight · f(row)` as a value; see `linear`."""
+
+    def __init__(self, f: Callable[[Any], G], group: Monoid[G]) -> None:
+        self.f = f
+        self.group = group
+
+    def __call__(self, z: ZSet[Any]) -> G:
+        return z.sum(self.f, self.group)
+
+
+def linear(
+    f: Callable[[Any], G], group: Monoid[G], *, name: str = ""
+) -> Homomorphism[ZSet[Any], G]:
+    """The one linear function on Z-sets that gives `f(row)` for a single row.
+
+    What is known for every row is known for every collection and for every change of one.
+
+    >>> from ebbflow.algebra import ADD, dict_of
+    >>> revenue = linear(lambda row: {row[0]: row[1]}, dict_of(ADD))
+    >>> revenue(ZSet({("Rome", 10): 2, ("Oslo", 7): 1}))
+    {'Rome': 20, 'Oslo': 7}
+    """
+    if not (group.is_group and group.commutative):
+        raise AlgebraError(
+            f"linear(f, {group!r}): rows can be taken back, so {group!r} must be a commutative group",
+            created=group.created,
+            remedy="use ADD, ZSETS, dict_of(ADD), a product of these, or a monoid with negate=",
+        )
+    return Homomorphism(Linear(f, group), ZSETS, group, name=name)
