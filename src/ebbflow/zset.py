@@ -336,7 +336,7 @@ def linear(
     """
     if not (group.is_group and group.commutative):
         raise AlgebraError(
-            f"linear(f, {group!r}): rows can be taken back, so {group!r} must be a commutative group",
+            f"linear(f, {group!r}): rows can be taken back, which needs a commutative group",
             created=group.created,
             remedy="use ADD, ZSETS, dict_of(ADD), a product of these, or a monoid with negate=",
         )

@@ -1,6 +1,16 @@
 """Monoids, groups, partial orders and Möbius inversion: the ground the rest stands on."""
 
 from ebbflow.algebra.compose import Tensor, dict_of, functions, product, tensor
+from ebbflow.algebra.free import (
+    During,
+    Left,
+    Right,
+    Tick,
+    Ticked,
+    free_product,
+    terminated,
+    ticked,
+)
 from ebbflow.algebra.monoid import (
     ADD,
     AND,
@@ -17,6 +27,7 @@ from ebbflow.algebra.monoid import (
     Homomorphism,
     Monoid,
 )
+from ebbflow.algebra.state import state_monoid, table_monoid
 
 __all__ = [
     "ADD",
@@ -31,11 +42,21 @@ __all__ = [
     "STR",
     "TUPLE",
     "Basis",
+    "During",
     "Homomorphism",
+    "Left",
     "Monoid",
+    "Right",
     "Tensor",
+    "Tick",
+    "Ticked",
     "dict_of",
+    "free_product",
     "functions",
     "product",
+    "state_monoid",
+    "table_monoid",
     "tensor",
+    "terminated",
+    "ticked",
 ]

@@ -174,11 +174,16 @@ class Tensor(Monoid[Any]):
         self._right = right.basis.parts
         self._build = over.basis.build
 
-    def of(self, m: Any, n: Any) -> Any:
-        """`m ⊗ n`: every generator of `m` with every generator of `n`, multiplicities
-        multiplied."""
+    def of(self, m: Any, n: Any, matches: Callable[[Any, Any], object] | None = None) -> Any:
+        """`m ⊗ n`: every generator of `m` with every one of `n`, multiplicities multiplied.
+
+        With `matches`, only the pairs `a ⊗ b` for which `matches(a, b)` is true.
+        """
         right = self._right(n).items()
-        return self._build({(a, b): i * j for a, i in self._left(m).items() for b, j in right})
+        left = self._left(m).items()
+        if matches is None:
+            return self._build({(a, b): i * j for a, i in left for b, j in right})
+        return self._build({(a, b): i * j for a, i in left for b, j in right if matches(a, b)})
 
 
 def tensor(left: Monoid[Any], right: Monoid[Any]) -> Tensor:
@@ -202,13 +207,13 @@ def tensor(left: Monoid[Any], right: Monoid[Any]) -> Tensor:
             raise AlgebraError(
                 f"tensor({left!r}, {right!r}): {side!r} has no basis, so its elements "
                 "cannot be multiplied out",
-                remedy="use a freely generated monoid (SET, ZSETS, BAGS, ADD), or give yours basis=",
+                remedy="use a freely generated monoid (SET, ZSETS, BAGS, ADD) or give basis=",
             )
     if {left.idempotent, right.idempotent} == {True, False} and (left.is_group or right.is_group):
         raise AlgebraError(
             f"tensor({left!r}, {right!r}) has only one element: where x + x == x and x has an "
             "inverse, x is zero",
-            remedy="pair sets with sets or Z-sets with Z-sets; ZSet.of(a_set) turns one into the other",
+            remedy="pair sets with sets, Z-sets with Z-sets; ZSet.of(a_set) is a Z-set",
         )
     return Tensor(left, right, max(left, right, key=_scalars))
 

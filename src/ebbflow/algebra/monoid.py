@@ -178,7 +178,7 @@ class Monoid(Generic[T]):
         return self.built or (_blank, (type(self),), self.__dict__)
 
 
-def _blank(kind: type[Any]) -> Any:
+def _blank(kind: Any) -> Any:
     return kind.__new__(kind)
 
 

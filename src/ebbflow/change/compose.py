@@ -1,0 +1,281 @@
+"""Change structures made of change structures: pairs, and several changes in a row.
+
+A *pair* changes on its first side, on its second, or on both at once. The sides know nothing of
+each other, so a sequence of changes of a pair is two sequences, one per side, each compressed alone
+and then laid side by side again.
+
+A *sequence* is a change made of changes of the same value, applied in order; each must be valid for
+what the ones before it left. It says at least as much as a single change and often more: a text has
+no one edit from "dog" to "cat", and always a sequence of edits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Any, Generic, TypeVar
+
+from ebbflow.change.structure import ByParts, ChangeStructure, Why, kind
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True)
+class First(Generic[C]):
+    """A change of the first of a pair.
+
+    >>> from ebbflow.change import NUMBER, TEXT
+    >>> pair(NUMBER, TEXT).patch((1, "a"), First(2))
+    (3, 'a')
+    """
+
+    change: C
+
+
+@dataclass(frozen=True, slots=True)
+class Second(Generic[D]):
+    """A change of the second of a pair.
+
+    >>> from ebbflow.change import NUMBER, TEXT, Insert
+    >>> pair(NUMBER, TEXT).patch((1, "a"), Second(Insert(1, "b")))
+    (1, 'ab')
+    """
+
+    change: D
+
+
+@dataclass(frozen=True, slots=True)
+class Both(Generic[C, D]):
+    """A change of the first and one of the second of a pair, at once.
+
+    >>> from ebbflow.change import NUMBER, BOOL
+    >>> pair(NUMBER, BOOL).patch((1, True), Both(2, True))
+    (3, False)
+    """
+
+    first: C
+    second: D
+
+
+PairChange = First[C] | Second[D] | Both[C, D]
+
+
+def pair(
+    first: ChangeStructure[A, C],
+    second: ChangeStructure[B, D],
+    *,
+    elements: Any = None,
+    changes: Callable[[tuple[A, B]], Any] | None = None,
+) -> ChangeStructure[tuple[A, B], PairChange[C, D]]:
+    """Pairs, changed on either side or on both: `First(c)`, `Second(d)`, `Both(c, d)`.
+
+    >>> from ebbflow.change import NUMBER, BOOL
+    >>> counter = pair(NUMBER, BOOL)
+    >>> counter.compress([First(1), Second(True), Both(2, True)])
+    (First(change=3),)
+    >>> counter.diff((5, True), (2, False))
+    Both(first=3, second=True)
+    """
+    built = pair, (first, second)
+    return _Pair(first, second, built=built, elements=elements, changes=changes)
+
+
+class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
+    noun, takes = "pair", "First(change), Second(change) or Both(first, second)"
+
+    def __init__(
+        self, first: ChangeStructure[A, C], second: ChangeStructure[B, D], **rest: Any
+    ) -> None:
+        super().__init__(**rest)
+        self.first = first
+        self.second = second
+
+    def valid(self, change: object, value: tuple[A, B]) -> bool:
+        if not (_is_pair(value) and isinstance(change, (First, Second, Both))):
+            return False
+        return all(side.valid(own, part) for _, side, own, part in self._parts(change, value))
+
+    def apply(self, value: tuple[A, B], change: PairChange[C, D]) -> tuple[A, B]:
+        a, b = value
+        match change:
+            case First(c):
+                return self.first.apply(a, c), b
+            case Second(d):
+                return a, self.second.apply(b, d)
+            case Both(c, d):
+                return self.first.apply(a, c), self.second.apply(b, d)
+
+    @property
+    def has_diff(self) -> bool:
+        return self.first.has_diff and self.second.has_diff
+
+    @property
+    def has_edits(self) -> bool:
+        return self.first.has_edits and self.second.has_edits
+
+    def diff(self, new: tuple[A, B], old: tuple[A, B]) -> PairChange[C, D]:
+        if not self.has_diff:
+            return super().diff(new, old)
+        return Both(self.first.diff(new[0], old[0]), self.second.diff(new[1], old[1]))
+
+    def edits(self, new: tuple[A, B], old: tuple[A, B]) -> tuple[PairChange[C, D], ...]:
+        return _zipped(self.first.edits(new[0], old[0]), self.second.edits(new[1], old[1]))
+
+    @property
+    def has_nothing(self) -> bool:
+        return self.first.has_nothing or self.second.has_nothing
+
+    @property
+    def nothing(self) -> PairChange[C, D]:
+        return First(self.first.nothing) if self.first.has_nothing else Second(self.second.nothing)
+
+    def is_nothing(self, change: object) -> bool:
+        match change:
+            case First(c):
+                return self.first.is_nothing(c)
+            case Second(d):
+                return self.second.is_nothing(d)
+            case Both(c, d):
+                return self.first.is_nothing(c) and self.second.is_nothing(d)
+        return False
+
+    def compress(self, changes: Iterable[PairChange[C, D]]) -> tuple[PairChange[C, D], ...]:
+        firsts: list[C] = []
+        seconds: list[D] = []
+        for change in changes:
+            if not isinstance(change, (First, Second, Both)):
+                raise self.stranger(change)
+            if not isinstance(change, Second):
+                firsts.append(change.change if isinstance(change, First) else change.first)
+            if not isinstance(change, First):
+                seconds.append(change.change if isinstance(change, Second) else change.second)
+        return _zipped(self.first.compress(firsts), self.second.compress(seconds))
+
+    def why(self, change: object, value: tuple[A, B]) -> Why:
+        if not _is_pair(value):
+            return Why("the value is not a tuple of two", "a pair", {"value": value})
+        if not isinstance(change, (First, Second, Both)):
+            reason = f"{kind(change)} does not say which side it changes"
+            return Why(reason, self.takes, {"value": value})
+        for place, side, own, part in self._parts(change, value):
+            if not side.valid(own, part):
+                reason, remedy, facts = side.why(own, part)
+                return Why(f"{place}: {reason}", f"{place}: {remedy}", facts)
+        return super().why(change, value)
+
+    def _parts(
+        self, change: PairChange[C, D], value: tuple[A, B]
+    ) -> list[tuple[str, ChangeStructure[Any, Any], object, Any]]:
+        """The sides that change: where, its structure, its change, its part of the value."""
+        match change:
+            case First(c):
+                return [("first", self.first, c, value[0])]
+            case Second(d):
+                return [("second", self.second, d, value[1])]
+            case Both(c, d):
+                return [
+                    ("first", self.first, c, value[0]),
+                    ("second", self.second, d, value[1]),
+                ]
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2
+
+
+_NONE: Any = object()
+
+
+def _zipped(firsts: Iterable[C], seconds: Iterable[D]) -> tuple[PairChange[C, D], ...]:
+    """Two sequences side by side: both while both last, then the rest of the longer one."""
+    return tuple(
+        Second(d) if c is _NONE else First(c) if d is _NONE else Both(c, d)
+        for c, d in zip_longest(firsts, seconds, fillvalue=_NONE)
+    )
+
+
+def sequence(
+    inner: ChangeStructure[A, D],
+    *,
+    elements: Any = None,
+    changes: Callable[[A], Any] | None = None,
+) -> ChangeStructure[A, tuple[D, ...]]:
+    """The same values, changed by a tuple of changes, one after the other.
+
+    >>> from ebbflow.change import TEXT, Insert, Delete
+    >>> sequence(TEXT).patch("cat", (Delete(0, 1), Insert(0, "b")))
+    'bat'
+    >>> sequence(TEXT).diff("bat", "cat")
+    (Delete(at=0, count=1), Insert(at=0, text='b'))
+
+    Each change is applied to what the ones before it left, so n changes of a large text or bag copy
+    it n times: `compress` first.
+    """
+    return _Sequence(inner, built=(sequence, (inner,)), elements=elements, changes=changes)
+
+
+class _Sequence(ByParts[A, tuple[D, ...]]):
+    def __init__(self, inner: ChangeStructure[A, D], **rest: Any) -> None:
+        super().__init__(**rest)
+        self.inner = inner
+        self.noun = inner.noun
+        self.takes = f"a tuple of changes, each of them {inner.takes}"
+
+    def valid(self, change: object, value: A) -> bool:
+        return isinstance(change, tuple) and self._walk(value, change)[0] == len(change)
+
+    def apply(self, value: A, change: tuple[D, ...]) -> A:
+        for each in change:
+            value = self.inner.apply(value, each)
+        return value
+
+    def patch(self, value: A, change: tuple[D, ...]) -> A:
+        """As for every structure, in one walk: `valid` would have to apply the changes too."""
+        if isinstance(change, tuple):
+            done, reached = self._walk(value, change)
+            if done == len(change):
+                return reached
+        raise self.refusal(change, value)
+
+    @property
+    def has_diff(self) -> bool:
+        return self.inner.has_edits
+
+    def diff(self, new: A, old: A) -> tuple[D, ...]:
+        if not self.has_diff:
+            return super().diff(new, old)
+        return self.inner.edits(new, old)
+
+    @property
+    def nothing(self) -> tuple[D, ...]:
+        return ()
+
+    def is_nothing(self, change: object) -> bool:
+        return isinstance(change, tuple) and all(map(self.inner.is_nothing, change))
+
+    def compress(self, changes: Iterable[tuple[D, ...]]) -> tuple[tuple[D, ...], ...]:
+        kept = list(changes)
+        for change in kept:
+            if not isinstance(change, tuple):
+                raise self.stranger(change)
+        merged = self.inner.compress(chain.from_iterable(kept))
+        return (merged,) if merged else ()
+
+    def why(self, change: object, value: A) -> Why:
+        if not isinstance(change, tuple):
+            return Why(f"{kind(change)} is not a tuple of changes", self.takes, {"value": value})
+        done, reached = self._walk(value, change)
+        reason, remedy, facts = self.inner.why(change[done], reached)
+        return Why(f"change {done} of {len(change)}: {reason}", remedy, facts)
+
+    def _walk(self, value: A, changes: tuple[Any, ...]) -> tuple[int, A]:
+        """How many of the changes could be applied, and the value they led to."""
+        for done, change in enumerate(changes):
+            if not self.inner.valid(change, value):
+                return done, value
+            value = self.inner.apply(value, change)
+        return len(changes), value

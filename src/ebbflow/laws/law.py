@@ -1,0 +1,106 @@
+"""Laws as values: a name, an equation, how to test it, what it means, and what to do when it is
+broken.
+
+A law speaks about a *thing* (a monoid, a processor, ...) and some *variables*, each of a kind that
+the thing can provide (an element, a value, a change, ...). Its two sides are computed for a *case*,
+which gives every variable a value; the law holds for the case when the sides are equal.
+
+    >>> from ebbflow.algebra import ADD
+    >>> from ebbflow.laws import COMMUTATIVE
+    >>> COMMUTATIVE.test(ADD, a=1, b=2)
+    >>> COMMUTATIVE.holds(ADD, a=1, b=2)
+    True
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ebbflow.errors import LawBroken, Text, shown
+
+Equal = Callable[[Any, Any], bool]
+
+
+def exactly(_: Any) -> Equal:
+    """The equality of laws whose sides are ordinary values: `==`."""
+    return operator.eq
+
+
+@dataclass(frozen=True)
+class Law:
+    """An equation that a thing owes.
+
+    >>> law = Law("EVEN", "every element is even", "n % 2 == 0", {"n": "element"},
+    ...           sides=lambda thing, n: (n % 2, 0))
+    >>> law.holds(None, n=4), law.holds(None, n=3)
+    (True, False)
+    """
+
+    name: str
+    sentence: str
+    equation: str
+    variables: Mapping[str, str]
+    sides: Callable[..., tuple[Any, Any]]
+    remedy: str = ""
+    equality: Callable[[Any], Equal] = field(default=exactly, repr=False)
+
+    def test(self, thing: Any, *, equal: Equal | None = None, **case: Any) -> None:
+        """Raise `LawBroken` when the law does not hold for this case."""
+        left, right, same = self._compare(thing, equal, case)
+        if not same:
+            raise self._broken(thing, case, left, right)
+
+    def holds(self, thing: Any, *, equal: Equal | None = None, **case: Any) -> bool:
+        """Whether the law holds for this case."""
+        return self._compare(thing, equal, case)[2]
+
+    def __repr__(self) -> str:
+        return f"<law {self.name}: {self.equation}>"
+
+    def _compare(
+        self, thing: Any, equal: Equal | None, case: Mapping[str, Any]
+    ) -> tuple[Any, Any, bool]:
+        same = self.equality(thing) if equal is None or self.equality is exactly else equal
+        try:
+            left, right = self.sides(thing, **{k: copy.deepcopy(v) for k, v in case.items()})
+            return left, right, bool(same(left, right))
+        except Exception as error:
+            raised = Text(f"raised {type(error).__name__}: {error}".replace("\n", "\n" + " " * 15))
+            return raised, Text("nothing raised"), False
+
+    def _broken(self, thing: Any, case: Mapping[str, Any], left: Any, right: Any) -> LawBroken:
+        created = getattr(thing, "created", None)
+        arguments = "".join(f", {name}={value!r}" for name, value in case.items())
+        facts = {
+            "law": Text(f"{self.name}: {self.equation}"),
+            **case,
+            "left side": left,
+            "right side": right,
+            **({"created": created} if created else {}),
+            "again": Text(f"{self.name}.test(thing{arguments})"),
+        }
+        what = f"{shown(thing, width=160)} breaks a law: {self.sentence}"
+        broken = LawBroken(what, remedy=self.remedy, **facts)
+        broken.law, broken.thing, broken.case = self, thing, dict(case)
+        broken.left, broken.right = left, right
+        return broken
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check found: every law that was tried, and on how many examples. It held
+    everywhere."""
+
+    thing: Any
+    laws: Sequence[Law]
+    examples: int
+
+    def __str__(self) -> str:
+        width = max((len(law.name) for law in self.laws), default=0)
+        lines = [f"    {law.name:<{width}}  {law.equation}" for law in self.laws]
+        head = f"{shown(self.thing, width=160)}: {len(self.laws)} laws hold"
+        return "\n".join([f"{head}, each on up to {self.examples} examples", *lines])

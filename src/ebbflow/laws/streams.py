@@ -1,0 +1,242 @@
+"""The laws of streams: stream functions, processors, splitters, representations."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ebbflow.errors import CompositionError, place
+from ebbflow.laws.law import Equal, Law
+from ebbflow.stream import Processor, Representation, Splitter, StreamFunction
+
+
+def _target(thing: Any) -> Equal:
+    equal: Equal = thing.target.equal
+    return equal
+
+
+PA = {"p": "element", "a": "element"}
+PAB = {**PA, "b": "element"}
+
+# ---- stream functions ----
+
+UPDATE_ADDS = Law(
+    "UPDATE_ADDS", "new input does not only add to the output", "F(p · a) == F(p) · ΔF(p, a)", PA,
+    lambda f, p, a: (f(f.source.combine(p, a)), f.target.combine(f(p), f.delta(p, a))),
+    "no processor can take back what it said: use a target in which it can (ZSETS for SET), "
+    "or cut the input into strata", _target,
+)  # fmt: skip
+UPDATE_EMPTY = Law(
+    "UPDATE_EMPTY", "the empty update says something", "ΔF(p, zero) == zero", {"p": "element"},
+    lambda f, p: (f.delta(p, f.source.zero), f.target.zero),
+    "give zero for the empty change", _target,
+)  # fmt: skip
+UPDATE_CUT = Law(
+    "UPDATE_CUT", "the update depends on how the input was cut",
+    "ΔF(p, a · b) == ΔF(p, a) · ΔF(p · a, b)", PAB,
+    lambda f, p, a, b: (
+        f.delta(p, f.source.combine(a, b)),
+        f.target.combine(f.delta(p, a), f.delta(f.source.combine(p, a), b)),
+    ),
+    "derive the update instead: by_cancelling or by_idempotence", _target,
+)  # fmt: skip
+
+
+def function_laws(_: StreamFunction[Any, Any]) -> list[Law]:
+    return [UPDATE_ADDS, UPDATE_EMPTY, UPDATE_CUT]
+
+
+# ---- processors ----
+
+
+def said(processor: Processor[Any, Any], pieces: Iterable[Any]) -> list[Any]:
+    """The outputs of a fresh run, copied: a processor may reuse what it gives out."""
+    return [copy.deepcopy(output) for output in processor.run(copy.deepcopy(list(pieces)))]
+
+
+def total(processor: Processor[Any, Any], pieces: Iterable[Any]) -> Any:
+    """All outputs of a fresh run, combined."""
+    return processor.target.fold(said(processor, pieces))
+
+
+def _repeats(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
+    alone = said(processor, [p, a])[-1]
+    return alone, said(processor, [p, a])[-1]
+
+
+def _undisturbed(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    alone = said(processor, [p, a])[-1]
+    one, other = processor.open(), processor.open()
+    one.send(copy.deepcopy(p))
+    other.send(b)
+    return one.send(a), alone
+
+
+def _input_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
+    live = processor.open()
+    live.send(copy.deepcopy(p))
+    before = copy.deepcopy(a)
+    live.send(a)
+    return processor.source.equal(a, before), True
+
+
+def _cut(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    whole = said(processor, [p, processor.source.combine(a, b)])[-1]
+    first, second = said(processor, [p, a, b])[-2:]
+    return whole, processor.target.combine(first, second)
+
+
+def _later(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    whole = said(processor, [processor.source.combine(p, a), b])[-1]
+    return whole, said(processor, [p, a, b])[-1]
+
+
+REPEATABLE = Law(
+    "REPEATABLE", "the same run twice says different things",
+    "step(s, a) == step(s, a), in a fresh run", PA, _repeats,
+    "keep what is remembered in the state, not outside it; take out what is random", _target,
+)  # fmt: skip
+UNDISTURBED = Law(
+    "UNDISTURBED", "one run disturbs another", "runs of one processor share nothing", PAB,
+    _undisturbed, "make a new state in start, not one that all runs share", _target,
+)  # fmt: skip
+INPUT_KEPT = Law(
+    "INPUT_KEPT", "step changes the input it was given", "a after step(s, a) is a", PA,
+    _input_kept, "copy the piece before changing it",
+)  # fmt: skip
+EMPTY_STEP = Law(
+    "EMPTY_STEP", "the empty piece makes it say something", "step(s, zero) says zero",
+    {"p": "element"},
+    lambda f, p: (said(f, [p, f.source.zero])[-1], f.target.zero),
+    "say nothing for the empty piece; what comes with time needs ticks in the input", _target,
+)  # fmt: skip
+CUT = Law(
+    "CUT", "the output depends on how the input was cut",
+    "step(s, a · b) says step(s, a) · step(s', b)", PAB, _cut,
+    "say for a batch exactly what its elements say one by one; elementwise makes this certain",
+    _target,
+)  # fmt: skip
+CUT_STATE = Law(
+    "CUT_STATE", "the state depends on how the input was cut",
+    "after p · a and after p, a it says the same for b", PAB, _later,
+    "leave the same state for a batch as for its elements one by one", _target,
+)  # fmt: skip
+BATCHING = Law(
+    "BATCHING", "the whole output depends on the batches",
+    "outputs of the pieces, combined == output of the pieces combined", {"pieces": "pieces"},
+    lambda f, pieces: (total(f, pieces), f(f.source.fold(pieces))),
+    "see CUT and CUT_STATE", _target,
+)  # fmt: skip
+LOSES_NOTHING = Law(
+    "LOSES_NOTHING", "the parts together are not the input",
+    "merge(split(a)) == a, in any pieces", {"pieces": "pieces"},
+    lambda f, pieces: (f.source.fold(total(f, pieces)), f.source.fold(pieces)),
+    "send every element to exactly one part", lambda f: f.source.equal,
+)  # fmt: skip
+PROGRESS = Law(
+    "PROGRESS", "it holds back what a tick should let through", "step(s, tick) says a tick",
+    {"p": "element"},
+    lambda f, p: (said(f, [p, f.source.tick])[-1], f.target.tick),
+    "pass the tick on at once", _target,
+)  # fmt: skip
+PROGRESS_AT_END = Law(
+    "PROGRESS_AT_END", "it waits for the end of its input", "F(a · end) == F(a) · end",
+    {"a": "element"},
+    lambda f, a: (
+        f(f.source.combine(a, (f.source.zero[0], True))),
+        f.target.combine(f(a), (f.target.zero[0], True)),
+    ),
+    "say what is known as soon as it is known; the end may only end the output", _target,
+)  # fmt: skip
+
+
+def processor_laws(processor: Processor[Any, Any]) -> list[Law]:
+    laws = [REPEATABLE, UNDISTURBED, INPUT_KEPT, EMPTY_STEP, CUT, CUT_STATE, BATCHING]
+    return laws + [LOSES_NOTHING] * isinstance(processor, Splitter)
+
+
+# ---- two processors, a processor and a splitter, a representation ----
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two processors said to be equivalent: they read the same and write the same."""
+
+    first: Processor[Any, Any]
+    second: Processor[Any, Any]
+
+    def __post_init__(self) -> None:
+        if (self.first.source, self.first.target) != (self.second.source, self.second.target):
+            raise CompositionError(
+                f"{self.first!r} reads {self.first.source!r} and writes {self.first.target!r}; "
+                f"{self.second!r} reads {self.second.source!r} and writes {self.second.target!r}",
+                created=place(),
+                remedy="only processors between the same monoids can be equivalent",
+            )
+
+    @property
+    def source(self) -> Any:
+        return self.first.source
+
+    @property
+    def target(self) -> Any:
+        return self.first.target
+
+    def __repr__(self) -> str:
+        return f"{self.first!r} ~ {self.second!r}"
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """A processor and a splitter whose parts it is said to treat independently."""
+
+    processor: Processor[Any, Any]
+    split: Splitter
+
+    @property
+    def source(self) -> Any:
+        return self.split.source
+
+    @property
+    def target(self) -> Any:
+        return self.processor.target
+
+
+EQUIVALENT = Law(
+    "EQUIVALENT", "the two say different things", "⟦first⟧(pieces) == ⟦second⟧(pieces)",
+    {"pieces": "pieces"},
+    lambda both, pieces: (total(both.first, pieces), total(both.second, pieces)), "", _target,
+)  # fmt: skip
+INDEPENDENT = Law(
+    "INDEPENDENT", "the parts are not independent: what they say together is more than each says",
+    "σ(part) · σ(part) · ... == σ(all)", {"a": "element"},
+    lambda thing, a: (
+        thing.target.fold(thing.processor(part) for part in thing.split(a)), thing.processor(a),
+    ),
+    "split so that whatever the processor brings together lands in the same part", _target,
+)  # fmt: skip
+ENCODES = Law(
+    "ENCODES", "encoding does not respect the cut", "encode(a · b) == encode(a) · encode(b)",
+    {"a": "element", "b": "element"},
+    lambda r, a, b: (
+        r.encode(r.processor.source.combine(a, b)), r.monoid.combine(r.encode(a), r.encode(b)),
+    ),
+    "", lambda r: r.monoid.equal,
+)  # fmt: skip
+DECODES = Law(
+    "DECODES", "decoding does not give back what was encoded",
+    "decode(encode(a))(s) == step(s, a)", PA,
+    lambda r, p, a: (_after(r, p, r.decode(r.encode(a))), _after(r, p, r.processor.at(a))),
+)  # fmt: skip
+
+
+def _after(representation: Representation, p: Any, does: Any) -> Any:
+    processor = representation.processor
+    state, _ = processor.start()
+    return does(processor.step(state, p)[0])
+
+
+def representation_laws(_: Representation) -> list[Law]:
+    return [ENCODES, DECODES]

@@ -1,0 +1,159 @@
+"""Splitting a stream, working on the parts, and merging: what makes a program parallel.
+
+A *splitter* sends each piece of its input to one of several outputs and loses nothing: merged
+again, the outputs are the input. When the parts are *independent* for a processor (it says about
+both together what it says about each), one copy of the processor for each part computes the same as
+one for all. That is why a join may be cut into buckets by its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ebbflow.algebra import Homomorphism, Monoid, product
+from ebbflow.algebra.monoid import function_name
+from ebbflow.errors import AlgebraError, CompositionError, place
+from ebbflow.stream.combine import parallel
+from ebbflow.stream.processor import Named, Processor
+
+
+class _Merge:
+    def __init__(self, monoid: Monoid[Any]) -> None:
+        self.monoid = monoid
+
+    def __call__(self, parts: tuple[Any, ...]) -> Any:
+        return self.monoid.fold(parts)
+
+
+def merge(monoid: Monoid[Any], ways: int = 2) -> Processor[tuple[Any, ...], Any]:
+    """All parts together again; the monoid must be commutative, for parts have no order.
+
+    >>> from ebbflow.algebra import ADD
+    >>> merge(ADD)((1, 2))
+    3
+    """
+    if not monoid.commutative:
+        raise AlgebraError(
+            f"merge({monoid!r}): it is not commutative, so the parts cannot be put together again",
+            created=place(),
+            remedy="split and merge streams without an order: SET, BAGS, ZSETS, ADD, dict_of(...)",
+        )
+    every = product(*[monoid] * ways)
+    name = f"merge({monoid!r})" if ways == 2 else f"merge({monoid!r}, ways={ways})"
+    return Named(Homomorphism(_Merge(monoid), every, monoid, name=name))
+
+
+class Splitter(Processor[Any, tuple[Any, ...]]):
+    """A processor that promises to be a splitter: `split >> merge ~ the identity`. `check` tests
+    it."""
+
+    def __init__(self, inner: Processor[Any, tuple[Any, ...]]) -> None:
+        made = inner.target.built
+        if made is None or made[0] is not product or set(made[1]) != {inner.source}:
+            raise CompositionError(
+                f"Splitter({inner!r}): it reads {inner.source!r} and writes {inner.target!r}",
+                created=place(),
+                remedy="a splitter reads some monoid M and writes product(M, M, ...)",
+            )
+        self.inner = inner
+        self.ways = len(made[1])
+        self.source = inner.source
+        self.target = inner.target
+        self.created = inner.created
+
+    def start(self) -> tuple[Any, tuple[Any, ...]]:
+        return self.inner.start()
+
+    def step(self, state: Any, change: Any) -> tuple[Any, tuple[Any, ...]]:
+        return self.inner.step(state, change)
+
+    def __repr__(self) -> str:
+        return repr(self.inner) if isinstance(self.inner, Named) else f"Splitter({self.inner!r})"
+
+
+class _Choose:
+    def __init__(self, choose: Callable[[Any], int], source: Monoid[Any], ways: int) -> None:
+        self.choose = choose
+        self.source = source
+        self.ways = ways
+
+    def __call__(self, element: Any) -> tuple[Any, ...]:
+        basis = self.source.basis
+        assert basis is not None
+        parts: list[dict[Any, int]] = [{} for _ in range(self.ways)]
+        for generator, count in basis.parts(element).items():
+            parts[self.choose(generator) % self.ways][generator] = count
+        return tuple(basis.build(part) for part in parts)
+
+
+def split_by(choose: Callable[[Any], int], source: Monoid[Any], *, ways: int = 2) -> Splitter:
+    """Send each generator (each element of a set, each row of a Z-set) to part `choose(it) % ways`.
+
+    Of a product, the generators are `(position, generator)`.
+
+    >>> from ebbflow.zset import ZSETS, ZSet
+    >>> split_by(lambda n: n, ZSETS)(ZSet({1: 1, 2: 5, 3: -1}))
+    (ZSet({2: 5}), ZSet({1: 1, 3: -1}))
+    """
+    if source.basis is None:
+        raise AlgebraError(
+            f"split_by(..., {source!r}): it has no basis, so there is nothing to choose for",
+            created=place(),
+            remedy="use SET, BAGS, ZSETS or a product of them, or wrap a processor in Splitter",
+        )
+    f = _Choose(choose, source, ways)
+    name = f"split_by({function_name(choose)}, {source!r}, ways={ways})"
+    return Splitter(Named(Homomorphism(f, source, product(*[source] * ways), name=name)))
+
+
+def partition(processor: Processor[Any, Any], split: Splitter) -> Processor[Any, Any]:
+    """One copy of `processor` for each part of the input: `split >> (σ * σ * ...) >> merge`.
+
+    Equivalent to `processor` when the parts are independent inputs to it: `INDEPENDENT` in
+    `ebbflow.laws` is that law, `equivalent(processor, partition(processor, split))` the whole
+    claim.
+
+    >>> from ebbflow.stream import join
+    >>> from ebbflow.zset import ZSETS, ZSet
+    >>> same = join(lambda a, b: a == b, ZSETS, ZSETS)
+    >>> halves = partition(same, split_by(lambda side_and_row: side_and_row[1], same.source))
+    >>> halves((ZSet.of([1, 2, 3]), ZSet.of([2, 3, 4]))) == same(
+    ...     (ZSet.of([1, 2, 3]), ZSet.of([2, 3, 4])))
+    True
+    """
+    if split.source != processor.source:
+        raise CompositionError(
+            f"partition: {processor!r} reads {processor.source!r}, not {split.source!r}",
+            created=place(),
+            remedy="split the stream that the processor reads",
+        )
+    return split >> parallel(*[processor] * split.ways) >> merge(processor.target, split.ways)
+
+
+def split_join(
+    keys: Mapping[int, Callable[[Any], Any]] | tuple[Callable[[Any], Any], Callable[[Any], Any]],
+    source: Monoid[Any],
+    *,
+    ways: int = 2,
+    bucket: Callable[[Any], int] = hash,
+) -> Splitter:
+    """Split both inputs of a join by their key, so that rows that match meet in the same part.
+
+    >>> from ebbflow.algebra import product
+    >>> from ebbflow.zset import ZSETS, ZSet
+    >>> cut = split_join((lambda row: row[0], lambda row: row[1]), product(ZSETS, ZSETS))
+    >>> cut((ZSet.of([(1, "a")]), ZSet.of([("b", 1)])))[1]
+    (ZSet({(1, 'a'): 1}), ZSet({('b', 1): 1}))
+    """
+    return split_by(_ByKey(keys, bucket), source, ways=ways)
+
+
+class _ByKey:
+    def __init__(self, keys: Any, bucket: Callable[[Any], int]) -> None:
+        self.keys = keys
+        self.bucket = bucket
+
+    def __call__(self, generator: tuple[int, Any]) -> int:
+        side, row = generator
+        return self.bucket(self.keys[side](row))
