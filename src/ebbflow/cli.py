@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from ebbflow.errors import CheckError, EbbflowError, LawBroken
@@ -75,18 +76,25 @@ def _things(spec: str) -> list[tuple[str, Any]]:
     from ebbflow.laws import owed
 
     module = _import(spec)
-    checkable = [kind for kind in owed.registry if kind is not object]
+    kinds = tuple(kind for kind in owed.registry if kind is not object)
+    ours = {id(thing) for own in _own_modules(spec) for thing in vars(own).values()}
     found = [
         (f"{spec}:{name}", thing)
         for name, thing in vars(module).items()
-        if not name.startswith("_") and isinstance(thing, tuple(checkable))
+        if not name.startswith("_") and isinstance(thing, kinds) and id(thing) not in ours
     ]
     if not found:
         raise CheckError(
             f"{spec} defines nothing that owes laws",
-            remedy="name one thing as module:name, or define a Monoid, Processor, ... in the module",
+            remedy="name one thing as module:name, or define a Monoid, Processor, ... there",
         )
     return found
+
+
+def _own_modules(spec: str) -> list[Any]:
+    """The modules of ebbflow, whose things a user's module only imports."""
+    return [module for name, module in sys.modules.items()
+            if name.split(".")[0] == "ebbflow" and name != spec]
 
 
 def _load(spec: str) -> Any:
@@ -96,8 +104,11 @@ def _load(spec: str) -> Any:
         raise CheckError(f"{spec!r} names no thing", remedy="write it as module:name")
     for name in path.split("."):
         if not hasattr(thing, name):
-            known = ", ".join(n for n in vars(thing) if not n.startswith("_"))
-            raise CheckError(f"{module_name} has no {path!r}", remedy=f"one of: {known}")
+            near = get_close_matches(name, dir(thing), n=3)
+            raise CheckError(
+                f"{module_name} has no {path!r}",
+                remedy=" or ".join(near) if near else f"a name that {module_name} defines",
+            )
         thing = getattr(thing, name)
     return thing
 
@@ -108,7 +119,7 @@ def _import(name: str) -> Any:
     except ModuleNotFoundError as error:
         raise CheckError(
             f"no module {error.name!r}",
-            remedy="give it as Python would import it (shop.pricing, not shop/pricing.py), from here",
+            remedy="name it as Python imports it from here: shop.pricing, not shop/pricing.py",
         ) from error
 
 

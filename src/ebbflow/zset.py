@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from ebbflow.algebra import Basis, Homomorphism, Monoid
+from ebbflow.algebra.monoid import function_name
 from ebbflow.errors import AlgebraError
 
 R = TypeVar("R", bound=Hashable)
@@ -340,4 +341,5 @@ def linear(
             created=group.created,
             remedy="use ADD, ZSETS, dict_of(ADD), a product of these, or a monoid with negate=",
         )
-    return Homomorphism(Linear(f, group), ZSETS, group, name=name)
+    named = name or f"linear({function_name(f)}, {group!r})"
+    return Homomorphism(Linear(f, group), ZSETS, group, name=named)

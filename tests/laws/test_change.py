@@ -159,8 +159,8 @@ WITH_DIFF = [case for case in CASES if case.of.has_diff]
 
 every_structure = pytest.mark.parametrize("case", CASES, ids=str)
 every_difference = pytest.mark.parametrize("case", WITH_DIFF, ids=str)
-quick = settings(deadline=None, max_examples=12)
-thorough = settings(deadline=None, max_examples=30)
+quick = settings(deadline=None, max_examples=10)
+thorough = settings(deadline=None, max_examples=25)
 
 STRANGE = [
     None, 0, 1, -1, 3.5, float("nan"), True, "x", b"x", (), ("x",), [], ["x"], {}, {"x": "x"},
@@ -350,16 +350,6 @@ def test_004_O12_nothing_is_valid_everywhere_and_changes_nothing(
 
 
 @every_structure
-@quick
-@given(data=st.data())
-def test_004_O12_what_is_nothing_changes_nothing(case: Case, data: st.DataObject) -> None:
-    value = data.draw(case.values)
-    change = data.draw(case.changes(value))
-    if case.of.is_nothing(change):
-        assert case.of.patch(value, change) == value
-
-
-@every_structure
 @thorough
 @given(data=st.data())
 def test_004_O12_two_changes_composed_do_what_the_two_do(
@@ -371,6 +361,8 @@ def test_004_O12_two_changes_composed_do_what_the_two_do(
     composed = case.of.compose(first, second)
     assert case.of.patch_all(value, composed) == case.of.patch_all(value, [first, second])
     assert len(composed) < 2 or composed == (first, second)
+    if case.of.is_nothing(first):
+        assert case.of.patch(value, first) == value
 
 
 @every_structure

@@ -11,19 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbflow.algebra import ADD, LIST, MAX, product
-from ebbflow.algebra.mobius import (
-    Stream,
+from ebbflow.algebra.differential import (
     bilinear,
     bilinear_in_sequence,
-    delta,
     differential,
     differential_of_lifted,
     egress,
     feedback,
     ingress,
-    lift,
     loop_differences,
     loop_stream,
+)
+from ebbflow.algebra.mobius import (
+    Stream,
+    delta,
+    lift,
     pairs,
     plain,
     stream_group,
@@ -70,7 +72,7 @@ ELEMENTS = {ADD: INTS, ZSETS: ZSET, product(ADD, ZSETS): st.tuples(INTS, ZSET)}
 
 every_order = pytest.mark.parametrize("order", POINTS, ids=repr)
 every_group = pytest.mark.parametrize("group", ELEMENTS, ids=repr)
-lawful = settings(deadline=None, max_examples=10)
+lawful = settings(deadline=None, max_examples=7)
 
 
 def drawn(data, order, group, *, finite=None):
@@ -232,6 +234,13 @@ def test_streams_that_may_differ_anywhere_are_not_compared():
 def test_streams_need_a_commutative_group(monoid):
     with pytest.raises(AlgebraError, match="differences need a commutative group"):
         Stream(NATURALS, monoid, lambda n: monoid.zero)
+    with pytest.raises(AlgebraError, match="differences need a commutative group"):
+        plain(monoid)
+
+
+def test_a_source_that_is_no_space_is_refused():
+    with pytest.raises(AlgebraError, match="differences need a commutative group"):
+        differential(operator.mul, (ADD, ADD), ADD)
 
 
 def test_a_stream_refuses_what_is_not_a_version():
@@ -478,7 +487,7 @@ SPACES = {
 GRID_POINTS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 every_space = pytest.mark.parametrize("name", SPACES)
-loops = settings(deadline=None, max_examples=10)
+loops = settings(deadline=None, max_examples=7)
 
 
 def seen(name, value, depth=0):

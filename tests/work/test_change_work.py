@@ -6,8 +6,19 @@ from typing import Any
 
 import pytest
 
-from ebbflow.change import BAG, TEXT, Delete, Insert, mapping, pair, sequence
-from ebbflow.change import NUMBER, First, Patch, Second  # isort: skip
+from ebbflow.change import (
+    BAG,
+    NUMBER,
+    TEXT,
+    Delete,
+    First,
+    Insert,
+    Patch,
+    Second,
+    mapping,
+    pair,
+    sequence,
+)
 from ebbflow.zset import ZSet
 
 N = 10_000

@@ -1,6 +1,17 @@
 """Monoids, groups, partial orders and Möbius inversion: the ground the rest stands on."""
 
-from ebbflow.algebra.compose import Tensor, dict_of, functions, product, tensor
+from ebbflow.algebra.compose import dict_of, functions, product
+from ebbflow.algebra.differential import (
+    bilinear,
+    bilinear_in_sequence,
+    differential,
+    differential_of_lifted,
+    egress,
+    feedback,
+    ingress,
+    loop_differences,
+    loop_stream,
+)
 from ebbflow.algebra.free import (
     During,
     Left,
@@ -11,6 +22,7 @@ from ebbflow.algebra.free import (
     terminated,
     ticked,
 )
+from ebbflow.algebra.mobius import Space, Stream, delta, lift, plain, stream_group, streams, total
 from ebbflow.algebra.monoid import (
     ADD,
     AND,
@@ -27,6 +39,13 @@ from ebbflow.algebra.monoid import (
     Homomorphism,
     Monoid,
 )
+from ebbflow.algebra.order import (
+    NATURALS,
+    POWERSETS,
+    Order,
+    mobius_by_recursion,
+    order_product,
+)
 from ebbflow.algebra.state import state_monoid, table_monoid
 
 __all__ = [
@@ -37,7 +56,9 @@ __all__ = [
     "MAX",
     "MIN",
     "MULTIPLY",
+    "NATURALS",
     "OR",
+    "POWERSETS",
     "SET",
     "STR",
     "TUPLE",
@@ -46,17 +67,35 @@ __all__ = [
     "Homomorphism",
     "Left",
     "Monoid",
+    "Order",
     "Right",
-    "Tensor",
+    "Space",
+    "Stream",
     "Tick",
     "Ticked",
+    "bilinear",
+    "bilinear_in_sequence",
+    "delta",
     "dict_of",
+    "differential",
+    "differential_of_lifted",
+    "egress",
+    "feedback",
     "free_product",
     "functions",
+    "ingress",
+    "lift",
+    "loop_differences",
+    "loop_stream",
+    "mobius_by_recursion",
+    "order_product",
+    "plain",
     "product",
     "state_monoid",
+    "stream_group",
+    "streams",
     "table_monoid",
-    "tensor",
     "terminated",
     "ticked",
+    "total",
 ]

@@ -1,4 +1,4 @@
-"""Monoids made of monoids: pairs, dicts, functions, and the tensor product.
+"""Monoids made of monoids: tuples, dicts and functions.
 
 Each constructor keeps the structure its parts have in common: a product of groups is a group, a
 dict of commutative monoids is commutative. What a composed monoid claims is therefore never more
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ebbflow.algebra.monoid import Basis, Monoid
-from ebbflow.errors import AlgebraError
 
 
 def product(*factors: Monoid[Any]) -> Monoid[tuple[Any, ...]]:
@@ -55,7 +54,7 @@ def product(*factors: Monoid[Any]) -> Monoid[tuple[Any, ...]]:
             split[i][generator] = count
         return tuple(basis.build(own) for basis, own in zip(bases, split, strict=True))
 
-    uniform = len({_scalars(f) for f in factors}) <= 1
+    uniform = len({(f.idempotent, f.is_group) for f in factors}) <= 1
     return Monoid(
         tuple(f.zero for f in factors),
         combine,
@@ -150,74 +149,3 @@ def functions(values: Monoid[Any], at: Iterable[Any]) -> Monoid[Callable[[Any], 
         equal=lambda f, g: all(values.equal(f(x), g(x)) for x in points),
         built=(functions, (values, points)),
     )
-
-
-class Tensor(Monoid[Any]):
-    """All pairs of two commutative monoids' elements; `of(m, n)` is `m ⊗ n`. Made by `tensor`."""
-
-    def __init__(self, left: Monoid[Any], right: Monoid[Any], over: Monoid[Any]) -> None:
-        super().__init__(
-            over.zero,
-            over.combine,
-            commutative=True,
-            idempotent=over.idempotent,
-            negate=over.negate,
-            cancel=over.cancel if over.is_left_cancellative else None,
-            basis=over.basis,
-            equal=over.equal,
-            built=(tensor, (left, right)),
-        )
-        assert left.basis is not None
-        assert right.basis is not None
-        assert over.basis is not None
-        self._left = left.basis.parts
-        self._right = right.basis.parts
-        self._build = over.basis.build
-
-    def of(self, m: Any, n: Any, matches: Callable[[Any, Any], object] | None = None) -> Any:
-        """`m ⊗ n`: every generator of `m` with every one of `n`, multiplicities multiplied.
-
-        With `matches`, only the pairs `a ⊗ b` for which `matches(a, b)` is true.
-        """
-        right = self._right(n).items()
-        left = self._left(m).items()
-        if matches is None:
-            return self._build({(a, b): i * j for a, i in left for b, j in right})
-        return self._build({(a, b): i * j for a, i in left for b, j in right if matches(a, b)})
-
-
-def tensor(left: Monoid[Any], right: Monoid[Any]) -> Tensor:
-    """The monoid of all pairs, linear on both sides: what a join or a cross product emits.
-
-    Both must be commutative and freely generated (have a `basis`): then the tensor product is the
-    same kind of monoid over pairs of generators, so its elements have one canonical form and can be
-    compared.
-
-    >>> from ebbflow.algebra import SET
-    >>> sorted(tensor(SET, SET).of(frozenset("ab"), frozenset("xy")))
-    [('a', 'x'), ('a', 'y'), ('b', 'x'), ('b', 'y')]
-    """
-    for side in (left, right):
-        if not side.commutative:
-            raise AlgebraError(
-                f"tensor({left!r}, {right!r}): {side!r} is not commutative",
-                remedy="pairs of two streams need streams without an order: use SET, ZSETS or BAGS",
-            )
-        if side.basis is None:
-            raise AlgebraError(
-                f"tensor({left!r}, {right!r}): {side!r} has no basis, so its elements "
-                "cannot be multiplied out",
-                remedy="use a freely generated monoid (SET, ZSETS, BAGS, ADD) or give basis=",
-            )
-    if {left.idempotent, right.idempotent} == {True, False} and (left.is_group or right.is_group):
-        raise AlgebraError(
-            f"tensor({left!r}, {right!r}) has only one element: where x + x == x and x has an "
-            "inverse, x is zero",
-            remedy="pair sets with sets, Z-sets with Z-sets; ZSet.of(a_set) is a Z-set",
-        )
-    return Tensor(left, right, max(left, right, key=_scalars))
-
-
-def _scalars(monoid: Monoid[Any]) -> tuple[bool, bool]:
-    """What generators are counted with: naturals are the least, booleans or integers more."""
-    return monoid.idempotent, monoid.is_group

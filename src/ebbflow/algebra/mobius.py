@@ -1,4 +1,4 @@
-"""Streams over versions, their differences, and what a function does to differences.
+"""Streams over versions, their differences, and Möbius inversion between the two.
 
 A *stream* gives a group element for every version of an order. Its *difference* at a version is
 what the versions below do not say yet; adding the differences up gives the stream back:
@@ -10,21 +10,19 @@ Over the naturals `delta` subtracts the previous value and `total` is the runnin
 (epoch, round) pairs the same two lines say how a loop and its changing input share their work.
 
 A *space* is a commutative group with such a pair of linear inverses: plain data has the identity,
-streams and tuples build theirs from their parts. The *differential* of a function between spaces
-takes differences to differences: `differential(f) = delta ∘ f ∘ total`. The rest says what that is
-for a function applied version by version, for a linear or bilinear one, and for a loop.
+streams and tuples build theirs from their parts. What a function does to differences is in
+`ebbflow.algebra.differential`.
 """
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ebbflow.algebra.compose import product
 from ebbflow.algebra.monoid import Monoid, function_name
-from ebbflow.algebra.order import NATURALS, Order
+from ebbflow.algebra.order import Order
 from ebbflow.errors import AlgebraError
 
 T = TypeVar("T")
@@ -38,7 +36,7 @@ Function = Callable[..., Any]
 class Stream(Generic[T, G]):
     """An element of `group` for every version of `order`: `at(t)`, asked at most once per version.
 
-    >>> from ebbflow.algebra import ADD
+    >>> from ebbflow.algebra import ADD, NATURALS
     >>> squares = Stream(NATURALS, ADD, lambda n: n * n)
     >>> squares[5], (squares + squares)[5]
     (25, 50)
@@ -50,13 +48,8 @@ class Stream(Generic[T, G]):
         self, order: Order[T], group: Monoid[G], at: Callable[[T], G], *,
         support: Iterable[T] | None = None,
     ) -> None:  # fmt: skip
-        if not (group.is_group and group.commutative):
-            raise AlgebraError(
-                f"a stream of {group!r}: differences need a commutative group",
-                remedy="use ADD, ZSETS, dict_of(ADD), a product of these, or a monoid with negate=",
-            )
         self.order = order
-        self.group = group
+        self.group = _commutative(group)
         self.support = None if support is None else tuple(dict.fromkeys(support))
         self._at = at
         self._terms: Terms | None = None
@@ -67,7 +60,7 @@ class Stream(Generic[T, G]):
     def of(cls, values: Mapping[T, G], order: Order[T], group: Monoid[G]) -> Stream[T, G]:
         """The stream with these values, and zero everywhere else.
 
-        >>> from ebbflow.algebra import ADD
+        >>> from ebbflow.algebra import ADD, NATURALS
         >>> Stream.of({2: 10}, NATURALS, ADD)
         Stream.of({2: 10}, NATURALS, ADD)
         """
@@ -86,10 +79,10 @@ class Stream(Generic[T, G]):
 
     def __add__(self, other: Stream[T, G]) -> Stream[T, G]:
         terms: Terms = lambda t: ((1, self, t), (1, other, t))
-        return _derived(_order(self, other), self.group, terms, support=_support(self, other))
+        return derived(common_order(self, other), self.group, terms, support=_support(self, other))
 
     def __neg__(self) -> Stream[T, G]:
-        return _derived(self.order, self.group, lambda t: ((-1, self, t),), support=self.support)
+        return derived(self.order, self.group, lambda t: ((-1, self, t),), support=self.support)
 
     def __sub__(self, other: Stream[T, G]) -> Stream[T, G]:
         return self + -other
@@ -101,7 +94,7 @@ class Stream(Generic[T, G]):
         return f"Stream.of({values!r}, {self.order!r}, {self.group!r})"
 
 
-def _derived(
+def derived(
     order: Order[Any], group: Monoid[Any], terms: Terms, *,
     make: Callable[..., Any] | None = None, support: Iterable[Any] | None = None,
 ) -> Stream[Any, Any]:  # fmt: skip
@@ -148,13 +141,13 @@ def _times(group: Monoid[G], count: int, element: G) -> G:
 def delta(stream: Stream[T, G]) -> Stream[T, G]:
     """What is new at each version: `Σ μ(r, t) · stream[r]` over r <= t. (δ, the Möbius transform.)
 
-    >>> from ebbflow.algebra import ADD
+    >>> from ebbflow.algebra import ADD, NATURALS
     >>> [delta(Stream(NATURALS, ADD, lambda n: n * n))[n] for n in range(5)]
     [0, 1, 3, 5, 7]
     """
     row = stream.order.row
     terms: Terms = lambda t: [(mu, stream, r) for r, mu in reversed(row(t))]
-    return _derived(stream.order, stream.group, terms)
+    return derived(stream.order, stream.group, terms)
 
 
 def total(stream: Stream[T, G]) -> Stream[T, G]:
@@ -163,7 +156,7 @@ def total(stream: Stream[T, G]) -> Stream[T, G]:
     Where rows are short a total is found from those just below it, `stream[t] - Σ μ(r, t) ·
     total[r]` over r < t. Where the support is known, no other version is looked at.
 
-    >>> from ebbflow.algebra import ADD
+    >>> from ebbflow.algebra import ADD, NATURALS
     >>> total(Stream(NATURALS, ADD, lambda n: n))[100_000]
     5000050000
     """
@@ -174,9 +167,9 @@ def total(stream: Stream[T, G]) -> Stream[T, G]:
             earlier = order.row(t)[:-1]
             if stream.support is None or all(r in found._known for r, _ in earlier):
                 return [(1, stream, t), *((-mu, found, r) for r, mu in earlier)]
-        return [(1, stream, r) for r in _under(stream, t)]
+        return [(1, stream, r) for r in under(stream, t)]
 
-    found = _derived(order, stream.group, terms)
+    found = derived(order, stream.group, terms)
     return found
 
 
@@ -184,7 +177,12 @@ def total(stream: Stream[T, G]) -> Stream[T, G]:
 
 
 class Space(NamedTuple):
-    """A commutative `group` with linear functions `delta` and `total` that undo each other."""
+    """A commutative `group` with linear functions `delta` and `total` that undo each other.
+
+    >>> from ebbflow.algebra import ADD, NATURALS
+    >>> streams(NATURALS, ADD).group
+    stream_group(NATURALS, ADD)
+    """
 
     group: Monoid[Any]
     delta: Callable[[Any], Any]
@@ -198,7 +196,7 @@ def plain(group: Monoid[Any]) -> Space:
     >>> plain(ADD).delta(7)
     7
     """
-    return Space(group, _same, _same)
+    return Space(_commutative(group), _same, _same)
 
 
 def streams(order: Order[T], inner: Space | Monoid[Any], *, at: Iterable[T] = ()) -> Space:
@@ -207,19 +205,19 @@ def streams(order: Order[T], inner: Space | Monoid[Any], *, at: Iterable[T] = ()
     Its delta is `Σ μ(r, t) · inner.delta(s[r])`, so streams over T of streams over U behave as
     streams over T × U. What `at` is for, see `stream_group`.
 
-    >>> from ebbflow.algebra import ADD
+    >>> from ebbflow.algebra import ADD, NATURALS
     >>> row = streams(NATURALS, ADD)
     >>> ones = Stream(NATURALS, row.group, lambda epoch: Stream(NATURALS, ADD, lambda round: 1))
     >>> streams(NATURALS, row).total(ones)[3][4]
     20
     """
-    own, group = _space(inner), stream_group(order, _space(inner).group, tuple(at))
+    own, group = as_space(inner), stream_group(order, as_space(inner).group, tuple(at))
     if own.delta is _same and own.total is _same:
-        return Space(group, lambda s: delta(_over(order, s)), lambda s: total(_over(order, s)))
+        return Space(group, lambda s: delta(over(order, s)), lambda s: total(over(order, s)))
     return Space(
         group,
-        lambda s: lift(own.delta)(delta(_over(order, s))),
-        lambda s: lift(own.total)(total(_over(order, s))),
+        lambda s: lift(own.delta)(delta(over(order, s))),
+        lambda s: lift(own.total)(total(over(order, s))),
     )
 
 
@@ -230,7 +228,7 @@ def stream_group(
 
     Two count as equal when they agree `at` these versions; if none are given, on their supports.
 
-    >>> from ebbflow.algebra import ADD
+    >>> from ebbflow.algebra import ADD, NATURALS, ingress
     >>> stream_group(NATURALS, ADD).is_zero(ingress(3, ADD) - ingress(3, ADD))
     True
     """
@@ -253,12 +251,12 @@ def stream_group(
 def pairs(*spaces: Space | Monoid[Any]) -> Space:
     """Tuples, each position with the inverses of its own space.
 
-    >>> from ebbflow.algebra import ADD
+    >>> from ebbflow.algebra import ADD, NATURALS, ingress
     >>> running, number = pairs(streams(NATURALS, ADD), ADD).total((ingress(2, ADD), 7))
     >>> running[9], number
     (2, 7)
     """
-    parts = [_space(space) for space in spaces]
+    parts = [as_space(space) for space in spaces]
     return Space(
         product(*(part.group for part in parts)),
         lambda xs: tuple(part.delta(x) for part, x in zip(parts, xs, strict=True)),
@@ -266,183 +264,21 @@ def pairs(*spaces: Space | Monoid[Any]) -> Space:
     )
 
 
-# ---- functions on differences ----
-
-
-def differential(
-    f: Function, source: Space | Monoid[Any] | list[Any], target: Space | Monoid[Any]
-) -> Function:
-    """What `f` does to differences: `target.delta(f(source.total(c)))`. (δ(f) = δ ∘ f ∘ S.)
-
-    A function of several arguments has a list of sources. Law: δ(f)(δ(x)) == δ(f(x)).
-
-    >>> from ebbflow.algebra import ADD
-    >>> ints = streams(NATURALS, ADD)
-    >>> differential(feedback, ints, ints)(ingress(5, ADD))[1]
-    5
-    """
-    back, into = pairs(*(source if isinstance(source, list) else [source])), _space(target)
-    return lambda *changes: into.delta(f(*back.total(changes)))
-
-
 def lift(f: Function, group: Monoid[Any] | None = None) -> Callable[..., Stream[Any, Any]]:
     """`f` version by version, on streams: `lift(f)(c, d)[t] == f(c[t], d[t])`. (fᵀ.)
 
     `group` is where the results of `f` live, if not where its first argument does.
 
-    >>> from ebbflow.algebra import ADD
+    >>> from ebbflow.algebra import ADD, ingress
     >>> lift(max)(ingress(3, ADD), ingress(8, ADD))[0]
     8
     """
 
     def lifted(*of: Stream[Any, Any]) -> Stream[Any, Any]:
         terms: Terms = lambda t: [(1, stream, t) for stream in of]
-        return _derived(_order(*of), group or of[0].group, terms, make=f)
+        return derived(common_order(*of), group or of[0].group, terms, make=f)
 
     return lifted
-
-
-def differential_of_lifted(
-    f: Function, source: Space | Monoid[Any] | list[Any], target: Space | Monoid[Any], *,
-    linear: bool = False,
-) -> Callable[..., Stream[Any, Any]]:  # fmt: skip
-    """The differential of `lift(f)`: at t, `Σ μ(r, t) · δ(f)(Σ c[q] over q <= r)` over r <= t.
-
-    A `linear` f needs no sums: at t it is `δ(f)(c[t])`, and on plain data δ(f) is f.
-
-    >>> from ebbflow.algebra import ADD
-    >>> [differential_of_lifted(abs, ADD, ADD)(ingress(-3, ADD))[n] for n in range(3)]
-    [3, 0, 0]
-    """
-    lifted = lift(differential(f, source, target), _space(target).group)
-    return lifted if linear else lambda *changes: delta(lifted(*map(total, changes)))
-
-
-def bilinear(
-    f: Function, c: Stream[T, Any], d: Stream[T, Any], group: Monoid[Any] | None = None
-) -> Stream[T, Any]:
-    """The differential of a lifted bilinear `f`: differences at r and s meet at their join r ∨ s.
-
-    At t it is `Σ f(c[r], d[s])` over r ∨ s == t; equals `differential_of_lifted(f, ...)(c, d)`.
-    Two versions below t must have a join. Where groups are not plain, give δ(f) in place of f.
-
-    >>> from ebbflow.algebra import ADD
-    >>> bilinear(operator.mul, ingress(3, ADD), feedback(ingress(5, ADD)))[1]
-    15
-    """
-    order, into = _order(c, d), group or c.group
-    finite = c.support is not None and d.support is not None
-    meetings = _meetings(order, c.support or (), d.support or ())
-    support = meetings if finite and None not in meetings else None
-
-    def at(t: T) -> Any:
-        met = meetings if finite else _meetings(order, _under(c, t), _under(d, t))
-        for r, s in met.get(None, ()):
-            if order.leq(r, t) and order.leq(s, t):
-                raise AlgebraError(
-                    f"the differences at {r!r} and {s!r} are both below {t!r}, but have no join",
-                    order=order,
-                    remedy="give the order join=, or use differential_of_lifted, which needs none",
-                )
-        return into.fold(f(c[r], d[s]) for r, s in met.get(t, ()))
-
-    return Stream(order, into, at, support=support)
-
-
-def bilinear_in_sequence(
-    f: Function, c: Stream[T, Any], d: Stream[T, Any], group: Monoid[Any] | None = None
-) -> Stream[T, Any]:
-    """`bilinear` where versions follow one another, as in ℕ: new with all, all with new, less both.
-
-    With C, D the totals: `f(C[t], d[t]) + f(c[t], D[t]) - f(c[t], d[t])`. It holds wherever at most
-    one version lies directly below t, and t is refused elsewhere.
-
-    >>> from ebbflow.algebra import ADD
-    >>> bilinear_in_sequence(operator.mul, ingress(3, ADD), feedback(ingress(5, ADD)))[1]
-    15
-    """
-    order, into, all_c, all_d = _order(c, d), group or c.group, total(c), total(d)
-
-    def at(t: T) -> Any:
-        if len(order.row(t)) > 2:
-            raise AlgebraError(
-                f"several versions lie directly below {t!r}", order=order, remedy="use bilinear"
-            )
-        new = into.combine(f(all_c[t], d[t]), f(c[t], all_d[t]))
-        return into.minus(new, f(c[t], d[t]))
-
-    return Stream(order, into, at)
-
-
-# ---- loops: rounds are versions ----
-
-
-def ingress(c: G, group: Monoid[G]) -> Stream[int, G]:
-    """Input enters a loop: `c` at round 0, zero at every other. (**in**; δ(in) is c, -c, 0, 0, ...)
-
-    >>> from ebbflow.algebra import ADD
-    >>> ingress(5, ADD)
-    Stream.of({0: 5}, NATURALS, ADD)
-    """
-    return Stream.of({0: c}, NATURALS, group)
-
-
-def feedback(stream: Stream[int, G]) -> Stream[int, G]:
-    """What a round gives enters the next: zero, s[0], s[1], ... (**fb**, its own differential.)
-
-    >>> from ebbflow.algebra import ADD
-    >>> feedback(ingress(5, ADD))
-    Stream.of({1: 5}, NATURALS, ADD)
-    """
-    support = _over(NATURALS, stream).support
-    later = None if support is None else [n + 1 for n in support]
-    terms: Terms = lambda n: ((1, stream, n - 1),) if n else ()
-    return _derived(NATURALS, stream.group, terms, support=later)
-
-
-def egress(k: int) -> Callable[[Stream[int, G]], G]:
-    """Leave a loop after `k` rounds: `s[k]`. (**out**; δ(out) is the sum of all s[n] up to k.)
-
-    >>> from ebbflow.algebra import ADD
-    >>> egress(0)(ingress(5, ADD))
-    5
-    """
-    NATURALS.require(k)
-    return operator.itemgetter(k)
-
-
-def loop_stream(f: Callable[[G], G], c: Stream[int, G]) -> Stream[int, G]:
-    """All rounds of a loop: the one solution of `d == c + feedback(lift(f)(d))`.
-
-    So d[0] = c[0] and d[n + 1] = c[n + 1] + f(d[n]): `c` is what enters in each round. With
-    `ingress(x, group)` for c, the rounds are x, f(x), f(f(x)), ...
-
-    >>> from ebbflow.algebra import ADD
-    >>> egress(10)(loop_stream(lambda n: 2 * n, ingress(1, ADD)))
-    1024
-    """
-    rounds: list[G] = []
-    group = _over(NATURALS, c).group
-
-    def at(n: int) -> G:
-        for k in range(len(rounds), n + 1):
-            rounds.append(group.combine(c[k], f(rounds[-1])) if k else c[0])
-        return rounds[n]
-
-    return Stream(NATURALS, group, at)
-
-
-def loop_differences(f: Callable[[G], G], c: G, space: Space | Monoid[G]) -> Stream[int, G]:
-    """The differences of a loop from the difference `c` of its input: `Σ μ(m, n) · δ(f)ᵐ(c)`.
-
-    That is c at round 0, and `δ(f)ⁿ(c) - δ(f)ⁿ⁻¹(c)` at round n. Equals the delta, at every level,
-    of `loop_stream(f, ingress(space.total(c), space.group))`.
-
-    >>> from ebbflow.algebra import ADD
-    >>> [loop_differences(lambda n: 2 * n, 1, ADD)[n] for n in range(5)]
-    [1, 1, 2, 4, 8]
-    """
-    return delta(loop_stream(differential(f, space, space), ingress(c, _space(space).group)))
 
 
 # ---- what the above share ----
@@ -452,15 +288,24 @@ def _same(x: Any) -> Any:
     return x
 
 
-def _space(of: Space | Monoid[Any]) -> Space:
+def as_space(of: Space | Monoid[Any]) -> Space:
     return of if isinstance(of, Space) else plain(of)
 
 
-def _order(*of: Stream[Any, Any]) -> Order[Any]:
-    return _over(of[0].order, *of).order
+def _commutative(group: Monoid[G]) -> Monoid[G]:
+    if not (isinstance(group, Monoid) and group.is_group and group.commutative):
+        raise AlgebraError(
+            f"{group!r}: differences need a commutative group",
+            remedy="use ADD, ZSETS, dict_of(ADD), a product of these, or a monoid with negate=",
+        )
+    return group
 
 
-def _over(order: Order[Any], *of: Stream[Any, Any]) -> Stream[Any, Any]:
+def common_order(*of: Stream[Any, Any]) -> Order[Any]:
+    return over(of[0].order, *of).order
+
+
+def over(order: Order[Any], *of: Stream[Any, Any]) -> Stream[Any, Any]:
     for stream in of:
         if stream.order != order:
             raise AlgebraError(f"a stream over {stream.order!r} where one over {order!r} is needed")
@@ -472,14 +317,6 @@ def _support(*of: Stream[T, Any]) -> list[T] | None:
     return [t for support in known for t in support] if len(known) == len(of) else None
 
 
-def _under(stream: Stream[T, Any], t: T) -> Iterable[T]:
+def under(stream: Stream[T, Any], t: T) -> Iterable[T]:
     order, support = stream.order, stream.support
     return order.below(t) if support is None else (r for r in support if order.leq(r, t))
-
-
-def _meetings(order: Order[T], left: Iterable[T], right: Iterable[T]) -> dict[Any, list[Any]]:
-    """Pairs of versions by their join; those that have none under None."""
-    met: dict[Any, list[Any]] = {}
-    for r, s in itertools.product(left, right):
-        met.setdefault(order.join(r, s), []).append((r, s))
-    return met

@@ -151,11 +151,15 @@ class Monoid(Generic[T]):
         """
         if count < 0:
             element, count = self.minus(self.zero, element), -count
-        total = self.zero
-        while count:
+        if count == 0:
+            return self.zero
+        while not count & 1:
+            element, count = self.combine(element, element), count >> 1
+        total = element
+        while count := count >> 1:
+            element = self.combine(element, element)
             if count & 1:
                 total = self.combine(total, element)
-            element, count = self.combine(element, element), count >> 1
         return total
 
     def __repr__(self) -> str:
@@ -169,7 +173,8 @@ class Monoid(Generic[T]):
             return NotImplemented
         if self.built is not None or other.built is not None:
             return self.built == other.built
-        return self is other or (self.name, self.combine) == (other.name, other.combine)
+        ours, theirs = (self.name, self.combine), (other.name, other.combine)
+        return self is other or (ours == theirs and bool(self._zero == other._zero))
 
     def __hash__(self) -> int:
         return hash((self.name, self.built[0])) if self.built else hash((self.name, self.combine))

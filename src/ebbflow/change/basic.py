@@ -18,6 +18,7 @@ Z-set copies the larger of the two, because the old value must stay what it was.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from decimal import Decimal
 from fractions import Fraction
@@ -104,7 +105,7 @@ class _Number(_Added):
     def is_value(self, x: object) -> bool:
         if isinstance(x, Decimal):
             return not x.is_nan()
-        return isinstance(x, (int, float, Fraction)) and not isinstance(x, bool) and x == x
+        return isinstance(x, (int, float, Fraction)) and not isinstance(x, bool) and bool(x == x)
 
     def valid(self, change: object, value: Any) -> bool:
         return super().valid(change, value) and self.is_value(_sum(value, change))
@@ -135,11 +136,22 @@ class _Number(_Added):
 
 
 def _sum(value: Any, change: Any) -> Any:
-    """Their sum, or None; zero leaves even a number alone that is longer than Decimal's context."""
+    """Their sum, or None where there is none: types that do not mix, or a result out of range.
+
+    Zero is not added: even that would round a Decimal that is longer than its context.
+    """
+    if not change:
+        return value
     try:
-        return value + change if change else value
+        total = value + change
     except (TypeError, ArithmeticError):
         return None
+    overflowed = _is_infinite(total) and not (_is_infinite(value) or _is_infinite(change))
+    return None if overflowed else total
+
+
+def _is_infinite(x: object) -> bool:
+    return x.is_infinite() if isinstance(x, Decimal) else isinstance(x, float) and math.isinf(x)
 
 
 class _Natural(_Added):

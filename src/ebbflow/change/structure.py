@@ -191,9 +191,8 @@ class ChangeStructure(ABC, Generic[T, D]):
         reason, remedy, facts = self.why(change, value)
         return ChangeError(
             f"{shown(change, width=200)} is not a valid change of this {self.noun}",
-            because=Text(reason),
-            **facts,
             remedy=remedy,
+            **{"because": Text(reason), **facts},
         )
 
     def stranger(self, change: object) -> ChangeError:

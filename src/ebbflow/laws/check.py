@@ -19,6 +19,7 @@ from ebbflow.errors import CheckError, LawBroken, Text, place
 from ebbflow.laws import streams, structures
 from ebbflow.laws.law import Equal, Law, Report
 from ebbflow.stream import Processor, Representation, StreamFunction
+from ebbflow.tensor import Tensor
 
 
 @singledispatch
@@ -39,6 +40,7 @@ def owed(thing: Any) -> list[Law]:
 
 
 owed.register(Monoid, structures.monoid_laws)
+owed.register(Tensor, structures.tensor_laws)
 owed.register(Homomorphism, structures.homomorphism_laws)
 owed.register(Order, structures.order_laws)
 owed.register(ChangeStructure, structures.change_laws)

@@ -66,7 +66,7 @@ class Law:
     ) -> tuple[Any, Any, bool]:
         same = self.equality(thing) if equal is None or self.equality is exactly else equal
         try:
-            left, right = self.sides(thing, **{k: copy.deepcopy(v) for k, v in case.items()})
+            left, right = self.sides(thing, **{name: fresh(value) for name, value in case.items()})
             return left, right, bool(same(left, right))
         except Exception as error:
             raised = Text(f"raised {type(error).__name__}: {error}".replace("\n", "\n" + " " * 15))
@@ -88,6 +88,15 @@ class Law:
         broken.law, broken.thing, broken.case = self, thing, dict(case)
         broken.left, broken.right = left, right
         return broken
+
+
+def fresh(value: Any) -> Any:
+    """A copy of its own where the value could be changed; what can be hashed cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return copy.deepcopy(value)
+    return value
 
 
 @dataclass(frozen=True)

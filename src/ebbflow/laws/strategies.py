@@ -18,6 +18,7 @@ from ebbflow.errors import CheckError
 from ebbflow.laws import streams
 from ebbflow.laws.law import Law
 from ebbflow.stream import Processor, Representation, StreamFunction
+from ebbflow.tensor import Tensor
 from ebbflow.zset import BAGS, ZSETS, ZSet
 
 try:
@@ -120,17 +121,10 @@ def _tables(states: tuple[Any, ...], output: al.Monoid[Any]) -> Strategy:
     return st.tuples(*[entry] * len(states))
 
 
-def _tensors(left: al.Monoid[Any], right: al.Monoid[Any]) -> Strategy:
-    both = al.tensor(left, right)
-    term = st.tuples(elements_of(left), elements_of(right)).map(lambda pair: both.of(*pair))
-    return st.lists(term, max_size=2).map(both.fold)
-
-
 _BUILT: dict[Callable[..., Any], Callable[..., Strategy]] = {
     al.product: lambda *factors: st.tuples(*map(elements_of, factors)),
     al.dict_of: _dicts,
     al.functions: _functions,
-    al.tensor: _tensors,
     al.free_product: _words,
     al.ticked: _ticked,
     al.terminated: lambda inner: st.tuples(elements_of(inner), st.booleans()),
@@ -316,10 +310,12 @@ def _stream(source: Any, elements: Any) -> Kinds:
 
 @kinds.register
 def _(thing: al.Monoid, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
-    if isinstance(thing, al.Tensor) and thing.built is not None:
-        left, right = map(elements_of, thing.built[1])
-        return {**_stream(thing, elements), "left": left, "right": right}
     return _stream(thing, elements)
+
+
+@kinds.register
+def _(thing: Tensor, elements: Any, changes: Any) -> Kinds:
+    return {"left": elements_of(thing.left), "right": elements_of(thing.right)}
 
 
 @kinds.register(al.Homomorphism)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.laws.law import Equal, Law
+from ebbflow.laws.law import Equal, Law, fresh
 from ebbflow.stream import Processor, Representation, Splitter, StreamFunction
 
 
@@ -53,7 +52,7 @@ def function_laws(_: StreamFunction[Any, Any]) -> list[Law]:
 
 def said(processor: Processor[Any, Any], pieces: Iterable[Any]) -> list[Any]:
     """The outputs of a fresh run, copied: a processor may reuse what it gives out."""
-    return [copy.deepcopy(output) for output in processor.run(copy.deepcopy(list(pieces)))]
+    return [fresh(output) for output in processor.run(map(fresh, pieces))]
 
 
 def total(processor: Processor[Any, Any], pieces: Iterable[Any]) -> Any:
@@ -69,15 +68,15 @@ def _repeats(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
 def _undisturbed(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
     alone = said(processor, [p, a])[-1]
     one, other = processor.open(), processor.open()
-    one.send(copy.deepcopy(p))
+    one.send(fresh(p))
     other.send(b)
     return one.send(a), alone
 
 
 def _input_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
     live = processor.open()
-    live.send(copy.deepcopy(p))
-    before = copy.deepcopy(a)
+    live.send(fresh(p))
+    before = fresh(a)
     live.send(a)
     return processor.source.equal(a, before), True
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from ebbflow.algebra import Homomorphism, Monoid, Tensor
+from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError
-from ebbflow.laws.law import Equal, Law
+from ebbflow.laws.law import Equal, Law, fresh
+from ebbflow.tensor import Tensor
 
 
 def _own(thing: Any) -> Equal:
@@ -28,7 +28,7 @@ A, AB, ABC = {"a": "element"}, dict.fromkeys("ab", "element"), dict.fromkeys("ab
 
 
 def _untouched(m: Monoid[Any], a: Any, b: Any) -> tuple[Any, Any]:
-    before = copy.deepcopy((a, b))
+    before = fresh(a), fresh(b)
     m.combine(a, b)
     return m.equal(a, before[0]) and m.equal(b, before[1]), True
 
@@ -91,17 +91,15 @@ LEFT_LINEAR = Law(
     "LEFT_LINEAR", "⊗ is not linear on the left", "(a + b) ⊗ n == a ⊗ n + b ⊗ n",
     {"a": "left", "b": "left", "n": "right"},
     lambda t, a, b, n: (
-        t.of(t.built[1][0].combine(a, b), n), t.combine(t.of(a, n), t.of(b, n)),
+        t.of(t.left.combine(a, b), n), t.monoid.combine(t.of(a, n), t.of(b, n)),
     ),
-    "", _own,
 )  # fmt: skip
 RIGHT_LINEAR = Law(
     "RIGHT_LINEAR", "⊗ is not linear on the right", "m ⊗ (a + b) == m ⊗ a + m ⊗ b",
     {"m": "left", "a": "right", "b": "right"},
     lambda t, m, a, b: (
-        t.of(m, t.built[1][1].combine(a, b)), t.combine(t.of(m, a), t.of(m, b)),
+        t.of(m, t.right.combine(a, b)), t.monoid.combine(t.of(m, a), t.of(m, b)),
     ),
-    "", _own,
 )  # fmt: skip
 
 
@@ -109,15 +107,18 @@ def monoid_laws(m: Monoid[Any]) -> list[Law]:
     """What a monoid owes, by what it declares."""
     laws = [ZERO_LEFT, ZERO_RIGHT, ASSOCIATIVE, ARGUMENTS_KEPT]
     laws += [COMMUTATIVE] * m.commutative + [IDEMPOTENT] * m.idempotent + [INVERSE] * m.is_group
-    laws += [CANCEL] * m.is_left_cancellative + [BASIS] * (m.basis is not None)
-    return laws + [LEFT_LINEAR, RIGHT_LINEAR] * isinstance(m, Tensor)
+    return laws + [CANCEL] * m.is_left_cancellative + [BASIS] * (m.basis is not None)
+
+
+def tensor_laws(_: Tensor) -> list[Law]:
+    return [LEFT_LINEAR, RIGHT_LINEAR]
 
 
 # ---- homomorphisms ----
 
 SAME_TWICE = Law(
     "SAME_TWICE", "it gives different answers for the same input", "f(a) == f(a)", A,
-    lambda f, a: (f(copy.deepcopy(a)), f(copy.deepcopy(a))),
+    lambda f, a: (f(fresh(a)), f(fresh(a))),
     "take out what is random or remembered between calls", _of_target,
 )  # fmt: skip
 KEEPS_ZERO = Law(
@@ -211,7 +212,7 @@ def _patches(structure: Any, value: Any, change: Any) -> bool:
 
 
 def _value_kept(structure: Any, value: Any, change: Any) -> tuple[Any, Any]:
-    before = copy.deepcopy(value)
+    before = fresh(value)
     if structure.valid(change, value):
         structure.patch(value, change)
     return value, before

@@ -13,20 +13,32 @@ from ebbflow.algebra import (
     SET,
     Homomorphism,
     Monoid,
-    Tensor,
     Tick,
     product,
-    tensor,
     ticked,
 )
 from ebbflow.algebra.monoid import function_name
 from ebbflow.errors import AlgebraError, CompositionError, place
 from ebbflow.stream.combine import Loop
 from ebbflow.stream.processor import Named, Processor, Running
+from ebbflow.tensor import tensor
 
 Predicate = Callable[[Any], object]
 
-# ---- on the elements of a list, without state ----
+# ---- without state ----
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def identity(monoid: Monoid[Any]) -> Processor[Any, Any]:
+    """What comes in goes out; changes nothing on either side of `>>`.
+
+    >>> identity(LIST)([1, 2])
+    [1, 2]
+    """
+    return Named(Homomorphism(_same, monoid, monoid, name=f"identity({monoid!r})"))
 
 
 @dataclass(frozen=True)
@@ -174,14 +186,13 @@ def derivative(group: Monoid[Any] = ADD) -> Processor[list[Any], list[Any]]:
 class Pairs(Processor[tuple[Any, Any], Any]):
     """Every pair of what came left and what came right; see `pairs` and `join`."""
 
-    target: Tensor
-
     def __init__(self, left: Monoid[Any], right: Monoid[Any], matches: Any = None) -> None:
         self.left = left
         self.right = right
         self.matches = matches
         self.source = product(left, right)
-        self.target = tensor(left, right)
+        self.tensor = tensor(left, right)
+        self.target = self.tensor.monoid
 
     def start(self) -> tuple[Any, Any]:
         return (self.left.zero, self.right.zero), self.target.zero
@@ -189,10 +200,8 @@ class Pairs(Processor[tuple[Any, Any], Any]):
     def step(self, state: Any, change: tuple[Any, Any]) -> tuple[Any, Any]:
         (m, n), (dm, dn) = state, change
         state = self.left.combine(m, dm), self.right.combine(n, dn)
-        return state, self.target.combine(self._of(m, dn), self._of(dm, state[1]))
-
-    def _of(self, m: Any, n: Any) -> Any:
-        return self.target.of(m, n) if self.matches is None else self.target.of(m, n, self.matches)
+        of, matches = self.tensor.of, self.matches
+        return state, self.target.combine(of(m, dn, matches), of(dm, state[1], matches))
 
     def __repr__(self) -> str:
         if self.matches is None:

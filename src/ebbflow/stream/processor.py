@@ -326,4 +326,6 @@ def pure(
     >>> list(pure(len, LIST, ADD).run([["a"], ["b", "c"]]))
     [0, 1, 2]
     """
-    return Pure(f if isinstance(f, Homomorphism) else Homomorphism(f, source, target, name=name))
+    if isinstance(f, Homomorphism):
+        return Pure(f)
+    return Pure(Homomorphism(f, source, target, name=name))

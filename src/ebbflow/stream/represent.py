@@ -15,15 +15,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
 from itertools import chain
 from os import cpu_count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebbflow.algebra import BYTES, LIST, TUPLE, Homomorphism, Monoid, table_monoid
 from ebbflow.algebra.state import Hypothetical
 from ebbflow.errors import AlgebraError, place
 from ebbflow.stream.processor import Processor, elementwise
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 BLOCK = 4096
 
@@ -157,6 +159,8 @@ def reduce_in_processes(
     sent = [part if words is None else words.encode(part) for part in parts]
     jobs = [(table, None if words is None else words.letters, part) for part in sent]
     if pool is None:
+        from concurrent.futures import ProcessPoolExecutor
+
         with ProcessPoolExecutor(count) as own:
             tables = list(own.map(_reduce_part, jobs))
     else:

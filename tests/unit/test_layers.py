@@ -1,0 +1,90 @@
+"""Imports only point down, and the core needs nothing but Python."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src" / "ebbflow"
+
+# Lower layers first; a module may import from its own layer and from those before it.
+LAYERS = [
+    {"errors"},
+    {"algebra"},
+    {"change", "zset", "tensor"},
+    {"state"},
+    {"operator", "reducer", "stream"},
+    {"laws"},
+    {"flow"},
+    {"engine"},
+    {"cli", "serve"},
+]
+OPTIONAL = {"hypothesis": "laws", "z3": "laws", "pyspark": "engine", "pyarrow": "engine"}
+FILES = sorted(SRC.rglob("*.py"))
+
+
+def part(path: Path) -> str:
+    """The layer's name of a file: its folder or, at the top, its own name."""
+    return path.relative_to(SRC).with_suffix("").parts[0]
+
+
+def imports(tree: ast.AST) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are written in full"
+            module = node.module or ""
+            found |= {f"{module}.{a.name}" if module == "ebbflow" else module for a in node.names}
+    return found
+
+
+def violations(path: Path, source: str) -> list[str]:
+    own = part(path)
+    if own in {"__init__", "__main__"}:
+        return []
+    level = next(i for i, names in enumerate(LAYERS) if own in names)
+    allowed = set().union(*LAYERS[: level + 1])
+    wrong = []
+    for name in imports(ast.parse(source)):
+        top, *rest = name.split(".")
+        if top == "ebbflow" and rest and rest[0] not in allowed:
+            wrong.append(f"{own} imports {name}, which is above it")
+        if top in OPTIONAL and own != OPTIONAL[top]:
+            wrong.append(f"{own} imports {top}, which only {OPTIONAL[top]} may")
+    return wrong
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
+def test_imports_point_down(path: Path) -> None:
+    assert violations(path, path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("algebra/new.py", "from ebbflow.zset import ZSet"),
+        ("algebra/new.py", "import ebbflow.laws.check"),
+        ("change/new.py", "from ebbflow import laws"),
+        ("stream/new.py", "def f():\n    from ebbflow.laws import check"),
+        ("stream/new.py", "import hypothesis"),
+        ("zset.py", "from pyspark.sql import functions"),
+    ],
+)
+def test_the_check_itself_sees_an_upward_import(path: str, source: str) -> None:
+    assert violations(SRC / path, source)
+
+
+def test_importing_ebbflow_loads_no_third_party_package() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import ebbflow, ebbflow.stream, ebbflow.change, "
+        "ebbflow.cli; print(sorted({m.split('.')[0] for m in set(sys.modules) - before}"
+        " - set(sys.stdlib_module_names) - {'ebbflow'}))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
