@@ -9,6 +9,7 @@ Needs Hypothesis: `pip install 'ebbflow[laws]'`. Every law is also a value with 
 
 from ebbflow.laws.check import check, close, equivalent, independent, owed
 from ebbflow.laws.law import Law, Report
+from ebbflow.laws.operators import ACCEPTS, FROM_SCRATCH, INIT, OUTPUT_VALID, STEP
 from ebbflow.laws.streams import (
     BATCHING,
     CUT,
@@ -60,6 +61,7 @@ from ebbflow.laws.structures import (
 )
 
 __all__ = [
+    "ACCEPTS",
     "ANTISYMMETRIC",
     "ARGUMENTS_KEPT",
     "ASSOCIATIVE",
@@ -78,8 +80,10 @@ __all__ = [
     "EMPTY_STEP",
     "ENCODES",
     "EQUIVALENT",
+    "FROM_SCRATCH",
     "IDEMPOTENT",
     "INDEPENDENT",
+    "INIT",
     "INPUT_KEPT",
     "INVERSE",
     "KEEPS_COMBINE",
@@ -89,6 +93,7 @@ __all__ = [
     "LOSES_NOTHING",
     "MOBIUS_INVERTS",
     "NOTHING",
+    "OUTPUT_VALID",
     "PROGRESS",
     "PROGRESS_AT_END",
     "REFLEXIVE",
@@ -96,6 +101,7 @@ __all__ = [
     "RIGHT_LINEAR",
     "SAME_TWICE",
     "SMALLER_FIRST",
+    "STEP",
     "TRANSITIVE",
     "UNDISTURBED",
     "UPDATE_ADDS",

@@ -16,8 +16,9 @@ from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import CheckError, LawBroken, Text, place
-from ebbflow.laws import streams, structures
+from ebbflow.laws import operators, streams, structures
 from ebbflow.laws.law import Equal, Law, Report
+from ebbflow.operator import Operator
 from ebbflow.stream import Processor, Representation, StreamFunction
 from ebbflow.tensor import Tensor
 
@@ -47,6 +48,7 @@ owed.register(ChangeStructure, structures.change_laws)
 owed.register(StreamFunction, streams.function_laws)
 owed.register(Processor, streams.processor_laws)
 owed.register(Representation, streams.representation_laws)
+owed.register(Operator, operators.operator_laws)
 owed.register(streams.Both, lambda _: [streams.EQUIVALENT])
 owed.register(streams.Partitioned, lambda _: [streams.INDEPENDENT])
 
@@ -55,6 +57,7 @@ def check(
     thing: Any,
     *,
     elements: Any = None,
+    inputs: Any = None,
     changes: Any = None,
     laws: Sequence[Law] | None = None,
     equal: Equal | None = None,
@@ -65,7 +68,9 @@ def check(
 
     - `elements`: what to draw from: a Hypothesis strategy, a collection of values, or a function
       without arguments that returns one. Not needed for what is made of ebbflow's own monoids.
-    - `changes`: for change structures, a function from a value to such a source of changes.
+    - `inputs`: another word for `elements`, for operators.
+    - `changes`: for change structures and operators, a function from a value to such a source of
+      its changes, or such a source of which the valid ones are taken.
     - `laws`: these instead of `owed(thing)`.
     - `equal`: when two results count as the same, for example `ebbflow.laws.close()` for floats.
 
@@ -80,7 +85,7 @@ def check(
     from ebbflow.laws.strategies import kinds
 
     wanted = list(owed(thing) if laws is None else laws)
-    sources = kinds(thing, elements, changes)
+    sources = kinds(thing, inputs if elements is None else elements, changes)
     for law in wanted:
         found = _search(thing, law, sources, equal, examples, seed)
         if found is not None:

@@ -17,6 +17,7 @@ from ebbflow.algebra.order import NATURALS, POWERSETS, Order, order_product
 from ebbflow.errors import CheckError
 from ebbflow.laws import streams
 from ebbflow.laws.law import Law
+from ebbflow.operator import Operator
 from ebbflow.stream import Processor, Representation, StreamFunction
 from ebbflow.tensor import Tensor
 from ebbflow.zset import BAGS, ZSETS, ZSet
@@ -335,6 +336,12 @@ def _(thing: Representation, elements: Any, changes: Any) -> Kinds:
 @kinds.register
 def _(thing: Order, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
     return {"version": versions_of(thing) if elements is None else as_strategy(elements)}
+
+
+@kinds.register
+def _(thing: Operator, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
+    own = kinds(thing.input, elements, changes)
+    return {"input": own["value"], "changes": lambda case: own["changes"]({"value": case["x"]})}
 
 
 @kinds.register

@@ -1,0 +1,83 @@
+"""The laws of differential operators, over sequences of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ebbflow.laws.law import Law
+from ebbflow.operator import Operator
+
+CASE = {"x": "input", "changes": "changes"}
+
+
+def _reached(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """The input before the last change, the state then, and the last change."""
+    state = operator.init(x)
+    for change in changes[:-1]:
+        state, _ = operator.step(state, change)
+        x = operator.input.patch(x, change)
+    return x, state, changes[-1]
+
+
+def _accepts(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
+    if not changes:
+        return True, True
+    _, state, change = _reached(operator, x, changes)
+    return operator.accepts(state, change), True
+
+
+def _keeps_invariant(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
+    if not changes:
+        return True, True
+    x, state, change = _reached(operator, x, changes)
+    state, _ = operator.step(state, change)
+    return operator.invariant(operator.input.patch(x, change), state), True
+
+
+def _output_valid(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
+    if not changes:
+        return True, True
+    x, state, change = _reached(operator, x, changes)
+    old = operator.f(x)
+    return operator.output.valid(operator.step(state, change)[1], old), True
+
+
+def _from_scratch(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
+    state, y = operator.init(x), operator.f(x)
+    for change in changes:
+        state, output = operator.step(state, change)
+        y = operator.output.patch(y, output)
+        x = operator.input.patch(x, change)
+    return y, operator.f(x)
+
+
+INIT = Law(
+    "INIT", "init does not establish the invariant", "invariant(x, init(x))", {"x": "input"},
+    lambda operator, x: (operator.invariant(x, operator.init(x)), True),
+    "make init and invariant agree on what the state holds",
+)  # fmt: skip
+ACCEPTS = Law(
+    "ACCEPTS", "the state refuses a change that is valid for the input",
+    "valid(dx, x) implies accepts(s, dx), after any changes", CASE, _accepts,
+    "keep in the state whatever is needed to take every valid change",
+)  # fmt: skip
+OUTPUT_VALID = Law(
+    "OUTPUT_VALID", "the output change is not valid for the old output",
+    "valid(dy, f(x)), after any changes", CASE, _output_valid,
+    "give a change of the output as it was before the step",
+)  # fmt: skip
+FROM_SCRATCH = Law(
+    "FROM_SCRATCH", "the output is not what recomputing would give",
+    "f(x) patched by all output changes == f(x patched by all changes)", CASE, _from_scratch,
+    "follow the shortest sequence above by hand: which case does step forget?",
+)  # fmt: skip
+STEP = Law(
+    "STEP", "step does not keep the invariant",
+    "invariant(x, s) implies invariant(patch(x, dx), s')", CASE, _keeps_invariant,
+    "update every part of the state that the change touches",
+)  # fmt: skip
+
+
+def operator_laws(_: Operator[Any, Any, Any, Any]) -> list[Law]:
+    return [INIT, ACCEPTS, FROM_SCRATCH, OUTPUT_VALID, STEP]

@@ -1,0 +1,236 @@
+"""Operators made of operators: one after the other, side by side, both on one input, on sequences.
+
+Each combinator computes the plain composition of what its parts compute, and its invariant is that
+of its parts. An output may feed several operators: `a >> (b & c)` runs `a` once and hands its
+change to both. So `>>`, `*` and `&` build every network without cycles.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ebbflow.change import Both, ChangeStructure, First, Second, pair, sequence
+from ebbflow.errors import CompositionError, place
+from ebbflow.operator.operator import Operator
+
+AnyOperator = Operator[Any, Any, Any, Any]
+
+
+class Seq(Operator[Any, Any, Any, Any]):
+    """`a >> b >> c`: each reads the changes that the one before it writes; see `seq`."""
+
+    def __init__(self, *stages: AnyOperator) -> None:
+        self.stages = stages
+        self.input = stages[0].input
+        self.output = stages[-1].output
+        self._steps = [stage.step for stage in stages]
+
+    def f(self, x: Any) -> Any:
+        for stage in self.stages:
+            x = stage.f(x)
+        return x
+
+    def init(self, x: Any) -> Any:
+        states = []
+        for stage in self.stages[:-1]:
+            states.append(stage.init(x))
+            x = stage.f(x)
+        return (*states, self.stages[-1].init(x))
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        states = []
+        for step, own in zip(self._steps, state, strict=True):
+            own, change = step(own, change)
+            states.append(own)
+        return tuple(states), change
+
+    def invariant(self, x: Any, state: Any) -> bool:
+        for stage, own in zip(self.stages, state, strict=True):
+            if not stage.invariant(x, own):
+                return False
+            x = stage.f(x)
+        return True
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        return self.stages[0].accepts(state[0], change)
+
+    def __repr__(self) -> str:
+        return " >> ".join(_in_brackets(stage, Fan) for stage in self.stages)
+
+    def __reduce__(self) -> Any:
+        return Seq, self.stages
+
+
+def seq(*operators: AnyOperator) -> AnyOperator:
+    """One after the other; `seq(a, b)` is `a >> b`.
+
+    Where one writes sequences of what the next reads, or the other way round, the next is lifted.
+    """
+    stages: list[AnyOperator] = []
+    for each_one in operators:
+        for stage in each_one.stages if isinstance(each_one, Seq) else (each_one,):
+            if stages:
+                stages[-1], stage = _fit(stages[-1], stage)
+            stages.append(stage)
+    return stages[0] if len(stages) == 1 else Seq(*stages)
+
+
+def _fit(before: AnyOperator, after: AnyOperator) -> tuple[AnyOperator, AnyOperator]:
+    if before.output == after.input:
+        return before, after
+    if before.output == sequence(after.input):
+        return before, each(after)
+    if sequence(before.output) == after.input:
+        return each(before), after
+    raise CompositionError(
+        f"{before!r} >> {after!r}: the first writes changes of {before.output!r}, "
+        f"the second reads changes of {after.input!r}",
+        created=place(),
+        remedy="put an operator between them that turns one kind of change into the other",
+    )
+
+
+class Each(Operator[Any, Any, Any, Any]):
+    """An operator on sequences of changes; see `each`."""
+
+    def __init__(self, inner: AnyOperator) -> None:
+        self.inner = inner
+        self.input: ChangeStructure[Any, Any] = sequence(inner.input)
+        self.output: ChangeStructure[Any, Any] = sequence(inner.output)
+        self._nested = inner.output.built is not None and inner.output.built[0] is sequence
+        if self._nested:
+            self.output = inner.output
+
+    def f(self, x: Any) -> Any:
+        return self.inner.f(x)
+
+    def init(self, x: Any) -> Any:
+        return self.inner.init(x)
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        step = self.inner.step
+        outputs = []
+        for each_one in change:
+            state, output = step(state, each_one)
+            if self._nested:
+                outputs += output
+            else:
+                outputs.append(output)
+        return state, tuple(outputs)
+
+    def invariant(self, x: Any, state: Any) -> bool:
+        return self.inner.invariant(x, state)
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        return isinstance(change, tuple)
+
+    def __repr__(self) -> str:
+        return f"each({self.inner!r})"
+
+
+def each(operator: AnyOperator) -> AnyOperator:
+    """The same operator on sequences of changes, one after the other. (The paper's Map.)
+
+    >>> from ebbflow.change import NUMBER
+    >>> from ebbflow.operator import on_input
+    >>> square = on_input(lambda n: n * n, lambda n, k: 2 * n * k + k * k,
+    ...                   input=NUMBER, output=NUMBER, name="square")
+    >>> each(square).open(1).send((1, 1))
+    (3, 5)
+    """
+    return Each(operator)
+
+
+class Beside(Operator[Any, Any, Any, Any]):
+    """`a * b`: each on its own side of a pair."""
+
+    def __init__(self, first: AnyOperator, second: AnyOperator) -> None:
+        self.first = first
+        self.second = second
+        self.input = pair(first.input, second.input)
+        self.output = pair(first.output, second.output)
+
+    def f(self, x: Any) -> Any:
+        return self.first.f(x[0]), self.second.f(x[1])
+
+    def init(self, x: Any) -> Any:
+        return self.first.init(x[0]), self.second.init(x[1])
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        one, two = state
+        match change:
+            case First(dx):
+                one, left = self.first.step(one, dx)
+                return (one, two), First(left)
+            case Second(dy):
+                two, right = self.second.step(two, dy)
+                return (one, two), Second(right)
+            case Both(dx, dy):
+                one, left = self.first.step(one, dx)
+                two, right = self.second.step(two, dy)
+                return (one, two), Both(left, right)
+        raise self.input.stranger(change)
+
+    def invariant(self, x: Any, state: Any) -> bool:
+        return self.first.invariant(x[0], state[0]) and self.second.invariant(x[1], state[1])
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        match change:
+            case First(dx):
+                return self.first.accepts(state[0], dx)
+            case Second(dy):
+                return self.second.accepts(state[1], dy)
+            case Both(dx, dy):
+                return self.first.accepts(state[0], dx) and self.second.accepts(state[1], dy)
+        return False
+
+    def __repr__(self) -> str:
+        first, second = self.first, self.second
+        return f"{_in_brackets(first, Seq, Fan)} * {_in_brackets(second, Seq, Fan, Beside)}"
+
+
+class Fan(Operator[Any, Any, Any, Any]):
+    """`a & b`: both on the same input, outputs as a pair."""
+
+    def __init__(self, first: AnyOperator, second: AnyOperator) -> None:
+        if first.input != second.input:
+            raise CompositionError(
+                f"{first!r} & {second!r}: the first reads changes of {first.input!r}, "
+                f"the second of {second.input!r}",
+                created=place(),
+                remedy="both sides of & read the same input; for two inputs use *",
+            )
+        self.first = first
+        self.second = second
+        self.input = first.input
+        self.output = pair(first.output, second.output)
+
+    def f(self, x: Any) -> Any:
+        return self.first.f(x), self.second.f(x)
+
+    def init(self, x: Any) -> Any:
+        return self.first.init(x), self.second.init(x)
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        one, left = self.first.step(state[0], change)
+        two, right = self.second.step(state[1], change)
+        return (one, two), Both(left, right)
+
+    def invariant(self, x: Any, state: Any) -> bool:
+        return self.first.invariant(x, state[0]) and self.second.invariant(x, state[1])
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        return self.first.accepts(state[0], change) and self.second.accepts(state[1], change)
+
+    def __repr__(self) -> str:
+        return f"{self.first!r} & {_in_brackets(self.second, Fan)}"
+
+
+def binary(f: AnyOperator, g: AnyOperator, h: AnyOperator) -> AnyOperator:
+    """`(x, y) ↦ h(f(x), g(y))`: two inputs through an operator each, then into one that takes
+    both."""
+    return (f * g) >> h
+
+
+def _in_brackets(part: AnyOperator, *looser: type) -> str:
+    return f"({part!r})" if isinstance(part, looser) else repr(part)

@@ -1,0 +1,233 @@
+"""Differential operators: functions that turn a change of their input into a change of their
+output.
+
+An operator knows the function `f` it keeps up to date. It is given the whole input once (`init`),
+keeps a state of its own choosing, and from then on sees only changes: `step` takes a change of the
+input and gives the change of the output. What the state has to do with the input is said by
+`invariant`. The laws:
+
+    invariant(x, init(x))
+    invariant(x, s) and valid(dx, x)  imply, with s', dy = step(s, dx):
+        accepts(s, dx)                             the state can take every change that is valid
+        invariant(patch(x, dx), s')                and stays in step with the input
+        valid(dy, f(x))                            what comes out is a change of the old output
+        patch(f(x), dy) == f(patch(x, dx))         and leads to what f would compute from scratch
+
+`step` may reuse the state object it was given. `ebbflow.laws.check` tests all of it on sequences of
+changes and shows the shortest that fails.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from ebbflow.algebra.monoid import function_name
+from ebbflow.change import ChangeStructure
+from ebbflow.errors import ChangeError, Text, place
+
+X = TypeVar("X")
+DX = TypeVar("DX")
+Y = TypeVar("Y")
+DY = TypeVar("DY")
+
+
+class Operator(ABC, Generic[X, DX, Y, DY]):
+    """A function kept up to date: `f`, `init`, `step`, and the change structures of both ends.
+
+    Write a subclass, or use `stateless` and `on_input` where less is needed. Compose operators with
+    `>>` (one after the other), `*` (side by side on pairs) and `&` (both on the same input).
+    """
+
+    input: ChangeStructure[X, DX]
+    output: ChangeStructure[Y, DY]
+    created: Text | None = None
+
+    @abstractmethod
+    def f(self, x: X) -> Y:
+        """What the operator computes, from scratch."""
+
+    @abstractmethod
+    def init(self, x: X) -> Any:
+        """The state for an initial input."""
+
+    @abstractmethod
+    def step(self, state: Any, change: DX) -> tuple[Any, DY]:
+        """The state after a change of the input, and the change of the output."""
+
+    def invariant(self, x: X, state: Any) -> bool:
+        """What the state has to do with the input; by default it is the one that `init` makes."""
+        return bool(state == self.init(x))
+
+    def accepts(self, state: Any, change: DX) -> bool:
+        """Whether the state can take a change. It must take every change valid for the input."""
+        return True
+
+    # ---- everything below is written with these ----
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def open(self, x: X) -> Live[X, DX, Y, DY]:
+        """Start from an input: a run that takes changes and gives changes."""
+        return Live(self, x)
+
+    def __rshift__(self, after: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
+        from ebbflow.operator.compose import seq
+
+        return seq(self, after)
+
+    def __mul__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
+        from ebbflow.operator.compose import Beside
+
+        return Beside(self, other)
+
+    def __and__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
+        from ebbflow.operator.compose import Fan
+
+        return Fan(self, other)
+
+
+class Live(Generic[X, DX, Y, DY]):
+    """An operator with its state: send it changes.
+
+    >>> from ebbflow.change import NATURAL, TEXT
+    >>> moved = lambda edit: len(edit.text) if isinstance(edit, Insert) else -edit.count
+    >>> live = stateless(len, moved, input=TEXT, output=NATURAL).open("abc")
+    >>> from ebbflow.change import Insert, Delete
+    >>> live.send(Insert(1, "xyz")), live.send(Delete(0, 4))
+    (3, -4)
+    """
+
+    __slots__ = ("operator", "state")
+
+    def __init__(self, operator: Operator[X, DX, Y, DY], x: X) -> None:
+        self.operator = operator
+        self.state = operator.init(x)
+
+    def send(self, change: DX) -> DY:
+        """Take one change of the input and give the change of the output."""
+        if not self.operator.accepts(self.state, change):
+            raise ChangeError(
+                f"{self.operator!r} cannot take this change",
+                change=change,
+                remedy="a change that is valid for the input as it is now",
+            )
+        self.state, output = self.operator.step(self.state, change)
+        return output
+
+    def feed(self, changes: Iterable[DX]) -> Iterator[DY]:
+        """Take changes one by one, lazily, and give one output change for each."""
+        return map(self.send, changes)
+
+    def __repr__(self) -> str:
+        return f"<{self.operator!r} at {self.state!r}>"
+
+
+class Stateless(Operator[X, DX, Y, DY]):
+    """An operator whose output change depends on nothing but the input change; see `stateless`."""
+
+    def __init__(
+        self,
+        f: Callable[[X], Y],
+        delta: Callable[[DX], DY],
+        input: ChangeStructure[X, DX],
+        output: ChangeStructure[Y, DY],
+        name: str,
+    ) -> None:
+        self._f = f
+        self.delta = delta
+        self.input = input
+        self.output = output
+        self.name = name
+        self.created = place()
+
+    def f(self, x: X) -> Y:
+        return self._f(x)
+
+    def init(self, x: X) -> None:
+        return None
+
+    def step(self, state: Any, change: DX) -> tuple[Any, DY]:
+        return None, self.delta(change)
+
+    def __repr__(self) -> str:
+        return self.name or _named("stateless", self._f, self.delta, self.input, self.output)
+
+
+def stateless(
+    f: Callable[[X], Y],
+    delta: Callable[[DX], DY],
+    *,
+    input: ChangeStructure[X, DX],
+    output: ChangeStructure[Y, DY],
+    name: str = "",
+) -> Operator[X, DX, Y, DY]:
+    """An operator without state: `f(patch(x, dx)) == patch(f(x), delta(dx))`.
+
+    >>> from ebbflow.change import NUMBER
+    >>> stateless(lambda n: 3 * n, lambda dn: 3 * dn, input=NUMBER, output=NUMBER).open(5).send(2)
+    6
+    """
+    return Stateless(f, delta, input, output, name)
+
+
+class OnInput(Operator[X, DX, Y, DY]):
+    """An operator whose state is the input itself; see `on_input`."""
+
+    def __init__(
+        self,
+        f: Callable[[X], Y],
+        delta: Callable[[X, DX], DY],
+        input: ChangeStructure[X, DX],
+        output: ChangeStructure[Y, DY],
+        name: str,
+    ) -> None:
+        self._f = f
+        self.delta = delta
+        self.input = input
+        self.output = output
+        self.name = name
+        self.created = place()
+
+    def f(self, x: X) -> Y:
+        return self._f(x)
+
+    def init(self, x: X) -> X:
+        return x
+
+    def step(self, state: Any, change: DX) -> tuple[Any, DY]:
+        return self.input.patch(state, change), self.delta(state, change)
+
+    def accepts(self, state: Any, change: DX) -> bool:
+        return self.input.valid(change, state)
+
+    def __repr__(self) -> str:
+        return self.name or _named("on_input", self._f, self.delta, self.input, self.output)
+
+
+def on_input(
+    f: Callable[[X], Y],
+    delta: Callable[[X, DX], DY],
+    *,
+    input: ChangeStructure[X, DX],
+    output: ChangeStructure[Y, DY],
+    name: str = "",
+) -> Operator[X, DX, Y, DY]:
+    """An operator that needs the input so far: `f(patch(x, dx)) == patch(f(x), delta(x, dx))`.
+
+    (The incremental λ-calculus has only these; they pay for a copy of the input.)
+
+    >>> from ebbflow.change import NUMBER
+    >>> square = on_input(lambda n: n * n, lambda n, k: 2 * n * k + k * k,
+    ...                   input=NUMBER, output=NUMBER)
+    >>> square.open(10).send(1)
+    21
+    """
+    return OnInput(f, delta, input, output, name)
+
+
+def _named(make: str, f: Any, delta: Any, input: Any, output: Any) -> str:
+    functions = f"{function_name(f)}, {function_name(delta)}"
+    return f"{make}({functions}, input={input!r}, output={output!r})"

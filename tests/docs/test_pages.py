@@ -1,0 +1,84 @@
+"""Every example in the README, the tutorial and the how-tos runs and shows what it says.
+
+A fenced `python` block with `>>>` is a session: all sessions of a page share their names. A `python`
+block without prompts is a program, run on its own; when a `text` block follows it, that is its output.
+A `console` block of `$ ebbflow ...` lines is run by the shell's rules, in a folder with the page's files:
+a `python` block whose first line is a comment naming a file (`# shop.py`) is one.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+FILE = re.compile(r"# (\w+\.py)\n")
+
+
+def blocks(page: Path) -> list[tuple[str, str, int]]:
+    text = page.read_text()
+    return [
+        (found[1], found[2], text[: found.start()].count("\n") + 1) for found in BLOCK.finditer(text)
+    ]
+
+
+def run(page: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_example_runs_and_shows_what_it_says(page: Path, tmp_path: Path) -> None:
+    found = blocks(page)
+    parser, names, failures = doctest.DocTestParser(), {"__name__": page.stem}, []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for i, (language, body, line) in enumerate(found):
+        where = f"{page.relative_to(ROOT)}:{line}"
+        if language == "python" and ">>>" in body:
+            session = parser.get_doctest(body, names, where, str(page), line)
+            runner.run(session, out=failures.append, clear_globs=False)
+            names = session.globs
+        elif language == "python":
+            named = FILE.match(body)
+            name = named[1] if named else f"program_{line}.py"
+            (tmp_path / name).write_text(body)
+            expected = found[i + 1][1] if found[i + 1 : i + 2] and found[i + 1][0] == "text" else None
+            if expected is not None or not named:
+                done = run(page, tmp_path, sys.executable, name)
+                assert done.returncode == 0, f"{where}\n{done.stderr}"
+                assert expected is None or done.stdout.strip() == expected.strip(), where
+        elif language == "console":
+            shell(body, where, tmp_path)
+    assert not failures, "".join(failures)
+
+
+def shell(body: str, where: str, folder: Path) -> None:
+    """Run each `$ ebbflow ...` line and compare what it prints with what is shown below it."""
+    for step in re.split(r"^\$ ", body, flags=re.M)[1:]:
+        line, _, expected = step.partition("\n")
+        words = shlex.split(line)
+        if words[0] != "ebbflow":
+            continue
+        done = run(Path(where), folder, sys.executable, "-m", "ebbflow", *words[1:])
+        assert (done.stdout + done.stderr).strip() == expected.strip(), where
+
+
+def test_the_pages_are_there() -> None:
+    names = {str(page.relative_to(ROOT)) for page in PAGES}
+    assert {"README.md", "CONTRIBUTING.md", "docs/ledger.md", "docs/pitfalls.md"} <= names
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_every_example_program_runs(example: Path, tmp_path: Path) -> None:
+    done = run(example, tmp_path, sys.executable, str(example))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
