@@ -34,14 +34,18 @@ class EbbflowError(Exception):
         self.facts = facts
 
     def __str__(self) -> str:
-        rows = [(name, value if isinstance(value, Text) else shown(value))
-                for name, value in self.facts.items()]
-        if self.remedy:
-            rows.append(("try", self.remedy))
+        rows = [*self._shown().items(), *([("try", self.remedy)] if self.remedy else [])]
         return "\n".join([self.what, *(f"    {name:<10} {value}" for name, value in rows)])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.what, self.remedy, self.facts), self.__dict__
+        """Pickled as text: the values it shows may be anything, also what cannot be sent."""
+        return _rebuild, (type(self), self.what, self.remedy, self._shown())
+
+    def _shown(self) -> dict[str, Text]:
+        return {
+            name: value if isinstance(value, Text) else Text(shown(value))
+            for name, value in self.facts.items()
+        }
 
 
 class ChangeError(EbbflowError):

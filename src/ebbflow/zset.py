@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from ebbflow.algebra import Basis, Homomorphism, Monoid
-from ebbflow.algebra.monoid import function_name
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
 
 R = TypeVar("R", bound=Hashable)
@@ -305,10 +305,22 @@ def _parts(a: ZSet[Any]) -> Mapping[Any, int]:
 
 
 ZSETS: Monoid[ZSet[Any]] = Monoid(
-    ZSet(), _add, name="ZSETS", commutative=True, negate=_negate, basis=Basis(_parts, ZSet)
+    ZSet(),
+    _add,
+    name="ZSETS",
+    home=__name__,
+    commutative=True,
+    negate=_negate,
+    basis=Basis(_parts, ZSet),
 )
 BAGS: Monoid[ZSet[Any]] = Monoid(
-    ZSet(), _add, name="BAGS", commutative=True, cancel=_minus_bag, basis=Basis(_parts, ZSet)
+    ZSet(),
+    _add,
+    name="BAGS",
+    home=__name__,
+    commutative=True,
+    cancel=_minus_bag,
+    basis=Basis(_parts, ZSet),
 )
 
 

@@ -1,9 +1,9 @@
 """Every example in the README, the tutorial and the how-tos runs and shows what it says.
 
-A fenced `python` block with `>>>` is a session: all sessions of a page share their names. A `python`
-block without prompts is a program, run on its own; when a `text` block follows it, that is its output.
-A `console` block of `$ ebbflow ...` lines is run by the shell's rules, in a folder with the page's files:
-a `python` block whose first line is a comment naming a file (`# shop.py`) is one.
+A fenced `python` block with `>>>` is a session: all sessions of a page share their names. A
+`python` block without prompts is a program, run on its own; when a `text` block follows it, that is
+its output. A `console` block of `$ ebbflow ...` lines is run by the shell's rules, in a folder with
+the page's files: a `python` block whose first line is a comment naming a file (`# shop.py`) is one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ FILE = re.compile(r"# (\w+\.py)\n")
 def blocks(page: Path) -> list[tuple[str, str, int]]:
     text = page.read_text()
     return [
-        (found[1], found[2], text[: found.start()].count("\n") + 1) for found in BLOCK.finditer(text)
+        (found[1], found[2], text.count("\n", 0, found.start()) + 1)
+        for found in BLOCK.finditer(text)
     ]
 
 
@@ -51,7 +52,8 @@ def test_every_example_runs_and_shows_what_it_says(page: Path, tmp_path: Path) -
             named = FILE.match(body)
             name = named[1] if named else f"program_{line}.py"
             (tmp_path / name).write_text(body)
-            expected = found[i + 1][1] if found[i + 1 : i + 2] and found[i + 1][0] == "text" else None
+            shown = found[i + 1] if i + 1 < len(found) else ("", "", 0)
+            expected = shown[1] if shown[0] == "text" else None
             if expected is not None or not named:
                 done = run(page, tmp_path, sys.executable, name)
                 assert done.returncode == 0, f"{where}\n{done.stderr}"

@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ebbflow.algebra.compose import product
-from ebbflow.algebra.monoid import Monoid, function_name
+from ebbflow.algebra.monoid import Monoid
 from ebbflow.algebra.order import Order
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
 
 T = TypeVar("T")

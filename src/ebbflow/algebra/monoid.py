@@ -17,6 +17,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from ebbflow.algebra.value import Built, Recipe, function_name
 from ebbflow.errors import AlgebraError, Text, place
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ class Basis(NamedTuple):
     build: Callable[[Mapping[Any, int]], Any]
 
 
-class Monoid(Generic[T]):
+class Monoid(Built, Generic[T]):
     """An associative `combine` with a neutral `zero`.
 
     >>> longest = Monoid("", lambda a, b: b if len(b) > len(a) else a, name="longest")
@@ -68,7 +69,8 @@ class Monoid(Generic[T]):
         basis: Basis | None = None,
         equal: Callable[[T, T], bool] = operator.eq,
         elements: Any = None,
-        built: tuple[Callable[..., Monoid[T]], tuple[Any, ...]] | None = None,
+        built: Recipe | None = None,
+        home: str = "",
     ) -> None:
         self._zero = zero
         self._mutable = isinstance(zero, (list, dict, set, bytearray))
@@ -82,6 +84,7 @@ class Monoid(Generic[T]):
         self.equal = equal
         self.elements = elements
         self.built = built
+        self.home = home
         self.created: Text = place()
 
     @property
@@ -162,29 +165,11 @@ class Monoid(Generic[T]):
                 total = self.combine(total, element)
         return total
 
-    def __repr__(self) -> str:
-        if self.built is not None:
-            make, arguments = self.built
-            return f"{make.__name__}({', '.join(map(repr, arguments))})"
-        return self.name or f"Monoid({self._zero!r}, {function_name(self.combine)})"
+    def _described(self) -> str:
+        return f"Monoid({self._zero!r}, {function_name(self.combine)})"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Monoid):
-            return NotImplemented
-        if self.built is not None or other.built is not None:
-            return self.built == other.built
-        ours, theirs = (self.name, self.combine), (other.name, other.combine)
-        return self is other or (ours == theirs and bool(self._zero == other._zero))
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.built[0])) if self.built else hash((self.name, self.combine))
-
-    def __reduce__(self) -> Any:
-        return self.built or (_blank, (type(self),), self.__dict__)
-
-
-def _blank(kind: Any) -> Any:
-    return kind.__new__(kind)
+    def _essence(self) -> Any:
+        return self.name, self.combine, self._zero
 
 
 class Homomorphism(Generic[A, B]):
@@ -235,12 +220,6 @@ class Composed:
         return self.second(self.first(x))
 
 
-def function_name(f: Any) -> str:
-    """How a function is called in a repr: the name it could be pasted back with, where it has
-    one."""
-    return getattr(f, "__qualname__", None) or repr(f)
-
-
 # ---- the monoids of everyday Python data ----
 
 
@@ -281,19 +260,25 @@ def _and(a: bool, b: bool) -> bool:
 
 
 ADD: Monoid[Any] = Monoid(
-    0, operator.add, name="ADD", commutative=True, negate=operator.neg,
+    0, operator.add, name="ADD", home=__name__, commutative=True, negate=operator.neg,
     basis=Basis(_number_parts, _number_build),
 )  # fmt: skip
-MULTIPLY: Monoid[Any] = Monoid(1, operator.mul, name="MULTIPLY", commutative=True)
-MAX: Monoid[Any] = Monoid(float("-inf"), max, name="MAX", commutative=True, idempotent=True)
-MIN: Monoid[Any] = Monoid(float("inf"), min, name="MIN", commutative=True, idempotent=True)
-OR: Monoid[bool] = Monoid(False, _or, name="OR", commutative=True, idempotent=True)
-AND: Monoid[bool] = Monoid(True, _and, name="AND", commutative=True, idempotent=True)
-LIST: Monoid[list[Any]] = Monoid([], operator.add, name="LIST", cancel=_suffix)
-TUPLE: Monoid[tuple[Any, ...]] = Monoid((), operator.add, name="TUPLE", cancel=_suffix)
-STR: Monoid[str] = Monoid("", operator.add, name="STR", cancel=_suffix)
-BYTES: Monoid[bytes] = Monoid(b"", operator.add, name="BYTES", cancel=_suffix)
+MULTIPLY: Monoid[Any] = Monoid(1, operator.mul, name="MULTIPLY", home=__name__, commutative=True)
+MAX: Monoid[Any] = Monoid(
+    float("-inf"), max, name="MAX", home=__name__, commutative=True, idempotent=True
+)
+MIN: Monoid[Any] = Monoid(
+    float("inf"), min, name="MIN", home=__name__, commutative=True, idempotent=True
+)
+OR: Monoid[bool] = Monoid(False, _or, name="OR", home=__name__, commutative=True, idempotent=True)
+AND: Monoid[bool] = Monoid(True, _and, name="AND", home=__name__, commutative=True, idempotent=True)
+LIST: Monoid[list[Any]] = Monoid([], operator.add, name="LIST", home=__name__, cancel=_suffix)
+TUPLE: Monoid[tuple[Any, ...]] = Monoid(
+    (), operator.add, name="TUPLE", home=__name__, cancel=_suffix
+)
+STR: Monoid[str] = Monoid("", operator.add, name="STR", home=__name__, cancel=_suffix)
+BYTES: Monoid[bytes] = Monoid(b"", operator.add, name="BYTES", home=__name__, cancel=_suffix)
 SET: Monoid[frozenset[Any]] = Monoid(
-    frozenset(), _union, name="SET", commutative=True, idempotent=True,
+    frozenset(), _union, name="SET", home=__name__, commutative=True, idempotent=True,
     basis=Basis(_set_parts, frozenset),
 )  # fmt: skip

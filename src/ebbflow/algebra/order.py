@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ebbflow.algebra.monoid import function_name
+from ebbflow.algebra.value import Built, Recipe, function_name
 from ebbflow.errors import AlgebraError, Text, place
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ Row = tuple[tuple[T, int], ...]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Order(Generic[T]):
+class Order(Built, Generic[T]):
     """A locally finite partial order, given by `leq(a, b)` and `below(t)`.
 
     `below(t)` lists every version at or below `t`, smaller ones first, so `t` itself comes last.
@@ -57,11 +57,9 @@ class Order(Generic[T]):
     """
 
     leq: Callable[[T, T], bool]
-    name: str
     sparse: bool
     limit: int | None
     elements: Any
-    built: tuple[Callable[..., Order[T]], tuple[Any, ...]] | None
     created: Text
     _below: Callable[[T], Iterable[T]]
     _join: Callable[[T, T], T | None] | None
@@ -83,10 +81,11 @@ class Order(Generic[T]):
         contains: Callable[[Any], bool] | None = None,
         limit: int | None = 1_000_000,
         elements: Any = None,
-        built: tuple[Callable[..., Order[T]], tuple[Any, ...]] | None = None,
+        built: Recipe | None = None,
+        home: str = "",
     ) -> None:
         vars(self).update(
-            leq=leq, name=name, sparse=sparse, limit=limit, elements=elements, built=built,
+            leq=leq, name=name, home=home, sparse=sparse, limit=limit, elements=elements, built=built,
             created=place(), _below=below, _join=join, _mobius=mobius, _row=row,
             _contains=contains, _rows={},
         )  # fmt: skip
@@ -179,27 +178,15 @@ class Order(Generic[T]):
                 )
             yield version
 
-    def __repr__(self) -> str:
-        if self.built is not None:
-            make, arguments = self.built
-            return f"{make.__name__}({', '.join(map(repr, arguments))})"
+    def _described(self) -> str:
         functions = filter(None, (self.leq, self._below, self._join))
-        return self.name or f"Order({', '.join(map(function_name, functions))})"
+        return f"Order({', '.join(map(function_name, functions))})"
 
-    def _identity(self) -> tuple[Any, ...]:
-        return self.built or (self.name, self.leq, self._below, self._join)
-
-    def __eq__(self, other: object) -> bool:
-        return self._identity() == other._identity() if isinstance(other, Order) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
+    def _essence(self) -> Any:
+        return self.name, self.leq, self._below, self._join
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_rows": {}}
-
-    def __reduce__(self) -> Any:
-        return self.built or super().__reduce__()
 
 
 def mobius_by_recursion(order: Order[T], a: T, b: T) -> int:
@@ -248,11 +235,11 @@ def _sign_of_missing(a: frozenset[Any], b: frozenset[Any]) -> int:
 
 
 NATURALS: Order[int] = Order(
-    operator.le, _up_to, max, name="NATURALS",
+    operator.le, _up_to, max, name="NATURALS", home=__name__,
     row=_last_two, sparse=True, contains=_is_natural, limit=None,
 )  # fmt: skip
 POWERSETS: Order[frozenset[Any]] = Order(
-    operator.le, _subsets, operator.or_, name="POWERSETS",
+    operator.le, _subsets, operator.or_, name="POWERSETS", home=__name__,
     mobius=_sign_of_missing, contains=_is_set, limit=None,
 )  # fmt: skip
 

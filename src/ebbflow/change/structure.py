@@ -35,6 +35,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from ebbflow.algebra.value import Built, Recipe
 from ebbflow.errors import ChangeError, Text, shown
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Why(NamedTuple):
     facts: Mapping[str, object]
 
 
-class ChangeStructure(ABC, Generic[T, D]):
+class ChangeStructure(Built, ABC, Generic[T, D]):
     """Values of type T and their changes of type D. To make one, write `valid` and `apply`.
 
     >>> class Volume(ChangeStructure[int, int]):
@@ -89,8 +90,6 @@ class ChangeStructure(ABC, Generic[T, D]):
 
     noun: str = "value"
     takes: str = "a change for which valid(change, value) is true"
-    name: str = ""
-    built: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
     elements: Any = None
     changes: Callable[[T], Any] | None = None
 
@@ -100,7 +99,7 @@ class ChangeStructure(ABC, Generic[T, D]):
         name: str = "",
         elements: Any = None,
         changes: Callable[[T], Any] | None = None,
-        built: tuple[Callable[..., Any], tuple[Any, ...]] | None = None,
+        built: Recipe | None = None,
     ) -> None:
         self.name = name
         self.elements = elements
@@ -240,29 +239,13 @@ class ChangeStructure(ABC, Generic[T, D]):
                 return left + right[used:]
             fresh = len(met) == 1
 
-    def __repr__(self) -> str:
-        if self.built is not None:
-            make, arguments = self.built
-            return f"{make.__name__}({', '.join(map(repr, arguments))})"
-        return self.name or f"{type(self).__name__}()"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ChangeStructure):
-            return NotImplemented
-        return self is other or (self.built is not None and self.built == other.built)
-
-    def __hash__(self) -> int:
-        return object.__hash__(self) if self.built is None else hash(self.built)
-
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        return super().__reduce__() if self.built is None else self.built
-
 
 class Constant(ChangeStructure[T, D]):
     """A structure there is one of, kept in its module under its `name` and pickled as that name."""
 
-    def __reduce__(self) -> str:
-        return self.name
+    @property
+    def home(self) -> str:  # type: ignore[override]
+        return type(self).__module__
 
 
 class ByParts(ChangeStructure[T, D]):

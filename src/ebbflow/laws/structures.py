@@ -79,6 +79,11 @@ INVERSE = Law(
     ),
     "mend negate, or leave it out: then it is a monoid, not a group",
 )  # fmt: skip
+NEGATE_CLOSED = Law(
+    "NEGATE_CLOSED", "negate gives what is no element", "zero · negate(a) == negate(a)", A,
+    lambda m, a: (m.combine(m.zero, m.negate(a)), m.negate(a)),
+    "give negate(a) in the form that combine gives: canonical, within bounds", _own,
+)  # fmt: skip
 CANCEL = Law(
     "CANCEL", "cancel does not take the front off", "cancel(a, a · b) == b", AB,
     lambda m, a, b: (m.cancel(a, m.combine(a, b)), b), "mend cancel, or leave it out", _own,
@@ -106,7 +111,8 @@ RIGHT_LINEAR = Law(
 def monoid_laws(m: Monoid[Any]) -> list[Law]:
     """What a monoid owes, by what it declares."""
     laws = [ZERO_LEFT, ZERO_RIGHT, ASSOCIATIVE, ARGUMENTS_KEPT]
-    laws += [COMMUTATIVE] * m.commutative + [IDEMPOTENT] * m.idempotent + [INVERSE] * m.is_group
+    laws += [COMMUTATIVE] * m.commutative + [IDEMPOTENT] * m.idempotent
+    laws += [INVERSE, NEGATE_CLOSED] * m.is_group
     return laws + [CANCEL] * m.is_left_cancellative + [BASIS] * (m.basis is not None)
 
 

@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from ebbflow.algebra.monoid import function_name
+from ebbflow.algebra.value import function_name
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError, Text, place
 

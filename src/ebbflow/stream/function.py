@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import Monoid
-from ebbflow.algebra.monoid import function_name
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, place
 from ebbflow.stream.processor import Processor
 

@@ -17,7 +17,7 @@ from ebbflow.algebra import (
     product,
     ticked,
 )
-from ebbflow.algebra.monoid import function_name
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, place
 from ebbflow.stream.combine import Loop
 from ebbflow.stream.processor import Named, Processor, Running

@@ -22,7 +22,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ebbflow.algebra import LIST, Homomorphism, Monoid
-from ebbflow.algebra.monoid import function_name
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, place
 
 if TYPE_CHECKING:

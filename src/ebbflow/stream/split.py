@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ebbflow.algebra import Homomorphism, Monoid, product
-from ebbflow.algebra.monoid import function_name
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, place
 from ebbflow.stream.combine import parallel
 from ebbflow.stream.processor import Named, Processor

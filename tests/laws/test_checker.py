@@ -1,0 +1,260 @@
+"""The checker itself: it refutes what is wrong, passes what is right, and says why."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from ebbflow.algebra import ADD, LIST, Homomorphism, Monoid
+from ebbflow.errors import CheckError, LawBroken
+from ebbflow.laws import ASSOCIATIVE, COMMUTATIVE, Law, check, close, equivalent, owed
+from ebbflow.stream import map_each, prefix_sum, processor
+
+HERE = Path(__file__).parent
+spec = importlib.util.spec_from_file_location("planted", HERE / "planted.py")
+assert spec is not None
+planted: Any = importlib.util.module_from_spec(spec)
+sys.modules["planted"] = planted
+spec.loader.exec_module(planted)  # type: ignore[union-attr]
+
+BROKEN = {
+    "minus": "ZERO_LEFT",
+    "mean": "ASSOCIATIVE",
+    "not_commutative": "COMMUTATIVE",
+    "not_idempotent": "IDEMPOTENT",
+    "wrong_inverse": "NEGATE_CLOSED",
+    "no_inverse": "INVERSE",
+    "wrong_cancel": "CANCEL",
+    "floats": "ASSOCIATIVE",
+    "in_place": "ARGUMENTS_KEPT",
+    "maximum": "KEEPS_COMBINE",
+    "count_plus_one": "KEEPS_ZERO",
+    "distinct": "KEEPS_COMBINE",
+    "not_antisymmetric": "ANTISYMMETRIC",
+    "forgets_itself": "BELOW",
+    "backwards": "DIFF_PATCHES",
+    "careless": "COMPRESS",
+    "appended": "VALUE_KEPT",
+    "truncating": "VALIDITY",
+    "set_difference": "UPDATE_ADDS",
+    "outside": "REPEATABLE",
+    "shared": "REPEATABLE",
+    "per_batch": "CUT",
+    "chatty": "EMPTY_STEP",
+    "greedy": "INPUT_KEPT",
+    "last_of_batch": "CUT",
+    "forgets_on_empty": "CUT",
+    "lossy": "LOSES_NOTHING",
+    "doubling": "LOSES_NOTHING",
+    "mirrored": "DECODES",
+}
+RIGHT = ["right_mod_5", "right_numbering", "right_size", "right_rows"]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_is_refuted(name: str) -> None:
+    elements = planted.BITS if name == "mirrored" else None
+    with pytest.raises(LawBroken) as caught:
+        check(getattr(planted, name), elements=elements)
+    broken = caught.value
+    assert broken.law.name == BROKEN[name]
+    again = dict(broken.case)
+    with pytest.raises(LawBroken):
+        broken.law.test(broken.thing, **again)
+    assert len(repr(broken.case)) < 120, "a person can read it"
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_passes(name: str) -> None:
+    assert check(getattr(planted, name), examples=60).laws
+
+
+def test_the_counter_example_is_small() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check(planted.lossy)
+    assert caught.value.case == {"pieces": [frozenset({2})]}
+    with pytest.raises(LawBroken) as caught:
+        check(planted.backwards)
+    assert caught.value.case == {"new": 0, "old": 1}
+
+
+def test_a_report_says_law_case_both_sides_place_and_remedy() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check(planted.mean)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "mean breaks a law: it matters which neighbours are combined first"
+    found = {line[4:14].strip(): line[15:] for line in lines[1:]}
+    assert found["law"] == "ASSOCIATIVE: (a · b) · c == a · (b · c)"
+    assert found["left side"] != found["right side"]
+    assert "planted.py:" in found["created"]
+    assert found["again"].startswith("ASSOCIATIVE.test(thing, a=")
+    assert "a mean needs its count" in found["try"]
+
+
+def test_the_same_seed_gives_the_same_report() -> None:
+    reports = set()
+    for _ in range(3):
+        with pytest.raises(LawBroken) as caught:
+            check(planted.maximum, seed=5)
+        reports.add(str(caught.value))
+    assert len(reports) == 1
+
+
+def test_reports_survive_pickling() -> None:
+    with pytest.raises(LawBroken) as caught:
+        ASSOCIATIVE.test(LIST_MINUS, a=[1], b=[1], c=[1])
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert str(copied) == str(caught.value)
+    assert type(copied) is LawBroken
+
+
+def _drop(a: list[int], b: list[int]) -> list[int]:
+    return [x for x in a if x not in b]
+
+
+LIST_MINUS = Monoid([], _drop, name="drop")
+
+
+def test_users_can_bring_their_own_equality() -> None:
+    with pytest.raises(LawBroken):
+        check(planted.floats)
+    check(planted.floats, equal=close())
+    tolerant = Monoid(
+        0.0, lambda a, b: a + b, name="tolerant", equal=close(), elements=[0.1, 0.2, 0.3]
+    )
+    check(tolerant)
+    add_floats = map_each(float) >> prefix_sum()
+    tenths = st.lists(st.sampled_from([0.1, 0.2, 0.3]), max_size=4)
+    check(add_floats, elements=tenths, equal=close())
+
+
+def test_equality_of_sketches_by_what_they_answer() -> None:
+    halves = Homomorphism(lambda n: n // 2, ADD, ADD, name="halves")
+    with pytest.raises(LawBroken):
+        check(halves)
+    check(halves, equal=lambda a, b: abs(a - b) <= 1)
+
+
+def test_elements_may_be_a_strategy_a_collection_or_a_function() -> None:
+    text = Monoid("", lambda a, b: a + b, name="text")
+    for elements in (st.text("ab"), ["", "a"], {"a", "b"}, lambda: st.text("ab"), lambda: ["x"]):
+        check(text, elements=elements, examples=20)
+
+
+@pytest.mark.parametrize(
+    ("thing", "elements", "says"),
+    [
+        (Monoid("", lambda a, b: a + b), None, "not known what"),
+        (Monoid("", lambda a, b: a + b), [], "nothing to draw from"),
+        (Monoid("", lambda a, b: a + b), 7, "cannot draw from a int"),
+        ("a string", None, "laws of a str"),
+    ],
+)
+def test_what_cannot_be_checked_says_what_is_missing(thing: Any, elements: Any, says: str) -> None:
+    with pytest.raises(CheckError, match=says) as caught:
+        check(thing, elements=elements)
+    assert "try" in str(caught.value) or "elements" in str(caught.value)
+
+
+def test_an_exception_inside_the_thing_breaks_the_law_and_is_shown() -> None:
+    failing = Homomorphism(lambda xs: xs[0], LIST, ADD, name="first")
+    with pytest.raises(LawBroken, match="raised IndexError"):
+        check(failing)
+
+
+def test_rare_nondeterminism_is_reported_and_not_lost() -> None:
+    calls = [0]
+
+    def sometimes(_: Any, xs: list[Any]) -> Any:
+        calls[0] += 1
+        return None, ["!"] if calls[0] % 50 == 0 else xs
+
+    flaky = processor(sometimes, source=LIST, target=LIST, name="flaky")
+    with pytest.raises(LawBroken):
+        check(flaky)
+
+
+def test_a_law_of_ones_own() -> None:
+    even = Law(
+        "EVEN", "an odd number came out", "f(a) % 2 == 0", {"a": "element"},
+        lambda f, a: (f(a) % 2, 0), "double it",
+    )  # fmt: skip
+    size = Homomorphism(len, LIST, ADD)
+    with pytest.raises(LawBroken, match="odd number"):
+        check(size, laws=[even])
+    check(size >> Homomorphism(lambda n: 2 * n, ADD, ADD), laws=[*owed(size), even])
+
+
+def test_laws_can_be_asked_one_case_at_a_time() -> None:
+    assert COMMUTATIVE.holds(ADD, a=1, b=2)
+    assert not COMMUTATIVE.holds(LIST, a=[1], b=[2])
+
+
+def test_equivalent_takes_elements_and_an_equality() -> None:
+    inputs = st.lists(st.integers(0, 5), max_size=4)
+    equivalent(map_each(abs), map_each(int), elements=inputs)
+    with pytest.raises(LawBroken):
+        equivalent(map_each(abs), map_each(int))
+
+
+# ---- from the shell ----
+
+
+def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ebbflow", *arguments],
+        cwd=HERE, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_shell_refutes_with_exit_1_and_the_same_report() -> None:
+    done = shell("check", "planted:mean", "--examples", "300", "--seed", "3")
+    assert done.returncode == 1
+    with pytest.raises(LawBroken) as caught:
+        check(planted.mean, examples=300, seed=3)
+    ours = [line for line in str(caught.value).splitlines() if "created" not in line]
+    theirs = [line for line in done.stdout.splitlines() if "created" not in line]
+    assert theirs == [f"BROKEN  planted:mean: {ours[0]}", *ours[1:]]
+
+
+def test_the_shell_passes_with_exit_0() -> None:
+    done = shell("check", "planted:right_mod_5", "planted:right_numbering")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("laws hold") == 2
+
+
+def test_the_shell_takes_elements_by_name() -> None:
+    assert shell("check", "planted:mirrored").returncode == 1
+    done = shell("check", "planted:right_rows", "--elements", "planted:sample_zsets")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("planted:nope", "has no 'nope'"),
+        ("planted:", "names no thing"),
+        ("no_such_module:x", "no module 'no_such_module'"),
+        ("planted:right_mod5", "try        right_mod_5"),
+    ],
+)
+def test_the_shell_says_what_it_could_not_find(spec: str, says: str) -> None:
+    done = shell("check", spec)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_whole_module_is_checked_without_what_it_only_imports() -> None:
+    done = shell("check", "planted", "--examples", "20")
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("ok ", "BROKEN "))]
+    named = {line.split()[1] for line in lines}
+    assert {"planted:minus:", "planted:right_size:"} <= named
+    assert not {"planted:LIST:", "planted:ADD:", "planted:TEXT:"} & named
