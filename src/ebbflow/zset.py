@@ -44,7 +44,11 @@ class ZSet(Generic[R]):
                     weight=weight,
                     remedy="ZSet({row: weight}), or ZSet.of(rows) when every row counts once",
                 )
-            total[row] = total.get(row, 0) + weight
+            try:
+                total[row] = total.get(row, 0) + weight
+            except TypeError:
+                _require_hashable(row)
+                raise
         self._weights = {row: weight for row, weight in total.items() if weight}
         self._hash: int | None = None
 
@@ -57,8 +61,13 @@ class ZSet(Generic[R]):
         """
         total: dict[R, int] = {}
         get = total.get
-        for row in rows:
-            total[row] = get(row, 0) + 1
+        row: R | None = None
+        try:
+            for row in rows:
+                total[row] = get(row, 0) + 1
+        except TypeError:
+            _require_hashable(row)
+            raise
         return _made(total)
 
     # ---- reading ----
@@ -277,6 +286,17 @@ def _made(weights: dict[Any, int]) -> ZSet[Any]:
     new._weights = weights
     new._hash = None
     return new
+
+
+def _require_hashable(row: object) -> None:
+    try:
+        hash(row)
+    except TypeError as error:
+        raise AlgebraError(
+            f"a row must be hashable, and a {type(row).__name__} is not",
+            row=row,
+            remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
+        ) from error
 
 
 def _without_zeros(weights: dict[Any, int]) -> dict[Any, int]:

@@ -119,3 +119,11 @@ def test_adding_nothing_costs_no_copy() -> None:
 def test_a_repr_can_be_pasted_back() -> None:
     z = ZSet({("a", 1): 2, ("b", 2): -1})
     assert eval(repr(z)) == z
+
+
+@pytest.mark.parametrize("make", [ZSet.of, lambda rows: ZSet([(row, 1) for row in rows])])
+def test_a_row_that_cannot_be_hashed_is_refused_with_the_row(make: object) -> None:
+    with pytest.raises(AlgebraError, match="a list is not") as caught:
+        make(["fine", [1, 2]])  # type: ignore[operator]
+    assert "[1, 2]" in str(caught.value)
+    assert "tuples" in str(caught.value)

@@ -85,7 +85,7 @@ class Monoid(Built, Generic[T]):
         self.elements = elements
         self.built = built
         self.home = home
-        self.created: Text = place()
+        self.created: Text | None = None if home else place()
 
     @property
     def zero(self) -> T:

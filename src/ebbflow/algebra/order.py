@@ -60,7 +60,7 @@ class Order(Built, Generic[T]):
     sparse: bool
     limit: int | None
     elements: Any
-    created: Text
+    created: Text | None
     _below: Callable[[T], Iterable[T]]
     _join: Callable[[T, T], T | None] | None
     _mobius: Callable[[T, T], int] | None
@@ -86,7 +86,7 @@ class Order(Built, Generic[T]):
     ) -> None:
         vars(self).update(
             leq=leq, name=name, home=home, sparse=sparse, limit=limit, elements=elements, built=built,
-            created=place(), _below=below, _join=join, _mobius=mobius, _row=row,
+            created=None if home else place(), _below=below, _join=join, _mobius=mobius, _row=row,
             _contains=contains, _rows={},
         )  # fmt: skip
 

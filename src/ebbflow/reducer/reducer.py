@@ -1,0 +1,387 @@
+"""Reducers: how a group of rows becomes one value, and how a row is taken out of it again.
+
+A reducer is a triple (ι, ⊕, ⊖): an initial accumulator, `add`, which puts one row in, and `remove`,
+which takes one out. It is an ordinary value: named, combined, pickled, and used in any number of
+programs. What it computes is a fold, and how it follows a change is the two lines below it:
+
+    fold(rows)           =  add(add(add(init, a), b), c) ...           in any order
+    update(acc, change)  =  every removed row by `remove`, then every added row by `add`
+
+The update is right for every change *exactly when* these laws hold (`ebbflow.laws.check` tests
+them, `ebbflow.laws.prove` proves them where it can):
+
+    add(add(acc, x), y)     == add(add(acc, y), x)
+    remove(add(acc, x), x)  == acc            for every accumulator that rows can lead to
+
+`remove` may decline: it returns `RECOMPUTE`, and that one group is folded again from its rows. A
+reducer without `remove` always does that, unless it has an associative `merge`: then an aggregate
+tree answers in O(log n).
+
+Accumulators are values. `add` and `remove` return the new one and leave the old one as it was:
+whoever keeps it can go back to it.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from ebbflow.algebra import Monoid
+from ebbflow.algebra.monoid import Composed, function_name
+from ebbflow.change import BAG
+from ebbflow.errors import AlgebraError, ChangeError, Text, place
+from ebbflow.reducer.row import Key, getter, key_text
+from ebbflow.zset import ZSETS, ZSet
+
+if TYPE_CHECKING:
+    from ebbflow.operator import Operator
+    from ebbflow.stream import Processor
+
+V = TypeVar("V")
+A = TypeVar("A")
+R = TypeVar("R")
+
+CLASSES = ("distributive", "algebraic", "holistic")
+
+
+class Recompute:
+    """The type of `RECOMPUTE`, which `remove` returns when the rows themselves are needed.
+
+    >>> lowest = Reducer(None, lambda low, x: x if low is None else min(low, x),
+    ...                  lambda low, x: RECOMPUTE if x == low else low)
+    >>> lowest.remove(3, 5), lowest.remove(3, 3)
+    (3, RECOMPUTE)
+    """
+
+    def __repr__(self) -> str:
+        return "RECOMPUTE"
+
+    def __reduce__(self) -> str:
+        return "RECOMPUTE"
+
+
+RECOMPUTE = Recompute()
+
+
+class Reducer(Generic[V, A, R]):
+    """`init`, `add` and, where there is one, `remove`: a fold that can follow changes.
+
+    >>> mean = Reducer((0, 0), lambda a, x: (a[0] + x, a[1] + 1),
+    ...                lambda a, x: (a[0] - x, a[1] - 1), result=lambda a: a[0] / a[1])
+    >>> mean([1, 2, 6])
+    3.0
+    >>> mean.update((9, 3), ZSet({6: -1, 3: 1}))
+    (6, 3)
+
+    `init` is a value, or a function without arguments that makes one. The rest is optional:
+
+    - `remove`: takes one row out, or returns `RECOMPUTE`;
+    - `merge`: puts two accumulators together, `merge(fold(a), fold(b)) == fold(a + b)`;
+    - `result`: what is shown of an accumulator;
+    - `repeat(acc, row, n)`: does what n calls of `add` (or -n of `remove`) do, in one;
+    - `partial`: False promises that `remove` never returns RECOMPUTE, so no rows need be kept;
+    - `aggregate`, `size`, `cost`: its class (distributive, algebraic or holistic), how large an
+      accumulator gets, and what one row costs, to be shown;
+    - `equal`: when two accumulators count as the same (default `==`);
+    - `elements`: what `check` draws rows from: values, a Hypothesis strategy, or a function
+      returning either.
+    """
+
+    def __init__(
+        self,
+        init: A | Callable[[], A],
+        add: Callable[[A, V], A],
+        remove: Callable[[A, V], A | Recompute] | None = None,
+        merge: Callable[[A, A], A] | None = None,
+        result: Callable[[A], R] | None = None,
+        name: str | None = None,
+        *,
+        repeat: Callable[[A, V, int], A | Recompute] | None = None,
+        partial: bool | None = None,
+        aggregate: str = "",
+        size: str = "",
+        cost: str = "",
+        equal: Callable[[A, A], bool] = operator.eq,
+        elements: Any = None,
+        made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
+    ) -> None:
+        if aggregate and aggregate not in CLASSES:
+            raise AlgebraError(
+                f"{aggregate!r} is no class of aggregates", remedy=" or ".join(CLASSES)
+            )
+        self.init = init
+        self.add = add
+        self.remove = remove
+        self.merge = merge
+        self.result = result
+        self.name = name
+        self.repeat = repeat
+        self.partial = partial
+        self.aggregate = aggregate
+        self.size = size
+        self.cost = cost
+        self.equal = equal
+        self.elements = elements
+        self.made = made
+        self.created: Text = place()
+
+    def start(self) -> A:
+        """The accumulator of no rows, a fresh one where it could be changed by accident."""
+        if callable(self.init):
+            return cast("A", self.init())
+        try:
+            hash(self.init)
+        except TypeError:
+            return copy.deepcopy(self.init)
+        return self.init
+
+    def finish(self, acc: A) -> R:
+        """What is shown of an accumulator."""
+        return cast("R", acc) if self.result is None else self.result(acc)
+
+    # ---- everything below is written with these and add, remove, repeat ----
+
+    def added(self, acc: A, row: V, count: int = 1) -> A:
+        """The accumulator with `row` put in `count` times."""
+        if self.repeat is not None:
+            return cast("A", self.repeat(acc, row, count))
+        for _ in range(count):
+            acc = self.add(acc, row)
+        return acc
+
+    def removed(self, acc: A, row: V, count: int = 1) -> A | Recompute:
+        """The accumulator with `row` taken out `count` times, or RECOMPUTE."""
+        if self.remove is None:
+            return RECOMPUTE
+        if self.repeat is not None:
+            return self.repeat(acc, row, -count)
+        now: A | Recompute = acc
+        for _ in range(count):
+            if isinstance(now, Recompute):
+                return now
+            now = self.remove(now, row)
+        return now
+
+    def fold(self, rows: Iterable[V] | ZSet[Any]) -> A:
+        """The accumulator of a collection: a bag with weights, or any rows, each once.
+
+        >>> Reducer(0, operator.add).fold([3, 5, 7])
+        15
+        """
+        if isinstance(rows, ZSet):
+            if not rows.is_bag:
+                raise ChangeError(
+                    f"{self!r}.fold: only a collection can be folded, and here a row is owed",
+                    rows=rows,
+                    remedy="update(acc, change), where negative weights take rows away",
+                )
+            return self._add_all(self.start(), rows)
+        acc, add = self.start(), self.add
+        for row in rows:
+            acc = add(acc, row)
+        return acc
+
+    def __call__(self, rows: Iterable[V] | ZSet[Any]) -> R:
+        """What the reducer says about a collection, from scratch."""
+        return self.finish(self.fold(rows))
+
+    def update(self, acc: A, delta: ZSet[Any], bag: ZSet[Any] | None = None) -> A | Recompute:
+        """The accumulator after a change: removals first, then additions. (Definition 11.)
+
+        With `bag`, the collection before the change, the change is checked against it, and a
+        request to recompute is answered from it. Without, that request is returned.
+
+        >>> total = Reducer(0, operator.add, operator.sub, name="total")
+        >>> total.update(15, ZSet({5: -1, 2: 1}))
+        12
+        >>> total.update(15, ZSet({5: -2}), ZSet.of([3, 5, 7]))
+        Traceback (most recent call last):
+        ebbflow.errors.ChangeError: ZSet({5: -2}) is not a valid change of this bag
+            because    it takes away what is not there
+            missing    ZSet({5: 1})
+            value      ZSet({3: 1, 5: 1, 7: 1})
+            try        taking away at most what is there, or ZSET, where a weight may be negative
+        """
+        if bag is not None and not BAG.valid(delta, bag):
+            raise BAG.refusal(delta, bag)
+        now: A | Recompute = acc
+        for row, weight in delta.items():
+            if weight < 0 and not isinstance(now, Recompute):
+                now = self.removed(now, row, -weight)
+        if not isinstance(now, Recompute):
+            return self._add_all(now, delta)
+        return now if bag is None else self.fold(BAG.apply(bag, delta))
+
+    def _add_all(self, acc: A, rows: ZSet[Any]) -> A:
+        for row, weight in rows.items():
+            if weight > 0:
+                acc = self.added(acc, row, weight)
+        return acc
+
+    # ---- reducers from reducers ----
+
+    def on(self, *of: Key) -> Reducer[Any, A, R]:
+        """The same of a part of each row: a field, several as a tuple, or a function.
+
+        >>> Reducer(0, operator.add, name="total").on(len)(["to", "be", "known"])
+        9
+        """
+        from ebbflow.reducer.combine import on
+
+        return on(self, *of)
+
+    def where(self, predicate: Callable[[Any], object]) -> Reducer[V, A, R]:
+        """The same of those rows only for which `predicate(row)` is true.
+
+        >>> Reducer(0, operator.add).where(lambda x: x > 0)([3, -4, 5])
+        8
+        """
+        from ebbflow.reducer.combine import where
+
+        return where(self, predicate)
+
+    def then(self, f: Callable[[R], Any]) -> Reducer[V, A, Any]:
+        """The same with `f` of the result shown.
+
+        >>> Reducer(0, operator.add).then(str)([3, 5])
+        '8'
+        """
+        from ebbflow.reducer.combine import then
+
+        return then(self, f)
+
+    def by(self, *key: Key) -> Reducer[Any, Any, Any]:
+        """One result for each key among the rows, as a mapping.
+
+        >>> Reducer(0, operator.add).by(lambda x: "odd" if x % 2 else "even")([1, 2, 3])
+        Map({'even': 2, 'odd': 4})
+        """
+        from ebbflow.reducer.combine import by
+
+        return by(self, *key)
+
+    def __and__(self, other: Reducer[Any, Any, Any]) -> Reducer[Any, Any, Any]:
+        """Both over the same rows, side by side; `a & b & c` gives a tuple of three.
+
+        >>> count = Reducer(0, lambda n, _: n + 1)
+        >>> (count & Reducer(0, operator.add) & Reducer(1, operator.mul))([2, 3, 4])
+        (3, 9, 24)
+        """
+        if not isinstance(other, Reducer):
+            return NotImplemented
+        from ebbflow.reducer.combine import together
+
+        return together(self, other)
+
+    # ---- reducers in programs ----
+
+    def processor(
+        self, *key: Key, source: Monoid[ZSet[Any]] = ZSETS
+    ) -> Processor[ZSet[Any], ZSet[Any]]:
+        """A stream processor: changes of rows in, changes of `(key, result)` out.
+
+        Without a key there is one group, and its result is the row. See `ebbflow.reducer.running`.
+
+        >>> live = Reducer(0, operator.add, operator.sub).processor().open()
+        >>> live.send(ZSet.of([3, 5])), live.send(ZSet({5: -1}))
+        (ZSet({8: 1}), ZSet({8: -1, 3: 1}))
+        """
+        from ebbflow.reducer.running import Reducing
+
+        return Reducing(self, key, source)
+
+    def operator(self, *key: Key) -> Operator[ZSet[Any], ZSet[Any], Any, Any]:
+        """A differential operator: a bag in; out comes the bag of `(key, result)`.
+
+        Without a key: the result itself, replaced when it changes.
+
+        >>> from ebbflow.change import Replace
+        >>> live = Reducer(0, operator.add, operator.sub).operator().open(ZSet.of([3, 5, 7]))
+        >>> live.send(ZSet({5: -1, 2: 1}))
+        Replace(value=12)
+        """
+        from ebbflow.reducer.running import Reduce, ReduceAll
+
+        return Reduce(self, key) if key else ReduceAll(self)
+
+    # ---- as a value ----
+
+    def __repr__(self) -> str:
+        if self.name:
+            return self.name
+        if self.made is not None:
+            return _call_text(*self.made)
+        functions = [function_name(f) for f in (self.add, self.remove) if f is not None]
+        return f"Reducer({', '.join([_init_text(self.init), *functions])})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reducer):
+            return NotImplemented
+        if self.made is not None or other.made is not None:
+            return self.made == other.made
+        return self is other or self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.made[0] if self.made else self.add))
+
+    def _parts(self) -> tuple[Any, ...]:
+        functions = (self.add, self.remove, self.merge, self.result, self.repeat)
+        return (self.name, self.init, *functions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_remade, self.made) if self.made else (_blank, (type(self),), self.__dict__)
+
+
+def _remade(make: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    return make(*arguments, **named)
+
+
+def _blank(kind: Any) -> Any:
+    return kind.__new__(kind)
+
+
+def _init_text(init: Any) -> str:
+    return function_name(init) if callable(init) else repr(init)
+
+
+def _call_text(make: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """As it was written: `sum('price')`, `sum('price').then(round)`, `count() & sum()`."""
+    words = [key_text(each) for each in arguments]
+    words += [f"{name}={key_text(value)}" for name, value in named.items()]
+    if make.__name__ == "together":
+        return " & ".join(words)
+    if make.__module__.endswith(".combine"):
+        return f"{words[0]}.{make.__name__}({', '.join(words[1:])})"
+    return f"{make.__name__}({', '.join(words)})"
+
+
+def counted(
+    init: Any, repeat: Callable[[Any, Any, int], Any], result: Callable[[Any], Any] | None = None,
+    **rest: Any,
+) -> Reducer[Any, Any, Any]:  # fmt: skip
+    """A reducer from `repeat` alone: `add` is once, `remove` is minus once.
+
+    >>> size = counted(0, lambda n, row, count: n + count)
+    >>> size("abc"), size.update(3, ZSet({"a": -1}))
+    (3, 2)
+    """
+    return Reducer(init, Times(repeat, 1), Times(repeat, -1), None, result, repeat=repeat, **rest)
+
+
+class Times:
+    """`repeat` with its count fixed, as a value that can be pickled."""
+
+    def __init__(self, repeat: Callable[[Any, Any, int], Any], count: int) -> None:
+        self.repeat = repeat
+        self.count = count
+
+    def __call__(self, acc: Any, row: Any) -> Any:
+        return self.repeat(acc, row, self.count)
+
+    def __repr__(self) -> str:
+        return f"Times({function_name(self.repeat)}, {self.count})"
+
+
+__all__ = ["RECOMPUTE", "Composed", "Recompute", "Reducer", "counted"]
