@@ -7,6 +7,7 @@ from itertools import combinations
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from ebbflow import ZSet, linear
 from ebbflow.algebra import (
@@ -21,6 +22,7 @@ from ebbflow.algebra import (
     SET,
     STR,
     TUPLE,
+    During,
     Homomorphism,
     Monoid,
     dict_of,
@@ -181,3 +183,36 @@ def test_003_H1_homomorphisms_compose() -> None:
     check(size >> double)
     check(elements)
     assert (size >> double)([1, 2]) == 4
+
+
+@given(st.lists(st.lists(st.integers(), max_size=2), max_size=40))
+def test_fold_keeps_the_order(lists: list[list[int]]) -> None:
+    assert LIST.fold(lists) == [x for xs in lists for x in xs]
+
+
+def test_folding_many_small_lists_copies_each_element_a_logarithm_of_times() -> None:
+    copied = [0]
+
+    def append(a: list, b: list) -> list:
+        copied[0] += len(a) + len(b)
+        return a + b
+
+    counted = Monoid([], append)
+    counted.fold([n] for n in range(4096))
+    assert copied[0] <= 4096 * 14
+
+
+def test_fold_gives_no_alias_of_a_single_element() -> None:
+    one = [1, 2]
+    LIST.fold([one]).append(3)
+    assert one == [1, 2]
+    assert LIST.fold([]) == []
+
+
+@given(st.lists(st.frozensets(st.integers(0, 2), max_size=2), min_size=1, max_size=6))
+def test_a_ticked_word_of_strata_is_their_product(strata: list[frozenset]) -> None:
+    time = ticked(SET)
+    letters = [(During(s),) if s else () for s in strata]
+    spread = [piece for letter in letters for piece in (time.tick, letter)][1:]
+    assert time.of(*strata) == time.fold(spread)
+    assert time.of(*time.strata(time.of(*strata))) == time.of(*strata)

@@ -81,13 +81,13 @@ class Ticked(Monoid[Word]):
 
     def of(self, *strata: Any) -> Word:
         """One stratum after another, with a tick between each two."""
-        word: Word = ()
+        letters: list[Any] = []
         for i, stratum in enumerate(strata):
-            if i:
-                word = self.combine(word, self.tick)
+            if i and letters[-1:] != [*self.tick]:
+                letters += self.tick
             if not self.inner.is_zero(stratum):
-                word = self.combine(word, (During(stratum),))
-        return word
+                letters.append(During(stratum))
+        return tuple(letters)
 
     def strata(self, word: Word) -> list[Any]:
         """The strata of a word; `of(*strata(word)) == word`."""

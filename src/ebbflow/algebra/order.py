@@ -85,9 +85,9 @@ class Order(Built, Generic[T]):
         home: str = "",
     ) -> None:
         vars(self).update(
-            leq=leq, name=name, home=home, sparse=sparse, limit=limit, elements=elements, built=built,
-            created=None if home else place(), _below=below, _join=join, _mobius=mobius, _row=row,
-            _contains=contains, _rows={},
+            leq=leq, name=name, home=home, sparse=sparse, limit=limit, elements=elements,
+            built=built, created=None if home else place(), _below=below, _join=join,
+            _mobius=mobius, _row=row, _contains=contains, _rows={},
         )  # fmt: skip
 
     def __contains__(self, t: object) -> bool:

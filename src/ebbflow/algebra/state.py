@@ -42,16 +42,16 @@ class Then:
         self.output = output
 
     def __call__(self, state: Any) -> tuple[Any, Any]:
-        combine, total = self.output.combine, self.output.zero
+        said = []
         waiting: list[Hypothetical] = [self]
         while waiting:
             step = waiting.pop()
             if isinstance(step, Then):
                 waiting += (step.second, step.first)
             else:
-                state, emitted = step(state)
-                total = combine(total, emitted)
-        return state, total
+                state, output = step(state)
+                said.append(output)
+        return state, self.output.fold(said)
 
 
 def state_monoid(output: Monoid[Any], states: Iterable[Any] = ()) -> Monoid[Hypothetical]:

@@ -253,11 +253,11 @@ class Elementwise(Processor[list[Any], Y]):
                 state, more = on_one(state, element)
                 emitted += more  # type: ignore[arg-type]
             return state, emitted  # type: ignore[return-value]
-        combine, output = self.target.combine, self.target.zero
+        said = []
         for element in change:
             state, more = on_one(state, element)
-            output = combine(output, more)
-        return state, output
+            said.append(more)
+        return state, self.target.fold(said)
 
     def __repr__(self) -> str:
         return self.name or (
