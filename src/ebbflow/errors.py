@@ -82,8 +82,7 @@ class Text(str):
 
 
 def place() -> Text:
-    """Where the user's code is right now: the nearest frame outside this package, as
-    `file:line`."""
+    """Where the user's code is, as `file:line`: the nearest frame outside this package."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

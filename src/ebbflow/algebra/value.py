@@ -15,8 +15,7 @@ Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class Built:
-    """What was made by `built = (make, arguments)`, or is the constant `name` of the module
-    `home`."""
+    """Made by `built = (make, arguments)`, or the constant `name` of the module `home`."""
 
     name: str = ""
     home: str = ""

@@ -122,8 +122,7 @@ def independent(
     examples: int = 200,
     seed: int = 0,
 ) -> Report:
-    """Check that `processor` treats the parts of `split` independently, so it may be
-    partitioned."""
+    """Check that `processor` may be partitioned: it treats the parts of `split` independently."""
     thing = streams.Partitioned(processor, split)
     return check(thing, elements=elements, examples=examples, seed=seed)
 

@@ -23,6 +23,7 @@ from typing import Any
 from ebbflow.errors import LawBroken, Text, shown
 
 Equal = Callable[[Any, Any], bool]
+RAISED = "mend what raises here; or, if such inputs cannot occur, pass elements= with those that can"
 
 
 def exactly(_: Any) -> Equal:
@@ -84,7 +85,8 @@ class Law:
             "again": Text(f"{self.name}.test(thing{arguments})"),
         }
         what = f"{shown(thing, width=160)} breaks a law: {self.sentence}"
-        broken = LawBroken(what, remedy=self.remedy, **facts)
+        remedy = RAISED if isinstance(left, Text) else self.remedy
+        broken = LawBroken(what, remedy=remedy, **facts)
         broken.law, broken.thing, broken.case = self, thing, dict(case)
         broken.left, broken.right = left, right
         return broken
@@ -101,8 +103,7 @@ def fresh(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found: every law that was tried, and on how many examples. It held
-    everywhere."""
+    """What a check found: the laws that were tried, on how many examples. All of them held."""
 
     thing: Any
     laws: Sequence[Law]

@@ -36,8 +36,7 @@ LETTERS = st.text(alphabet="abcAB é", max_size=6)
 
 
 def as_strategy(source: Any) -> Strategy:
-    """A strategy from what a user gives: a strategy, a collection, or a function that returns
-    one."""
+    """A strategy from what a user gives: a strategy, a collection, or a function giving one."""
     if isinstance(source, SearchStrategy):
         return source
     if isinstance(source, Collection) and not isinstance(source, (str, bytes)):

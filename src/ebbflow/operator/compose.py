@@ -227,8 +227,7 @@ class Fan(Operator[Any, Any, Any, Any]):
 
 
 def binary(f: AnyOperator, g: AnyOperator, h: AnyOperator) -> AnyOperator:
-    """`(x, y) ↦ h(f(x), g(y))`: two inputs through an operator each, then into one that takes
-    both."""
+    """`(x, y) ↦ h(f(x), g(y))`: two inputs, an operator for each, then one that takes both."""
     return (f * g) >> h
 
 

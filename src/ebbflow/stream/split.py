@@ -45,8 +45,7 @@ def merge(monoid: Monoid[Any], ways: int = 2) -> Processor[tuple[Any, ...], Any]
 
 
 class Splitter(Processor[Any, tuple[Any, ...]]):
-    """A processor that promises to be a splitter: `split >> merge ~ the identity`. `check` tests
-    it."""
+    """A processor that promises to be a splitter: `split >> merge ~ identity`; `check` it."""
 
     def __init__(self, inner: Processor[Any, tuple[Any, ...]]) -> None:
         made = inner.target.built
