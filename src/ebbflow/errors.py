@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -27,7 +29,7 @@ class EbbflowError(Exception):
         try        add it first
     """
 
-    def __init__(self, what: str, *, remedy: str = "", **facts: object) -> None:
+    def __init__(self, what: str, /, *, remedy: str = "", **facts: object) -> None:
         super().__init__(what)
         self.what = what
         self.remedy = remedy
@@ -52,6 +54,10 @@ class ChangeError(EbbflowError):
     """A change was applied to a value that it is not valid for."""
 
 
+class AbsentRow(EbbflowError):
+    """A row was taken away that is not there, or not that often."""
+
+
 class AlgebraError(EbbflowError):
     """A structure was asked for something it does not have, such as an inverse."""
 
@@ -67,14 +73,14 @@ class CheckError(EbbflowError):
 class LawBroken(EbbflowError, AssertionError):
     """A law does not hold; `case` is the smallest counter-example found, by variable name.
 
-    `law.test(thing, **case)` shows the same failure again.
+    `law.test(thing, **case)` shows the same failure again. One that was pickled has its text only.
     """
 
-    law: Any
-    thing: Any
-    case: dict[str, Any]
-    left: Any
-    right: Any
+    law: Any = None
+    thing: Any = None
+    case: Mapping[str, Any] = MappingProxyType({})
+    left: Any = None
+    right: Any = None
 
 
 class Text(str):
@@ -87,7 +93,10 @@ def place() -> Text:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     file = frame.f_code.co_filename
-    relative = os.path.relpath(file) if os.path.isabs(file) else file
+    try:
+        relative = os.path.relpath(file) if os.path.isabs(file) else file
+    except OSError:
+        relative = file
     return Text(f"{file if relative.startswith('..') else relative}:{frame.f_lineno}")
 
 
@@ -97,11 +106,35 @@ def shown(value: object, *, width: int = 400) -> str:
     >>> shown("ab" * 1000, width=20)
     "'ababab...bababab'"
     """
-    text = repr(value)
+    text = canonical(value)
     if len(text) <= width:
         return text
     keep = (width - 3) // 2
     return f"{text[: keep - 1]}...{text[-keep:]}"
+
+
+def canonical(value: object) -> str:
+    """A repr that is the same in every run: sets are shown in order. It never raises.
+
+    >>> canonical(({"b", "a"}, [frozenset({"d", "c"})]))
+    "({'a', 'b'}, [frozenset({'c', 'd'})])"
+    """
+    kind = type(value)
+    if kind in (set, frozenset) and value:
+        inside = "{" + ", ".join(sorted(map(canonical, value))) + "}"  # type: ignore[call-overload]
+        return inside if kind is set else f"frozenset({inside})"
+    if kind is list:
+        return "[" + ", ".join(map(canonical, value)) + "]"  # type: ignore[call-overload]
+    if kind is tuple:
+        inside = ", ".join(map(canonical, value))  # type: ignore[call-overload]
+        return f"({inside},)" if len(value) == 1 else f"({inside})"  # type: ignore[arg-type]
+    if kind is dict:
+        entries = [f"{canonical(k)}: {canonical(v)}" for k, v in value.items()]  # type: ignore[attr-defined]
+        return "{" + ", ".join(entries) + "}"
+    try:
+        return repr(value)
+    except Exception as error:
+        return f"<{kind.__name__} that cannot be shown: {error}>"
 
 
 def _rebuild(kind: type[EbbflowError], what: str, remedy: str, facts: dict[str, object]) -> Any:

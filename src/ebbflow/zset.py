@@ -10,6 +10,7 @@ A Z-set never changes after it is made and has one form: a row of weight zero is
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 from ebbflow.algebra import Basis, Homomorphism, Monoid
@@ -34,9 +35,11 @@ class ZSet(Generic[R]):
 
     __slots__ = ("_hash", "_weights")
 
-    def __init__(self, weights: Mapping[R, int] | Iterable[tuple[R, int]] = ()) -> None:
+    def __init__(
+        self, weights: ZSet[R] | Mapping[R, int] | Iterable[tuple[R, int]] = ()
+    ) -> None:
         total: dict[R, int] = {}
-        for row, weight in weights.items() if isinstance(weights, Mapping) else weights:
+        for row, weight in _pairs(weights):
             if type(weight) is not int:
                 raise AlgebraError(
                     f"the weight of a row must be an int, not {type(weight).__name__}",
@@ -182,9 +185,14 @@ class ZSet(Generic[R]):
         """
         total: dict[S, int] = {}
         get = total.get
-        for row, weight in self._weights.items():
-            image = f(row)
-            total[image] = get(image, 0) + weight
+        image: Any = None
+        try:
+            for row, weight in self._weights.items():
+                image = f(row)
+                total[image] = get(image, 0) + weight
+        except TypeError:
+            _require_hashable(image)
+            raise
         return _made(_without_zeros(total))
 
     def filter(self, predicate: Callable[[R], object]) -> ZSet[R]:
@@ -199,9 +207,14 @@ class ZSet(Generic[R]):
         """
         total: dict[S, int] = {}
         get = total.get
-        for row, weight in self._weights.items():
-            for image in f(row):
-                total[image] = get(image, 0) + weight
+        image: Any = None
+        try:
+            for row, weight in self._weights.items():
+                for image in f(row):
+                    total[image] = get(image, 0) + weight
+        except TypeError:
+            _require_hashable(image)
+            raise
         return _made(_without_zeros(total))
 
     def sum(self, f: Callable[[R], G], group: Monoid[G]) -> G:
@@ -212,12 +225,11 @@ class ZSet(Generic[R]):
         >>> ZSet({10: 2, 7: -1}).sum(lambda price: price, ADD)
         13
         """
-        combine, times = group.combine, group.times
-        total = group.zero
-        for row, weight in self._weights.items():
-            image = f(row)
-            total = combine(total, image if weight == 1 else times(weight, image))
-        return total
+        times = group.times
+        return group.fold(
+            f(row) if weight == 1 else times(weight, f(row))
+            for row, weight in self._weights.items()
+        )
 
     # ---- bilinear: linear on each side ----
 
@@ -288,6 +300,20 @@ def _made(weights: dict[Any, int]) -> ZSet[Any]:
     return new
 
 
+def _pairs(weights: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(weights, (ZSet, Mapping)):
+        yield from weights.items()
+        return
+    for item in weights:
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            raise AlgebraError(
+                "a Z-set is made of (row, weight) pairs",
+                item=item,
+                remedy="ZSet.of(rows) makes one of rows alone",
+            )
+        yield item[0], item[1]
+
+
 def _require_hashable(row: object) -> None:
     try:
         hash(row)
@@ -321,7 +347,7 @@ def _minus_bag(prefix: ZSet[Any], whole: ZSet[Any]) -> ZSet[Any]:
 
 
 def _parts(a: ZSet[Any]) -> Mapping[Any, int]:
-    return a._weights
+    return MappingProxyType(a._weights)
 
 
 ZSETS: Monoid[ZSet[Any]] = Monoid(

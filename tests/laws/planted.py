@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from hypothesis import strategies as st
 
-from ebbflow.algebra import ADD, LIST, SET, Homomorphism, Monoid, Order, product
-from ebbflow.change import TEXT, ChangeStructure, Insert
+from ebbflow.algebra import ADD, LIST, SET, Basis, Homomorphism, Monoid, Order, product
+from ebbflow.change import NATURAL, NUMBER, TEXT, ChangeStructure, Insert
+from ebbflow.operator import Operator
 from ebbflow.stream import (
     Representation,
     Splitter,
@@ -18,6 +20,7 @@ from ebbflow.stream import (
     pure,
     tabulate,
 )
+from ebbflow.tensor import Tensor
 from ebbflow.zset import ZSETS, ZSet
 
 # ---- monoids ----
@@ -196,6 +199,200 @@ class Mirrored(type(_adder)):  # type: ignore[misc]
 
 mirrored: Representation = Mirrored(full_adder(), [0, 1])
 BITS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=3)
+
+# ---- for each law that those above do not reach, something that breaks it ----
+
+right_zero_only = Monoid(0, lambda a, b: b, name="second wins", elements=range(3))
+wrong_basis = Monoid(
+    frozenset(), lambda a, b: a | b, name="sets", commutative=True, idempotent=True,
+    basis=Basis(lambda s: dict.fromkeys(list(s)[:1], 1), frozenset),
+    elements=st.frozensets(st.integers(0, 2)),
+)  # fmt: skip
+
+
+class Lopsided(Tensor):
+    """Forgets a pair when there is more than one on either side."""
+
+    def of(self, m: Any, n: Any, matches: Any = None) -> Any:
+        return super().of(m, n, matches) if len(m) < 2 and len(n) < 2 else frozenset()
+
+
+lopsided = Lopsided(SET, SET, SET)
+_calls = count()
+random_length = Homomorphism(lambda xs: next(_calls) * len(xs), LIST, ADD, name="random length")
+emptied = Homomorphism(lambda xs: xs.clear() or 0, LIST, ADD, name="emptied")
+strictly = Order(lambda a, b: a < b, lambda t: range(t), name="<", elements=range(3))
+near = Order(
+    lambda a, b: 0 <= b - a <= 1, lambda t: [t - 1, t] if t else [0], name="near", elements=range(4)
+)
+upside_down = Order(
+    lambda a, b: a <= b, lambda t: range(t, -1, -1), name="upside down", elements=range(4)
+)
+joined_too_high = Order(
+    lambda a, b: a <= b, lambda t: range(t + 1), lambda a, b: a + b, name="sum", elements=range(4)
+)
+no_inversion = Order(
+    lambda a, b: a <= b, lambda t: range(t + 1), name="ones", mobius=lambda a, b: 1,
+    elements=range(4),
+)  # fmt: skip
+
+
+class Restless(Backwards):
+    """`nothing` does something."""
+
+    nothing = 1
+
+    def diff(self, new: int, old: int) -> int:
+        return new - old
+
+
+class Unlikely(Backwards):
+    """Gives a difference that it then refuses."""
+
+    def valid(self, change: object, value: int) -> bool:
+        return isinstance(change, int) and abs(change) < 3
+
+
+class Growing(Careless):
+    """Compresses one change into two."""
+
+    def compress(self, changes: Any) -> tuple[int, ...]:
+        return (*changes, 0)
+
+
+restless = Restless(name="restless", elements=range(3))
+unlikely = Unlikely(name="unlikely", elements=range(9), changes=lambda value: [0, 1])
+growing = Growing(name="growing", elements=range(3))
+
+
+stateful_output = processor(
+    lambda seen, xs: (seen, (seen.extend(xs), seen)[1]) if xs else (seen, []), state=[],
+    source=LIST, target=LIST, name="gives its state out",
+)  # fmt: skip
+cut_shows = StreamFunction(
+    frozenset, lambda p, a: frozenset(a[:1]) if a else frozenset(), source=LIST, target=SET,
+    name="first of a batch",
+)  # fmt: skip
+
+
+class Forgetful(type(_adder)):  # type: ignore[misc]
+    """Encodes only the first two bits."""
+
+    def encode(self, change: Any) -> Any:
+        return super().encode(change[:2])
+
+
+forgetful: Representation = Forgetful(full_adder(), [0, 1])
+
+
+class Doubling(Operator[int, int, int, int]):
+    """Right; those below each get one thing wrong."""
+
+    input = output = NUMBER
+
+    def f(self, x: int) -> int:
+        return 2 * x
+
+    def init(self, x: int) -> Any:
+        return x
+
+    def step(self, state: Any, change: int) -> tuple[Any, int]:
+        return state + change, 2 * change
+
+
+class WrongInit(Doubling):
+    def init(self, x: int) -> Any:
+        return 0
+
+    def invariant(self, x: int, state: Any) -> bool:
+        return bool(state == x)
+
+
+class Picky(Doubling):
+    def accepts(self, state: Any, change: int) -> bool:
+        return state < 3
+
+
+class Outside(Doubling):
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def step(self, state: Any, change: int) -> tuple[Any, int]:
+        self.calls += 1
+        return state + change, 2 * change + (self.calls > 5)
+
+
+class OneStateForAll(Doubling):
+    shared: list[int] = []
+
+    def init(self, x: int) -> Any:
+        self.shared[:] = [x]
+        return self.shared
+
+    def invariant(self, x: int, state: Any) -> bool:
+        return True
+
+    def f(self, x: int) -> int:
+        return x * x
+
+    def step(self, state: Any, change: int) -> tuple[Any, int]:
+        state[0] += change
+        return state, state[0] ** 2 - (state[0] - change) ** 2
+
+
+class Halved(Doubling):
+    def step(self, state: Any, change: int) -> tuple[Any, int]:
+        return state + change, change
+
+
+class Negative(Doubling):
+    output = NATURAL
+
+    def f(self, x: int) -> int:
+        return abs(x)
+
+    def step(self, state: Any, change: int) -> tuple[Any, int]:
+        return state + change, abs(state + change) - abs(state) if change % 2 else -100
+
+
+class Stale(Doubling):
+    def step(self, state: Any, change: int) -> tuple[Any, int]:
+        return state, 2 * change
+
+
+# law -> what breaks it, and what to draw from
+ONE_BY_ONE: dict[str, tuple[Any, Any]] = {
+    "ZERO_RIGHT": (right_zero_only, None),
+    "BASIS": (wrong_basis, None),
+    "LEFT_LINEAR": (lopsided, None),
+    "RIGHT_LINEAR": (lopsided, None),
+    "INVERSE_RIGHT": (no_inverse, None),
+    "SAME_TWICE": (random_length, None),
+    "ARGUMENT_KEPT": (emptied, None),
+    "REFLEXIVE": (strictly, None),
+    "TRANSITIVE": (near, None),
+    "SMALLER_FIRST": (upside_down, None),
+    "LEAST_UPPER": (joined_too_high, None),
+    "MOBIUS_INVERTS": (no_inversion, None),
+    "NOTHING": (restless, None),
+    "DIFF_VALID": (unlikely, None),
+    "COMPRESS_SHORTENS": (growing, None),
+    "UNDISTURBED": (shared, None),
+    "OUTPUT_KEPT": (stateful_output, None),
+    "CUT_STATE": (per_batch, None),
+    "BATCHING": (per_batch, None),
+    "UPDATE_EMPTY": (StreamFunction(
+        frozenset, lambda p, a: frozenset(p) | frozenset(a), source=LIST, target=SET), None),
+    "UPDATE_CUT": (cut_shows, None),
+    "ENCODES": (forgetful, BITS),
+    "INIT": (WrongInit(), None),
+    "ACCEPTS": (Picky(), None),
+    "RUNS_ALIKE": (Outside(), None),
+    "RUNS_APART": (OneStateForAll(), None),
+    "FROM_SCRATCH": (Halved(), None),
+    "OUTPUT_VALID": (Negative(), None),
+    "STEP": (Stale(), None),
+}  # fmt: skip
 
 # ---- right ones beside them ----
 

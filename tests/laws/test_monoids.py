@@ -34,7 +34,7 @@ from ebbflow.algebra import (
     terminated,
     ticked,
 )
-from ebbflow.errors import AlgebraError, LawBroken
+from ebbflow.errors import AlgebraError, CompositionError, LawBroken
 from ebbflow.laws import check
 from ebbflow.laws.strategies import bags, zsets
 from ebbflow.tensor import tensor
@@ -94,6 +94,28 @@ def test_zero_is_fresh_where_it_could_be_changed() -> None:
     dict_of(ADD).zero["mine"] = 1
     assert LIST.zero == []
     assert dict_of(ADD).zero == {}
+    for monoid in (product(LIST, ADD), terminated(LIST)):
+        monoid.fold([])[0].append("mine")
+        assert monoid.zero[0] == []
+
+
+def test_dicts_drop_zeros_from_either_side() -> None:
+    assert dict_of(ADD).combine({"a": 1}, {"b": 0}) == {"a": 1}
+    assert dict_of(ADD).combine({}, {"a": 1, "b": 0}) == {"a": 1}
+
+
+def test_what_is_not_in_a_bag_cannot_be_cancelled() -> None:
+    with pytest.raises(AlgebraError, match="does not contain"):
+        BAGS.cancel(ZSet.of("a"), ZSet.of("b"))
+
+
+def test_homomorphisms_compose_only_where_their_monoids_meet() -> None:
+    with pytest.raises(CompositionError, match="the first gives ADD"):
+        Homomorphism(len, LIST, ADD) >> Homomorphism(frozenset, LIST, SET)
+    long = Homomorphism(abs, ADD, ADD)
+    for _ in range(2000):
+        long = long >> Homomorphism(abs, ADD, ADD, name="abs")
+    assert long(-1) == 1
 
 
 def test_ticks_next_to_each_other_are_one() -> None:

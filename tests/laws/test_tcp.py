@@ -45,6 +45,24 @@ def test_003_H11_the_whole_connection_is_a_processor_of_rounds() -> None:
     check(tcp.connection(5), elements=rounds, examples=60)
 
 
+def test_003_H11_the_receiver_hands_on_what_is_complete_and_asks_for_the_first_missing() -> None:
+    late, first = tcp.Packet(1, "b"), tcp.Packet(0, "a")
+    live = tcp.receiver().open()
+    assert live.send([late]) == ([], [tcp.Request(0)])
+    assert live.send([first]) == (["a", "b"], [tcp.Request(2)])
+    assert live.send([first]) == ([], [tcp.Request(2)]), "what came before is not handed on again"
+
+
+def test_003_H11_the_network_reorders() -> None:
+    packets = [tcp.Packet(n, n) for n in range(20)]
+    sky = tcp.network(1, loss=0.0, patience=10**9, delay=3)
+    arrived = [e for e in sky([*packets, *[tcp.Clock()] * 5]) if isinstance(e, tcp.Packet)]
+    assert sorted(arrived, key=lambda p: p.number) == packets != arrived
+    due_at_once = tcp.network(1, loss=0.0, patience=10**9, delay=0)
+    shuffled = [e for e in due_at_once([*packets, tcp.Clock()]) if isinstance(e, tcp.Packet)]
+    assert sorted(shuffled, key=lambda p: p.number) == packets != shuffled
+
+
 def test_003_H11_joining_two_streams_is_not_one_by_itself() -> None:
     """Which is why the model needs the rounds of a loop; see `interleave`."""
     from ebbflow.errors import LawBroken

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 import tracemalloc
 from itertools import count, islice
 from typing import Any
@@ -14,10 +17,13 @@ import ebbflow.algebra as algebra
 import ebbflow.stream as stream
 from ebbflow.algebra import ADD, LIST, SET, product
 from ebbflow.errors import AlgebraError, CompositionError
+from ebbflow.laws.strategies import elements_of, examples
 from ebbflow.stream import (
     Processor,
     StratifiedDifference,
     TickedDifference,
+    by_cancelling,
+    by_idempotence,
     chunks,
     datalog,
     decompose,
@@ -26,6 +32,7 @@ from ebbflow.stream import (
     elementwise,
     filter_each,
     full_adder,
+    function_of,
     fuse,
     identity,
     integral,
@@ -42,6 +49,8 @@ from ebbflow.stream import (
     reduce_in_processes,
     settle,
     split_by,
+    split_join,
+    stable_hash,
     tabulate,
 )
 from ebbflow.zset import ZSETS, ZSet
@@ -61,6 +70,12 @@ def second(generator: tuple[int, Any]) -> Any:
 
 def rules(given: frozenset, derived: frozenset) -> frozenset:
     return given | {n - 1 for n in derived if n}
+
+
+def gather(seen: list, xs: list) -> tuple[list, list]:
+    said = list(seen) if xs else []
+    seen += xs
+    return seen, said
 
 
 counting = elementwise(one_more, state=0)
@@ -86,23 +101,92 @@ PASTEABLE: list[Processor] = [
     decompose(prefix_sum()),
     split_by(second, product(ZSETS, ZSETS), ways=3),
     partition(join(same, ZSETS, ZSETS), split_by(second, product(ZSETS, ZSETS))),
+    partition(join(same, ZSETS, ZSETS), split_join((abs, abs), product(ZSETS, ZSETS), ways=3)),
+    processor(gather, state=[], source=LIST, target=LIST, output=["hi"]),
     full_adder(),
 ]
 NAMES = {**vars(algebra), **vars(stream), "ZSETS": ZSETS, "same": same, "second": second,
-         "rules": rules, "one_more": one_more}  # fmt: skip
+         "rules": rules, "one_more": one_more, "gather": gather}  # fmt: skip
 
 
 @pytest.mark.parametrize("one", PASTEABLE, ids=repr)
 def test_a_repr_can_be_pasted_back(one: Processor) -> None:
-    assert repr(eval(repr(one), dict(NAMES))) == repr(one)
+    again = eval(repr(one), dict(NAMES))
+    assert repr(again) == repr(one)
+    assert again.start() == one.start()
 
 
 @pytest.mark.parametrize("one", PASTEABLE, ids=repr)
-def test_a_run_can_be_paused_pickled_and_resumed_elsewhere(one: Processor) -> None:
+def test_a_run_can_be_paused_pickled_and_resumed(one: Processor) -> None:
+    inputs = [examples_of(one)[i] for i in (1, 2)]
     live = one.open()
-    live.send(one.source.zero)
+    live.send(inputs[0])
     elsewhere = cloudpickle.loads(cloudpickle.dumps(live))
     assert repr(elsewhere) == repr(live)
+    assert one.target.equal(elsewhere.send(inputs[1]), live.send(inputs[1]))
+
+
+def examples_of(one: Processor) -> list[Any]:
+    if repr(one) == "full_adder()":
+        return [[], [(1, 1), (0, 1)], [(1, 0), (1, 1)]]
+    if repr(one) == "StratifiedDifference()":
+        a, b = frozenset("a"), frozenset("ab")
+        return [[], [(b, a)], [(b, b), (a, a)]]
+    if repr(one).startswith("integral(STR)"):
+        return [[], ["a"], ["b", "c"]]
+    if repr(one).startswith("loop(Consequences"):
+        return [[], [frozenset({3})], [frozenset(), frozenset({1})]]
+    return sorted(examples(elements_of(one.source), 60), key=lambda x: len(repr(x)))[-3:]
+
+
+PAUSE = """
+import pickle, sys
+from ebbflow import ZSet
+from ebbflow.algebra import product
+from ebbflow.stream import partition, split_join, processor_of, by_cancelling, function_of
+from ebbflow.operator import Operator
+from ebbflow.stream import prefix_sum, join
+from ebbflow.zset import ZSETS
+import operator
+first = operator.itemgetter(0)
+names = [f"name {n}" for n in range(8)]
+if sys.argv[1] == "pause":
+    same = join(operator.eq, ZSETS, ZSETS)
+    live = partition(same, split_join((first, first), same.source, ways=4)).open()
+    live.send((ZSet.of((name,) for name in names), ZSet()))
+    sys.stdout.buffer.write(pickle.dumps(live))
+else:
+    live = pickle.loads(sys.stdin.buffer.read())
+    print(len(live.send((ZSet(), ZSet.of((name,) for name in names)))))
+"""
+
+
+def test_a_partitioned_join_goes_on_in_another_process_with_other_hashes() -> None:
+    run = lambda seed, what, data: subprocess.run(
+        [sys.executable, "-c", PAUSE, what], input=data, capture_output=True, check=True,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+    ).stdout  # fmt: skip
+    paused = run("1", "pause", b"")
+    assert run("2", "resume", paused).strip() == b"8"
+
+
+def test_stable_hashes_agree_with_equality_and_refuse_what_they_do_not_know() -> None:
+    assert stable_hash(1) == stable_hash(1.0) == stable_hash(True)
+    assert stable_hash(("a", 1)) == stable_hash(("a", 1.0)) != stable_hash(("b", 1))
+    assert stable_hash(frozenset("ab")) == stable_hash(frozenset("ba"))
+    assert stable_hash("\ud800") >= 0
+    with pytest.raises(AlgebraError, match="no hash that is the same"):
+        stable_hash(object())
+
+
+def test_what_is_made_of_named_functions_needs_no_cloudpickle() -> None:
+    for thing in (
+        by_cancelling(sorted, source=LIST, target=LIST),
+        by_idempotence(frozenset, source=LIST, target=SET),
+        function_of(prefix_sum()),
+        tabulate(full_adder(), [0, 1]).decode(((0, [1]), (1, [0]))),
+    ):
+        pickle.loads(pickle.dumps(thing))
 
 
 def test_a_resumed_run_goes_on_where_it_was_and_leaves_the_first_alone() -> None:
@@ -146,12 +230,51 @@ def test_chunks_cover_the_stream_and_keep_its_order() -> None:
     assert list(chunks("abcdefg", 3)) == [["a", "b", "c"], ["d", "e", "f"], ["g"]]
 
 
-def test_every_run_gets_its_own_state() -> None:
-    gather = processor(
-        lambda seen, xs: (seen + xs, list(seen)), state=[], source=LIST, target=LIST
-    )
-    gather.open().send([1])
-    assert gather.open().send([2]) == []
+def test_every_run_gets_its_own_state_and_its_own_first_output() -> None:
+    one = processor(gather, state=[], source=LIST, target=LIST, output=["hi"])
+    one.open().send([1])
+    assert one.open().send([2]) == []
+    one.open().output.append("mine")
+    assert one.open().output == ["hi"]
+    other = processor(gather, state=[], source=LIST, target=LIST)
+    other.open().output.append("mine")
+    assert other.open().output == []
+
+
+def test_a_thousand_stages_run_fused_and_unfused() -> None:
+    program = map_each(abs)
+    for _ in range(1000):
+        program = program >> map_each(abs)
+    assert program([-1]) == fuse(program)([-1]) == [1]
+
+
+def test_only_processors_compose_with_processors() -> None:
+    for compose in (lambda p: p >> abs, lambda p: p * 3, lambda p: p & "x"):
+        with pytest.raises(TypeError):
+            compose(prefix_sum())
+
+
+def test_a_monoid_made_twice_is_told_from_one_made_once() -> None:
+    make = lambda: algebra.Monoid(0, lambda a, b: a + b, name="plus")
+    one, two = make(), make()
+    with pytest.raises(CompositionError, match="make the monoid once"):
+        identity(one) >> identity(two)
+    assert (identity(one) >> identity(one))(3) == 3
+
+
+def test_a_missing_state_is_named() -> None:
+    modulo_3 = elementwise(lambda n, x: ((n + x) % 3, [n]), state=0)
+    with pytest.raises(AlgebraError, match="reaches state 2"):
+        reduce_in_processes(modulo_3, [1] * 9, states=[0, 1], alphabet=[1], workers=1, pool=HERE)
+    with pytest.raises(AlgebraError, match="reaches state 2"):
+        reduce_in_processes(modulo_3, [1] * 2 + [0] * 2, states=[0, 1], workers=2, pool=HERE)
+
+
+class Here:
+    map = staticmethod(map)
+
+
+HERE: Any = Here()
 
 
 def test_what_does_not_fit_is_refused_where_it_is_put_together() -> None:

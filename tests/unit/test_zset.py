@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebbflow import ZSet
+from ebbflow.algebra import Monoid
 from ebbflow.errors import AlgebraError
 from ebbflow.laws.strategies import bags, zsets
+from ebbflow.zset import ZSETS
 
 ROWS = st.integers(-5, 5)
 
@@ -127,3 +129,41 @@ def test_a_row_that_cannot_be_hashed_is_refused_with_the_row(make: object) -> No
         make(["fine", [1, 2]])  # type: ignore[operator]
     assert "[1, 2]" in str(caught.value)
     assert "tuples" in str(caught.value)
+
+
+def test_a_zset_of_a_zset_is_the_same() -> None:
+    z = ZSet({("a", 1): 5, ("b", 2): 1})
+    assert ZSet(z) == z
+
+
+@pytest.mark.parametrize("rows", [[1, 2], "ab", [("a", 1, 2)]])
+def test_what_is_not_made_of_pairs_is_refused(rows: object) -> None:
+    with pytest.raises(AlgebraError, match="pairs"):
+        ZSet(rows)  # type: ignore[arg-type]
+
+
+def test_what_a_function_gives_must_be_hashable_too() -> None:
+    with pytest.raises(AlgebraError, match="a list is not"):
+        ZSet.of([1]).map(lambda n: [n])
+    with pytest.raises(AlgebraError, match="a list is not"):
+        ZSet.of([1]).flat_map(lambda n: [[n]])
+    with pytest.raises(TypeError, match="bad operand"):
+        ZSet.of(["a"]).map(lambda s: -s)
+
+
+def test_nothing_that_is_handed_out_can_change_it() -> None:
+    z = ZSet.of("a")
+    with pytest.raises(TypeError):
+        ZSETS.basis.parts(z)["b"] = 1  # type: ignore[union-attr, index]
+
+
+def test_a_sum_into_dicts_costs_no_more_than_n_log_n() -> None:
+    combined = [0]
+
+    def combine(a: dict, b: dict) -> dict:
+        combined[0] += len(a) + len(b)
+        return a | b
+
+    dicts = Monoid({}, combine, commutative=True, negate=lambda a: a)
+    ZSet.of(range(2048)).sum(lambda n: {n: 1}, dicts)
+    assert combined[0] <= 2048 * 13

@@ -15,10 +15,11 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ebbflow.algebra.value import Built, Recipe, function_name
-from ebbflow.errors import AlgebraError, Text, place
+from ebbflow.errors import AlgebraError, CompositionError, Text, place
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -73,7 +74,7 @@ class Monoid(Built, Generic[T]):
         home: str = "",
     ) -> None:
         self._zero = zero
-        self._mutable = isinstance(zero, (list, dict, set, bytearray))
+        self._fresh = _copier(zero)
         self.combine = combine
         self.name = name
         self.commutative = commutative
@@ -90,7 +91,7 @@ class Monoid(Built, Generic[T]):
     @property
     def zero(self) -> T:
         """The neutral element, fresh each time where it could be changed by accident."""
-        return copy.copy(self._zero) if self._mutable else self._zero
+        return self._zero if self._fresh is None else self._fresh(self._zero)
 
     # ---- everything below is written with zero, combine and what is declared ----
 
@@ -179,7 +180,8 @@ class Monoid(Built, Generic[T]):
         return f"Monoid({self._zero!r}, {function_name(self.combine)})"
 
     def _essence(self) -> Any:
-        return self.name, self.combine, self._zero
+        declared = self.commutative, self.idempotent, self.negate, self.equal
+        return self.name, self.combine, self._zero, declared
 
 
 class Homomorphism(Generic[A, B]):
@@ -209,6 +211,15 @@ class Homomorphism(Generic[A, B]):
         return self.f(element)
 
     def __rshift__(self, after: Homomorphism[B, C]) -> Homomorphism[A, C]:
+        if not isinstance(after, Homomorphism):
+            return NotImplemented
+        if self.target != after.source:
+            raise CompositionError(
+                f"{self!r} >> {after!r}: the first gives {self.target!r}, "
+                f"the second takes {after.source!r}",
+                created=place(),
+                remedy="compose homomorphisms whose monoids meet",
+            )
         return Homomorphism(
             Composed(self.f, after.f), self.source, after.target, name=f"{self!r} >> {after!r}"
         )
@@ -220,14 +231,27 @@ class Homomorphism(Generic[A, B]):
 
 
 class Composed:
-    """`second(first(x))`, as a value that can be pickled."""
+    """Functions one after the other, as a flat value that can be pickled."""
 
-    def __init__(self, first: Callable[[Any], Any], second: Callable[[Any], Any]) -> None:
-        self.first = first
-        self.second = second
+    def __init__(self, *functions: Callable[[Any], Any]) -> None:
+        nested = [f.functions if isinstance(f, Composed) else (f,) for f in functions]
+        self.functions: tuple[Callable[[Any], Any], ...] = tuple(chain.from_iterable(nested))
 
     def __call__(self, x: Any) -> Any:
-        return self.second(self.first(x))
+        for f in self.functions:
+            x = f(x)
+        return x
+
+
+def _copier(zero: Any) -> Callable[[Any], Any] | None:
+    """How to make a fresh zero where the one there is could be changed by accident."""
+    if type(zero) in (list, dict, set, bytearray):
+        return copy.copy
+    try:
+        hash(zero)
+    except TypeError:
+        return copy.deepcopy
+    return None
 
 
 # ---- the monoids of everyday Python data ----

@@ -175,7 +175,8 @@ class _Natural(_Added):
         return super().valid(change, value) and self.is_value(value + change)
 
     def why_not_added(self, change: Any, value: Any) -> Why:
-        reason = f"{value} + {change} is {value + change}, and a natural is never negative"
+        total = shown(value + change, width=40)
+        reason = f"{value} + {shown(change, width=40)} is {total}, and a natural is never negative"
         return Why(reason, f"an int of at least {-value}", {"value": value})
 
 

@@ -99,6 +99,16 @@ class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
             return False
         return all(side.valid(own, part) for _, side, own, part in self._parts(change, value))
 
+    def is_change(self, change: object) -> bool:
+        match change:
+            case First(c):
+                return self.first.is_change(c)
+            case Second(d):
+                return self.second.is_change(d)
+            case Both(c, d):
+                return self.first.is_change(c) and self.second.is_change(d)
+        return False
+
     def apply(self, value: tuple[A, B], change: PairChange[C, D]) -> tuple[A, B]:
         a, b = value
         match change:
@@ -227,6 +237,9 @@ class _Sequence(ByParts[A, tuple[D, ...]]):
 
     def valid(self, change: object, value: A) -> bool:
         return isinstance(change, tuple) and self._walk(value, change)[0] == len(change)
+
+    def is_change(self, change: object) -> bool:
+        return isinstance(change, tuple) and all(map(self.inner.is_change, change))
 
     def apply(self, value: A, change: tuple[D, ...]) -> A:
         for each in change:

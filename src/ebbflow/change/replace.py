@@ -63,6 +63,9 @@ class _Replace(Constant[Any, "Replace[Any] | Keep"]):
     def valid(self, change: object, value: Any) -> bool:
         return isinstance(change, (Replace, Keep))
 
+    def is_change(self, change: object) -> bool:
+        return isinstance(change, (Replace, Keep))
+
     def apply(self, value: Any, change: Replace[Any] | Keep) -> Any:
         return change.value if isinstance(change, Replace) else value
 

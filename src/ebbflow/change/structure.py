@@ -144,6 +144,10 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
         """Whether `change` leaves every value it fits as it was."""
         return self.has_nothing and bool(change == self.nothing)
 
+    def is_change(self, change: object) -> bool:
+        """Whether `change` is a change of this structure at all, for some value."""
+        return True
+
     def merge(self, first: D, second: D) -> D | None:
         """One change that does what `first` and then `second` do, or None when no one change can.
 

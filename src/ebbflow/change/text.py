@@ -84,6 +84,9 @@ class _Text(Constant[str, Edit]):
     def nothing(self) -> Edit:
         return Insert(0, "")
 
+    def is_change(self, change: object) -> bool:
+        return is_edit(change)
+
     def is_nothing(self, change: object) -> bool:
         return is_edit(change) and not (change.text if isinstance(change, Insert) else change.count)
 

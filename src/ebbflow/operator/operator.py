@@ -61,8 +61,12 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
         return bool(state == self.init(x))
 
     def accepts(self, state: Any, change: DX) -> bool:
-        """Whether the state can take a change. It must take every change valid for the input."""
-        return True
+        """Whether the state can take a change. It must take every change valid for the input.
+
+        An operator that does not keep the input cannot tell whether a change is valid for it; by
+        default it takes whatever is a change at all.
+        """
+        return self.input.is_change(change)
 
     # ---- everything below is written with these ----
 
@@ -76,17 +80,17 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
     def __rshift__(self, after: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
         from ebbflow.operator.compose import seq
 
-        return seq(self, after)
+        return seq(self, after) if isinstance(after, Operator) else NotImplemented
 
     def __mul__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
         from ebbflow.operator.compose import Beside
 
-        return Beside(self, other)
+        return Beside(self, other) if isinstance(other, Operator) else NotImplemented
 
     def __and__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
         from ebbflow.operator.compose import Fan
 
-        return Fan(self, other)
+        return Fan(self, other) if isinstance(other, Operator) else NotImplemented
 
 
 class Live(Generic[X, DX, Y, DY]):

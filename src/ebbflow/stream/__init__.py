@@ -46,10 +46,11 @@ from ebbflow.stream.rewrite import (
     exchange,
     fuse,
     hypotheticals,
+    on_first,
     on_output,
     tighten,
 )
-from ebbflow.stream.split import Splitter, merge, partition, split_by, split_join
+from ebbflow.stream.split import Splitter, merge, partition, split_by, split_join, stable_hash
 
 __all__ = [
     "Consequences",
@@ -87,6 +88,7 @@ __all__ = [
     "loop",
     "map_each",
     "merge",
+    "on_first",
     "on_output",
     "pairs",
     "parallel",
@@ -100,6 +102,7 @@ __all__ = [
     "settle",
     "split_by",
     "split_join",
+    "stable_hash",
     "tabulate",
     "tighten",
 ]

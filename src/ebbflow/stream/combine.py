@@ -6,7 +6,6 @@ Each combinator's meaning is that of the plain functions: `⟦a >> b⟧ = ⟦b�
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 from ebbflow.algebra import LIST, Monoid, product
@@ -18,14 +17,6 @@ class Sequential(Processor[Any, Any]):
     """`a >> b >> c`: each reads what the one before it writes."""
 
     def __init__(self, *stages: Processor[Any, Any]) -> None:
-        for before, after in pairwise(stages):
-            if before.target != after.source:
-                raise CompositionError(
-                    f"{before!r} >> {after!r}: the first writes {before.target!r}, "
-                    f"the second reads {after.source!r}",
-                    created=place(),
-                    remedy="put a pure(f, source, target) between them to turn one into the other",
-                )
         self.stages = stages
         self.source = stages[0].source
         self.target = stages[-1].target
@@ -60,7 +51,10 @@ def sequential(*processors: Processor[Any, Any]) -> Processor[Any, Any]:
     """One after the other; `sequential(a, b, c)` is `a >> b >> c`, nested ones flattened."""
     stages: list[Processor[Any, Any]] = []
     for each in processors:
-        stages += each.stages if isinstance(each, Sequential) else (each,)
+        inner = each.stages if isinstance(each, Sequential) else (each,)
+        if stages and stages[-1].target != inner[0].source:
+            raise _misfit(stages[-1], inner[0])
+        stages += inner
     return stages[0] if len(stages) == 1 else Sequential(*stages)
 
 
@@ -191,6 +185,17 @@ def loop(body: Processor[Any, Any]) -> Loop:
     [0, 0, 1, 1, 1]
     """
     return Loop(body)
+
+
+def _misfit(before: Processor[Any, Any], after: Processor[Any, Any]) -> CompositionError:
+    writes, reads = repr(before.target), repr(after.source)
+    return CompositionError(
+        f"{before!r} >> {after!r}: the first writes {writes}, the second reads {reads}",
+        created=place(),
+        remedy="make the monoid once and use it for both"
+        if writes == reads
+        else "put a pure(f, source, target) between them to turn one into the other",
+    )
 
 
 def _pair(monoid: Monoid[Any], body: Processor[Any, Any], verb: str) -> tuple[Any, Any]:

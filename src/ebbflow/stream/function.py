@@ -15,6 +15,7 @@ computes. Often ΔF need not be written: `by_cancelling` and `by_idempotence` de
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import Monoid
@@ -99,10 +100,18 @@ def by_cancelling(
             remedy="use by_idempotence for sets, max or min, or write delta yourself",
         )
 
-    def delta(p: X, a: X) -> Y:
-        return target.cancel(f(p), f(source.combine(p, a)))
-
+    delta = _Cancelling(f, source, target)
     return StreamFunction(f, delta, source=source, target=target, name=name or function_name(f))
+
+
+@dataclass(frozen=True)
+class _Cancelling:
+    f: Callable[[Any], Any]
+    source: Monoid[Any]
+    target: Monoid[Any]
+
+    def __call__(self, p: Any, a: Any) -> Any:
+        return self.target.cancel(self.f(p), self.f(self.source.combine(p, a)))
 
 
 def by_idempotence(
@@ -110,8 +119,9 @@ def by_idempotence(
 ) -> StreamFunction[X, Y]:
     """The update is the whole new output again; saying a thing twice does no harm.
 
-    For idempotent targets (sets, max, min): there (1) alone makes a stream function, and (1) says
-    that F is monotone.
+    For idempotent targets (sets, max, min): there (1), which says that F is monotone, makes a
+    stream function, as long as no two inputs cancel. (Where `a · b == zero` with neither zero, the
+    two say something and their product does not; so groups are refused as a source.)
 
     >>> from ebbflow.algebra import LIST, SET
     >>> letters = by_idempotence(lambda words: frozenset("".join(words)), source=LIST, target=SET)
@@ -125,10 +135,24 @@ def by_idempotence(
             remedy="use by_cancelling for groups, lists and text, or write delta yourself",
         )
 
-    def delta(p: X, a: X) -> Y:
-        return target.zero if source.is_zero(a) else f(source.combine(p, a))
-
+    if source.is_group:
+        raise AlgebraError(
+            f"by_idempotence: {source!r} can take input back, but {target!r} cannot unsay",
+            created=place(),
+            remedy="write delta yourself, or use by_cancelling with a target such as ZSETS",
+        )
+    delta = _Repeating(f, source, target)
     return StreamFunction(f, delta, source=source, target=target, name=name or function_name(f))
+
+
+@dataclass(frozen=True)
+class _Repeating:
+    f: Callable[[Any], Any]
+    source: Monoid[Any]
+    target: Monoid[Any]
+
+    def __call__(self, p: Any, a: Any) -> Any:
+        return self.target.zero if self.source.is_zero(a) else self.f(self.source.combine(p, a))
 
 
 class Remembering(Processor[X, Y]):
@@ -170,16 +194,20 @@ def function_of(processor: Processor[X, Y]) -> StreamFunction[X, Y]:
     >>> function_of(prefix_sum()).delta([1, 2], [3])
     [6]
     """
-
-    def delta(p: X, a: X) -> Y:
-        state, _ = processor.start()
-        state, _ = processor.step(state, p)
-        return processor.step(state, a)[1]
-
     return StreamFunction(
         processor.__call__,
-        delta,
+        _After(processor),
         source=processor.source,
         target=processor.target,
         name=f"function_of({processor!r})",
     )
+
+
+@dataclass(frozen=True)
+class _After:
+    processor: Processor[Any, Any]
+
+    def __call__(self, p: Any, a: Any) -> Any:
+        state, _ = self.processor.start()
+        state, _ = self.processor.step(state, p)
+        return self.processor.step(state, a)[1]

@@ -360,7 +360,7 @@ def datalog(rules: Rules) -> Loop:
 def settle(live: Running[Any, Any], change: Any, *, limit: int = 10_000) -> Any:
     """Send `change` into a running loop, then rounds without input until nothing comes back.
 
-    Gives all outputs of these rounds combined.
+    Gives all outputs of these rounds combined. What there is before any input is `live.output`.
     """
     body = live.processor
     if not isinstance(body, Loop):

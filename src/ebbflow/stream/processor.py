@@ -93,17 +93,17 @@ class Processor(ABC, Generic[X, Y]):
     def __rshift__(self, after: Processor[Y, Z]) -> Processor[X, Z]:
         from ebbflow.stream.combine import sequential
 
-        return sequential(self, after)
+        return sequential(self, after) if isinstance(after, Processor) else NotImplemented
 
     def __mul__(self, other: Processor[Any, Any]) -> Processor[Any, Any]:
         from ebbflow.stream.combine import parallel
 
-        return parallel(self, other)
+        return parallel(self, other) if isinstance(other, Processor) else NotImplemented
 
     def __and__(self, other: Processor[X, Any]) -> Processor[X, Any]:
         from ebbflow.stream.combine import Fan
 
-        return Fan(self, other)
+        return Fan(self, other) if isinstance(other, Processor) else NotImplemented
 
 
 class Running(Generic[X, Y]):
@@ -175,7 +175,7 @@ class Machine(Processor[X, Y]):
         self,
         step: Callable[[Any, X], tuple[Any, Y]],
         state: Any,
-        output: Y,
+        output: Y | None,
         source: Monoid[X],
         target: Monoid[Y],
         name: str,
@@ -189,7 +189,8 @@ class Machine(Processor[X, Y]):
         self.created = place()
 
     def start(self) -> tuple[Any, Y]:
-        return copy.deepcopy(self.initial), self.output
+        first = self.target.zero if self.output is None else copy.deepcopy(self.output)
+        return copy.deepcopy(self.initial), first
 
     def step(self, state: Any, change: X) -> tuple[Any, Y]:
         return self.on_piece(state, change)
@@ -197,7 +198,8 @@ class Machine(Processor[X, Y]):
     def __repr__(self) -> str:
         return self.name or (
             f"processor({function_name(self.on_piece)}, state={self.initial!r}, "
-            f"source={self.source!r}, target={self.target!r})"
+            f"source={self.source!r}, target={self.target!r}"
+            f"{'' if self.output is None else f', output={self.output!r}'})"
         )
 
 
@@ -220,8 +222,7 @@ def processor(
     >>> list(record.run([3, 1, 4]))
     [-inf, 3, 3, 4]
     """
-    first = target.zero if output is None else output
-    return Machine(step, state, first, source, target, name)
+    return Machine(step, state, output, source, target, name)
 
 
 class Elementwise(Processor[list[Any], Y]):

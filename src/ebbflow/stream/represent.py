@@ -93,7 +93,7 @@ def defunctionalise(
     codes: dict[Any, int] = {}
     known: list[tuple[Any, int]] = []
     points = tuple(states)
-    for letter in alphabet:
+    for letter in dict.fromkeys(alphabet):
         behaviour = [processor.step(state, [letter]) for state in points]
         code = next((c for b, c in known if points and b == behaviour), len(known))
         if code == len(known):
@@ -115,7 +115,18 @@ class Tabulated(Representation):
         return tuple(self.processor.step(state, change) for state in self.states)
 
     def decode(self, code: tuple[tuple[Any, Any], ...]) -> Hypothetical:
-        return lambda state: code[self._position[state]]
+        return Row(code, self._position)
+
+
+class Row:
+    """`state ↦ its row of a table`."""
+
+    def __init__(self, code: tuple[tuple[Any, Any], ...], position: dict[Any, int]) -> None:
+        self.code = code
+        self.position = position
+
+    def __call__(self, state: Any) -> tuple[Any, Any]:
+        return self.code[self.position[state]]
 
 
 def tabulate(processor: Processor[Any, Any], states: Iterable[Hashable]) -> Tabulated:
@@ -168,6 +179,8 @@ def reduce_in_processes(
     state, output = processor.start()
     said = [[output]]
     for found in tables:
+        if state not in found:
+            raise _unlisted(processor, state, table.states)
         state, blocks = found[state]
         said.append(blocks)
     return state, _fold(processor.target, list(chain.from_iterable(said)))
@@ -198,6 +211,8 @@ def _step_by_code(table: Tabulated, letters: dict[int, Any]) -> Any:
         state: [step(state, [letters[code]]) for code in range(len(letters))]
         for state in table.states
     }
+    for state in {reached for row in rows.values() for reached, _ in row} - rows.keys():
+        raise _unlisted(table.processor, state, table.states)
 
     def run(state: Any, word: bytes) -> tuple[Any, Any]:
         row = rows[state]
@@ -213,6 +228,14 @@ def _step_by_code(table: Tabulated, letters: dict[int, Any]) -> Any:
 
 def _fold(target: Monoid[Any], outputs: list[Any]) -> Any:
     return list(chain.from_iterable(outputs)) if target is LIST else target.fold(outputs)
+
+
+def _unlisted(processor: Processor[Any, Any], state: Any, states: Any) -> AlgebraError:
+    return AlgebraError(
+        f"{processor!r} reaches state {state!r}, which is not among the states",
+        states=states,
+        remedy="list every state the processor can be in",
+    )
 
 
 def _needs_lists(processor: Processor[Any, Any]) -> None:

@@ -185,7 +185,7 @@ def tighten(processor: Processor[Any, Any]) -> Processor[Any, Any]:
     >>> swap = pure(lambda pair: pair[::-1], product(ADD, ADD), product(ADD, ADD), name="swap")
     >>> minus = map_each(Homomorphism(neg, ADD, ADD, name="minus"))
     >>> tighten(minus >> loop(swap) >> minus)
-    loop(pure(minus * id) >> pure(swap) >> pure(minus * id))
+    loop(pure(on_first(minus, ADD)) >> pure(swap) >> pure(on_first(minus, ADD)))
     """
     if not isinstance(processor, Sequential):
         return processor
@@ -195,19 +195,27 @@ def tighten(processor: Processor[Any, Any]) -> Processor[Any, Any]:
         first, second = stages[at], stages[at + 1]
         left, right = element_function(first), element_function(second)
         if isinstance(left, Homomorphism) and isinstance(second, Loop):
-            stages[at : at + 2] = [loop(_beside(left, second.feedback) >> second.body)]
+            stages[at : at + 2] = [loop(pure(on_first(left, second.feedback)) >> second.body)]
             at = max(at - 1, 0)
         elif isinstance(right, Homomorphism) and isinstance(first, Loop):
-            stages[at : at + 2] = [loop(first.body >> _beside(right, first.feedback))]
+            stages[at : at + 2] = [loop(first.body >> pure(on_first(right, first.feedback)))]
         else:
             at += 1
     return sequential(*stages)
 
 
-def _beside(f: Homomorphism[Any, Any], back: Monoid[Any]) -> Processor[Any, Any]:
-    """`f × id` on pairs of a round's element and what came back."""
-    return pure(
-        _First(f), product(f.source, back), product(f.target, back), name=f"{f!r} * id"
+def on_first(f: Homomorphism[Any, Any], second: Monoid[Any]) -> Homomorphism[Any, Any]:
+    """`f × id`: `f` on the first of a pair, whose second is of the monoid `second`.
+
+    >>> from ebbflow.algebra import ADD, LIST, STR
+    >>> on_first(Homomorphism(len, LIST, ADD), STR)((["a", "b"], "c"))
+    (2, 'c')
+    """
+    return Homomorphism(
+        _First(f),
+        product(f.source, second),
+        product(f.target, second),
+        name=f"on_first({f!r}, {second!r})",
     )
 
 

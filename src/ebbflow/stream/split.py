@@ -8,8 +8,10 @@ one for all. That is why a join may be cut into buckets by its key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from numbers import Number
 from typing import Any
+from zlib import crc32
 
 from ebbflow.algebra import Homomorphism, Monoid, product
 from ebbflow.algebra.value import function_name
@@ -101,8 +103,12 @@ def split_by(choose: Callable[[Any], int], source: Monoid[Any], *, ways: int = 2
             created=place(),
             remedy="use SET, BAGS, ZSETS or a product of them, or wrap a processor in Splitter",
         )
-    f = _Choose(choose, source, ways)
     name = f"split_by({function_name(choose)}, {source!r}, ways={ways})"
+    return _split(choose, source, ways, name)
+
+
+def _split(choose: Callable[[Any], int], source: Monoid[Any], ways: int, name: str) -> Splitter:
+    f = _Choose(choose, source, ways)
     return Splitter(Named(Homomorphism(f, source, product(*[source] * ways), name=name)))
 
 
@@ -131,13 +137,15 @@ def partition(processor: Processor[Any, Any], split: Splitter) -> Processor[Any,
 
 
 def split_join(
-    keys: Mapping[int, Callable[[Any], Any]] | tuple[Callable[[Any], Any], Callable[[Any], Any]],
+    keys: tuple[Callable[[Any], Any], Callable[[Any], Any]],
     source: Monoid[Any],
     *,
     ways: int = 2,
-    bucket: Callable[[Any], int] = hash,
+    bucket: Callable[[Any], int] | None = None,
 ) -> Splitter:
     """Split both inputs of a join by their key, so that rows that match meet in the same part.
+
+    `bucket` turns a key into a number; the default is `stable_hash`.
 
     >>> from ebbflow.algebra import product
     >>> from ebbflow.zset import ZSETS, ZSet
@@ -145,7 +153,40 @@ def split_join(
     >>> cut((ZSet.of([(1, "a")]), ZSet.of([("b", 1)])))[1]
     (ZSet({(1, 'a'): 1}), ZSet({('b', 1): 1}))
     """
-    return split_by(_ByKey(keys, bucket), source, ways=ways)
+    named = ", ".join(map(function_name, keys))
+    how = "" if bucket is None else f", bucket={function_name(bucket)}"
+    choose = _ByKey(keys, bucket or stable_hash)
+    name = f"split_join(({named}), {source!r}, ways={ways}{how})"
+    return _split(choose, source, ways, name)
+
+
+def stable_hash(key: Any) -> int:
+    """A hash that is the same in every process, and the same for keys that are equal.
+
+    Python's own is not: that of a string differs from run to run, and state that was cut by it
+    could not be resumed elsewhere. For numbers, text, bytes, None, and tuples and frozensets of
+    them; for other keys give `bucket=` yourself.
+
+    >>> stable_hash("Rome"), stable_hash((1, None)) == stable_hash((True, None))
+    (3997176853, True)
+    """
+    if isinstance(key, Number):
+        return hash(key)
+    if isinstance(key, str):
+        return crc32(key.encode("utf-8", "surrogatepass"))
+    if isinstance(key, bytes):
+        return crc32(key)
+    if key is None:
+        return 1
+    if isinstance(key, tuple):
+        return crc32(repr([stable_hash(part) for part in key]).encode())
+    if isinstance(key, frozenset):
+        return sum(map(stable_hash, key))
+    raise AlgebraError(
+        f"a {type(key).__name__} has no hash that is the same in every process",
+        key=key,
+        remedy="bucket= with a function from the key to an int",
+    )
 
 
 class _ByKey:

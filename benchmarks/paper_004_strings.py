@@ -1,0 +1,172 @@
+"""Paper 004, Figure 7: five kinds of edits to `last_index_of('A')(lower(s1) + upper(s2))`.
+
+Compared are one step of the differential operator, and patching the edited text and computing
+everything again with the methods of `str`. Two figures for the operator: *edit* is the median time
+of a step, what a user waits for; *sustained* is the mean over a long run, with everything that was
+put off carried out at its end (the median of ten runs). Each edit is undone by the opposite edit
+before the next one, so that the texts stay as long as they are.
+
+    python benchmarks/paper_004_strings.py [--quick] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate
+from statistics import median
+from typing import Any
+
+from ebbflow.change import TEXT, Delete, First, Insert, Second
+from ebbflow.operator import binary
+from ebbflow.operator.text import Concat
+from ebbflow.operator.text_case import lower, upper
+from ebbflow.operator.text_search import last_index_of
+
+PIPELINE = binary(lower, upper, Concat(lower.output, upper.output)) >> last_index_of("A")
+KINDS = {
+    1: "delete in s1",
+    2: "insert in s1",
+    3: "delete in s2, before the last A",
+    4: "insert in s2, before the last A",
+    5: "delete the last A in s2",
+}
+PLAIN = "eeeetttaaooiinnsshhrrdlucmfwypvbgkTSAIEO        ,."
+SMALL = (500, 1_000, 4_000, 8_000, 16_000, 32_000)
+ACCENTED = PLAIN + "éàü—’"
+
+
+def texts(size: int, letters: str, rnd: random.Random) -> tuple[str, str]:
+    """Two texts, as long in proportion as the paper's 1425 and 570 code points."""
+    first = size * 1425 // 1995
+    return words(first, letters, rnd), words(size - first, letters, rnd)
+
+
+def words(size: int, letters: str, rnd: random.Random) -> str:
+    return "".join(rnd.choices(letters, k=size))
+
+
+def edits(
+    kind: int, size: int, x: tuple[str, str], letters: str, rnd: random.Random
+) -> Iterator[tuple[Any, Any]]:
+    """Edits of one kind, each with the edit that takes it back."""
+    side, text = (First, x[0]) if kind < 3 else (Second, x[1])
+    last = max(text.rfind("A"), text.rfind("a"))
+    limit = len(text) if kind < 3 else last
+    while True:
+        if kind == 5:
+            at = rnd.randint(max(last - size + 1, 0), min(last, len(text) - size))
+        else:
+            at = rnd.randint(0, max(limit - size, 0))
+        if kind in (2, 4):
+            yield side(Insert(at, words(size, letters, rnd))), side(Delete(at, size))
+        else:
+            yield side(Delete(at, size)), side(Insert(at, text[at : at + size]))
+
+
+def recomputed(x: tuple[str, str], change: Any) -> int:
+    """What a careful program without ebbflow does."""
+    first, second = x
+    if isinstance(change, First):
+        first = TEXT.patch(first, change.change)
+    else:
+        second = TEXT.patch(second, change.change)
+    return (first.lower() + second.upper()).rfind("A")
+
+
+def timed(action: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def measure(
+    total: int, kind: int, size: int, runs: int, again: int, letters: str = PLAIN
+) -> dict[str, Any]:
+    """One line of the table; times in microseconds."""
+    rnd = random.Random(kind)
+    x = texts(total, letters, rnd)
+    source = edits(kind, size, x, letters, rnd)
+    pairs = [next(source) for _ in range(runs)]
+    scratch = median(timed(partial(recomputed, x, change)) for change, _ in pairs[:again])
+    step, state = PIPELINE.step, PIPELINE.init(x)
+    taken: list[float] = []
+    moves: list[Any] = []
+    blocks = []
+    for block in range(0, runs, runs // 10):
+        begin = time.perf_counter()
+        for change, back in pairs[block : block + runs // 10]:
+            start = time.perf_counter()
+            state, moved = step(state, change)
+            taken.append(time.perf_counter() - start)
+            state, moved_back = step(state, back)
+            moves += moved, moved_back
+        state[0][0].rope.slice(0, 1), state[-1].rope.slice(0, 1)
+        blocks.append((time.perf_counter() - begin) / (runs // 10 * 2))
+    settled = median(blocks)
+    answers = list(accumulate(map(sum, moves), initial=PIPELINE.f(x)))
+    for (change, _), answer in zip(pairs[:5], answers[1::2], strict=False):
+        assert answer == recomputed(x, change)
+    assert answers[-1] == answers[0]
+    return {
+        "size": total,
+        "text": "plain" if letters == PLAIN else "accented",
+        "kind": kind,
+        "edit": size,
+        "recompute_us": round(1e6 * scratch, 2),
+        "edit_us": round(1e6 * median(taken), 2),
+        "sustained_us": round(1e6 * settled, 2),
+        "speedup": round(scratch / median(taken), 2),
+        "sustained_speedup": round(scratch / settled, 2),
+    }
+
+
+def rows(quick: bool) -> list[dict[str, Any]]:
+    """The whole table; `quick` measures each line less often and uses 1 MB for 10 MB."""
+    runs = 100 if quick else 1500
+    found = [
+        measure(total, kind, total * percent // 100, runs, runs // 2)
+        for total in (2_000, 200_000)
+        for percent in (1, 5, 10)
+        for kind in KINDS
+    ]
+    large = 1_000_000 if quick else 10_000_000
+    for letters in (PLAIN, ACCENTED):
+        found += [measure(large, kind, 20, 10 * runs, 9, letters) for kind in KINDS]
+    return found + [measure(total, 2, 20, runs, runs // 2) for total in SMALL]
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table, and from which size on an edit is faster than computing again."""
+    print("f(s1, s2) = last_index_of('A')(lower(s1) + upper(s2)); microseconds per edit\n")
+    head = f"{'text':>19}  {'size':>6}  {'kind':<35}"
+    print(f"{head}{'recompute':>10}{'edit':>8}{'':>10}{'sustained':>10}")
+    for row in rows:
+        name = f"{row['size']:,} {row['text']}"
+        kind = f"({row['kind']}) {KINDS[row['kind']]}"
+        print(
+            f"{name:>19}  {row['edit']:>6,}  {kind:<35}{row['recompute_us']:>10,.1f}"
+            f"{row['edit_us']:>8.1f}{row['speedup']:>9,.1f}×"
+            f"{row['sustained_us']:>10.1f}{row['sustained_speedup']:>9,.1f}×"
+        )
+    small = sorted((row for row in rows if (row["kind"], row["edit"]) == (2, 20)), key=_by_size)
+    for name, what in (("speedup", "an edit"), ("sustained_speedup", "a long run of edits")):
+        won = next((row["size"] for row in small if row[name] >= 1), None)
+        print(f"\nInserting 20 code points: {what} is faster than recomputing from {won:,} on.")
+
+
+def _by_size(row: dict[str, Any]) -> int:
+    return int(row["size"])
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--quick", action="store_true", help="fewer repetitions, a smaller text")
+    options.add_argument("--json", action="store_true", help="print the rows as JSON")
+    chosen = options.parse_args()
+    table = rows(chosen.quick)
+    print(json.dumps(table, indent=1)) if chosen.json else show(table)

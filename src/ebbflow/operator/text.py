@@ -1,0 +1,379 @@
+"""Operators on text: length, emptiness, joining two texts, trimming white space.
+
+Each keeps what a method of `str` computes, while the text is edited by `Insert` and `Delete`. The
+`str` method is the specification, for every code point there is. Costs are per edit, for a text of
+n code points:
+
+    operator                   state                            cost
+    length                     none                             O(1)
+    is_empty                   the length                       O(1)
+    concat                     both lengths                     O(1)
+    trim_left, trim_right,     a rope of the text               O(log n), and the white space that
+    trim                                                        comes into view
+
+More are in `text_case` (upper, lower), `text_search` (index_of, last_index_of, count, replace) and
+`text_lines` (split_lines).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ebbflow.change import (
+    BOOL,
+    NATURAL,
+    TEXT,
+    Both,
+    ChangeStructure,
+    Delete,
+    Edit,
+    First,
+    Insert,
+    Second,
+    pair,
+    sequence,
+)
+from ebbflow.change.text import is_edit
+from ebbflow.errors import CompositionError, place
+from ebbflow.operator.operator import Operator, stateless
+from ebbflow.operator.rope import Rope
+
+__all__ = [
+    "EDITS",
+    "Concat",
+    "TextOperator",
+    "concat",
+    "is_empty",
+    "length",
+    "trim",
+    "trim_left",
+    "trim_right",
+]
+
+EDITS = sequence(TEXT)
+
+
+class TextOperator(Operator[str, Edit, Any, Any]):
+    """An operator whose input is an edited text; `size(state)` is the length of the text.
+
+    >>> trim.accepts(trim.init("abc"), Insert(4, "d"))
+    False
+    """
+
+    input = TEXT
+
+    def size(self, state: Any) -> int:
+        """How long the text is: by default the state has it."""
+        return int(state.size)
+
+    def accepts(self, state: Any, change: object) -> bool:
+        return fits(change, self.size(state))
+
+
+class TextConstant(TextOperator):
+    """An operator there is one of, kept in its module under its `name` and pickled as that name.
+
+    >>> trim.name, trim
+    ('trim', trim)
+    """
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+def fits(change: object, size: int) -> bool:
+    """Whether an edit is valid for a text of that size.
+
+    >>> fits(Insert(3, "x"), 3), fits(Delete(2, 2), 3)
+    (True, False)
+    """
+    if not is_edit(change):
+        return False
+    return (change.at if isinstance(change, Insert) else change.at + change.count) <= size
+
+
+def growth(edit: Edit) -> int:
+    """By how much an edit makes a text longer: all that `length` needs.
+
+    >>> growth(Insert(3, "abc")), length.open("abc").send(Delete(0, 2))
+    (3, -2)
+    """
+    return len(edit.text) if isinstance(edit, Insert) else -edit.count
+
+
+length = stateless(len, growth, input=TEXT, output=NATURAL, name="length")
+
+
+class _IsEmpty(TextConstant):
+    """`not text`. The state is the length.
+
+    >>> live = is_empty.open("abc")
+    >>> live.send(Delete(1, 1)), live.send(Delete(0, 2))
+    (False, True)
+    """
+
+    output = BOOL
+    name = "is_empty"
+
+    def f(self, x: str) -> bool:
+        return not x
+
+    def init(self, x: str) -> int:
+        return len(x)
+
+    def step(self, state: int, change: Edit) -> tuple[int, bool]:
+        after = state + growth(change)
+        return after, (not after) is not (not state)
+
+    def size(self, state: int) -> int:
+        return state
+
+
+is_empty = _IsEmpty()
+
+
+class Concat(Operator[tuple[str, str], Any, str, tuple[Edit, ...]]):
+    """`first + second`. The state is the two lengths.
+
+    Each side changes by an edit or, with `EDITS` for that side, by a tuple of them; `concat` is the
+    one that takes an edit on either side.
+
+    >>> live = concat.open(("ab", "cd"))
+    >>> live.send(Both(Insert(0, "x"), Delete(1, 1)))
+    (Insert(at=0, text='x'), Delete(at=4, count=1))
+    >>> Concat(EDITS, TEXT)
+    Concat(sequence(TEXT), TEXT)
+    """
+
+    output = EDITS
+
+    def __init__(
+        self,
+        first: ChangeStructure[str, Any] = TEXT,
+        second: ChangeStructure[str, Any] = TEXT,
+    ) -> None:
+        for side in (first, second):
+            if side not in (TEXT, EDITS):
+                raise CompositionError(
+                    f"Concat joins texts, and {side!r} is neither TEXT nor sequence(TEXT)",
+                    created=place(),
+                    remedy="an operator before it whose output is a text",
+                )
+        self.first = first
+        self.second = second
+        self.input = pair(first, second)
+        self._many = first == EDITS, second == EDITS
+
+    def f(self, x: tuple[str, str]) -> str:
+        return x[0] + x[1]
+
+    def init(self, x: tuple[str, str]) -> tuple[int, int]:
+        return len(x[0]), len(x[1])
+
+    def step(self, state: tuple[int, int], change: Any) -> tuple[tuple[int, int], tuple[Edit, ...]]:
+        left, right = state
+        match change:
+            case First(c):
+                edits = c if self._many[0] else (c,)
+                return (left + _growth(edits), right), edits
+            case Second(c):
+                edits = c if self._many[1] else (c,)
+                return (left, right + _growth(edits)), _shifted(edits, left)
+            case Both(c, d):
+                ones = c if self._many[0] else (c,)
+                twos = d if self._many[1] else (d,)
+                left += _growth(ones)
+                return (left, right + _growth(twos)), (*ones, *_shifted(twos, left))
+        raise self.input.stranger(change)
+
+    def accepts(self, state: tuple[int, int], change: object) -> bool:
+        match change:
+            case First(c):
+                return self._fits(c, 0, state)
+            case Second(c):
+                return self._fits(c, 1, state)
+            case Both(c, d):
+                return self._fits(c, 0, state) and self._fits(d, 1, state)
+        return False
+
+    def _fits(self, change: object, side: int, state: tuple[int, int]) -> bool:
+        size = state[side]
+        if not self._many[side]:
+            return fits(change, size)
+        if not isinstance(change, tuple):
+            return False
+        for edit in change:
+            if not fits(edit, size):
+                return False
+            size += growth(edit)
+        return True
+
+    def __repr__(self) -> str:
+        return f"Concat({self.first!r}, {self.second!r})" if any(self._many) else "concat"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Concat, (self.first, self.second)
+
+
+concat = Concat()
+
+
+def _growth(edits: Sequence[Edit]) -> int:
+    return growth(edits[0]) if len(edits) == 1 else sum(map(growth, edits))
+
+
+def _shifted(edits: Sequence[Edit], by: int) -> tuple[Edit, ...]:
+    return tuple([shifted(edit, by) for edit in edits])
+
+
+def shifted(edit: Edit, by: int) -> Edit:
+    """The edit, so much further to the right.
+
+    >>> shifted(Delete(1, 2), 10)
+    Delete(at=11, count=2)
+    """
+    if isinstance(edit, Insert):
+        return Insert(edit.at + by, edit.text)
+    return Delete(edit.at + by, edit.count)
+
+
+# ---- white space at the ends ----
+
+
+def _ink(state: Any, piece: str) -> tuple[Any, int]:
+    """Reads whether there is anything but white space."""
+    return state, 1 if piece and not piece.isspace() else 0
+
+
+class _Trimmed:
+    """The text, and where what is kept of it begins and ends."""
+
+    __slots__ = ("end", "rope", "start")
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.rope = Rope(text, _ink)
+        self.start = start
+        self.end = end
+
+    @property
+    def size(self) -> int:
+        return self.rope.size
+
+    def __repr__(self) -> str:
+        return f"<{self.rope!r} kept from {self.start} to {self.end}>"
+
+
+class _Trim(TextConstant):
+    """`text.lstrip()`, `text.rstrip()` and `text.strip()`. The state is a rope of the text, and
+    where what is kept of it begins and ends.
+
+    An edit inside of what is kept only moves along. At an end that is not trimmed, `start` is 0 or
+    `end` is the size. Where nothing is kept, the whole text is white space, and both are 0.
+
+    >>> trim_left.open("  ab").send(Insert(1, "x"))
+    Insert(at=0, text='x ')
+    >>> trim_right.open("ab  ").send(Delete(1, 1))
+    Delete(at=1, count=1)
+    >>> live = trim.open(" a ")
+    >>> live.send(Insert(3, "b ")), live.send(Delete(1, 1))
+    (Insert(at=1, text=' b'), Delete(at=0, count=2))
+    """
+
+    output = TEXT
+
+    def __init__(self, name: str, left: bool, right: bool) -> None:
+        self.name = name
+        self.left = left
+        self.right = right
+
+    def f(self, x: str) -> str:
+        return self._strip(x)
+
+    def _strip(self, x: str) -> str:
+        x = x.lstrip() if self.left else x
+        return x.rstrip() if self.right else x
+
+    def init(self, x: str) -> _Trimmed:
+        kept = len(self._strip(x))
+        start = len(x) - len(x.lstrip()) if self.left and kept else 0
+        return _Trimmed(x, start, start + kept)
+
+    def step(self, state: _Trimmed, change: Edit) -> tuple[_Trimmed, Edit]:
+        if isinstance(change, Insert):
+            return state, self._insert(state, change.at, change.text)
+        return state, self._delete(state, change.at, change.count)
+
+    def _insert(self, state: _Trimmed, at: int, text: str) -> Edit:
+        rope, start, end = state.rope, state.start, state.end
+        rope.insert(at, text)
+        more, blank = len(text), not text.strip()
+        if start == end:
+            if blank:
+                return TEXT.nothing
+            state.start = at + more - len(text.lstrip()) if self.left else 0
+            state.end = at + len(text.rstrip()) if self.right else rope.size
+            return Insert(0, rope.slice(state.start, state.end))
+        if start < at < end or (at == start and not self.left) or (at == end and not self.right):
+            state.end += more
+            return Insert(at - start, text)
+        if blank:
+            if at <= start:
+                state.start += more
+                state.end += more
+            return TEXT.nothing
+        if at <= start:
+            state.start = at + more - len(text.lstrip())
+            state.end += more
+            return Insert(0, rope.slice(state.start, start + more))
+        state.end = at + len(text.rstrip())
+        return Insert(end - start, rope.slice(end, state.end))
+
+    def _delete(self, state: _Trimmed, at: int, count: int) -> Edit:
+        rope, start, end = state.rope, state.start, state.end
+        rope.delete(at, count)
+        after = at + count
+        if start == end or at >= end:
+            return TEXT.nothing
+        if after <= start:
+            state.start -= count
+            state.end -= count
+            return TEXT.nothing
+        if (start < at or not self.left) and (after < end or not self.right):
+            state.end -= count
+            return Delete(at - start, count)
+        if self.left and at <= start:
+            state.start = _ink_from(rope, at)
+        state.end = _ink_before(rope, at) if self.right and after >= end else end - count
+        if state.start >= state.end:
+            state.start = state.end = 0
+            return Delete(0, end - start)
+        if self.left and at <= start:
+            return Delete(0, state.start + count - start)
+        return Delete(state.end - start, end - state.end)
+
+    def invariant(self, x: str, state: _Trimmed) -> bool:
+        fresh = self.init(x)
+        return str(state.rope) == x and (state.start, state.end) == (fresh.start, fresh.end)
+
+
+def _ink_from(rope: Rope, at: int) -> int:
+    """The first position from `at` on that is not white space, or the size."""
+    hit = rope.first(at)
+    return rope.size if hit is None else hit.at + len(hit.piece) - len(hit.piece.lstrip())
+
+
+def _ink_before(rope: Rope, at: int) -> int:
+    """The position after the last one before `at` that is not white space, or 0."""
+    hit = rope.last(at)
+    return 0 if hit is None else hit.at + len(hit.piece.rstrip())
+
+
+trim_left = _Trim("trim_left", True, False)
+trim_right = _Trim("trim_right", False, True)
+trim = _Trim("trim", True, True)

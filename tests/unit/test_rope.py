@@ -1,0 +1,180 @@
+"""Ropes: every edit and every question against a plain `str`, and the shape of the tree."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ebbflow.errors import ChangeError
+from ebbflow.operator.rope import Hit, Rope
+
+WORDS = st.text("ab ", max_size=30)
+PLANS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60), WORDS), max_size=12)
+SIZES = [(2, 4, 0), (3, 4, 1), (4, 4, 5), (5, 7, 512), (16, 32, 3)]
+
+
+def words(inside: bool | None, piece: str) -> tuple[bool | None, int]:
+    """How many words begin: the state is whether the text so far ends inside one."""
+    if not piece:
+        return inside, 0
+    begun = len(piece.split()) - (bool(inside) and not piece[0].isspace())
+    return not piece[-1].isspace(), begun
+
+
+def assert_sound(rope: Rope) -> None:
+    """All leaves equally deep, nothing too full or too empty, sizes right, and what is known so."""
+    root = rope._tree()
+
+    def walk(node: Any, height: int, root: bool) -> str:
+        if not height:
+            assert len(node.text) <= rope._leaf
+            assert root or 4 * len(node.text) >= rope._leaf
+            text = node.text
+        else:
+            assert 2 <= len(node.kids) <= rope.fan
+            assert root or 4 * len(node.kids) >= rope.fan
+            parts = [walk(kid, height - 1, False) for kid in node.kids]
+            assert [len(part) for part in parts] == node.sizes
+            text = "".join(parts)
+        for state, found in node.known.items():
+            assert rope.read(state, text) == found
+        return text
+
+    assert len(walk(root, len(rope._heights), True)) == len(rope)
+
+
+def edited(rope: Rope, text: str, at: int, count: int, new: str) -> str:
+    at = at % (len(text) + 1)
+    if new:
+        rope.insert(at, new)
+        return text[:at] + new + text[at:]
+    count = min(count, len(text) - at)
+    rope.delete(at, count)
+    return text[:at] + text[at + count :]
+
+
+@pytest.mark.parametrize(("chunk", "fan", "notes"), SIZES)
+def test_a_rope_is_a_str(
+    chunk: int, fan: int, notes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("chunk", chunk), ("fan", fan), ("notes", notes)):
+        monkeypatch.setattr(Rope, name, value)
+
+    @given(WORDS, PLANS)
+    @settings(deadline=None, max_examples=40)
+    def same(text: str, plan: list[tuple[int, int, str]]) -> None:
+        rope = Rope(text)
+        for at, count, new in plan:
+            text = edited(rope, text, at, count, new)
+            assert len(rope) == len(text)
+        assert str(rope) == text
+        assert_sound(rope)
+        for start in range(0, len(text) + 2, 3):
+            for stop in range(0, len(text) + 2, 5):
+                assert rope.slice(start, stop) == text[start:stop]
+
+    same()
+
+
+@pytest.mark.parametrize(("chunk", "fan", "notes"), SIZES)
+def test_questions_are_answered_as_by_reading_the_whole_text(
+    chunk: int, fan: int, notes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("chunk", chunk), ("fan", fan), ("notes", notes)):
+        monkeypatch.setattr(Rope, name, value)
+    rnd = random.Random(chunk)
+    text = "".join(rnd.choices("ab  ", k=300))
+    rope = Rope(text, words)
+    for _ in range(150):
+        new = "".join(rnd.choices("ab  ", k=rnd.choice([0, 0, 1, 2, 40])))
+        text = edited(rope, text, rnd.randint(0, 999), rnd.choice([0, 1, 3, 50]), new)
+        at = rnd.randint(0, len(text))
+        assert rope.upto(at, False) == words(False, text[:at])
+        assert rope.total(False) == words(False, text)
+        assert_sound(rope)
+
+
+def test_first_and_last_stop_at_the_nearest_hit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rope, "chunk", 4)
+    monkeypatch.setattr(Rope, "fan", 4)
+    rnd = random.Random(1)
+    text = "".join(rnd.choices("a......", k=200))
+    rope = Rope(text, lambda state, piece: (state, piece.count("a")))
+    for _ in range(200):
+        new = "".join(rnd.choices("a......", k=rnd.choice([0, 1, 9])))
+        text = edited(rope, text, rnd.randint(0, 999), rnd.choice([1, 9]), new)
+        at = rnd.randint(0, len(text))
+        hit = rope.first(at)
+        assert (hit.at + hit.piece.find("a") if hit else -1) == text.find("a", at)
+        hit = rope.last(at)
+        assert (hit.at + hit.piece.rfind("a") if hit else -1) == text.rfind("a", 0, at)
+        assert rope.total() == rope.total(back=True) == (None, text.count("a"))
+
+
+def test_the_state_travels_with_a_hit() -> None:
+    rope = Rope("ab cd", words)
+    assert rope.first(1, True) == Hit(1, True, "b cd")
+    assert rope.first(5, True) is None
+
+
+def test_a_large_insertion_and_a_large_deletion_keep_the_shape() -> None:
+    rope, text = Rope("ab" * 10_000), "ab" * 10_000
+    rope.insert(10_001, "xyz" * 500_000)
+    text = text[:10_001] + "xyz" * 500_000 + text[10_001:]
+    assert_sound(rope)
+    assert str(rope) == text
+    rope.delete(5, 1_500_000)
+    assert_sound(rope)
+    assert str(rope) == text[:5] + text[1_500_005:]
+    rope.delete(0, len(rope))
+    assert (str(rope), len(rope)) == ("", 0)
+    rope.insert(0, "new")
+    assert str(rope) == "new"
+
+
+def test_typing_and_backspacing_are_one_edit_of_the_tree() -> None:
+    carried: list[tuple[int, Any]] = []
+    class Watched(Rope):
+        def _insert(self, at: int, text: str) -> None:
+            carried.append((at, text))
+            super()._insert(at, text)
+
+        def _delete(self, at: int, count: int) -> None:
+            carried.append((at, count))
+            super()._delete(at, count)
+
+    rope = Watched("....")
+    for i, letter in enumerate("hello"):
+        rope.insert(2 + i, letter)
+    for i in reversed(range(4, 7)):
+        rope.delete(i, 1)
+    assert str(rope) == "..he.."
+    assert carried == [(2, "hello"), (4, 3)]
+
+
+@pytest.mark.parametrize("edit", [("insert", 4, "x"), ("insert", -1, ""), ("delete", 2, 2),
+                                  ("delete", 0, -1), ("delete", -1, 1)], ids=str)  # fmt: skip
+def test_an_edit_that_does_not_fit_is_refused(edit: tuple[str, int, Any]) -> None:
+    rope = Rope("abc")
+    with pytest.raises(ChangeError, match="does not fit this text"):
+        getattr(rope, edit[0])(*edit[1:])
+    assert str(rope) == "abc"
+
+
+def test_a_copy_is_a_rope_of_its_own() -> None:
+    rope = Rope("ab cd", words)
+    for other in (copy.copy(rope), copy.deepcopy(rope), pickle.loads(pickle.dumps(rope))):
+        other.insert(2, "x")
+        assert (str(other), str(rope)) == ("abx cd", "ab cd")
+        assert other.total(False) == (True, 2)
+
+
+def test_a_rope_shows_how_it_begins() -> None:
+    assert repr(Rope("abc")) == "<rope of 3: 'abc'>"
+    assert repr(Rope("x" * 50)) == f"<rope of 50: {'x' * 20!r}...>"
