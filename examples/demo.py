@@ -70,3 +70,4 @@ if __name__ == "__main__":
 
     scratch = from_scratch()
     print(f"\nrecomputed from scratch: {scratch}   equal: {scratch == view}")
+    assert scratch == view
