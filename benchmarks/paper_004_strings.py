@@ -23,11 +23,11 @@ from typing import Any
 
 from ebbflow.change import TEXT, Delete, First, Insert, Second
 from ebbflow.operator import binary
-from ebbflow.operator.text import Concat
+from ebbflow.operator.text import concat
 from ebbflow.operator.text_case import lower, upper
 from ebbflow.operator.text_search import last_index_of
 
-PIPELINE = binary(lower, upper, Concat(lower.output, upper.output)) >> last_index_of("A")
+PIPELINE = binary(lower, upper, concat) >> last_index_of("A")
 KINDS = {
     1: "delete in s1",
     2: "insert in s1",

@@ -43,7 +43,6 @@ from ebbflow.operator import text as basic
 from ebbflow.operator.rope import Rope
 from ebbflow.operator.text import (
     EDITS,
-    Concat,
     TextOperator,
     concat,
     is_empty,
@@ -330,27 +329,28 @@ def pairs(alphabet: str) -> st.SearchStrategy[tuple[str, str]]:
 
 def test_004_O8_concat_holds_every_axiom() -> None:
     check(concat, inputs=pairs("ab"), changes=sides("ab"), examples=20)
-    check(Concat(EDITS, EDITS), examples=15)
     assert not concat.accepts((1, 2), Second(Delete(0, 3)))
-    assert not Concat(EDITS).accepts((1, 2), First((Delete(0, 1), Delete(0, 1))))
     assert not concat.accepts((1, 2), "x")
-    with pytest.raises(CompositionError, match="NUMBER is neither"):
-        Concat(NUMBER)
 
 
-@pytest.mark.parametrize("operator", [concat, Concat(EDITS, TEXT), Concat(EDITS, EDITS)], ids=repr)
-def test_004_O8_concat_pickles_and_its_repr_pastes_back(operator: Any) -> None:
-    names = {"concat": concat, "Concat": Concat, "sequence": sequence, "TEXT": TEXT}
-    for again in (pickle.loads(pickle.dumps(operator)), eval(repr(operator), names)):
-        assert repr(again) == repr(operator)
-        assert again.input == operator.input
+def test_004_O9_a_pair_whose_sides_change_by_sequences_is_taken_one_by_one() -> None:
+    both_sides = binary(trim, upper, concat)
+    check(both_sides, inputs=pairs("aß "), changes=sides("aß "), examples=25)
+    either = binary(upper, trim, concat)
+    check(either, inputs=pairs("aß "), changes=sides("aß "), examples=25)
+    with pytest.raises(CompositionError, match="the second reads"):
+        binary(length, upper, concat)
 
 
-PIPELINE = binary(lower, upper, Concat(lower.output, upper.output)) >> last_index_of("A")
+def test_004_O8_concat_pickles_as_itself() -> None:
+    assert pickle.loads(pickle.dumps(concat)) is concat
+
+
+PIPELINE = binary(lower, upper, concat) >> last_index_of("A")
 
 
 def test_004_O9_the_papers_pipeline_holds_every_axiom() -> None:
-    joined = "lower * upper >> Concat(sequence(TEXT), TEXT)"
+    joined = "lower * upper >> concat"
     assert repr(PIPELINE) == f"{joined} >> each(last_index_of('A'))"
     assert repr(pickle.loads(pickle.dumps(PIPELINE))) == repr(PIPELINE)
     alphabet = "aAΣßİ. "

@@ -10,7 +10,7 @@ import pytest
 from ebbflow.change import Delete, First, Insert, Second
 from ebbflow.operator import binary
 from ebbflow.operator.rope import Rope
-from ebbflow.operator.text import Concat, trim
+from ebbflow.operator.text import concat, trim
 from ebbflow.operator.text_case import lower, upper
 from ebbflow.operator.text_lines import EditLine, split_lines
 from ebbflow.operator.text_search import count, index_of, last_index_of, replace
@@ -145,7 +145,7 @@ def test_004_O8_a_letter_typed_in_a_very_long_line_is_one_edit_of_that_line() ->
 
 
 def test_004_O9_the_pipeline_reads_nothing_for_edits_before_the_last_match() -> None:
-    operator = binary(lower, upper, Concat(lower.output, upper.output)) >> last_index_of("A")
+    operator = binary(lower, upper, concat) >> last_index_of("A")
     state = operator.init((PROSE, PROSE))
     watches = [Watch(state[0][0].rope), Watch(state[2].rope)]
     for at in range(0, 200_000, 1000):

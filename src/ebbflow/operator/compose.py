@@ -64,7 +64,8 @@ class Seq(Operator[Any, Any, Any, Any]):
 def seq(*operators: AnyOperator) -> AnyOperator:
     """One after the other; `seq(a, b)` is `a >> b`.
 
-    Where one writes sequences of what the next reads, or the other way round, the next is lifted.
+    Where one writes sequences of what the next reads, as a whole or on a side of a pair, the next
+    is lifted, and where the next reads sequences, the one before it.
     """
     stages: list[AnyOperator] = []
     for each_one in operators:
@@ -82,6 +83,8 @@ def _fit(before: AnyOperator, after: AnyOperator) -> tuple[AnyOperator, AnyOpera
         return before, each(after)
     if sequence(before.output) == after.input:
         return each(before), after
+    if _sides_fit(before.output, after.input):
+        return before, EachSide(after, before.output)
     raise CompositionError(
         f"{before!r} >> {after!r}: the first writes changes of {before.output!r}, "
         f"the second reads changes of {after.input!r}",
@@ -128,6 +131,57 @@ class Each(Operator[Any, Any, Any, Any]):
 
     def __repr__(self) -> str:
         return f"each({self.inner!r})"
+
+
+class EachSide(Operator[Any, Any, Any, Any]):
+    """An operator on pairs, where a side changes by sequences of what the operator takes."""
+
+    def __init__(self, inner: AnyOperator, input: ChangeStructure[Any, Any]) -> None:
+        self.inner = inner
+        self.input = input
+        self.each = Each(inner)
+        self.output = self.each.output
+        wanted, given = _sides(inner.input), _sides(input)
+        self._many = [one != other for one, other in zip(wanted, given, strict=True)]
+
+    def f(self, x: Any) -> Any:
+        return self.inner.f(x)
+
+    def init(self, x: Any) -> Any:
+        return self.inner.init(x)
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        return self.each.step(state, self._one_by_one(change))
+
+    def invariant(self, x: Any, state: Any) -> bool:
+        return self.inner.invariant(x, state)
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        return self.input.is_change(change) and self.each.accepts(state, self._one_by_one(change))
+
+    def _one_by_one(self, change: Any) -> tuple[Any, ...]:
+        left, right = self._many
+        match change:
+            case First(c):
+                return tuple(map(First, c)) if left else (change,)
+            case Second(d):
+                return tuple(map(Second, d)) if right else (change,)
+            case Both(c, d):
+                return (*map(First, c if left else (c,)), *map(Second, d if right else (d,)))
+        raise self.input.stranger(change)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+
+def _sides(structure: ChangeStructure[Any, Any]) -> tuple[Any, ...]:
+    made = structure.built
+    return made[1] if made is not None and made[0] is pair else ()
+
+
+def _sides_fit(given: ChangeStructure[Any, Any], wanted: ChangeStructure[Any, Any]) -> bool:
+    sides = list(zip(_sides(given), _sides(wanted), strict=False))
+    return bool(sides) and all(one in (other, sequence(other)) for one, other in sides)
 
 
 def each(operator: AnyOperator) -> AnyOperator:

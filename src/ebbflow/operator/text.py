@@ -17,7 +17,6 @@ More are in `text_case` (upper, lower), `text_search` (index_of, last_index_of, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ebbflow.change import (
@@ -25,7 +24,6 @@ from ebbflow.change import (
     NATURAL,
     TEXT,
     Both,
-    ChangeStructure,
     Delete,
     Edit,
     First,
@@ -35,13 +33,11 @@ from ebbflow.change import (
     sequence,
 )
 from ebbflow.change.text import is_edit
-from ebbflow.errors import CompositionError, place
 from ebbflow.operator.operator import Operator, stateless
 from ebbflow.operator.rope import Rope
 
 __all__ = [
     "EDITS",
-    "Concat",
     "TextOperator",
     "concat",
     "is_empty",
@@ -138,37 +134,16 @@ class _IsEmpty(TextConstant):
 is_empty = _IsEmpty()
 
 
-class Concat(Operator[tuple[str, str], Any, str, tuple[Edit, ...]]):
+class _Concat(Operator[tuple[str, str], Any, str, tuple[Edit, ...]]):
     """`first + second`. The state is the two lengths.
-
-    Each side changes by an edit or, with `EDITS` for that side, by a tuple of them; `concat` is the
-    one that takes an edit on either side.
 
     >>> live = concat.open(("ab", "cd"))
     >>> live.send(Both(Insert(0, "x"), Delete(1, 1)))
     (Insert(at=0, text='x'), Delete(at=4, count=1))
-    >>> Concat(EDITS, TEXT)
-    Concat(sequence(TEXT), TEXT)
     """
 
+    input = pair(TEXT, TEXT)
     output = EDITS
-
-    def __init__(
-        self,
-        first: ChangeStructure[str, Any] = TEXT,
-        second: ChangeStructure[str, Any] = TEXT,
-    ) -> None:
-        for side in (first, second):
-            if side not in (TEXT, EDITS):
-                raise CompositionError(
-                    f"Concat joins texts, and {side!r} is neither TEXT nor sequence(TEXT)",
-                    created=place(),
-                    remedy="an operator before it whose output is a text",
-                )
-        self.first = first
-        self.second = second
-        self.input = pair(first, second)
-        self._many = first == EDITS, second == EDITS
 
     def f(self, x: tuple[str, str]) -> str:
         return x[0] + x[1]
@@ -180,56 +155,32 @@ class Concat(Operator[tuple[str, str], Any, str, tuple[Edit, ...]]):
         left, right = state
         match change:
             case First(c):
-                edits = c if self._many[0] else (c,)
-                return (left + _growth(edits), right), edits
-            case Second(c):
-                edits = c if self._many[1] else (c,)
-                return (left, right + _growth(edits)), _shifted(edits, left)
+                return (left + growth(c), right), (c,)
+            case Second(d):
+                return (left, right + growth(d)), (shifted(d, left),)
             case Both(c, d):
-                ones = c if self._many[0] else (c,)
-                twos = d if self._many[1] else (d,)
-                left += _growth(ones)
-                return (left, right + _growth(twos)), (*ones, *_shifted(twos, left))
+                left += growth(c)
+                return (left, right + growth(d)), (c, shifted(d, left))
         raise self.input.stranger(change)
 
     def accepts(self, state: tuple[int, int], change: object) -> bool:
         match change:
             case First(c):
-                return self._fits(c, 0, state)
-            case Second(c):
-                return self._fits(c, 1, state)
+                return fits(c, state[0])
+            case Second(d):
+                return fits(d, state[1])
             case Both(c, d):
-                return self._fits(c, 0, state) and self._fits(d, 1, state)
+                return fits(c, state[0]) and fits(d, state[1])
         return False
 
-    def _fits(self, change: object, side: int, state: tuple[int, int]) -> bool:
-        size = state[side]
-        if not self._many[side]:
-            return fits(change, size)
-        if not isinstance(change, tuple):
-            return False
-        for edit in change:
-            if not fits(edit, size):
-                return False
-            size += growth(edit)
-        return True
-
     def __repr__(self) -> str:
-        return f"Concat({self.first!r}, {self.second!r})" if any(self._many) else "concat"
+        return "concat"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Concat, (self.first, self.second)
-
-
-concat = Concat()
+    def __reduce__(self) -> str:
+        return "concat"
 
 
-def _growth(edits: Sequence[Edit]) -> int:
-    return growth(edits[0]) if len(edits) == 1 else sum(map(growth, edits))
-
-
-def _shifted(edits: Sequence[Edit], by: int) -> tuple[Edit, ...]:
-    return tuple([shifted(edit, by) for edit in edits])
+concat = _Concat()
 
 
 def shifted(edit: Edit, by: int) -> Edit:

@@ -1,0 +1,325 @@
+"""Aggregation: all rows, or all rows of each group, merged into one value by a user's function.
+
+`merge` puts two values together and must be associative. Nothing else is asked of it: there need be
+no way to take a value out again, so when a row goes, what is left has to be merged anew. A `Tree`
+makes that cheap by keeping the totals of its parts: a change costs about `log n` merges per row.
+
+`max` and `min` need no totals, because in a sorted tree the answer is at the end, and not even a
+whole tree: rows far from that end can wait unsorted until those before them are gone. So for these
+two an `Index` holds all rows, and a tree the *outermost* few of each group. Whatever is not among
+the outermost costs one look-up and one comparison. When all outermost rows have been taken away,
+the next ones are picked from the group, more each time, so that there are few such scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import reduce
+from heapq import nlargest, nsmallest
+from itertools import islice, repeat
+from math import isqrt
+from typing import Any
+
+from ebbflow.algebra.value import function_name
+from ebbflow.change import BAG, REPLACE, ChangeStructure
+from ebbflow.errors import place
+from ebbflow.operator.operator import Operator
+from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.index import Index
+from ebbflow.state.tree import Tree, in_order
+from ebbflow.zset import ZSet, _made
+
+Bag = ZSet[Any]
+Merge = Callable[[Any, Any], Any]
+Moved = dict[Any, tuple[Any, Any]]
+Cell = tuple[Tree[Any], int]
+
+
+class Trees:
+    """A tree of rows per key: for every merge."""
+
+    def __init__(self, key: Any, merge: Merge, order: Any, value: Any) -> None:
+        self.rows = Index(key)
+        self.empty: Tree[Any] = Tree(key=order, value=value, merge=merge)
+
+    def init(self, x: Bag) -> Cells[Any, Tree[Any]]:
+        grouped = self.rows.grouped(x)
+        return Cells({key: self.empty.update(pairs) for key, pairs in grouped.items()})
+
+    def step(self, state: Any, change: Bag) -> Moved:
+        """Take a change in, and give the old and the new result of each touched key."""
+        get, empty = state.values.get, self.empty
+        grouped = self.rows.grouped(change)
+        new = {key: get(key, empty).update(pairs) for key, pairs in grouped.items()}
+        old = state.swap({key: tree if len(tree) else ABSENT for key, tree in new.items()})
+        return {key: (_total(old[key]), _total(new[key])) for key in new}
+
+    def result(self, state: Any, key: Any) -> Any:
+        return _total(state.values.get(key, ABSENT))
+
+    def holds(self, state: Any, change: Bag) -> bool:
+        at, there = self.rows.key or _everything, state.values.get
+        return all(
+            weight > 0 or there(at(row), self.empty).count(row) + weight >= 0
+            for row, weight in change.items()
+        )
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        trees, groups = state.values, Index(self.rows.key, x).groups
+        return trees.keys() == groups.keys() and all(
+            tree.invariant() and dict(tree) == groups[key] for key, tree in trees.items()
+        )
+
+
+class Outermost:
+    """All rows in an index, and per key a tree of those nearest to one end: for max and min.
+
+    A cell is such a tree and its *room*: the tree is picked with twice as many elements, and cut
+    back to that when it has twice as many again. Every row that is not before the first of the tree
+    (for `max`) is in the tree. The room begins small and doubles whenever rows have to be picked
+    anew, so a group is scanned at most `log n` times before all of it is in its tree.
+    """
+
+    def __init__(self, key: Any, merge: Merge) -> None:
+        self.key = key
+        self.up = merge is max
+
+    def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Cell]]:
+        index: Index[Any, Any] = Index(self.key, x)
+        return index, Cells({key: self.first(rows) for key, rows in index.groups.items()})
+
+    def step(self, state: Any, change: Bag) -> Moved:
+        index, cells = state
+        groups, there = index.groups, cells.values
+        grouped = index.apply(change)
+        new = {
+            key: self.moved(there.get(key), groups.get(key), pairs)
+            for key, pairs in grouped.items()
+        }
+        old = cells.swap(new)
+        return {key: (self.end(old[key]), self.end(new[key])) for key in new}
+
+    def first(self, rows: dict[Any, int]) -> Cell:
+        """The cell of a group that is new."""
+        return self.picked(rows, max(16, isqrt(len(rows))))
+
+    def picked(self, rows: dict[Any, int], room: int) -> Cell:
+        outer = (nlargest if self.up else nsmallest)(2 * room, rows)
+        return Tree.counted((row, rows[row]) for row in outer), room
+
+    def moved(self, cell: Cell | None, rows: Any, pairs: Iterable[tuple[Any, int]]) -> Any:
+        """The cell of a group whose rows have changed by `pairs`."""
+        if cell is None or rows is None:
+            return ABSENT if rows is None else self.first(rows)
+        tree, room = cell
+        if self.up:
+            floor = tree.first
+            tree = tree.update([pair for pair in pairs if pair[0] >= floor])
+        else:
+            floor = tree.last
+            tree = tree.update([pair for pair in pairs if pair[0] <= floor])
+        if not len(tree):
+            return self.picked(rows, 2 * room)
+        if tree.distinct > 4 * room:
+            tree = Tree.counted(islice(reversed(tree) if self.up else iter(tree), 2 * room))
+        return tree, room
+
+    def end(self, cell: Any) -> Any:
+        return ABSENT if cell is ABSENT else cell[0].last if self.up else cell[0].first
+
+    def result(self, state: Any, key: Any) -> Any:
+        return self.end(state[1].values.get(key, ABSENT))
+
+    def holds(self, state: Any, change: Bag) -> bool:
+        return bool(state[0].holds(change))
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        index, cells = state[0], state[1].values
+        return (
+            index == Index(self.key, x)
+            and cells.keys() == index.groups.keys()
+            and all(self.is_outer(cells[key], rows) for key, rows in index.groups.items())
+        )
+
+    def is_outer(self, cell: Cell, rows: dict[Any, int]) -> bool:
+        tree, room = cell
+        if not 0 < tree.distinct <= 4 * room:
+            return False
+        floor = tree.first if self.up else tree.last
+        outer = {x: n for x, n in rows.items() if (x >= floor if self.up else x <= floor)}
+        return tree.invariant() and dict(tree) == outer
+
+
+def _total(tree: Any) -> Any:
+    return tree.total if tree is not ABSENT and len(tree) else ABSENT
+
+
+def _everything(row: Any) -> tuple[()]:
+    return ()
+
+
+class Aggregate(Operator[Bag, Bag, Any, Any]):
+    """All rows merged into one value; see `aggregate`."""
+
+    input = BAG
+
+    def __init__(
+        self, merge: Merge, order: Any, value: Any, empty: Any, output: ChangeStructure[Any, Any]
+    ) -> None:
+        self.merge, self.order, self.value, self.empty = merge, order, value, empty
+        self.output = output
+        self.groups = _groups(None, merge, order, value)
+        self.created = place()
+
+    def f(self, x: Bag) -> Any:
+        return _folded(x, self.merge, self.order, self.value, self.empty)
+
+    def init(self, x: Bag) -> Any:
+        return self.groups.init(x)
+
+    def step(self, state: Any, change: Bag) -> tuple[Any, Any]:
+        old = self.now(state)
+        self.groups.step(state, change)
+        return state, self.output.diff(self.now(state), old)
+
+    def keys(self, change: Bag) -> set[Any]:
+        """All of the state is under one key."""
+        return {()}
+
+    def now(self, state: Any) -> Any:
+        """The value as it is."""
+        found = self.groups.result(state, ())
+        return self.empty if found is ABSENT else found
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        return self.groups.invariant(x, state)
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        return self.groups.holds(state, change)
+
+    def __repr__(self) -> str:
+        options = _options(order=self.order, value=self.value)
+        options += f", empty={self.empty!r}" * (self.empty is not None)
+        options += f", output={self.output!r}" * (self.output is not REPLACE)
+        return f"aggregate({function_name(self.merge)}{options})"
+
+
+def aggregate(
+    merge: Merge,
+    *,
+    order: Callable[[Any], Any] | None = None,
+    value: Callable[[Any], Any] | None = None,
+    empty: Any = None,
+    output: ChangeStructure[Any, Any] = REPLACE,
+) -> Operator[Bag, Bag, Any, Any]:
+    """All rows merged into one value.
+
+    Equals `functools.reduce(merge, map(value, rows))` over the rows sorted by `order`, each as
+    often as it is there, and `empty` where there are none. `merge` must be associative; where it is
+    also commutative the order does not matter, but there has to be one: see `Tree`.
+
+    >>> longest = aggregate(lambda a, b: a if len(a) >= len(b) else b, order=lambda s: (-len(s), s))
+    >>> live = longest.open(ZSet.of(["fig", "apple", "pear"]))
+    >>> live.send(ZSet({"apple": -1})), live.send(ZSet({"kiwi": 1}))
+    (Replace(value='pear'), Replace(value='kiwi'))
+
+    `output` is a change structure with a `diff`: NUMBER gives how far a number moved.
+
+    >>> from ebbflow.change import NUMBER
+    >>> total = aggregate(lambda a, b: a + b, value=len, empty=0, output=NUMBER)
+    >>> total.open(ZSet.of(["fig", "apple"])).send(ZSet({"fig": -1, "kiwi": 2}))
+    5
+    """
+    return Aggregate(merge, order, value, empty, output)
+
+
+class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
+    """The rows of each key merged into one value; see `group_aggregate`."""
+
+    input = BAG
+    output = BAG
+
+    def __init__(
+        self, key: Callable[[Any], Hashable], merge: Merge, order: Any, value: Any
+    ) -> None:
+        self.key, self.merge, self.order, self.value = key, merge, order, value
+        self.groups = _groups(key, merge, order, value)
+        self.created = place()
+
+    def f(self, x: Bag) -> Bag:
+        parts: dict[Hashable, list[tuple[Any, int]]] = {}
+        for row, count in x.items():
+            parts.setdefault(self.key(row), []).append((row, count))
+        return ZSet.of(
+            (key, _folded(ZSet(pairs), self.merge, self.order, self.value, None))
+            for key, pairs in parts.items()
+        )
+
+    def init(self, x: Bag) -> Any:
+        return self.groups.init(x)
+
+    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
+        out: dict[Any, int] = {}
+        for key, (old, new) in self.groups.step(state, change).items():
+            if old is new or old == new:
+                continue
+            if old is not ABSENT:
+                out[key, old] = -1
+            if new is not ABSENT:
+                out[key, new] = 1
+        return state, _made(out)
+
+    def keys(self, change: Bag) -> set[Any]:
+        """The keys whose state a step with this change touches."""
+        return {self.key(row) for row in change}
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        return self.groups.invariant(x, state)
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        return self.groups.holds(state, change)
+
+    def __repr__(self) -> str:
+        functions = f"{function_name(self.key)}, {function_name(self.merge)}"
+        return f"group_aggregate({functions}{_options(order=self.order, value=self.value)})"
+
+
+def group_aggregate(
+    key: Callable[[Any], Hashable],
+    merge: Merge,
+    *,
+    order: Callable[[Any], Any] | None = None,
+    value: Callable[[Any], Any] | None = None,
+) -> Operator[Bag, Bag, Bag, Bag]:
+    """One row `(key, aggregate)` per key: the values of that key's rows merged, as in `aggregate`.
+
+    Only the keys of the changed rows are looked at. A key without rows has no row.
+
+    >>> sales = ZSet.of([("Rome", 3), ("Rome", 5), ("Oslo", 4)])
+    >>> best = group_aggregate(lambda row: row[0], max, value=lambda row: row[1])
+    >>> live = best.open(sales)
+    >>> live.send(ZSet({("Rome", 5): -1, ("Oslo", 4): -1}))
+    ZSet({('Rome', 5): -1, ('Rome', 3): 1, ('Oslo', 4): -1})
+    """
+    return GroupAggregate(key, merge, order, value)
+
+
+def _groups(key: Any, merge: Merge, order: Any, value: Any) -> Trees | Outermost:
+    if (merge is max or merge is min) and order is None and value is None:
+        return Outermost(key, merge)
+    return Trees(key, merge, order, value)
+
+
+def _folded(x: Bag, merge: Merge, order: Any, value: Any, empty: Any) -> Any:
+    """The meaning of an aggregate, without a tree."""
+    values = [
+        one
+        for row in in_order(x, order)
+        for one in repeat(row if value is None else value(row), x.weight(row))
+    ]
+    return reduce(merge, values) if values else empty
+
+
+def _options(**functions: Any) -> str:
+    given = ((name, f) for name, f in functions.items() if f is not None)
+    return "".join(f", {name}={function_name(f)}" for name, f in given)
