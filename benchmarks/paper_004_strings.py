@@ -23,9 +23,7 @@ from typing import Any
 
 from ebbflow.change import TEXT, Delete, First, Insert, Second
 from ebbflow.operator import binary
-from ebbflow.operator.text import concat
-from ebbflow.operator.text_case import lower, upper
-from ebbflow.operator.text_search import last_index_of
+from ebbflow.operator.text import concat, last_index_of, lower, upper
 
 PIPELINE = binary(lower, upper, concat) >> last_index_of("A")
 KINDS = {

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbflow.errors import ChangeError
-from ebbflow.operator.rope import Hit, Rope
+from ebbflow.operator.text import Hit, Rope
 
 WORDS = st.text("ab ", max_size=30)
 PLANS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60), WORDS), max_size=12)

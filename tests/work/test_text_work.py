@@ -9,11 +9,19 @@ import pytest
 
 from ebbflow.change import Delete, First, Insert, Second
 from ebbflow.operator import binary
-from ebbflow.operator.rope import Rope
-from ebbflow.operator.text import concat, trim
-from ebbflow.operator.text_case import lower, upper
-from ebbflow.operator.text_lines import EditLine, split_lines
-from ebbflow.operator.text_search import count, index_of, last_index_of, replace
+from ebbflow.operator.text import (
+    EditLine,
+    Rope,
+    concat,
+    count,
+    index_of,
+    last_index_of,
+    lower,
+    replace,
+    split_lines,
+    trim,
+    upper,
+)
 
 N = 1_000_000
 PROSE = ("The quick brown fox jumps over the lazy dog. " * (N // 45 + 1))[:N]

@@ -32,8 +32,8 @@ from __future__ import annotations
 from typing import Any
 
 from ebbflow.change import NATURAL, NUMBER, ChangeStructure, Delete, Edit, Insert
-from ebbflow.operator.rope import Rope
-from ebbflow.operator.text import EDITS, TextOperator, growth
+from ebbflow.operator.text.basic import EDITS, TextOperator, growth
+from ebbflow.operator.text.rope import Rope
 
 __all__ = ["count", "index_of", "last_index_of", "replace"]
 

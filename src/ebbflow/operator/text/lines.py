@@ -20,8 +20,8 @@ from typing import Any
 
 from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
 from ebbflow.change.structure import Constant, Why, kind
-from ebbflow.operator.rope import Rope
-from ebbflow.operator.text import TextConstant, shifted
+from ebbflow.operator.text.basic import TextConstant, shifted
+from ebbflow.operator.text.rope import Rope
 
 __all__ = ["LINES", "DeleteLines", "EditLine", "InsertLines", "LineChange", "split_lines"]
 

@@ -26,8 +26,8 @@ from functools import lru_cache
 from typing import Any
 
 from ebbflow.change import TEXT, Delete, Edit, Insert
-from ebbflow.operator.rope import Hit, Rope
-from ebbflow.operator.text import EDITS, TextConstant
+from ebbflow.operator.text.basic import EDITS, TextConstant
+from ebbflow.operator.text.rope import Hit, Rope
 
 __all__ = ["lower", "upper"]
 

@@ -11,8 +11,8 @@ n code points:
     trim_left, trim_right,     a rope of the text               O(log n), and the white space that
     trim                                                        comes into view
 
-More are in `text_case` (upper, lower), `text_search` (index_of, last_index_of, count, replace) and
-`text_lines` (split_lines).
+More are in `case` (upper, lower), `search` (index_of, last_index_of, count, replace) and `lines`
+(split_lines).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ebbflow.change import (
 )
 from ebbflow.change.text import is_edit
 from ebbflow.operator.operator import Operator, stateless
-from ebbflow.operator.rope import Rope
+from ebbflow.operator.text.rope import Rope
 
 __all__ = [
     "EDITS",
