@@ -71,7 +71,7 @@ class ZSet(Generic[R]):
         except TypeError:
             _require_hashable(row)
             raise
-        return _made(total)
+        return trusted(total)
 
     # ---- reading ----
 
@@ -126,7 +126,7 @@ class ZSet(Generic[R]):
         return f"ZSet({self._weights!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self._weights,)
+        return trusted, (self._weights,)
 
     # ---- the group ----
 
@@ -146,10 +146,10 @@ class ZSet(Generic[R]):
                 total[row] = weight
             else:
                 del total[row]
-        return _made(total)
+        return trusted(total)
 
     def __neg__(self) -> ZSet[R]:
-        return _made({row: -weight for row, weight in self._weights.items()})
+        return trusted({row: -weight for row, weight in self._weights.items()})
 
     def __sub__(self, other: ZSet[R]) -> ZSet[R]:
         if not isinstance(other, ZSet):
@@ -164,14 +164,14 @@ class ZSet(Generic[R]):
                 total[row] = weight
             else:
                 del total[row]
-        return _made(total)
+        return trusted(total)
 
     def __mul__(self, count: int) -> ZSet[R]:
         if type(count) is not int:
             return NotImplemented
         if not count:
-            return _made({})
-        return _made({row: weight * count for row, weight in self._weights.items()})
+            return trusted({})
+        return trusted({row: weight * count for row, weight in self._weights.items()})
 
     __rmul__ = __mul__
 
@@ -193,11 +193,11 @@ class ZSet(Generic[R]):
         except TypeError:
             _require_hashable(image)
             raise
-        return _made(_without_zeros(total))
+        return trusted(without_zeros(total))
 
     def filter(self, predicate: Callable[[R], object]) -> ZSet[R]:
         """Only the rows for which `predicate(row)` is true."""
-        return _made({row: weight for row, weight in self._weights.items() if predicate(row)})
+        return trusted({row: weight for row, weight in self._weights.items() if predicate(row)})
 
     def flat_map(self, f: Callable[[R], Iterable[S]]) -> ZSet[S]:
         """Every row replaced by all of `f(row)`.
@@ -215,7 +215,7 @@ class ZSet(Generic[R]):
         except TypeError:
             _require_hashable(image)
             raise
-        return _made(_without_zeros(total))
+        return trusted(without_zeros(total))
 
     def sum(self, f: Callable[[R], G], group: Monoid[G]) -> G:
         """`f(row)` added up over all rows, as often as each is there. (The linear extension of
@@ -260,18 +260,18 @@ class ZSet(Generic[R]):
             for left, weight in self._weights.items():
                 for right, right_weight in index.get(key(left), nothing):
                     total[left, right] = weight * right_weight
-            return _made(total)
+            return trusted(total)
         get = total.get
         for left, weight in self._weights.items():
             for right, right_weight in index.get(key(left), nothing):
                 merged = merge(left, right)
                 total[merged] = get(merged, 0) + weight * right_weight
-        return _made(_without_zeros(total))
+        return trusted(without_zeros(total))
 
     def product(self, other: ZSet[S]) -> ZSet[tuple[R, S]]:
         """Every row with every row of `other`; weights multiply."""
         right = other._weights.items()
-        return _made({(a, b): i * j for a, i in self._weights.items() for b, j in right})
+        return trusted({(a, b): i * j for a, i in self._weights.items() for b, j in right})
 
     # ---- not linear ----
 
@@ -281,19 +281,23 @@ class ZSet(Generic[R]):
         >>> ZSet({"a": 3, "b": -2}).distinct()
         ZSet({'a': 1})
         """
-        return _made({row: 1 for row, weight in self._weights.items() if weight > 0})
+        return trusted({row: 1 for row, weight in self._weights.items() if weight > 0})
 
     def positive(self) -> ZSet[R]:
         """What a change puts in: the rows of positive weight."""
-        return _made({row: weight for row, weight in self._weights.items() if weight > 0})
+        return trusted({row: weight for row, weight in self._weights.items() if weight > 0})
 
     def negative(self) -> ZSet[R]:
         """What a change takes out, with positive weights: `z == z.positive() - z.negative()`."""
-        return _made({row: -weight for row, weight in self._weights.items() if weight < 0})
+        return trusted({row: -weight for row, weight in self._weights.items() if weight < 0})
 
 
-def _made(weights: dict[Any, int]) -> ZSet[Any]:
-    """A Z-set around a dict that is already canonical and that nobody else will change."""
+def trusted(weights: dict[Any, int]) -> ZSet[Any]:
+    """A Z-set around a dict that holds no zeros and will not change: not checked, not copied.
+
+    >>> trusted({"a": 1})
+    ZSet({'a': 1})
+    """
     new: ZSet[Any] = ZSet.__new__(ZSet)
     new._weights = weights
     new._hash = None
@@ -325,7 +329,12 @@ def _require_hashable(row: object) -> None:
         ) from error
 
 
-def _without_zeros(weights: dict[Any, int]) -> dict[Any, int]:
+def without_zeros(weights: dict[Any, int]) -> dict[Any, int]:
+    """The same weights, in a new dict only where there is a zero to leave out.
+
+    >>> without_zeros({"a": 1, "b": 0})
+    {'a': 1}
+    """
     if 0 in weights.values():
         return {row: weight for row, weight in weights.items() if weight}
     return weights

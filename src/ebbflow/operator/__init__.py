@@ -1,7 +1,24 @@
-"""Differential operators: functions kept up to date by changes."""
+"""Differential operators: functions kept up to date by changes.
 
+On bags: `select map_rows project flat_map_rows union product join distinct difference count
+aggregate group_aggregate`. On edited text: the package `ebbflow.operator.text`. Of your own:
+subclass `Operator`, or use `stateless` and `on_input`.
+"""
+
+from ebbflow.operator.aggregate import aggregate, group_aggregate
 from ebbflow.operator.compose import Beside, Each, Fan, Seq, binary, each, seq
 from ebbflow.operator.operator import Live, OnInput, Operator, Stateless, on_input, stateless
+from ebbflow.operator.relation import (
+    count,
+    flat_map_rows,
+    join,
+    map_rows,
+    product,
+    project,
+    select,
+    union,
+)
+from ebbflow.operator.weights import difference, distinct
 
 __all__ = [
     "Beside",
@@ -12,9 +29,21 @@ __all__ = [
     "Operator",
     "Seq",
     "Stateless",
+    "aggregate",
     "binary",
+    "count",
+    "difference",
+    "distinct",
     "each",
+    "flat_map_rows",
+    "group_aggregate",
+    "join",
+    "map_rows",
     "on_input",
+    "product",
+    "project",
+    "select",
     "seq",
     "stateless",
+    "union",
 ]

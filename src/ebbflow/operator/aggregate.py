@@ -27,7 +27,7 @@ from ebbflow.operator.operator import Operator
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
 from ebbflow.state.tree import Tree, in_order
-from ebbflow.zset import ZSet, _made
+from ebbflow.zset import ZSet, trusted
 
 Bag = ZSet[Any]
 Merge = Callable[[Any, Any], Any]
@@ -267,7 +267,7 @@ class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
                 out[key, old] = -1
             if new is not ABSENT:
                 out[key, new] = 1
-        return state, _made(out)
+        return state, trusted(out)
 
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose state a step with this change touches."""

@@ -12,8 +12,8 @@ other, or both can change in a step.
       change of L ⋈ R  ==  l ⋈ R + L ⋈ r
 
   Using the old `L`, or the new `R`, forgets or doubles what the two changes make together.
-- `distinct` and `difference` are neither; they keep the weights of their rows in cells.
-- `aggregate` and `group_aggregate` merge rows into values; they have a module of their own.
+- `distinct` and `difference` are neither (module `weights`), and `aggregate` and `group_aggregate`
+  merge rows into values (module `aggregate`).
 
 The work of a step follows the change and the rows that it meets, never what else is there. A keyed
 operator says by `keys(change)` which keys of its state a step will touch.
@@ -28,37 +28,9 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.change import BAG, NATURAL, Both, First, Second, pair
 from ebbflow.errors import CompositionError, place
-from ebbflow.operator.aggregate import Aggregate, GroupAggregate, aggregate, group_aggregate
 from ebbflow.operator.operator import Operator
-from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
-from ebbflow.zset import ZSet, _made, _without_zeros
-
-__all__ = [
-    "Aggregate",
-    "Count",
-    "Difference",
-    "Distinct",
-    "FlatMapRows",
-    "GroupAggregate",
-    "Join",
-    "MapRows",
-    "Product",
-    "Select",
-    "Union",
-    "aggregate",
-    "count",
-    "difference",
-    "distinct",
-    "flat_map_rows",
-    "group_aggregate",
-    "join",
-    "map_rows",
-    "product",
-    "project",
-    "select",
-    "union",
-]
+from ebbflow.zset import ZSet, trusted, without_zeros
 
 Bag = ZSet[Any]
 NOTHING: Bag = ZSet()
@@ -224,7 +196,7 @@ class Union(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
         return None
 
     def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
-        left, right = _sides(change)
+        left, right = sides(change)
         return None, left + right
 
     def __repr__(self) -> str:
@@ -261,7 +233,7 @@ class Join(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
 
     def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
         left, right = state
-        left_change, right_change = _sides(change)
+        left_change, right_change = sides(change)
         if self.merge is not None:
             return state, self._merged(left, right, left_change, right_change)
         from_left, groups = left.apply(left_change), right.groups
@@ -281,7 +253,7 @@ class Join(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
                         out[other, row] = weight * count
         for key in from_left.keys() & from_right.keys():
             _set_met(out, from_left[key], from_right[key], left, right, key)
-        return state, _made(out)
+        return state, trusted(out)
 
     def _merged(self, left: Any, right: Any, left_change: Bag, right_change: Bag) -> Bag:
         merge, total = self.merge, dict[Any, int]()
@@ -300,18 +272,18 @@ class Join(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
                     for other, count in groups[key].items():
                         new = merge(other, row)
                         total[new] = get(new, 0) + weight * count
-        return _made(_without_zeros(total))
+        return trusted(without_zeros(total))
 
     def keys(self, change: Any) -> set[Any]:
         """The keys whose state, on both sides, a step with this change touches."""
-        left, right = _sides(change)
+        left, right = sides(change)
         return {self.left_key(row) for row in left} | {self.right_key(row) for row in right}
 
     def invariant(self, x: tuple[Bag, Bag], state: Any) -> bool:
         return bool(state == self.init(x))
 
     def accepts(self, state: Any, change: Any) -> bool:
-        left, right = _sides(change)
+        left, right = sides(change)
         return bool(state[0].holds(left) and state[1].holds(right))
 
     def __repr__(self) -> str:
@@ -378,116 +350,7 @@ def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
     return Product()
 
 
-# ---- neither: the weights of the rows ----
-
-
-class Distinct(Operator[Bag, Bag, Bag, Bag]):
-    """Every row once; see `distinct`."""
-
-    input = BAG
-    output = BAG
-
-    def f(self, x: Bag) -> Bag:
-        return ZSet.of(set(x))
-
-    def init(self, x: Bag) -> Cells[Any, int]:
-        return Cells(x.items())
-
-    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        get = state.values.get
-        new = {row: get(row, 0) + weight or ABSENT for row, weight in change.items()}
-        old = state.swap(new)
-        out = {}
-        for row, now in new.items():
-            moved = _there(now) - _there(old[row])
-            if moved:
-                out[row] = moved
-        return state, _made(out)
-
-    def keys(self, change: Bag) -> set[Any]:
-        """The rows whose weight a step with this change touches."""
-        return set(change)
-
-    def accepts(self, state: Any, change: Bag) -> bool:
-        get = state.values.get
-        return all(weight > 0 or get(row, 0) + weight >= 0 for row, weight in change.items())
-
-    def __repr__(self) -> str:
-        return "distinct()"
-
-
-def _there(weight: Any) -> int:
-    return int(weight is not ABSENT and weight > 0)
-
-
-def distinct() -> Operator[Bag, Bag, Bag, Bag]:
-    """Every row that is there, once.
-
-    >>> distinct().open(ZSet.of("aab")).send(ZSet({"a": -1, "b": -1, "c": 2}))
-    ZSet({'b': -1, 'c': 1})
-    """
-    return Distinct()
-
-
-class Difference(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
-    """The rows of the first without those of the second; see `difference`."""
-
-    input = TWO_BAGS
-    output = BAG
-
-    def f(self, x: tuple[Bag, Bag]) -> Bag:
-        left, right = x
-        return ZSet({row: max(n - right.weight(row), 0) for row, n in left.items()})
-
-    def init(self, x: tuple[Bag, Bag]) -> Cells[Any, tuple[int, int]]:
-        left, right = x
-        return Cells((row, (left.weight(row), right.weight(row))) for row in {*left, *right})
-
-    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
-        left, right = _sides(change)
-        get, new, out = state.values.get, {}, {}
-        for row in {**left._weights, **right._weights}:
-            a, b = get(row, (0, 0))
-            n, m = a + left.weight(row), b + right.weight(row)
-            new[row] = (n, m) if n or m else ABSENT
-            moved = max(n - m, 0) - max(a - b, 0)
-            if moved:
-                out[row] = moved
-        state.swap(new)
-        return state, _made(out)
-
-    def keys(self, change: Any) -> set[Any]:
-        """The rows whose weights a step with this change touches."""
-        left, right = _sides(change)
-        return {*left, *right}
-
-    def accepts(self, state: Any, change: Any) -> bool:
-        get = state.values.get
-        return all(
-            get(row, (0, 0))[side] + weight >= 0
-            for side, own in enumerate(_sides(change))
-            for row, weight in own.items()
-        )
-
-    def __repr__(self) -> str:
-        return "difference()"
-
-
-def difference() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
-    """The rows of the first bag without those of the second: `max(n - m, 0)` of each. (EXCEPT ALL.)
-
-    A bag never holds a row less than no times, so this is not the difference of Z-sets: a row that
-    the second has more often than the first is absent, and comes back only when the second has lost
-    enough of it.
-
-    >>> live = difference().open((ZSet.of("a"), ZSet({"a": 2})))
-    >>> live.send(Second(ZSet({"a": -1}))), live.send(Second(ZSet({"a": -1})))
-    (ZSet({}), ZSet({'a': 1}))
-    """
-    return Difference()
-
-
-def _sides(change: Any) -> tuple[Bag, Bag]:
+def sides(change: Any) -> tuple[Bag, Bag]:
     """What a change of a pair does to either side."""
     if type(change) is Both:
         return change.first, change.second

@@ -1,0 +1,122 @@
+"""Operators that ask how often a row is there: every row once, and one bag without another.
+
+They are not linear: what a change does depends on the weight the row had. So they keep the weights
+of their rows in cells, and a step looks at the cells of the changed rows only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ebbflow.change import BAG
+from ebbflow.operator.operator import Operator
+from ebbflow.operator.relation import TWO_BAGS, Bag, sides
+from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.zset import ZSet, trusted
+
+
+class Distinct(Operator[Bag, Bag, Bag, Bag]):
+    """Every row once; see `distinct`."""
+
+    input = BAG
+    output = BAG
+
+    def f(self, x: Bag) -> Bag:
+        return ZSet.of(set(x))
+
+    def init(self, x: Bag) -> Cells[Any, int]:
+        return Cells(x.items())
+
+    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
+        get = state.values.get
+        new = {row: get(row, 0) + weight or ABSENT for row, weight in change.items()}
+        old = state.swap(new)
+        out = {}
+        for row, now in new.items():
+            moved = _there(now) - _there(old[row])
+            if moved:
+                out[row] = moved
+        return state, trusted(out)
+
+    def keys(self, change: Bag) -> set[Any]:
+        """The rows whose weight a step with this change touches."""
+        return set(change)
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        get = state.values.get
+        return all(weight > 0 or get(row, 0) + weight >= 0 for row, weight in change.items())
+
+    def __repr__(self) -> str:
+        return "distinct()"
+
+
+def _there(weight: Any) -> int:
+    return int(weight is not ABSENT and weight > 0)
+
+
+def distinct() -> Operator[Bag, Bag, Bag, Bag]:
+    """Every row that is there, once.
+
+    >>> distinct().open(ZSet.of("aab")).send(ZSet({"a": -1, "b": -1, "c": 2}))
+    ZSet({'b': -1, 'c': 1})
+    """
+    return Distinct()
+
+
+class Difference(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
+    """The rows of the first without those of the second; see `difference`."""
+
+    input = TWO_BAGS
+    output = BAG
+
+    def f(self, x: tuple[Bag, Bag]) -> Bag:
+        left, right = x
+        return ZSet({row: max(n - right.weight(row), 0) for row, n in left.items()})
+
+    def init(self, x: tuple[Bag, Bag]) -> Cells[Any, tuple[int, int]]:
+        left, right = x
+        return Cells((row, (left.weight(row), right.weight(row))) for row in {*left, *right})
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
+        left, right = sides(change)
+        get, new, out = state.values.get, {}, {}
+        for row in dict.fromkeys((*left, *right)):
+            a, b = get(row, (0, 0))
+            n, m = a + left.weight(row), b + right.weight(row)
+            new[row] = (n, m) if n or m else ABSENT
+            moved = max(n - m, 0) - max(a - b, 0)
+            if moved:
+                out[row] = moved
+        state.swap(new)
+        return state, trusted(out)
+
+    def keys(self, change: Any) -> set[Any]:
+        """The rows whose weights a step with this change touches."""
+        left, right = sides(change)
+        return {*left, *right}
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        get = state.values.get
+        return all(
+            get(row, (0, 0))[side] + weight >= 0
+            for side, own in enumerate(sides(change))
+            for row, weight in own.items()
+        )
+
+    def __repr__(self) -> str:
+        return "difference()"
+
+
+def difference() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
+    """The rows of the first bag without those of the second: `max(n - m, 0)` of each. (EXCEPT ALL.)
+
+    A bag never holds a row less than no times, so this is not the difference of Z-sets: a row that
+    the second has more often than the first is absent, and comes back only when the second has lost
+    enough of it.
+
+    >>> from ebbflow.change import Second
+    >>> live = difference().open((ZSet.of("a"), ZSet({"a": 2})))
+    >>> live.send(Second(ZSet({"a": -1}))), live.send(Second(ZSet({"a": -1})))
+    (ZSet({}), ZSet({'a': 1}))
+    """
+    return Difference()

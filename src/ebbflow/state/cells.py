@@ -1,0 +1,126 @@
+"""Cells: one value per key, and a journal that can undo an epoch.
+
+An operator that keeps something for every key (a count, an accumulator, a tree) keeps it in cells.
+All of a step's new values are put in together, by `swap`, which gives back the old ones. A step
+needs them anyway to say what changed; that they are also all it takes to undo the step is why the
+journal costs nothing: between `begin` and `commit` it is the list of what `swap` gave back.
+
+    begin()       from here on, remember
+    commit()      forget how to go back, and give what was remembered
+    rollback()    go back to where `begin` was called
+
+A value that is in a cell must not be altered in place: the old one would not be old.
+
+An engine that keeps its state elsewhere puts the cells of the touched keys into `values`, runs a
+step, and writes down what `commit` gives.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from ebbflow.errors import AlgebraError
+
+J = TypeVar("J")
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+class Absent:
+    """The type of `ABSENT`: what `swap` takes to empty a cell, and gives for an empty one."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __reduce__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Any = Absent()
+
+
+class Journalled(ABC, Generic[J]):
+    """A container that can go back to where its epoch began."""
+
+    __slots__ = ("journal",)
+
+    journal: list[J] | None
+
+    @abstractmethod
+    def undo(self, entry: J) -> None:
+        """Take back what one journal entry tells of."""
+
+    # ---- everything below is written with this ----
+
+    def begin(self) -> None:
+        """Remember from here on what is done."""
+        if self.journal is not None:
+            raise AlgebraError("an epoch is open already", remedy="commit() or rollback() first")
+        self.journal = []
+
+    def commit(self) -> list[J]:
+        """Keep what was done since `begin`, and give the journal of it."""
+        journal, self.journal = self._open(), None
+        return journal
+
+    def rollback(self) -> None:
+        """Undo what was done since `begin`, the last first."""
+        journal, self.journal = self._open(), None
+        for entry in reversed(journal):
+            self.undo(entry)
+
+    def _open(self) -> list[J]:
+        if self.journal is None:
+            raise AlgebraError("no epoch is open", remedy="begin() first")
+        return self.journal
+
+
+class Cells(Journalled[dict[K, V]]):
+    """A dict of one value per key, changed by `swap`; read `values` as you like.
+
+    >>> cells = Cells({"Rome": 3})
+    >>> cells.begin()
+    >>> cells.swap({"Rome": 4, "Oslo": 1})
+    {'Rome': 3, 'Oslo': ABSENT}
+    >>> cells
+    Cells({'Rome': 4, 'Oslo': 1})
+    >>> cells.rollback()
+    >>> cells
+    Cells({'Rome': 3})
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
+        self.values: dict[K, V] = dict(values)
+        self.journal = None
+
+    def swap(self, new: dict[K, V]) -> dict[K, V]:
+        """Put in new values, ABSENT for none, and give the old ones of the same keys."""
+        values = self.values
+        get = values.get
+        old = {key: get(key, ABSENT) for key in new}
+        if self.journal is not None:
+            self.journal.append(old)
+        for key, value in new.items():
+            if value is not ABSENT:
+                values[key] = value
+            elif old[key] is not ABSENT:
+                del values[key]
+        return old
+
+    def undo(self, entry: dict[K, V]) -> None:
+        """Put old values back."""
+        self.swap(entry)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return self.values == other.values if isinstance(other, Cells) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Cells({self.values!r})"

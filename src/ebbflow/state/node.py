@@ -1,0 +1,296 @@
+"""The nodes of a tree, and how many edits at once make new ones; see `ebbflow.state.tree`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import islice, pairwise
+from operator import eq, itemgetter
+from typing import Any
+
+from ebbflow.errors import AbsentRow, shown
+from ebbflow.state.order import alike, is_odd, orderly
+
+Node = tuple[Any, ...]
+Bisect = Callable[..., int]
+Columns = tuple[Sequence[Any], Sequence[Any], Sequence[int]]
+
+EMPTY: Node = ((), (), (), (), 0, None)
+WIDE, NARROW = 64, 16
+_FIRST = itemgetter(0)
+
+
+# ---- how elements are ordered and merged ----
+
+
+class Form:
+    """What the trees that come from one another share: key, value, merge and width."""
+
+    __slots__ = ("key", "least", "merge", "value", "width")
+
+    def __init__(self, key: Any, value: Any, merge: Any, width: int) -> None:
+        self.key, self.value, self.merge = key, value, merge
+        self.width, self.least = width, width // 2
+
+    def token(self, x: Any) -> Any:
+        """What an element is ordered by."""
+        return orderly(x) if self.key is None else (orderly(self.key(x)), orderly(x))
+
+    def columns(self, pairs: list[tuple[Any, int]], order: Any = None) -> Columns:
+        """Edits in order, one per element, as tokens, elements and counts."""
+        if self.key is None and not any(map(is_odd, set(map(type, map(_FIRST, pairs))))):
+            if len(pairs) > 1:
+                pairs.sort(key=_FIRST if order is None else lambda pair: order(pair[0]))
+            elements, counts = zip(*pairs, strict=True)
+            return _summed(elements, elements, counts)
+        rows = [(self.token(x), x, count) for x, count in pairs]
+        rows.sort(key=_FIRST if order is None else lambda row: order(row[0]))
+        tokens, elements, counts = zip(*rows, strict=True)
+        return _summed(tokens, elements, counts)
+
+    def power(self, x: Any, count: int) -> Any:
+        """The value of `x` merged with itself `count` times, by doubling."""
+        part = x if self.value is None else self.value(x)
+        if count <= 1:
+            return part
+        merge = self.merge
+        while not count & 1:
+            part, count = merge(part, part), count >> 1
+        total = part
+        while count := count >> 1:
+            part = merge(part, part)
+            if count & 1:
+                total = merge(total, part)
+        return total
+
+    def node(self, tokens: Any, items: Any, counts: Any, values: Any) -> Node:
+        kept, total = tuple(items), reduce(self.merge, values) if values else None
+        order = kept if tokens is items else tuple(tokens)
+        return order, kept, tuple(counts), tuple(values), sum(counts), total
+
+    def patched(self, node: Node, children: list[Node], touched: list[int]) -> Node:
+        """A node after several of its children were replaced."""
+        lows, counts, values = list(node[0]), list(node[2]), list(node[3])
+        for at in touched:
+            child = children[at]
+            lows[at], counts[at] = child[0][0], child[4]
+            if values:
+                values[at] = child[5]
+        return self.node(lows, children, counts, values)
+
+    def replaced(self, node: Node, i: int, child: Node) -> Node:
+        """A node after one of its children was replaced."""
+        lows, children, counts, values, size, total = node
+        j, more = i + 1, child[4] - counts[i]
+        if values:
+            values = (*values[:i], child[5], *values[j:])
+            total = reduce(self.merge, values)
+        lows = (*lows[:i], child[0][0], *lows[j:])
+        children = (*children[:i], child, *children[j:])
+        return lows, children, (*counts[:i], child[4], *counts[j:]), values, size + more, total
+
+    def over(self, nodes: Sequence[Node]) -> list[Node]:
+        """The level above some nodes."""
+        values = [node[5] for node in nodes] if self.merge else []
+        tokens = [node[0][0] for node in nodes]
+        return self.cut(tokens, nodes, [node[4] for node in nodes], values)
+
+    def cut(self, tokens: Any, items: Any, counts: Any, values: Any) -> list[Node]:
+        """A long run of items as nodes that are at least half full."""
+        size = len(items)
+        if size <= self.width:
+            return [self.node(tokens, items, counts, values)] if size else []
+        full = self.width if size <= 2 * self.width else self.width * 3 // 4
+        pieces = -(-size // full)
+        ends = [size * n // pieces for n in range(pieces + 1)]
+        shared = tokens is items
+        return [
+            self.node(part := items[a:b], part, counts[a:b], values[a:b])
+            if shared
+            else self.node(tokens[a:b], items[a:b], counts[a:b], values[a:b])
+            for a, b in pairwise(ends)
+        ]
+
+    def mended(self, nodes: list[Node], height: int) -> list[Node]:
+        """Neighbours joined where one of them is less than half full."""
+        kept: list[Node] = []
+        for node in nodes:
+            if kept and min(len(node[1]), len(kept[-1][1])) < self.least:
+                kept[-1:] = self.joined(kept[-1], node, height)
+            else:
+                kept.append(node)
+        return kept
+
+    def joined(self, left: Node, right: Node, height: int) -> list[Node]:
+        if height:
+            return self.over(self.mended([*left[1], *right[1]], height - 1))
+        items = left[1] + right[1]
+        shared = left[0] is left[1] and right[0] is right[1]
+        tokens = items if shared else left[0] + right[0]
+        return self.cut(tokens, items, left[2] + right[2], left[3] + right[3])
+
+    def is_right(self, node: Node, height: int, *, top: bool = False) -> bool:
+        """Whether a node is what its items say, and full enough."""
+        tokens, items, counts, values, _, _ = node
+        fits = (2 if height else 1) if top else self.least
+        if not fits <= len(items) <= self.width:
+            return False
+        if height:
+            made = self.over(items)
+            below = all(self.is_right(child, height - 1) for child in items)
+        else:
+            powers = list(map(self.power, items, counts)) if self.merge else []
+            made = self.cut(list(map(self.token, items)), items, counts, powers)
+            below = min(counts) > 0 and len(tokens) == len(items)
+        return below and made == [node] and len(values) == len(items) * bool(self.merge)
+
+
+# ---- many edits at once ----
+
+
+class Edit:
+    """Sorted edits on their way down a tree; `more` counts the elements that are new."""
+
+    __slots__ = ("counts", "elements", "form", "left", "more", "right", "tokens")
+
+    def __init__(self, form: Form, columns: Columns, left: Bisect, right: Bisect) -> None:
+        self.form, self.left, self.right = form, left, right
+        self.tokens, self.elements, self.counts = columns
+        self.more = 0
+
+    def run(self, root: Node, height: int) -> tuple[Node, int]:
+        """The new root and its height."""
+        if not self.tokens:
+            return root, height
+        nodes = self.form.mended(self.at(root, height, 0, len(self.tokens)), height)
+        while len(nodes) > 1:
+            nodes, height = self.form.over(nodes), height + 1
+        if not nodes:
+            return EMPTY, 0
+        root = nodes[0]
+        while height and len(root[1]) == 1:
+            root, height = root[1][0], height - 1
+        return root, height
+
+    def at(self, node: Node, height: int, start: int, end: int) -> list[Node]:
+        """What becomes of a node under the edits from `start` to `end`."""
+        if not height:
+            return self.leaf(node, start, end)
+        if end - start == 1:
+            return self.one(node, height, start)
+        tokens, left, right, least = self.tokens, self.left, self.right, self.form.least
+        lows, children = node[0], node[1]
+        last, at, even = len(lows) - 1, 0, True
+        new: list[Any] = list(children)
+        touched = []
+        while start < end:
+            at = max(right(lows, tokens[start], at) - 1, 0)
+            stop = end if at == last else left(tokens, lows[at + 1], start + 1, end)
+            found = self.at(children[at], height - 1, start, stop)
+            if len(found) == 1 and len(found[0][1]) >= least:
+                new[at] = found[0]
+            else:
+                new[at], even = found, False
+            touched.append(at)
+            start = stop
+        if even:
+            return [self.form.patched(node, new, touched)]
+        nodes = [n for item in new for n in (item if type(item) is list else (item,))]
+        return self.form.over(self.form.mended(nodes, height - 1))
+
+    def one(self, node: Node, height: int, n: int) -> list[Node]:
+        """As `at`, for a single edit."""
+        children = node[1]
+        i = max(self.right(node[0], self.tokens[n]) - 1, 0)
+        found = self.at(children[i], height - 1, n, n + 1)
+        if len(found) == 1 and len(found[0][1]) >= self.form.least:
+            return [self.form.replaced(node, i, found[0])]
+        nodes = [*children[:i], *found, *children[i + 1 :]]
+        return self.form.over(self.form.mended(nodes, height - 1))
+
+    def leaf(self, node: Node, start: int, end: int) -> list[Node]:
+        if not node[1] or end - start > self.form.width:
+            return self.crowd(node, start, end)
+        form, left, merging = self.form, self.left, self.form.merge is not None
+        shared = node[0] is node[1] and self.tokens is self.elements
+        tokens, counts, values = list(node[0]), list(node[2]), list(node[3])
+        items = tokens if shared else list(node[1])
+        at = 0
+        for n in range(start, end):
+            token, x, count = self.tokens[n], self.elements[n], self.counts[n]
+            at = left(tokens, token, at)
+            if at == len(tokens) or tokens[at] != token:
+                if count < 0:
+                    raise absent(x, -count, 0)
+                tokens.insert(at, token)
+                counts.insert(at, count)
+                if not shared:
+                    items.insert(at, x)
+                if merging:
+                    values.insert(at, form.power(x, count))
+                continue
+            if not shared and items[at] != x:
+                raise alike(items[at], x)
+            count += counts[at]
+            if count > 0:
+                counts[at] = count
+                if merging:
+                    values[at] = form.power(items[at], count)
+                continue
+            if count < 0:
+                raise absent(x, counts[at] - count, counts[at])
+            del tokens[at], counts[at]
+            if not shared:
+                del items[at]
+            if merging:
+                del values[at]
+        self.more += len(items) - len(node[1])
+        if len(items) > form.width:
+            return form.cut(tokens, items, counts, values)
+        return [form.node(tokens, items, counts, values)] if items else []
+
+    def crowd(self, node: Node, start: int, end: int) -> list[Node]:
+        """More edits than a leaf holds: they are halved, and the leaf where they part."""
+        if node[1]:
+            middle = (start + end) // 2
+            i = self.left(node[0], self.tokens[middle])
+            one, two = _part(node, 0, i), _part(node, i, len(node[1]))
+            return self.leaf(one, start, middle) + self.leaf(two, middle, end)
+        form = self.form
+        tokens, items = self.tokens[start:end], self.elements[start:end]
+        counts = self.counts[start:end]
+        if min(counts) < 0:
+            raise absent(items[counts.index(min(counts))], -min(counts), 0)
+        self.more += end - start
+        values = list(map(form.power, items, counts)) if form.merge else ()
+        return form.cut(items if self.tokens is self.elements else tokens, items, counts, values)
+
+
+def _part(leaf: Node, a: int, b: int) -> Node:
+    """Some items of a leaf, for a moment: a node without its size and total."""
+    items = leaf[1][a:b]
+    tokens = items if leaf[0] is leaf[1] else leaf[0][a:b]
+    return tokens, items, leaf[2][a:b], leaf[3][a:b], 0, None
+
+
+def _summed(tokens: Sequence[Any], elements: Sequence[Any], counts: Sequence[int]) -> Columns:
+    """Sorted edits with those of equal tokens added up."""
+    if len(tokens) < 2 or not any(map(eq, tokens, islice(tokens, 1, None))):
+        return tokens, elements, counts
+    rows: list[list[Any]] = []
+    for token, x, count in zip(tokens, elements, counts, strict=True):
+        if not rows or rows[-1][0] != token:
+            rows.append([token, x, count])
+        elif rows[-1][1] != x:
+            raise alike(rows[-1][1], x)
+        else:
+            rows[-1][2] += count
+    columns = list(zip(*(row for row in rows if row[2]), strict=True)) or [(), (), ()]
+    return columns[1] if tokens is elements else columns[0], columns[1], columns[2]
+
+
+def absent(x: Any, wanted: int, there: int) -> AbsentRow:
+    return AbsentRow(
+        f"{shown(x)} cannot be taken away {wanted} times: it is there {there} times",
+        remedy="remove at most what was added",
+    )

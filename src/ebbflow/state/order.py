@@ -1,0 +1,63 @@
+"""An order for elements of any kind: Python's own where it has one, and an answer where not."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence, Set
+from functools import cmp_to_key
+from numbers import Real
+from typing import Any
+
+from ebbflow.errors import AlgebraError
+
+
+def is_odd(kind: type) -> bool:
+    return issubclass(kind, (float, Set))
+
+
+def orderly(x: Any) -> Any:
+    """What stands for `x` in comparisons: itself, unless it is a set."""
+    if isinstance(x, Set):
+        return len(x), sorted(map(repr, x))
+    if x != x:
+        raise AlgebraError("NaN has no place in an order", value=x, remedy="leave it out")
+    return x
+
+
+def before(a: Any, b: Any) -> bool:
+    """Whether `a` comes before `b`: `a < b`, and an answer also where Python has none.
+
+    >>> before(("x", 3), ("x", None)), before("ten", 9)
+    (True, False)
+    """
+    try:
+        return bool(a < b)
+    except TypeError:
+        pass
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        parting = next(((p, q) for p, q in zip(a, b, strict=False) if p is not q and p != q), None)
+        return len(a) < len(b) if parting is None else before(*parting)
+    one, two = ((not isinstance(x, Real), type(x).__qualname__, repr(x)) for x in (a, b))
+    if one == two and a != b:
+        raise alike(a, b)
+    return one < two
+
+
+CAREFULLY = cmp_to_key(lambda a, b: before(b, a) - before(a, b))
+
+
+def carefully_left(tokens: Sequence[Any], token: Any, lo: int = 0, hi: int | None = None) -> int:
+    return bisect_left(tokens, CAREFULLY(token), lo, hi, key=CAREFULLY)
+
+
+def carefully_right(tokens: Sequence[Any], token: Any, lo: int = 0, hi: int | None = None) -> int:
+    return bisect_right(tokens, CAREFULLY(token), lo, hi, key=CAREFULLY)
+
+
+def alike(a: Any, b: Any) -> AlgebraError:
+    return AlgebraError(
+        "two different elements have the same place in the order",
+        one=a,
+        other=b,
+        remedy="a key= that tells them apart",
+    )

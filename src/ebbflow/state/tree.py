@@ -1,0 +1,307 @@
+"""A sorted multiset that never changes: every edit gives a new tree and leaves the old one alone.
+
+Elements are kept in the order of `key`, each with how often it is there. With `merge` a tree also
+knows the *total* of all its elements and, for every part of itself, the total of that part; so
+after an edit only the totals on the way from the edit to the root are merged again. (The aggregate
+tree of incremental Datalog; balanced, so that the way is short.) The old tree stays valid, which
+makes undoing an edit as cheap as not having made it.
+
+It is a B+ tree of tuples. A *node* is six things:
+
+    tokens    what the items are ordered by: for a child, the token of its first element
+    items     elements in a leaf, children above
+    counts    how often each element is there; for a child, how many elements it holds
+    values    the value of each element, merged `count` times; for a child, its total
+    size      the sum of the counts
+    total     all values merged, from left to right
+
+so leaves and the nodes above them are cut, joined and summed by the same few lines. Every node but
+the root is between half full and full. Nodes are wide, because a tuple is copied faster than a
+Python function is called, and narrower where a `merge` has to be called for every item of a node.
+
+**Order.** `(key(x), x)`: where keys are equal, the elements decide. `<` should be a total order. Of
+elements that `<` refuses to compare, tuples are compared item by item, numbers come first, and the
+rest goes by type name and then repr, which must show what the value is. Sets, whose `<` means
+inclusion, go by size and then by the reprs of what they hold. NaN is refused.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice, pairwise, repeat
+from typing import Any, Generic, TypeVar
+
+from ebbflow.algebra.value import function_name
+from ebbflow.errors import AlgebraError
+from ebbflow.state.node import EMPTY, NARROW, WIDE, Bisect, Edit, Form, Node
+from ebbflow.state.order import CAREFULLY, before, carefully_left, carefully_right
+
+T = TypeVar("T")
+
+
+class Tree(Generic[T]):
+    """Elements in order, with counts and, where `merge` is given, a total.
+
+    >>> t = Tree.of([5, 1, 3, 3])
+    >>> t.first, t.last, t.at(1), t.rank(5), len(t), t.distinct
+    (1, 5, 3, 3, 4, 3)
+    >>> t.remove(3).add(9)
+    Tree.counted([(1, 1), (3, 1), (5, 1), (9, 1)])
+    >>> list(t)
+    [(1, 1), (3, 2), (5, 1)]
+
+    `merge` need only be associative: values are merged in order, an element that is there `n` times
+    with about `log n` calls. `value(x)` is what an element counts for, by default itself.
+
+    >>> words = Tree.of(["pear", "fig", "apple"], key=len, merge=lambda a, b: f"{a} {b}")
+    >>> words.total, words.remove("pear").total
+    ('fig pear apple', 'fig apple')
+
+    `width` is how many items a node may hold; it changes the speed and nothing else.
+    """
+
+    __slots__ = ("_form", "_height", "_root", "distinct")
+
+    def __init__(
+        self,
+        *,
+        key: Callable[[T], Any] | None = None,
+        value: Callable[[T], Any] | None = None,
+        merge: Callable[[Any, Any], Any] | None = None,
+        width: int | None = None,
+    ) -> None:
+        if width is not None and width < 4:
+            raise AlgebraError("a node holds at least 4 items", width=width, remedy="width=16")
+        self._form = Form(key, value, merge, width or (NARROW if merge else WIDE))
+        self._root, self._height = EMPTY, 0
+        self.distinct = 0
+        """How many different elements there are."""
+
+    @classmethod
+    def of(cls, elements: Iterable[T], **form: Any) -> Tree[T]:
+        """A tree of these elements; the keyword arguments are those of `Tree`.
+
+        >>> Tree.of("banana", key=str.upper)
+        Tree.counted([('a', 3), ('b', 1), ('n', 2)], key=str.upper)
+        """
+        return cls.counted(zip(elements, repeat(1)), **form)
+
+    @classmethod
+    def counted(cls, pairs: Iterable[tuple[T, int]], **form: Any) -> Tree[T]:
+        """A tree of elements with how often each is there.
+
+        >>> Tree.counted([("b", 1), ("a", 2)]).smallest(2)
+        ['a', 'a']
+        """
+        return cls(**form).update(pairs)
+
+    # ---- edits ----
+
+    def add(self, x: T, count: int = 1) -> Tree[T]:
+        """The tree with `x` in it, once more or `count` times more."""
+        return self.update(((x, count),))
+
+    def remove(self, x: T, count: int = 1) -> Tree[T]:
+        """The tree with `x` in it once less, or `count` times less.
+
+        >>> Tree.of("ab").remove("c")
+        Traceback (most recent call last):
+        ebbflow.errors.AbsentRow: 'c' cannot be taken away 1 times: it is there 0 times
+            try        remove at most what was added
+        """
+        return self.update(((x, -count),))
+
+    def update(self, changes: Iterable[tuple[T, int]]) -> Tree[T]:
+        """The tree after many edits, `(x, count)` or `(x, -count)`; cheaper than one by one.
+
+        Only the sum of the edits of an element counts, not their order.
+
+        >>> Tree.of("aab").update([("a", -2), ("c", 1)])
+        Tree.counted([('b', 1), ('c', 1)])
+        """
+        pairs = [pair for pair in changes if pair[1]]
+        if not pairs:
+            return self
+        form = self._form
+        try:
+            edit = Edit(form, form.columns(pairs), bisect_left, bisect_right)
+            root, height = edit.run(self._root, self._height)
+        except TypeError:  # from `<`; where it came from `merge` or `value`, it comes again
+            edit = Edit(form, form.columns(pairs, CAREFULLY), carefully_left, carefully_right)
+            root, height = edit.run(self._root, self._height)
+        new: Tree[T] = Tree.__new__(Tree)
+        new._form, new._root, new._height = form, root, height
+        new.distinct = self.distinct + edit.more
+        return new
+
+    # ---- reading ----
+
+    def __len__(self) -> int:
+        size: int = self._root[4]
+        return size
+
+    def count(self, x: T) -> int:
+        """How often `x` is there.
+
+        >>> Tree.of("banana").count("a")
+        3
+        """
+        return self._place(x)[1]
+
+    def rank(self, x: T) -> int:
+        """How many are before `x` in the order of the tree, whether `x` is there or not.
+
+        >>> Tree.of([10, 20, 20, 30]).rank(25)
+        3
+        """
+        return self._place(x)[0]
+
+    @property
+    def total(self) -> Any:
+        """The values of all elements merged in order, each as often as it is there."""
+        if self._form.merge is None:
+            raise AlgebraError("this tree has no total", remedy="Tree(merge=...)")
+        if not self._root[4]:
+            raise AlgebraError("an empty tree has no total", remedy="ask len(tree) first")
+        return self._root[5]
+
+    @property
+    def first(self) -> T:
+        """The first in the order."""
+        return self.at(0)
+
+    @property
+    def last(self) -> T:
+        """The last in the order."""
+        return self.at(-1)
+
+    def at(self, i: int) -> T:
+        """The `i`-th in the order, counting each as often as it is there; -1 is the last.
+
+        >>> Tree.of([10, 20, 20, 30]).at(2), Tree.of("abc").at(-3)
+        (20, 'a')
+        """
+        size = self._root[4]
+        place = i + size if i < 0 else i
+        if not 0 <= place < size:
+            raise AlgebraError(
+                f"there is no element at {i} in a tree of {size}",
+                remedy=f"a position from {-size} to {size - 1}" if size else "ask len(tree) first",
+            )
+        node = self._root
+        for _ in range(self._height):
+            i, place = _reach(node[2], place)
+            node = node[1][i]
+        element: T = node[1][_reach(node[2], place)[0]]
+        return element
+
+    def smallest(self, n: int) -> list[T]:
+        """The first `n`, in order.
+
+        >>> Tree.of([4, 1, 1, 3]).smallest(3)
+        [1, 1, 3]
+        """
+        return list(islice(_repeated(self), n))
+
+    def largest(self, n: int) -> list[T]:
+        """The last `n`, the very last first.
+
+        >>> Tree.of([4, 1, 1, 3]).largest(3)
+        [4, 3, 1]
+        """
+        return list(islice(_repeated(reversed(self)), n))
+
+    def __iter__(self) -> Iterator[tuple[T, int]]:
+        return _walk(self._root, self._height, iter)
+
+    def __reversed__(self) -> Iterator[tuple[T, int]]:
+        return _walk(self._root, self._height, reversed)
+
+    def __contains__(self, x: T) -> bool:
+        return self.count(x) > 0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        same_size = (len(self), self.distinct) == (len(other), other.distinct)
+        return same_size and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        form = self._form
+        functions = {"key": form.key, "value": form.value, "merge": form.merge}
+        given = [f"{name}={function_name(f)}" for name, f in functions.items() if f is not None]
+        return f"Tree.counted({', '.join([repr(list(self)), *given])})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        form = self._form
+        return _again, (list(self), form.key, form.value, form.merge, form.width)
+
+    def invariant(self) -> bool:
+        """Whether order, balance, counts and totals are all as they should be. For tests."""
+        form, elements = self._form, list(self)
+        tokens = [form.token(x) for x, _ in elements]
+        return (
+            self.distinct == len(elements)
+            and all(before(a, b) for a, b in pairwise(tokens))
+            and (not elements or form.is_right(self._root, self._height, top=True))
+        )
+
+    def __copy__(self) -> Tree[T]:
+        return self
+
+    def _place(self, x: T) -> tuple[int, int]:
+        """How many are before `x`, and how often it is there."""
+        token = self._form.token(x)
+        try:
+            return self._search(token, bisect_left, bisect_right)
+        except TypeError:
+            return self._search(token, carefully_left, carefully_right)
+
+    def _search(self, token: Any, left: Bisect, right: Bisect) -> tuple[int, int]:
+        node, before = self._root, 0
+        for _ in range(self._height):
+            i = max(right(node[0], token) - 1, 0)
+            before += sum(node[2][:i])
+            node = node[1][i]
+        i = left(node[0], token)
+        found = i < len(node[0]) and node[0][i] == token
+        return before + sum(node[2][:i]), node[2][i] if found else 0
+
+
+def _again(pairs: Any, key: Any, value: Any, merge: Any, width: int) -> Tree[Any]:
+    return Tree.counted(pairs, key=key, value=value, merge=merge, width=width)
+
+
+def _walk(node: Node, height: int, way: Callable[[Any], Any]) -> Iterator[tuple[Any, int]]:
+    if height:
+        return chain.from_iterable(_walk(child, height - 1, way) for child in way(node[1]))
+    return zip(way(node[1]), way(node[2]), strict=True)
+
+
+def _repeated(pairs: Iterable[tuple[T, int]]) -> Iterator[T]:
+    return chain.from_iterable(repeat(x, count) for x, count in pairs)
+
+
+def _reach(counts: tuple[int, ...], place: int) -> tuple[int, int]:
+    """The item that holds a place, and the place within that item."""
+    for i, count in enumerate(counts):
+        if place < count:
+            return i, place
+        place -= count
+    raise IndexError(place)
+
+
+def in_order(elements: Iterable[T], key: Callable[[T], Any] | None = None) -> list[T]:
+    """Elements sorted as a tree sorts them.
+
+    >>> in_order([3, None, 1]), in_order(["pear", "fig", "nut"], key=len)
+    ([1, 3, None], ['fig', 'nut', 'pear'])
+    """
+    kept, token = list(elements), Form(key, None, None, WIDE).token
+    try:
+        return sorted(kept, key=token)
+    except TypeError:
+        return sorted(kept, key=lambda x: CAREFULLY(token(x)))
