@@ -5,10 +5,9 @@
 
 from typing import NamedTuple
 
-from ebbflow import ZSet, linear
-from ebbflow.algebra import ADD, dict_of
-from ebbflow.stream import join, pure
-from ebbflow.zset import ZSETS
+import ebbflow as ef
+from ebbflow.change import Both, First, Second
+from ebbflow.operator import join
 
 
 class Order(NamedTuple):
@@ -22,52 +21,62 @@ class Customer(NamedTuple):
     city: str
 
 
-def same_customer(order: Order, customer: Customer) -> bool:
-    return order.customer == customer.name
+class Sale(NamedTuple):
+    city: str
+    price: int
 
 
-def revenue_of(row: tuple[Order, Customer]) -> dict[str, int]:
-    order, customer = row
-    return {customer.city: order.price}
+def customer_of(order: Order) -> str:
+    return order.customer
 
 
-totals = dict_of(ADD)
-matched = join(same_customer, ZSETS, ZSETS)
-revenue = matched >> pure(linear(revenue_of, totals))
+def name_of(customer: Customer) -> str:
+    return customer.name
+
+
+def sale(order: Order, customer: Customer) -> Sale:
+    return Sale(customer.city, order.price)
+
+
+by_city = join(customer_of, name_of, sale) >> (ef.sum("price") & ef.count()).operator("city")
 
 ann, bob = Customer("ann", "Rome"), Customer("bob", "Oslo")
 first, second, third = Order(1, "ann", 10), Order(2, "bob", 30), Order(3, "ann", 5)
+rows = ef.ZSet.of
 
 changes = [
-    ("two customers, three orders", ZSet.of([first, second, third]), ZSet.of([ann, bob])),
-    ("bob's order is taken back", -ZSet.of([second]), ZSet()),
-    ("order 3 is corrected: 5 → 8", ZSet.of([third._replace(price=8)]) - ZSet.of([third]), ZSet()),
-    ("ann moves to Lima", ZSet(), ZSet.of([ann._replace(city="Lima")]) - ZSet.of([ann])),
-    ("bob orders again", ZSet.of([Order(4, "bob", 12)]), ZSet()),
+    ("two customers, three orders", Both(rows([first, second, third]), rows([ann, bob]))),
+    ("bob's order is taken back", First(-rows([second]))),
+    ("order 3 is corrected: 5 → 8", First(rows([third._replace(price=8)]) - rows([third]))),
+    ("ann moves to Lima", Second(rows([ann._replace(city="Lima")]) - rows([ann]))),
+    ("bob orders twice", First(rows([Order(4, "bob", 12), Order(5, "bob", 9)]))),
 ]
 
 
-def from_scratch() -> dict[str, int]:
+def from_scratch() -> dict[str, tuple[int, int]]:
     """The same view the plain way: loops over all orders and customers there are at the end."""
-    orders = ZSETS.fold(change for _, change, _ in changes)
-    customers = ZSETS.fold(change for _, _, change in changes)
-    found: dict[str, int] = {}
+    orders, customers = ef.ZSet(), ef.ZSet()
+    for _, change in changes:
+        orders, customers = by_city.input.patch((orders, customers), change)
+    found: dict[str, tuple[int, int]] = {}
     for order in orders.rows():
         for customer in customers.rows():
             if order.customer == customer.name:
-                found[customer.city] = found.get(customer.city, 0) + order.price
+                total, count = found.get(customer.city, (0, 0))
+                found[customer.city] = total + order.price, count + 1
     return found
 
 
 if __name__ == "__main__":
-    live, view = revenue.open(), totals.zero
-    print(f"view: {revenue!r}\n")
-    print(f"{'what happens':<30} {'change of the view':<30} the view")
-    for text, orders, customers in changes:
-        change = live.send((orders, customers))
-        view = totals.combine(view, change)
-        print(f"{text:<30} {change!s:<30} {view}")
+    live, view = by_city.open((ef.ZSet(), ef.ZSet())), ef.ZSet()
+    print(f"the view: {by_city!r}\n")
+    print(f"{'what happens':<28} {'leaves the view':<21} {'enters it':<41} the view")
+    for text, change in changes:
+        moved = live.send(change)
+        view += moved
+        leave, enter = (sorted(part) for part in (moved.negative(), moved.positive()))
+        print(f"{text:<28} {leave!s:<21} {enter!s:<41} {dict(sorted(view))}")
 
     scratch = from_scratch()
-    print(f"\nrecomputed from scratch: {scratch}   equal: {scratch == view}")
-    assert scratch == view
+    print(f"\nrecomputed from scratch: {scratch}   equal: {scratch == dict(view)}")
+    assert scratch == dict(view)

@@ -8,6 +8,8 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
+from tempfile import gettempdir
 from typing import Any
 
 from ebbflow.errors import CheckError, EbbflowError, LawBroken
@@ -18,6 +20,7 @@ examples:
   ebbflow check shop.pricing                      every monoid, processor, ... the module defines
   ebbflow check shop:totals --examples 2000 --seed 7
   ebbflow check shop:totals --elements shop:sample_orders
+  ebbflow check shop.pricing --all                a line for each reducer: its verdict, and why
 
 exit status: 0 all laws hold, 1 a law is broken, 2 it could not be checked
 """
@@ -29,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     checking = commands.add_parser(
         "check",
-        help="test the laws of a monoid, processor, change structure, ...",
+        help="test the laws of a monoid, processor, change structure, reducer, ...",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -38,8 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checking.add_argument("--seed", type=int, default=0, metavar="N")
     checking.add_argument("--elements", metavar="module:name", help="what to draw inputs from")
     checking.add_argument("--changes", metavar="module:name", help="from a value to its changes")
+    checking.add_argument("--all", action="store_true", help="a line for each reducer")
     asked = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(gettempdir(), "ebbflow"))
     try:
         return _check(asked)
     except EbbflowError as error:
@@ -48,25 +53,73 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(asked: argparse.Namespace) -> int:
-    from ebbflow.laws import check
-
+    things = [found for spec in asked.things for found in _things(spec)]
     elements = _load(asked.elements) if asked.elements else None
     changes = _load(asked.changes) if asked.changes else None
+    options = {"elements": elements, "examples": asked.examples, "seed": asked.seed}
+    if asked.all:
+        return _verdicts(things, options)
     status = 0
-    for name, thing in [found for spec in asked.things for found in _things(spec)]:
+    for name, thing in things:
         try:
-            report = check(
-                thing,
-                elements=elements,
-                changes=changes,
-                examples=asked.examples,
-                seed=asked.seed,
-            )
-            print(f"ok      {name}: {report}")
+            print(f"ok      {name}: {_report(thing, changes, options)}")
         except LawBroken as broken:
             status = 1
             print(f"BROKEN  {name}: {broken}")
+        except CheckError as error:
+            status = status or 2
+            print(f"unknown {name}: {error}")
     return status
+
+
+def _report(thing: Any, changes: Any, options: dict[str, Any]) -> Any:
+    """What a check found, with a proof where there may be one."""
+    from ebbflow.laws import check
+    from ebbflow.reducer import Reducer
+
+    if not isinstance(thing, Reducer):
+        return check(thing, changes=changes, **options)
+    judged = _judged(thing, options)
+    if judged.broken is not None:
+        raise judged.broken
+    return judged
+
+
+def _judged(thing: Any, options: dict[str, Any]) -> Any:
+    from ebbflow.laws import judge
+
+    return judge(thing, prove=find_spec("z3") is not None, **options)
+
+
+def _verdicts(things: list[tuple[str, Any]], options: dict[str, Any]) -> int:
+    """One line for each reducer. 1 if one is refuted, 2 if one could not be checked."""
+    from ebbflow.reducer import Reducer
+
+    reducers = [(name, thing) for name, thing in things if isinstance(thing, Reducer)]
+    if not reducers:
+        raise CheckError("there is no reducer to judge", remedy="a module that defines reducers")
+    width = max(len(name) for name, _ in reducers)
+    status = 0
+    for name, reducer in reducers:
+        try:
+            judged = _judged(reducer, options)
+            verdict, why = judged.verdict, _short(judged)
+            status = 1 if verdict == "refuted" else status
+        except CheckError as error:
+            verdict, why, status = "unchecked", error.what, status or 2
+        print(f"{verdict:<11} {name:<{width}}  {why}")
+    return status
+
+
+def _short(judged: Any) -> str:
+    if judged.broken is not None:
+        case = ", ".join(f"{name}={value!r}" for name, value in judged.broken.case.items())
+        return f"{judged.broken.law.sentence}: {case}"
+    proved = judged.proof is not None and judged.proof.answer == "proved"
+    evidence = f"proved for {judged.proof.domain}" if proved else (
+        f"tested on {judged.examples} examples"
+    )  # fmt: skip
+    return f"{judged.aggregate.split()[0]}; {evidence}"
 
 
 def _things(spec: str) -> list[tuple[str, Any]]:
@@ -120,6 +173,11 @@ def _import(name: str) -> Any:
         raise CheckError(
             f"no module {error.name!r}",
             remedy="name it as Python imports it from here: shop.pricing, not shop/pricing.py",
+        ) from error
+    except Exception as error:
+        raise CheckError(
+            f"importing {name!r} raised {type(error).__name__}: {error}",
+            remedy=f"make `python -c 'import {name}'` work first",
         ) from error
 
 

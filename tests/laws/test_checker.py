@@ -280,10 +280,10 @@ def test_equivalent_takes_elements_and_an_equality() -> None:
 # ---- from the shell ----
 
 
-def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
+def shell(*arguments: str, folder: Path = HERE) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "ebbflow", *arguments],
-        cwd=HERE, capture_output=True, text=True, check=False,
+        cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -323,6 +323,31 @@ def test_the_shell_says_what_it_could_not_find(spec: str, says: str) -> None:
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "body", ["raise ValueError('no')", "def broken(:", "import sys; x = sys.nope"]
+)
+def test_a_module_that_cannot_be_imported_is_not_a_broken_law(body: str, tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(body)
+    done = shell("check", "failing:x", folder=tmp_path)
+    assert done.returncode == 2
+    assert "importing 'failing' raised" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_cannot_be_checked_does_not_hide_what_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "several.py").write_text(
+        "from ebbflow.algebra import Monoid\n"
+        "unknown = Monoid('', lambda a, b: a + b)\n"
+        "bad = Monoid(0, lambda a, b: a - b, elements=[0, 1])\n"
+    )
+    done = shell("check", "several", folder=tmp_path)
+    assert done.returncode == 1
+    assert "unknown several:unknown: it is not known what" in done.stdout
+    assert "BROKEN  several:bad" in done.stdout
+    assert shell("check", "several:unknown", folder=tmp_path).returncode == 2
+    assert not (tmp_path / ".hypothesis").exists()
 
 
 def test_a_whole_module_is_checked_without_what_it_only_imports() -> None:

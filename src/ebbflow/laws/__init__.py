@@ -3,13 +3,42 @@
     check(thing)                every law that the thing owes
     equivalent(a, b)            two processors say the same
     independent(a, split)       a processor may be partitioned
+    judge(reducer)              the verdict on a reducer: may its rows be taken back?
+    prove(reducer, int)         a proof, for every row (needs z3: `pip install 'ebbflow[prove]'`)
 
 Needs Hypothesis: `pip install 'ebbflow[laws]'`. Every law is also a value with `test` and `holds`.
 """
 
-from ebbflow.laws.check import check, close, equivalent, independent, owed
+from ebbflow.laws.check import check, close, equivalent, independent, judge, owed
 from ebbflow.laws.law import Law, Report
-from ebbflow.laws.operators import ACCEPTS, FROM_SCRATCH, INIT, OUTPUT_VALID, STEP
+from ebbflow.laws.operators import (
+    ACCEPTS,
+    FROM_SCRATCH,
+    INIT,
+    OUTPUT_VALID,
+    RUNS_ALIKE,
+    RUNS_APART,
+    STEP,
+)
+from ebbflow.laws.prove import Proof, prove
+from ebbflow.laws.reducers import (
+    ADD_COMMUTES,
+    ADD_KEEPS,
+    ALWAYS_ANSWERS,
+    FOLD_ANY_ORDER,
+    FOLD_REPEATS,
+    INCREMENTAL,
+    MERGE_KEEPS,
+    MERGES,
+    REMOVE_ADD_COMMUTE,
+    REMOVE_COMMUTES,
+    REMOVE_INVERTS,
+    REMOVE_KEEPS,
+    REPEATS,
+    REPEATS_BACK,
+    RESULT_KEEPS,
+    RESULT_REPEATS,
+)
 from ebbflow.laws.streams import (
     BATCHING,
     CUT,
@@ -21,6 +50,7 @@ from ebbflow.laws.streams import (
     INDEPENDENT,
     INPUT_KEPT,
     LOSES_NOTHING,
+    OUTPUT_KEPT,
     PROGRESS,
     PROGRESS_AT_END,
     REPEATABLE,
@@ -31,6 +61,7 @@ from ebbflow.laws.streams import (
 )
 from ebbflow.laws.structures import (
     ANTISYMMETRIC,
+    ARGUMENT_KEPT,
     ARGUMENTS_KEPT,
     ASSOCIATIVE,
     BASIS,
@@ -42,7 +73,8 @@ from ebbflow.laws.structures import (
     DIFF_PATCHES,
     DIFF_VALID,
     IDEMPOTENT,
-    INVERSE,
+    INVERSE_LEFT,
+    INVERSE_RIGHT,
     KEEPS_COMBINE,
     KEEPS_ZERO,
     LEAST_UPPER,
@@ -60,11 +92,16 @@ from ebbflow.laws.structures import (
     ZERO_LEFT,
     ZERO_RIGHT,
 )
+from ebbflow.laws.verdicts import Judgement
 
 __all__ = [
     "ACCEPTS",
+    "ADD_COMMUTES",
+    "ADD_KEEPS",
+    "ALWAYS_ANSWERS",
     "ANTISYMMETRIC",
     "ARGUMENTS_KEPT",
+    "ARGUMENT_KEPT",
     "ASSOCIATIVE",
     "BASIS",
     "BATCHING",
@@ -81,26 +118,43 @@ __all__ = [
     "EMPTY_STEP",
     "ENCODES",
     "EQUIVALENT",
+    "FOLD_ANY_ORDER",
+    "FOLD_REPEATS",
     "FROM_SCRATCH",
     "IDEMPOTENT",
+    "INCREMENTAL",
     "INDEPENDENT",
     "INIT",
     "INPUT_KEPT",
-    "INVERSE",
+    "INVERSE_LEFT",
+    "INVERSE_RIGHT",
     "KEEPS_COMBINE",
     "KEEPS_ZERO",
     "LEAST_UPPER",
     "LEFT_LINEAR",
     "LOSES_NOTHING",
+    "MERGES",
+    "MERGE_KEEPS",
     "MOBIUS_INVERTS",
     "NEGATE_CLOSED",
     "NOTHING",
+    "OUTPUT_KEPT",
     "OUTPUT_VALID",
     "PROGRESS",
     "PROGRESS_AT_END",
     "REFLEXIVE",
+    "REMOVE_ADD_COMMUTE",
+    "REMOVE_COMMUTES",
+    "REMOVE_INVERTS",
+    "REMOVE_KEEPS",
     "REPEATABLE",
+    "REPEATS",
+    "REPEATS_BACK",
+    "RESULT_KEEPS",
+    "RESULT_REPEATS",
     "RIGHT_LINEAR",
+    "RUNS_ALIKE",
+    "RUNS_APART",
     "SAME_TWICE",
     "SMALLER_FIRST",
     "STEP",
@@ -113,11 +167,15 @@ __all__ = [
     "VALUE_KEPT",
     "ZERO_LEFT",
     "ZERO_RIGHT",
+    "Judgement",
     "Law",
+    "Proof",
     "Report",
     "check",
     "close",
     "equivalent",
     "independent",
+    "judge",
     "owed",
+    "prove",
 ]

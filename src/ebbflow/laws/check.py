@@ -8,17 +8,19 @@ proof.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import singledispatch
+from functools import partial, singledispatch
 from random import Random
 from typing import Any
 
 from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
-from ebbflow.errors import CheckError, LawBroken, Text, place
-from ebbflow.laws import operators, streams, structures
+from ebbflow.errors import CheckError, LawBroken, Text, canonical
+from ebbflow.laws import operators, reducers, streams, structures, verdicts
 from ebbflow.laws.law import Equal, Law, Report
+from ebbflow.laws.verdicts import Judgement
 from ebbflow.operator import Operator
+from ebbflow.reducer import Reducer
 from ebbflow.stream import Processor, Representation, StreamFunction
 from ebbflow.tensor import Tensor
 
@@ -34,7 +36,6 @@ def owed(thing: Any) -> list[Law]:
     raise CheckError(
         f"nothing is known about the laws of a {type(thing).__name__}",
         value=thing,
-        created=place(),
         remedy="check a Monoid, Homomorphism, Order, ChangeStructure, StreamFunction, Processor or "
         "Representation, or pass laws=[...]",
     )
@@ -49,6 +50,7 @@ owed.register(StreamFunction, streams.function_laws)
 owed.register(Processor, streams.processor_laws)
 owed.register(Representation, streams.representation_laws)
 owed.register(Operator, operators.operator_laws)
+owed.register(Reducer, reducers.reducer_laws)
 owed.register(streams.Both, lambda _: [streams.EQUIVALENT])
 owed.register(streams.Partitioned, lambda _: [streams.INDEPENDENT])
 
@@ -86,12 +88,53 @@ def check(
 
     wanted = list(owed(thing) if laws is None else laws)
     sources = kinds(thing, inputs if elements is None else elements, changes)
+    search = partial(_search, thing, sources=sources, equal=equal, examples=examples, seed=seed)
     for law in wanted:
-        found = _search(thing, law, sources, equal, examples, seed)
+        found = search(law)
         if found is not None:
-            again = (_search(thing, law, sources, equal, examples, seed + k) for k in range(1, 6))
-            raise min((found, *filter(None, again)), key=_size)
+            again = (search(law, seed=seed + k) for k in range(1, 6))
+            smallest = min((found, *filter(None, again)), key=_size)
+            raise verdicts.telling(smallest, search) if isinstance(thing, Reducer) else smallest
+    if isinstance(thing, Reducer) and laws is None:
+        return verdicts.decided(thing, wanted, examples, search, sources["examples"])
     return Report(thing, tuple(wanted), examples)
+
+
+def judge(reducer: Reducer[Any, Any, Any], *, prove: bool = False, **options: Any) -> Judgement:
+    """The verdict on a reducer, also when it is refuted: `check` that does not raise.
+
+    With `prove=True` it is also proved where that is possible; see `ebbflow.laws.prove`. The other
+    options are those of `check`.
+
+    >>> worst = Reducer(0, max, lambda acc, x: acc, name="worst", elements=range(5))
+    >>> print(judge(worst))
+    worst breaks a law: remove does not undo add
+        law        REMOVE_INVERTS: remove(add(acc, value), value) == acc or RECOMPUTE, \
+acc = fold(rows)
+        rows       ()
+        value      1
+        left side  1
+        right side 0
+        created    <doctest ebbflow.laws.check.judge[0]>:1
+        update     1 leaves [1]: the view says 1
+        recomputed the rows [] give 0
+        again      REMOVE_INVERTS.test(thing, rows=(), value=1)
+        try        keep in the accumulator what remove needs, return RECOMPUTE where it cannot \
+know, or leave remove out
+    """
+    examples = options.get("examples", 200)
+    try:
+        found = check(reducer, **options)
+        assert isinstance(found, Judgement)
+    except LawBroken as broken:
+        return verdicts.refuted(broken, examples)
+    if not prove:
+        return found
+    from ebbflow.laws.prove import prove as proved
+
+    elements = options.get("elements")
+    source = reducer.elements if elements is None else elements
+    return verdicts.weighed(found, proved(reducer, elements=source), source)
 
 
 def equivalent(
@@ -119,17 +162,18 @@ def independent(
     split: Any,
     *,
     elements: Any = None,
+    equal: Equal | None = None,
     examples: int = 200,
     seed: int = 0,
 ) -> Report:
     """Check that `processor` may be partitioned: it treats the parts of `split` independently."""
     thing = streams.Partitioned(processor, split)
-    return check(thing, elements=elements, examples=examples, seed=seed)
+    return check(thing, elements=elements, equal=equal, examples=examples, seed=seed)
 
 
 def _size(broken: LawBroken) -> tuple[int, str]:
     """Shrinking can get stuck, so a few searches are made and the shortest case is shown."""
-    text = repr(broken.case)
+    text = canonical(broken.case)
     return len(text), text
 
 
@@ -148,6 +192,12 @@ def _search(
     from ebbflow.laws.strategies import cases
 
     broken: list[LawBroken] = []
+    if isinstance(thing, Reducer):
+        pool = sources["examples"]
+        first = reducers.first_failure(thing, law, pool, equal, examples, seed)
+        if first is None:
+            return None
+        broken.append(first)
 
     def breaks(case: dict[str, Any]) -> bool:
         try:
@@ -167,7 +217,7 @@ def _search(
     try:
         smallest = find(cases(law, sources), breaks, settings=quiet, random=Random(seed))
     except NoSuchExample:
-        return None
+        return broken[0] if broken else None
     except Unsatisfiable as error:
         raise CheckError(
             f"no example could be made to try {law.name} on {thing!r}",

@@ -20,10 +20,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ebbflow.errors import LawBroken, Text, shown
+from ebbflow.errors import CheckError, LawBroken, Text, canonical, shown
+from ebbflow.zset import ZSet
 
 Equal = Callable[[Any, Any], bool]
-RAISED = "mend what raises here; or, if such inputs cannot occur, pass elements= with those that can"
+RAISED = "mend what raises here, or pass elements= with the inputs that can occur"
 
 
 def exactly(_: Any) -> Equal:
@@ -49,6 +50,10 @@ class Law:
     remedy: str = ""
     equality: Callable[[Any], Equal] = field(default=exactly, repr=False)
 
+    def __post_init__(self) -> None:
+        if taken := {"thing", "equal"} & self.variables.keys():
+            raise CheckError(f"{self.name}: a variable cannot be called {taken.pop()!r}")
+
     def test(self, thing: Any, *, equal: Equal | None = None, **case: Any) -> None:
         """Raise `LawBroken` when the law does not hold for this case."""
         left, right, same = self._compare(thing, equal, case)
@@ -65,9 +70,10 @@ class Law:
     def _compare(
         self, thing: Any, equal: Equal | None, case: Mapping[str, Any]
     ) -> tuple[Any, Any, bool]:
-        same = self.equality(thing) if equal is None or self.equality is exactly else equal
         try:
             left, right = self.sides(thing, **{name: fresh(value) for name, value in case.items()})
+            said_yes_or_no = type(left) is bool and type(right) is bool
+            same = self.equality(thing) if equal is None or said_yes_or_no else equal
             return left, right, bool(same(left, right))
         except Exception as error:
             raised = Text(f"raised {type(error).__name__}: {error}".replace("\n", "\n" + " " * 15))
@@ -75,7 +81,7 @@ class Law:
 
     def _broken(self, thing: Any, case: Mapping[str, Any], left: Any, right: Any) -> LawBroken:
         created = getattr(thing, "created", None)
-        arguments = "".join(f", {name}={value!r}" for name, value in case.items())
+        arguments = "".join(f", {name}={canonical(value)}" for name, value in case.items())
         facts = {
             "law": Text(f"{self.name}: {self.equation}"),
             **case,
@@ -85,20 +91,25 @@ class Law:
             "again": Text(f"{self.name}.test(thing{arguments})"),
         }
         what = f"{shown(thing, width=160)} breaks a law: {self.sentence}"
-        remedy = RAISED if isinstance(left, Text) else self.remedy
-        broken = LawBroken(what, remedy=remedy, **facts)
+        broken = LawBroken(what, remedy=RAISED if isinstance(left, Text) else self.remedy)
+        broken.facts = facts
         broken.law, broken.thing, broken.case = self, thing, dict(case)
         broken.left, broken.right = left, right
         return broken
 
 
+ATOMS = {int, float, complex, bool, str, bytes, type(None), type(len), type(exactly), ZSet}
+
+
 def fresh(value: Any) -> Any:
-    """A copy of its own where the value could be changed; what can be hashed cannot."""
-    try:
-        hash(value)
-    except TypeError:
-        return copy.deepcopy(value)
-    return value
+    """A copy of its own where the value could be changed."""
+    return value if _frozen(value) else copy.deepcopy(value)
+
+
+def _frozen(value: Any) -> bool:
+    if type(value) in (tuple, frozenset):
+        return all(map(_frozen, value))
+    return type(value) in ATOMS
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ebbflow.laws.law import Law
+from ebbflow.laws.law import Law, fresh
 from ebbflow.operator import Operator
 
 CASE = {"x": "input", "changes": "changes"}
@@ -52,6 +52,35 @@ def _from_scratch(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, A
     return y, operator.f(x)
 
 
+def _outputs(live: Any, changes: Sequence[Any]) -> list[Any]:
+    return [live.send(fresh(change)) for change in changes]
+
+
+def _alike(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
+    first = _outputs(operator.open(fresh(x)), changes)
+    return first, _outputs(operator.open(fresh(x)), changes)
+
+
+def _apart(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
+    alone = _outputs(operator.open(fresh(x)), changes)
+    one = operator.open(fresh(x))
+    other = operator.open(fresh(x))
+    together = []
+    for change in changes:
+        together.append(one.send(fresh(change)))
+        other.send(fresh(change))
+    return together, alone
+
+
+RUNS_ALIKE = Law(
+    "RUNS_ALIKE", "the same run twice gives different changes",
+    "step(s, dx) == step(s, dx), in a fresh run", CASE, _alike,
+    "keep what is remembered in the state, not outside it; take out what is random",
+)  # fmt: skip
+RUNS_APART = Law(
+    "RUNS_APART", "one run disturbs another", "runs of one operator share nothing", CASE, _apart,
+    "make a new state in init, not one that all runs share",
+)  # fmt: skip
 INIT = Law(
     "INIT", "init does not establish the invariant", "invariant(x, init(x))", {"x": "input"},
     lambda operator, x: (operator.invariant(x, operator.init(x)), True),
@@ -80,4 +109,4 @@ STEP = Law(
 
 
 def operator_laws(_: Operator[Any, Any, Any, Any]) -> list[Law]:
-    return [INIT, ACCEPTS, FROM_SCRATCH, OUTPUT_VALID, STEP]
+    return [INIT, ACCEPTS, RUNS_ALIKE, RUNS_APART, FROM_SCRATCH, OUTPUT_VALID, STEP]

@@ -7,23 +7,28 @@ they do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
+from contextlib import suppress
 from functools import partial, singledispatch
+from random import Random
 from typing import Any
 
 from ebbflow import algebra as al
 from ebbflow import change as ch
 from ebbflow.algebra.order import NATURALS, POWERSETS, Order, order_product
-from ebbflow.errors import CheckError
+from ebbflow.errors import CheckError, canonical
 from ebbflow.laws import streams
 from ebbflow.laws.law import Law
 from ebbflow.operator import Operator
+from ebbflow.reducer import Reducer
 from ebbflow.stream import Processor, Representation, StreamFunction
 from ebbflow.tensor import Tensor
 from ebbflow.zset import BAGS, ZSETS, ZSet
 
 try:
+    from hypothesis import HealthCheck, Phase, find, settings
     from hypothesis import strategies as st
+    from hypothesis.errors import NoSuchExample
     from hypothesis.strategies import SearchStrategy
 except ImportError as error:  # pragma: no cover
     raise CheckError(
@@ -35,6 +40,11 @@ SMALL = st.integers(-9, 9)
 LETTERS = st.text(alphabet="abcAB é", max_size=6)
 
 
+def _simplest(value: Any) -> tuple[int, str]:
+    text = canonical(value)
+    return len(text), text
+
+
 def as_strategy(source: Any) -> Strategy:
     """A strategy from what a user gives: a strategy, a collection, or a function giving one."""
     if isinstance(source, SearchStrategy):
@@ -42,7 +52,7 @@ def as_strategy(source: Any) -> Strategy:
     if isinstance(source, Collection) and not isinstance(source, (str, bytes)):
         if not source:
             raise CheckError("there is nothing to draw from", elements=source)
-        return st.sampled_from(sorted(source, key=lambda value: (len(repr(value)), repr(value))))
+        return st.sampled_from(sorted(source, key=_simplest))
     if callable(source):
         return as_strategy(source())
     raise CheckError(
@@ -50,6 +60,24 @@ def as_strategy(source: Any) -> Strategy:
         elements=source,
         remedy="give a Hypothesis strategy, a list of values, or a function that returns one",
     )
+
+
+def examples(source: Any, count: int = 40) -> list[Any]:
+    """Some values of a source, always the same ones.
+
+    >>> examples([3, 1])
+    [1, 3]
+    """
+    if isinstance(source, Collection) and not isinstance(source, (str, bytes)):
+        return sorted(source, key=_simplest)
+    drawn: list[Any] = []
+    quiet = settings(
+        max_examples=count, database=None, deadline=None, phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    with suppress(NoSuchExample):
+        find(as_strategy(source), lambda x: bool(drawn.append(x)), settings=quiet, random=Random(0))  # type: ignore[func-returns-value]
+    return drawn
 
 
 def zsets(rows: Strategy = SMALL, weights: Strategy | None = None, *, size: int = 5) -> Strategy:
@@ -305,7 +333,7 @@ def kinds(thing: Any, elements: Any, changes: Any) -> Kinds:
 
 def _stream(source: Any, elements: Any) -> Kinds:
     own = elements_of(source) if elements is None else as_strategy(elements)
-    return {"element": own, "pieces": st.lists(own, max_size=4)}
+    return {"element": own, "pieces": st.lists(own, max_size=6)}
 
 
 @kinds.register
@@ -358,6 +386,48 @@ def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Kinds:  # type:
         "any change": lambda case: of(case["value"]) | values.flatmap(of),
         "changes": lambda case: _sequences(thing, case["value"], of),
     }
+
+
+@kinds.register
+def _(thing: Reducer, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
+    source = thing.elements if elements is None else elements
+    if source is None:
+        raise _unknown(thing)
+    own, pool = as_strategy(source), examples(source, 100)
+    for row in pool:
+        if not isinstance(row, Hashable):
+            raise CheckError(
+                "the rows of a reducer must be hashable", row=row, remedy="a tuple, a NamedTuple"
+            )
+    rows = _rows(own)
+    return {
+        "rows": rows,
+        "value": lambda case: own | st.sampled_from(case["rows"]) if case["rows"] else own,
+        "order": lambda case: st.permutations(case["rows"]).map(tuple),
+        "count": st.integers(1, 3),
+        "updates": lambda case: _updates(case["rows"], rows),
+        "examples": pool,
+    }
+
+
+@st.composite
+def _rows(draw: Any, own: Strategy) -> tuple[Any, ...]:
+    """A few rows, some of them repeated: laws break where values collide."""
+    rows = draw(st.lists(own, max_size=4))
+    again = draw(st.lists(st.sampled_from(rows), max_size=3)) if rows else []
+    return (*rows, *again)
+
+
+@st.composite
+def _updates(draw: Any, rows: tuple[Any, ...], more: Strategy) -> tuple[ZSet[Any], ...]:
+    """Changes of a bag, each valid after the ones before it."""
+    bag: ZSet[Any] = ZSet.of(rows)
+    updates: list[ZSet[Any]] = []
+    for _ in range(draw(st.integers(1, 3))):
+        left = [row for row in bag.rows() if not draw(st.booleans())]
+        updates.append(ZSet.of((*left, *draw(more))) - bag)
+        bag = bag + updates[-1]
+    return tuple(updates)
 
 
 def cases(law: Law, sources: Kinds) -> Strategy:

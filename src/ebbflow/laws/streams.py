@@ -92,6 +92,14 @@ def _later(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any,
     return whole, said(processor, [p, a, b])[-1]
 
 
+def _output_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
+    live = processor.open()
+    first, second = live.output, live.send(p)
+    before = processor.target.combine(fresh(first), fresh(second))
+    live.send(a)
+    return processor.target.combine(first, second), before
+
+
 REPEATABLE = Law(
     "REPEATABLE", "the same run twice says different things",
     "step(s, a) == step(s, a), in a fresh run", PA, _repeats,
@@ -104,6 +112,11 @@ UNDISTURBED = Law(
 INPUT_KEPT = Law(
     "INPUT_KEPT", "step changes the input it was given", "a after step(s, a) is a", PA,
     _input_kept, "copy the piece before changing it",
+)  # fmt: skip
+OUTPUT_KEPT = Law(
+    "OUTPUT_KEPT", "a later step changes an output that was already given",
+    "an output stays what it was", PA, _output_kept,
+    "give out a copy, not the state itself", _target,
 )  # fmt: skip
 EMPTY_STEP = Law(
     "EMPTY_STEP", "the empty piece makes it say something", "step(s, zero) says zero",
@@ -152,7 +165,7 @@ PROGRESS_AT_END = Law(
 
 
 def processor_laws(processor: Processor[Any, Any]) -> list[Law]:
-    laws = [REPEATABLE, UNDISTURBED, INPUT_KEPT, EMPTY_STEP, CUT, CUT_STATE, BATCHING]
+    laws = [REPEATABLE, UNDISTURBED, INPUT_KEPT, OUTPUT_KEPT, EMPTY_STEP, CUT, CUT_STATE, BATCHING]
     return laws + [LOSES_NOTHING] * isinstance(processor, Splitter)
 
 

@@ -71,13 +71,15 @@ IDEMPOTENT = Law(
     "IDEMPOTENT", "it is declared idempotent, but twice is not once", "a · a == a", A,
     lambda m, a: (m.combine(a, a), a), "declare idempotent=False", _own,
 )  # fmt: skip
-INVERSE = Law(
-    "INVERSE", "negate does not undo combine", "negate(a) · a == zero == a · negate(a)", A,
-    lambda m, a: (
-        (m.equal(m.combine(m.negate(a), a), m.zero), m.equal(m.combine(a, m.negate(a)), m.zero)),
-        (True, True),
-    ),
-    "mend negate, or leave it out: then it is a monoid, not a group",
+INVERSE_LEFT = Law(
+    "INVERSE_LEFT", "negate in front does not undo", "negate(a) · a == zero", A,
+    lambda m, a: (m.combine(m.negate(a), a), m.zero),
+    "mend negate, or leave it out: then it is a monoid, not a group", _own,
+)  # fmt: skip
+INVERSE_RIGHT = Law(
+    "INVERSE_RIGHT", "negate behind does not undo", "a · negate(a) == zero", A,
+    lambda m, a: (m.combine(a, m.negate(a)), m.zero),
+    "mend negate, or leave it out: then it is a monoid, not a group", _own,
 )  # fmt: skip
 NEGATE_CLOSED = Law(
     "NEGATE_CLOSED", "negate gives what is no element", "zero · negate(a) == negate(a)", A,
@@ -112,7 +114,7 @@ def monoid_laws(m: Monoid[Any]) -> list[Law]:
     """What a monoid owes, by what it declares."""
     laws = [ZERO_LEFT, ZERO_RIGHT, ASSOCIATIVE, ARGUMENTS_KEPT]
     laws += [COMMUTATIVE] * m.commutative + [IDEMPOTENT] * m.idempotent
-    laws += [INVERSE, NEGATE_CLOSED] * m.is_group
+    laws += [INVERSE_LEFT, INVERSE_RIGHT, NEGATE_CLOSED] * m.is_group
     return laws + [CANCEL] * m.is_left_cancellative + [BASIS] * (m.basis is not None)
 
 
@@ -122,10 +124,21 @@ def tensor_laws(_: Tensor) -> list[Law]:
 
 # ---- homomorphisms ----
 
+
+def _after_call(f: Homomorphism[Any, Any], a: Any) -> bool:
+    before = fresh(a)
+    f(a)
+    return f.source.equal(a, before)
+
+
 SAME_TWICE = Law(
     "SAME_TWICE", "it gives different answers for the same input", "f(a) == f(a)", A,
     lambda f, a: (f(fresh(a)), f(fresh(a))),
     "take out what is random or remembered between calls", _of_target,
+)  # fmt: skip
+ARGUMENT_KEPT = Law(
+    "ARGUMENT_KEPT", "it changes its argument", "a after f(a) is a", A,
+    lambda f, a: (_after_call(f, a), True), "copy the element before changing it",
 )  # fmt: skip
 KEEPS_ZERO = Law(
     "KEEPS_ZERO", "it makes something of nothing", "f(zero) == zero", {},
@@ -141,7 +154,7 @@ KEEPS_COMBINE = Law(
 
 
 def homomorphism_laws(_: Homomorphism[Any, Any]) -> list[Law]:
-    return [SAME_TWICE, KEEPS_ZERO, KEEPS_COMBINE]
+    return [SAME_TWICE, ARGUMENT_KEPT, KEEPS_ZERO, KEEPS_COMBINE]
 
 
 # ---- partial orders ----
@@ -266,5 +279,6 @@ COMPRESS_SHORTENS = Law(
 
 def change_laws(structure: ChangeStructure[Any, Any]) -> list[Law]:
     """What a change structure owes: two laws more where it has a `diff`."""
-    laws = [VALIDITY, VALUE_KEPT, NOTHING, COMPRESS, COMPRESS_SHORTENS]
+    laws = [VALIDITY, VALUE_KEPT, COMPRESS, COMPRESS_SHORTENS]
+    laws += [NOTHING] * structure.has_nothing
     return laws + [DIFF_VALID, DIFF_PATCHES] * structure.has_diff

@@ -29,10 +29,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ebbflow.algebra import Monoid
-from ebbflow.algebra.monoid import Composed, function_name
+from ebbflow.algebra.value import function_name
 from ebbflow.change import BAG
 from ebbflow.errors import AlgebraError, ChangeError, Text, place
-from ebbflow.reducer.row import Key, getter, key_text
+from ebbflow.reducer.row import Key, key_text
 from ebbflow.zset import ZSETS, ZSet
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ class Reducer(Generic[V, A, R]):
         elements: Any = None,
         made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
     ) -> None:
+        if not callable(add):
+            raise AlgebraError(f"add must be a function of an accumulator and a row, not {add!r}")
         if aggregate and aggregate not in CLASSES:
             raise AlgebraError(
                 f"{aggregate!r} is no class of aggregates", remedy=" or ".join(CLASSES)
@@ -130,7 +132,7 @@ class Reducer(Generic[V, A, R]):
     def start(self) -> A:
         """The accumulator of no rows, a fresh one where it could be changed by accident."""
         if callable(self.init):
-            return cast("A", self.init())
+            return self.init()
         try:
             hash(self.init)
         except TypeError:
@@ -232,8 +234,8 @@ class Reducer(Generic[V, A, R]):
 
         return on(self, *of)
 
-    def where(self, predicate: Callable[[Any], object]) -> Reducer[V, A, R]:
-        """The same of those rows only for which `predicate(row)` is true.
+    def where(self, predicate: Key) -> Reducer[V, A, R]:
+        """The same of those rows only for which `predicate(row)`, or a field, is true.
 
         >>> Reducer(0, operator.add).where(lambda x: x > 0)([3, -4, 5])
         8
@@ -359,7 +361,7 @@ def _call_text(make: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> 
 
 def counted(
     init: Any, repeat: Callable[[Any, Any, int], Any], result: Callable[[Any], Any] | None = None,
-    **rest: Any,
+    *, merge: Callable[[Any, Any], Any] | None = None, **rest: Any,
 ) -> Reducer[Any, Any, Any]:  # fmt: skip
     """A reducer from `repeat` alone: `add` is once, `remove` is minus once.
 
@@ -367,21 +369,11 @@ def counted(
     >>> size("abc"), size.update(3, ZSet({"a": -1}))
     (3, 2)
     """
-    return Reducer(init, Times(repeat, 1), Times(repeat, -1), None, result, repeat=repeat, **rest)
 
+    def add(acc: Any, row: Any) -> Any:
+        return repeat(acc, row, 1)
 
-class Times:
-    """`repeat` with its count fixed, as a value that can be pickled."""
+    def remove(acc: Any, row: Any) -> Any:
+        return repeat(acc, row, -1)
 
-    def __init__(self, repeat: Callable[[Any, Any, int], Any], count: int) -> None:
-        self.repeat = repeat
-        self.count = count
-
-    def __call__(self, acc: Any, row: Any) -> Any:
-        return self.repeat(acc, row, self.count)
-
-    def __repr__(self) -> str:
-        return f"Times({function_name(self.repeat)}, {self.count})"
-
-
-__all__ = ["RECOMPUTE", "Composed", "Recompute", "Reducer", "counted"]
+    return Reducer(init, add, remove, merge, result, repeat=repeat, **rest)

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
-from ebbflow.algebra.monoid import function_name
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError
 
 Key = str | Callable[[Any], Any]
@@ -59,7 +59,11 @@ class Field:
 
 
 class Fields:
-    """Several parts of a row, as a tuple."""
+    """Several parts of a row, as a tuple.
+
+    >>> Fields(Field("real"), Field("imag"))(3 + 4j)
+    (3.0, 4.0)
+    """
 
     __slots__ = ("parts",)
 
@@ -105,7 +109,11 @@ def _one(of: Key) -> Callable[[Any], Any]:
 
 
 def key_text(of: Any) -> str:
-    """How a part is written in a repr."""
+    """How a part is written in a repr.
+
+    >>> key_text("price"), key_text(len)
+    ("'price'", 'len')
+    """
     return function_name(of) if callable(of) and not hasattr(of, "fold") else repr(of)
 
 
@@ -162,14 +170,18 @@ def anyhow(x: Any) -> tuple[Any, ...]:
     >>> sorted(["b", 2, None, (1, None), (1, 0), "a", 1.5], key=anyhow)
     [None, 1.5, 2, 'a', 'b', (1, None), (1, 0)]
     """
+    kind = type(x)
+    if kind is str:
+        return (3, "str", x)
+    if kind is int or kind is float or isinstance(x, (Real, Decimal)):
+        return (1, x) if x == x else (2,)
     if x is None:
         return (0,)
-    if isinstance(x, (Real, Decimal)):
-        return (1, x) if x == x else (2,)
     if isinstance(x, (str, bytes)):
-        return (3, type(x).__name__, x)
+        return (3, "str" if isinstance(x, str) else "bytes", x)
     if isinstance(x, tuple):
         return (4, *map(anyhow, x))
-    kind = type(x)
-    orderable = kind.__lt__ is not object.__lt__ and not isinstance(x, (frozenset, Mapping))
-    return (5, kind.__name__, x) if orderable else (6, kind.__name__, repr(x))
+    if isinstance(x, frozenset):
+        return (5, *sorted(map(anyhow, x)))
+    orderable = any("__lt__" in vars(base) for base in kind.__mro__[:-1])
+    return (6, kind.__name__, x) if orderable else (7, kind.__name__, repr(x))

@@ -1,0 +1,274 @@
+"""Shapes: what rows and accumulators look like, without their numbers.
+
+A proof speaks of every row and every accumulator. It can do so because these come in a few shapes,
+such as a pair of an int and a bool, or None; what differs within a shape is numbers, and numbers
+can be unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from ebbflow.errors import CheckError
+from ebbflow.laws.symbolic import REALS, NotTraceable, Run, Symbol, aligned, number, z3
+from ebbflow.reducer import Reducer
+
+AnyReducer = Reducer[Any, Any, Any]
+
+
+class Leaf(NamedTuple):
+    """An unknown number or truth value."""
+
+    kind: type
+
+
+class Same(NamedTuple):
+    """A value that is known."""
+
+    value: Any
+
+
+class Record(NamedTuple):
+    """A tuple or a NamedTuple of shapes."""
+
+    make: Callable[[list[Any]], Any]
+    parts: tuple[Any, ...]
+
+
+class Opaque:
+    """A value that is carried along and must not be looked at."""
+
+    __slots__ = ("kind", "run")
+
+    def __init__(self, kind: str, run: Run) -> None:
+        self.kind = kind
+        self.run = run
+
+    def _refuse(self, *_: Any) -> Any:
+        raise self.run.fail(f"it looks at a {self.kind}")
+
+    __class__ = property(_refuse)
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = _refuse
+    __hash__ = __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = _refuse
+    __str__ = __repr__ = __format__ = __int__ = __float__ = __getattr__ = _refuse
+
+
+def made_by(value: Any) -> Callable[[list[Any]], Any]:
+    """What makes a tuple of this kind from its parts.
+
+    >>> made_by((1, 2))([3, 4])
+    (3, 4)
+    """
+    make: Callable[[list[Any]], Any] = getattr(type(value), "_make", type(value))
+    return make
+
+
+def shape(value: Any) -> Any:
+    """The shape of a value.
+
+    >>> shape((0, None))
+    Record(make=<class 'tuple'>, parts=(Leaf(kind=<class 'int'>), Same(value=None)))
+    """
+    if type(value) is Symbol:
+        return Leaf(value.kind)
+    if type(value) in (bool, int):
+        return Leaf(type(value))
+    if type(value) in (float, Fraction):
+        infinite = isinstance(value, float) and not math.isfinite(value)
+        return Same(value) if infinite else Leaf(float)
+    if isinstance(value, tuple):
+        return Record(made_by(value), tuple(map(shape, value)))
+    if value is None or isinstance(value, (str, bytes)):
+        return Same(value)
+    raise NotTraceable(f"a {type(value).__name__} in the accumulator cannot be followed")
+
+
+def joined(a: Any, b: Any) -> Any:
+    """One shape for both, where numbers are all that differs; None where there is none.
+
+    >>> joined(Leaf(int), Leaf(float)), joined(Leaf(int), Same(None))
+    (Leaf(kind=<class 'float'>), None)
+    """
+    if a == b:
+        return a
+    if isinstance(a, Leaf) and isinstance(b, Leaf):
+        return Leaf(float if float in (a.kind, b.kind) else int)
+    if isinstance(a, Record) and isinstance(b, Record) and a.make == b.make:
+        if len(a.parts) != len(b.parts):
+            return None
+        parts = [joined(x, y) for x, y in zip(a.parts, b.parts, strict=True)]
+        return None if None in parts else Record(a.make, tuple(parts))
+    return None
+
+
+def unknown(of: Any, name: str, run: Run, fixed: dict[str, Any] | None = None) -> Any:
+    """A value of a shape, its numbers unknown but for those that are fixed."""
+    if isinstance(of, Same):
+        return of.value
+    if isinstance(of, Record):
+        parts = [unknown(part, f"{name}.{i}", run, fixed) for i, part in enumerate(of.parts)]
+        return of.make(parts)
+    if isinstance(of, str):
+        return Opaque(of, run)
+    if fixed and name in fixed:
+        return fixed[name]
+    if of.kind is float:
+        run.seen.add(REALS)
+    make = {bool: z3().Bool, int: z3().Int, float: z3().Real}[of.kind]
+    return Symbol(make(name), run, of.kind)
+
+
+def equal(a: Any, b: Any, run: Run) -> Any:
+    """When two values are equal, as a term."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        if len(a) != len(b):
+            return z3().BoolVal(False)
+        return z3().And([equal(x, y, run) for x, y in zip(a, b, strict=True)])
+    if type(a) is Symbol or type(b) is Symbol:
+        infinite = [x for x in (a, b) if type(x) is float and not math.isfinite(x)]
+        left, right = (None, None) if infinite else (number(a, run), number(b, run))
+        if left is None or right is None:
+            return z3().BoolVal(False)
+        x, y = aligned(left, right)
+        return x == y
+    return z3().BoolVal(a is b or bool(a == b))
+
+
+# ---- what a row is ----
+
+
+def alternatives(of: Any) -> list[Any]:
+    """The shapes a row may have, from what a user says.
+
+    >>> alternatives(int | None)
+    [Leaf(kind=<class 'int'>), Same(value=None)]
+    """
+    if of in (bool, int, float):
+        return [Leaf(of)]
+    if of is Fraction:
+        return [Leaf(float)]
+    if of in (None, type(None)):
+        return [Same(None)]
+    if isinstance(of, type) and hasattr(of, "_make"):
+        record: Any = of
+        hints = get_type_hints(record)
+        return _records(record._make, [hints[field] for field in record._fields])
+    if isinstance(of, tuple):
+        return _records(tuple, list(of))
+    if getattr(of, "__origin__", None) is tuple:
+        return _records(tuple, list(get_args(of)))
+    if get_args(of):
+        return [shape for part in get_args(of) for shape in alternatives(part)]
+    return [getattr(of, "__name__", str(of))]
+
+
+def _records(make: Callable[[list[Any]], Any], fields: list[Any]) -> list[Any]:
+    return [Record(make, parts) for parts in product(*map(alternatives, fields))]
+
+
+def drawn(reducer: AnyReducer, elements: Any) -> list[Any]:
+    """The shapes of some rows of those that `check` would draw."""
+    source = reducer.elements if elements is None else elements
+    if source is None:
+        raise CheckError(
+            f"it is not known what the rows of {reducer!r} are",
+            created=reducer.created,
+            remedy="prove(reducer, int), or elements=",
+        )
+    from ebbflow.laws.strategies import examples
+
+    found: list[Any] = []
+    for row in examples(source):
+        new = _row_shape(row)
+        for i, old in enumerate(found):
+            if (both := joined(old, new)) is not None:
+                found[i] = both
+                break
+        else:
+            found.append(new)
+    return found
+
+
+def _row_shape(row: Any) -> Any:
+    if type(row) in (bool, int, float, Fraction):
+        return Leaf(float if type(row) in (float, Fraction) else type(row))
+    if isinstance(row, tuple):
+        return Record(made_by(row), tuple(map(_row_shape, row)))
+    return Same(None) if row is None else type(row).__name__
+
+
+def domain(kinds: list[Any], exact: bool) -> str:
+    """What a proof is for, in words.
+
+    >>> domain([Leaf(int), Same(None)], True)
+    'every int or None'
+    """
+    names = " or ".join(dict.fromkeys(map(_named, kinds)))
+    whole = f"every {names}".replace("every None", "None").replace("or every", "or")
+    if "real number" in whole:
+        return f"{whole}, not for floats, which round"
+    return whole if exact else f"{whole} in exact arithmetic, not for floats, which round"
+
+
+def _named(kind: Any) -> str:
+    if isinstance(kind, Leaf):
+        return {bool: "bool", int: "int", float: "real number"}[kind.kind]
+    if isinstance(kind, Record):
+        owner = getattr(kind.make, "__self__", None)
+        inner = ", ".join(map(_named, kind.parts))
+        return f"{owner.__name__}({inner})" if owner else f"({inner})"
+    return "None" if kind == Same(None) else str(kind)
+
+
+# ---- using them ----
+
+
+def plain(value: Any, model: Any) -> Any:
+    """A symbolic row as the Python value it has in a model."""
+    if isinstance(value, tuple):
+        return made_by(value)([plain(part, model) for part in value])
+    if type(value) is Opaque:
+        return value.kind
+    if type(value) is not Symbol:
+        return value
+    found = model.eval(value.term, model_completion=True)
+    if value.kind is bool:
+        return bool(z3().is_true(found))
+    if value.kind is int:
+        return found.as_long()
+    if z3().is_algebraic_value(found):
+        found = found.approx(20)
+    return float(Fraction(found.numerator_as_long(), found.denominator_as_long()))
+
+
+def include(found: list[Any], new: Any) -> bool:
+    """Take a shape in; True where that makes a difference.
+
+    >>> found = [Leaf(int)]
+    >>> include(found, Leaf(int)), include(found, Same(None)), len(found)
+    (False, True, 2)
+    """
+    for i, old in enumerate(found):
+        both = joined(old, new)
+        if both is not None:
+            found[i] = both
+            return bool(both != old)
+    found.append(new)
+    return True
+
+
+def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The numbers of a value, with their places.
+
+    >>> list(leaves((1, (2, None)), "acc"))
+    [('acc.0', 1), ('acc.1.0', 2)]
+    """
+    if isinstance(value, tuple):
+        for i, part in enumerate(value):
+            yield from leaves(part, f"{name}.{i}")
+    elif isinstance(shape(value), Leaf):
+        yield name, value

@@ -1,0 +1,342 @@
+"""Running plain Python functions on unknowns.
+
+A function is called with *symbols* instead of numbers. Arithmetic on a symbol gives a term of z3's;
+a comparison gives a term that is true or false; and where Python asks which (`if`, `and`, `min`,
+...), the run forks: the function is called again for each answer that is possible, and each call
+is a *path* with the conditions that lead to it. All paths together are what the function does, for
+every input there is.
+
+That is only worth something if nothing escapes. What a symbol cannot follow (a hash, a string, a
+float's digits) ends the attempt with `NotTraceable` and the reason; what leaves no trace
+(`type(x)`, `x is y`, a call into C) is caught by `ebbflow.laws.watch`.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from importlib import import_module
+from time import monotonic
+from typing import Any
+
+from ebbflow.errors import CheckError
+from ebbflow.laws.watch import watcher
+
+REALS = "real numbers"
+PATHS = 100
+QUESTIONS = 200
+SECONDS = 5
+TIMEOUT = 3000
+
+
+def z3() -> Any:
+    """The z3 module, or an error that says how to get it."""
+    try:
+        return import_module("z3")
+    except ImportError as error:
+        raise CheckError(
+            "proving laws needs z3", remedy="pip install 'ebbflow[prove]'"
+        ) from error
+
+
+class NotTraceable(BaseException):
+    """The function does something that cannot be followed. Not caught by `except Exception`."""
+
+
+class Run:
+    """One path through a function: the answers given so far, and what follows from them."""
+
+    def __init__(
+        self, answers: tuple[bool, ...], end: float = math.inf, seen: set[str] | None = None
+    ) -> None:
+        self.end = end
+        self.seen = set() if seen is None else seen
+        self.answers = list(answers)
+        self.asked = 0
+        self.open: list[tuple[bool, ...]] = []
+        self.conditions: list[Any] = []
+        self.failed = ""
+        self.solver = z3().Solver()
+        self.solver.set("timeout", TIMEOUT)
+
+    def assume(self, condition: Any) -> None:
+        """Only look at inputs for which this holds."""
+        self.conditions.append(condition)
+        self.solver.add(condition)
+
+    def fail(self, why: str) -> NotTraceable:
+        self.failed = self.failed or why
+        return NotTraceable(why)
+
+    def ask(self, condition: Any) -> bool:
+        """Whether a condition holds on this path; the other possibility is kept for later."""
+        if self.asked > QUESTIONS or monotonic() > self.end:
+            raise self.fail("it has too many paths to follow them all, or loops")
+        if self.asked == len(self.answers):
+            yes, no = self.possible(condition), self.possible(z3().Not(condition))
+            if yes and no:
+                self.open.append((*self.answers, False))
+            self.answers.append(yes)
+        answer = self.answers[self.asked]
+        self.asked += 1
+        self.assume(condition if answer else z3().Not(condition))
+        return answer
+
+    def possible(self, condition: Any) -> bool:
+        return bool(self.solver.check(condition) != z3().unsat)
+
+
+def paths(
+    f: Callable[[Run], Any], seen: set[str] | None = None
+) -> Iterator[tuple[list[Any], Any]]:
+    """What `f` returns on every path, with the conditions of the path.
+
+    `seen` is told when there are real numbers among the terms: a float would round there.
+    """
+    todo: list[tuple[bool, ...]] = [()]
+    end = monotonic() + SECONDS
+    for _ in range(PATHS):
+        if not todo:
+            return
+        run = Run(todo.pop(), end, seen)
+        before, collecting = sys.getprofile(), gc.isenabled()
+        gc.disable()  # its callbacks would look like a part of `f`
+        sys.setprofile(watcher(run, Symbol, os.path.dirname(z3().__file__)))
+        try:
+            result = f(run)
+        except ZeroDivisionError:
+            result = Raised("ZeroDivisionError")
+        except Exception as error:
+            raise NotTraceable(f"it raised {type(error).__name__}: {error}") from error
+        finally:
+            sys.setprofile(before)
+            if collecting:
+                gc.enable()
+        if run.failed:
+            raise NotTraceable(run.failed)
+        yield run.conditions, result
+        todo += run.open
+    raise NotTraceable("it has too many paths to follow them all")
+
+
+class Raised:
+    """The result of a path that raised an exception."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+# ---- symbols ----
+
+
+class Symbol:
+    """An unknown int, real or bool: a term on a path."""
+
+    __slots__ = ("kind", "run", "term")
+
+    def __init__(self, term: Any, run: Run, kind: type) -> None:
+        self.term = term
+        self.run = run
+        self.kind = kind
+
+    # Asked by isinstance: a symbol for an int says that it is an int.
+    __class__ = property(lambda self: self.kind)
+
+    def __bool__(self) -> bool:
+        return self.run.ask(self.term if self.kind is bool else self.term != 0)
+
+    # ---- arithmetic ----
+
+    def _with(self, other: Any, combine: Callable[[Any, Any], Any], turned: bool = False) -> Any:
+        right = number(other, self.run)
+        if right is None:
+            return NotImplemented
+        a, b = aligned(number(self, self.run), right)
+        return made(combine(b, a) if turned else combine(a, b), self.run)
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a + b)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a + b, True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a - b, True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a * b)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a * b, True)
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __pos__(self) -> Any:
+        return 0 + self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else +self
+
+    def __pow__(self, power: Any) -> Any:
+        if type(power) is not int or not 0 <= power <= 8:
+            raise self.run.fail("it takes a power that is not a small constant")
+        product: Any = 1
+        for _ in range(power):
+            product = self * product
+        return product
+
+    def __lshift__(self, bits: Any) -> Any:
+        if type(bits) is not int or bits < 0:
+            raise self.run.fail("it shifts by an unknown number of bits")
+        return self * 2**bits
+
+    def __rshift__(self, bits: Any) -> Any:
+        if type(bits) is not int or bits < 0:
+            raise self.run.fail("it shifts by an unknown number of bits")
+        return self // 2**bits
+
+    def _divided(self, other: Any, divide: Callable[[Any, Any], Any], turned: bool = False) -> Any:
+        right = number(other, self.run)
+        if right is None:
+            return NotImplemented
+        a, b = number(self, self.run), right
+        if turned:
+            a, b = b, a
+        if self.run.ask(b == 0):
+            raise ZeroDivisionError
+        return made(divide(a, b), self.run)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._divided(other, lambda a, b: _real(a) / _real(b))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._divided(other, lambda a, b: _real(a) / _real(b), True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._divided(other, self._floor)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._divided(other, self._floor, True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._divided(other, lambda a, b: a - b * self._floor(a, b))
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._divided(other, lambda a, b: a - b * self._floor(a, b), True)
+
+    def _floor(self, a: Any, b: Any) -> Any:
+        if z3().is_real(a) or z3().is_real(b):
+            raise self.run.fail("it uses // or % on numbers that are not ints")
+        return z3().If(b > 0, a / b, (-a) / (-b))
+
+    # ---- comparisons ----
+
+    def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+        if isinstance(other, float) and type(other) is float and math.isinf(other):
+            return compare(0, other)
+        right = number(other, self.run)
+        if right is None:
+            return NotImplemented
+        return Symbol(compare(*aligned(number(self, self.run), right)), self.run, bool)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, lambda a, b: a < b)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, lambda a, b: a <= b)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, lambda a, b: a > b)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, lambda a, b: a >= b)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, lambda a, b: a == b)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, lambda a, b: a != b)
+
+    # ---- truth values ----
+
+    def _logic(self, other: Any, name: str) -> Any:
+        ours = type(other) is bool or (type(other) is Symbol and other.kind is bool)
+        if self.kind is not bool or not ours:
+            raise self.run.fail("it works on the bits of ints, which z3's ints do not have")
+        right = other.term if type(other) is Symbol else z3().BoolVal(other)
+        return Symbol(getattr(z3(), name)(self.term, right), self.run, bool)
+
+    def __and__(self, other: Any) -> Any:
+        return self._logic(other, "And")
+
+    def __or__(self, other: Any) -> Any:
+        return self._logic(other, "Or")
+
+    def __xor__(self, other: Any) -> Any:
+        return self._logic(other, "Xor")
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    # ---- what cannot be followed ----
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.run.fail(f"it asks a number for .{name}")
+
+
+def _refusing(what: str) -> Callable[..., Any]:
+    def refuse(self: Symbol, *_: Any) -> Any:
+        raise self.run.fail(f"it {what}, which depends on more than the order and sum of numbers")
+
+    return refuse
+
+
+for _names, _what in {
+    "__hash__": "hashes a number (a set, a dict)",
+    "__index__ __int__ __float__ __complex__ __trunc__": "converts a number",
+    "__round__ __floor__ __ceil__": "rounds a number",
+    "__str__ __repr__ __format__ __bytes__": "makes a text of a number",
+    "__iter__ __len__ __getitem__ __contains__ __call__": "treats a number as something else",
+    "__divmod__ __rdivmod__ __rpow__ __invert__ __rlshift__ __rrshift__": "uses a rare operation",
+}.items():
+    for _name in _names.split():
+        setattr(Symbol, _name, _refusing(_what))
+
+
+def number(x: Any, run: Run) -> Any:
+    """A number as a term; None for what is no number."""
+    if type(x) is Symbol:
+        return z3().If(x.term, 1, 0) if x.kind is bool else x.term
+    if isinstance(x, int):
+        return z3().IntVal(int(x))
+    if isinstance(x, (float, Fraction)):
+        if isinstance(x, float) and not math.isfinite(x):
+            raise run.fail("it calculates with infinity or NaN")
+        exact = Fraction(x)
+        run.seen.add(REALS)
+        return z3().RealVal(f"{exact.numerator}/{exact.denominator}")
+    return None
+
+
+def _real(term: Any) -> Any:
+    return term if z3().is_real(term) else z3().ToReal(term)
+
+
+def aligned(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two terms of one sort."""
+    return (_real(a), _real(b)) if z3().is_real(a) or z3().is_real(b) else (a, b)
+
+
+def made(term: Any, run: Run) -> Symbol:
+    """A term as a symbol of its sort."""
+    if z3().is_real(term):
+        run.seen.add(REALS)
+        return Symbol(term, run, float)
+    return Symbol(term, run, int)

@@ -1,0 +1,245 @@
+"""Verdicts on reducers: what follows from their laws, and how a failure is shown.
+
+The verdict is one of five:
+
+    invertible   `remove` undoes `add`, always
+    partial      `remove` undoes `add`, or says RECOMPUTE
+    tree         there is no `remove`, but an associative `merge`: O(log n) for a removal
+    refold       neither: a removal folds its group again
+    refuted      a law is broken, and here is the case
+
+A reducer follows every change correctly exactly when `add` commutes and `remove` undoes it. So what
+breaks a law also breaks a view, and a refutation shows both: the case, and the update that gives
+another value than recomputing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+from typing import Any
+
+from ebbflow.errors import LawBroken, Text, shown
+from ebbflow.laws.law import Law, Report
+from ebbflow.laws.reducers import (
+    ADD_KEEPS,
+    ALWAYS_ANSWERS,
+    FOLD_REPEATS,
+    REMOVE_ADD_COMMUTE,
+    AnyReducer,
+    Rows,
+)
+from ebbflow.reducer import RECOMPUTE
+from ebbflow.zset import ZSet
+
+Search = Callable[[Law], LawBroken | None]
+
+WHY = {
+    "invertible": "remove undoes add on every accumulator that rows lead to",
+    "tree": "there is no remove; merge puts parts together, so a tree of the rows answers",
+    "refold": "there is neither remove nor merge: a removal folds its group again",
+}
+COSTS = {
+    "invertible": "one call of add or remove for each row that comes or goes",
+    "partial": "one call of add or remove for each row; the whole group again when remove asks",
+    "tree": "O(log n) merges for each row that comes or goes",
+    "refold": "one call of add for each row that comes, the whole group again when one goes",
+}
+
+
+@dataclass(frozen=True)
+class Judgement(Report):
+    """What was decided about a reducer, why, and on what evidence.
+
+    >>> from ebbflow.laws import check
+    >>> from ebbflow.reducer import count
+    >>> check(count()).verdict
+    'invertible'
+    """
+
+    verdict: str = "refuted"
+    why: str = ""
+    aggregate: str = ""
+    cost: str = ""
+    notes: tuple[str, ...] = ()
+    proof: Any = None
+    broken: LawBroken | None = None
+
+    def __str__(self) -> str:
+        if self.broken is not None:
+            return str(self.broken)
+        tested = f"tested: {len(self.laws)} laws on up to {self.examples} examples each"
+        evidence = [tested] if self.proof is None else [str(self.proof), tested]
+        rows = [("because", self.why), ("class", self.aggregate), ("cost", self.cost)]
+        rows += zip(("evidence", ""), evidence, strict=False)
+        rows += [("note", note) for note in self.notes]
+        lines = [f"    {name:<10} {text}" for name, text in rows]
+        return "\n".join([f"{shown(self.thing, width=160)}: {self.verdict}", *lines])
+
+
+def decided(
+    r: AnyReducer, laws: Sequence[Law], examples: int, search: Search, rows: Sequence[Any]
+) -> Judgement:
+    """The verdict on a reducer that keeps all its laws."""
+    verdict, why = _verdict(r, search)
+    notes = []
+    if r.remove is not None:
+        apart = search(REMOVE_ADD_COMMUTE)
+        notes.append(
+            "removing and adding commute (not required)" if apart is None else
+            f"removing before adding is not removing after it (not required): {apart.case}"
+        )  # fmt: skip
+    if _holds_floats(r.fold(rows)):
+        notes.append("its accumulator holds floats, which round: right on these examples only")
+    if verdict == "invertible" and r.partial is None:
+        notes.append("partial=False would save the engines from keeping its rows")
+    known = f"{r.cost} a row, state {r.size}" if r.cost and r.size else COSTS[verdict]
+    aggregate = r.aggregate or measured_class(r, rows)
+    return Judgement(r, tuple(laws), examples, verdict, why, aggregate, known, tuple(notes))
+
+
+def _verdict(r: AnyReducer, search: Search) -> tuple[str, str]:
+    if r.remove is None:
+        verdict = "refold" if r.merge is None else "tree"
+        return verdict, WHY[verdict]
+    asks = search(ALWAYS_ANSWERS)
+    if asks is None:
+        return "invertible", WHY["invertible"]
+    rows, value = asks.case["rows"], asks.case["value"]
+    return "partial", (
+        f"remove undoes add or asks to recompute, "
+        f"for example when {value!r} leaves {[*rows, value]!r}"
+    )
+
+
+def weighed(found: Judgement, proof: Any, elements: Any) -> Judgement:
+    """A judgement with what a proof adds.
+
+    A counter-example of z3's refutes the reducer when its rows are among the elements that were
+    asked about; else it is a note.
+    """
+    if proof.broken is None:
+        return replace(found, proof=proof)
+    case = proof.broken.case
+    rows = [*case["rows"], *(value for name, value in case.items() if name != "rows")]
+    all_of_them = repr(elements) in ("integers()", "booleans()")
+    if all_of_them or (isinstance(elements, Collection) and all(row in elements for row in rows)):
+        return refuted(explained(proof.broken), found.examples)
+    note = f"z3 finds that it breaks {proof.broken.law.name} for rows outside its elements: {case}"
+    return replace(found, notes=(*found.notes, note))
+
+
+def measured_class(r: AnyReducer, rows: Sequence[Any]) -> str:
+    """Holistic where the accumulator grows with the rows; else by whether there is a result.
+
+    >>> from ebbflow.reducer import Reducer
+    >>> measured_class(Reducer((), lambda rows, x: (*rows, x)), range(20))
+    'holistic (measured: the accumulator grows with the rows)'
+    """
+    many = list(islice(cycle(dict.fromkeys(rows)), 24))
+    if _parts(r.fold(many)) > 1.5 * _parts(r.fold(many[::2])):
+        return "holistic (measured: the accumulator grows with the rows)"
+    return "distributive" if r.result is None else "algebraic"
+
+
+def _parts(acc: Any) -> int:
+    """How many numbers and letters an accumulator holds."""
+    if isinstance(acc, (str, bytes)):
+        return len(acc) + 1
+    if isinstance(acc, Mapping):
+        return 1 + sum(map(_parts, acc.items()))
+    return 1 + sum(map(_parts, acc)) if isinstance(acc, (tuple, list, set, frozenset)) else 1
+
+
+def _holds_floats(acc: Any) -> bool:
+    if isinstance(acc, (tuple, list)):
+        return any(map(_holds_floats, acc))
+    return isinstance(acc, float) and math.isfinite(acc)
+
+
+def refuted(broken: LawBroken, examples: int) -> Judgement:
+    """The judgement on a reducer that breaks a law."""
+    return Judgement(broken.thing, (broken.law,), examples, why=broken.what, broken=broken)
+
+
+# ---- the same failure as a view shows it ----
+
+
+def telling(broken: LawBroken, search: Search) -> LawBroken:
+    """The law that tells most: rows that give two accumulators may do so because one was changed
+    in place."""
+    compared = any("__eq__" in vars(base) for base in type(broken.left).__mro__[:-1])
+    if broken.law is FOLD_REPEATS and compared:
+        return explained(search(ADD_KEEPS) or broken)
+    return explained(broken)
+
+
+def explained(broken: LawBroken) -> LawBroken:
+    """With the update that goes wrong beside the case that breaks the law. (Theorem 2.)"""
+    if isinstance(broken.left, Text) and broken.left.startswith("raised "):
+        error = broken.left.partition("\n")[0].removeprefix("raised ")
+        broken.what = f"{shown(broken.thing, width=160)} fails for some rows: {error}"
+        broken.remedy = "mend it, or pass elements= that are rows it is meant for"
+    elif broken.law.name in _SHOWN:
+        again = broken.facts.pop("again", None)
+        broken.facts.update(_SHOWN[broken.law.name](broken.thing, **broken.case))
+        if again is not None:
+            broken.facts["again"] = again
+        if _only_rounded(broken.left, broken.right):
+            broken.remedy = "floats round: " + ROUNDING
+    return broken
+
+
+ROUNDING = (
+    "use ebbflow.reducer.sum or mean, which round only the result, keep ints, Fractions or "
+    "Decimals, or accept the drift with equal=ebbflow.laws.close()"
+)
+
+
+def _only_rounded(a: Any, b: Any) -> bool:
+    """Whether two accumulators of the same shape differ in the last digits of floats alone."""
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
+        return all(x == y or _only_rounded(x, y) for x, y in zip(a, b, strict=True))
+    return isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-6)
+
+
+def _said(r: AnyReducer, make: Callable[[], Any]) -> Text:
+    """An accumulator with what it shows, or the error that came instead."""
+    try:
+        acc = make()
+        if acc is RECOMPUTE or r.result is None:
+            return Text(shown(acc))
+        return Text(f"{shown(acc)}, shown as {shown(r.finish(acc))}")
+    except Exception as error:
+        return Text(f"raised {type(error).__name__}: {error}")
+
+
+def _as_update(r: AnyReducer, rows: Rows, value: Any) -> dict[str, Text]:
+    there = [*rows, value]
+    updated = _said(r, lambda: r.removed(r.fold(there), value))
+    return {
+        "update": Text(f"{value!r} leaves {there!r}: the view says {updated}"),
+        "recomputed": Text(f"the rows {list(rows)!r} give {_said(r, lambda: r.fold(rows))}"),
+    }
+
+
+def _as_orders(r: AnyReducer, rows: Rows, x: Any, y: Any) -> dict[str, Text]:
+    one, other = [*rows, x, y], [*rows, y, x]
+    return {
+        "one order": Text(f"{one!r} give {_said(r, lambda: r.fold(one))}"),
+        "another": Text(f"{other!r} give {_said(r, lambda: r.fold(other))}"),
+    }
+
+
+def _as_updates(r: AnyReducer, rows: Rows, updates: Sequence[ZSet[Any]]) -> dict[str, Text]:
+    left = sum(updates, ZSet.of(rows))
+    return {"recomputed": Text(f"the rows {sorted(left.rows(), key=repr)!r} are left")}
+
+
+_SHOWN: dict[str, Callable[..., dict[str, Text]]] = {
+    "REMOVE_INVERTS": _as_update,
+    "ADD_COMMUTES": _as_orders,
+    "INCREMENTAL": _as_updates,
+}

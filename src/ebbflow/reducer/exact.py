@@ -1,0 +1,258 @@
+"""Exact sums: nothing is rounded until the result is asked for, so taking a number out again leaves
+no trace.
+
+A float is a whole number divided by a power of two, so a sum of ints and floats is one too: `whole
+/ 2**scale`, kept in lowest terms as Python ints, which never overflow. The result is rounded once:
+it is the float nearest to the true sum, for any history of adds and removes. Infinities and NaNs
+are counted, not added, so they come and go. Decimals are added digit by digit and not rounded at
+all; Fractions and timedeltas are exact already.
+
+The result has the type that Python's own sum has: int, unless there is a Fraction, unless there is
+a float. Decimals mix with ints only, timedeltas with nothing.
+
+How much of each type there is belongs to the state: when the last float leaves, the sum is an int
+again. Equal states mean equal collections' sums, so accumulators can be compared with `==`.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any, NamedTuple
+
+from ebbflow.errors import AlgebraError
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+class Rest(NamedTuple):
+    """What is rarer than ints and finite floats, each with how many there are."""
+
+    highs: int = 0
+    lows: int = 0
+    nans: int = 0
+    fractions: int = 0
+    fraction: Fraction = Fraction(0)
+    decimals: int = 0
+    digits: tuple[tuple[int, int, int], ...] = ()
+    spans: int = 0
+
+
+class Total(NamedTuple):
+    """A sum that forgets nothing and rounds nothing: `size` numbers, of which `floats` are floats.
+
+    >>> total = plus(plus(plus(NOTHING, 1e16, 1), 0.1, 1), 1e16, -1)
+    >>> total == plus(NOTHING, 0.1, 1), value(total)
+    (True, 0.1)
+    """
+
+    size: int = 0
+    whole: int = 0
+    scale: int = 0
+    floats: int = 0
+    rest: Rest | None = None
+
+
+NOTHING = Total()
+_NO_REST = Rest()
+_made = tuple.__new__
+
+
+def plus(total: Total, x: Any, n: int) -> Total:
+    """The sum with `x` put in `n` times, or taken out -n times.
+
+    >>> value(plus(plus(NOTHING, 1, 3), 0.5, 1))
+    3.5
+    """
+    size, whole, scale, floats, rest = total
+    if isinstance(x, int):
+        new = _made(Total, (size + n, whole + (x * n << scale), scale, floats, rest))
+    elif isinstance(x, float):
+        try:
+            top, bottom = x.as_integer_ratio()
+        except (OverflowError, ValueError):
+            return _special(total._replace(floats=floats + n), x, n)
+        whole, scale = dyadic(whole, scale, top * n, bottom.bit_length() - 1)
+        new = _made(Total, (size + n, whole, scale, floats + n, rest))
+    else:
+        return _rare(total, x, n)
+    return new if rest is None else _unmixed(new, x)
+
+
+def dyadic(a: int, i: int, b: int, j: int) -> tuple[int, int]:
+    """`a / 2**i + b / 2**j` in lowest terms.
+
+    >>> dyadic(1, 1, 1, 1), dyadic(3, 0, 1, 2)
+    ((1, 0), (13, 2))
+    """
+    if i < j:
+        a, i = a << j - i, j
+    total = a + (b << i - j)
+    if i and not total & 1:
+        zeros = min(i, (total & -total).bit_length() - 1) if total else i
+        return total >> zeros, i - zeros
+    return total, i
+
+
+def _special(total: Total, x: float | Decimal, n: int) -> Total:
+    rest = total.rest or _NO_REST
+    if x != x:
+        rest = rest._replace(nans=rest.nans + n)
+    elif x > 0:
+        rest = rest._replace(highs=rest.highs + n)
+    else:
+        rest = rest._replace(lows=rest.lows + n)
+    return _with(total, rest, x, n)
+
+
+def _rare(total: Total, x: Any, n: int) -> Total:
+    rest = total.rest or _NO_REST
+    if isinstance(x, Decimal):
+        rest = rest._replace(decimals=rest.decimals + n)
+        if not x.is_finite():
+            return _special(total._replace(rest=rest), x, n)
+        return _with(total, rest._replace(digits=_digits(rest.digits, x, n)), x, n)
+    if isinstance(x, timedelta):
+        whole = total.whole + x // MICROSECOND * n
+        return _with(total._replace(whole=whole), rest._replace(spans=rest.spans + n), x, n)
+    if isinstance(x, Integral):
+        return plus(total, int(x), n)
+    if isinstance(x, Rational):
+        part = Fraction(int(x.numerator), int(x.denominator)) * n
+        rest = rest._replace(fractions=rest.fractions + n, fraction=rest.fraction + part)
+        return _with(total, rest, x, n)
+    if isinstance(x, Real):
+        return plus(total, float(x), n)
+    raise AlgebraError(
+        f"it is not known how to add up a {type(x).__name__} exactly",
+        value=x,
+        remedy="int, float, Fraction, Decimal or timedelta; for a type of your own: "
+        "Reducer(zero, operator.add, operator.sub)",
+    )
+
+
+def _digits(
+    digits: tuple[tuple[int, int, int], ...], x: Decimal, n: int
+) -> tuple[tuple[int, int, int], ...]:
+    """For each exponent of ten: the sum of the digits there, and of how many numbers."""
+    exponent = int(x.as_tuple().exponent)
+    top, bottom = x.as_integer_ratio()
+    coefficient = top * 10**-exponent // bottom if exponent < 0 else top // 10**exponent
+    sums = {at: (total, count) for at, total, count in digits}
+    total, count = sums.get(exponent, (0, 0))
+    sums[exponent] = (total + coefficient * n, count + n)
+    return tuple(sorted((at, a, b) for at, (a, b) in sums.items() if b))
+
+
+def _with(total: Total, rest: Rest, x: Any, n: int) -> Total:
+    kept = None if rest == _NO_REST else rest
+    return _unmixed(total._replace(size=total.size + n, rest=kept), x)
+
+
+def _unmixed(total: Total, x: Any) -> Total:
+    rest = total.rest or _NO_REST
+    spans = rest.spans and rest.spans != total.size
+    decimals = rest.decimals and (total.floats or rest.fractions)
+    if spans or decimals:
+        raise AlgebraError(
+            f"a {type(x).__name__} cannot be added to what is there already: "
+            f"{'timedelta' if spans else 'Decimal'} does not mix with it",
+            value=x,
+            remedy="numbers of one type, as for Python's own +",
+        )
+    return total
+
+
+def merged(a: Total, b: Total) -> Total:
+    """The sum of two sums.
+
+    >>> value(merged(plus(NOTHING, 1, 1), plus(NOTHING, 0.5, 1)))
+    1.5
+    """
+    whole, scale = dyadic(a.whole, a.scale, b.whole, b.scale)
+    new = Total(a.size + b.size, whole, scale, a.floats + b.floats)
+    if a.rest is None or b.rest is None:
+        return new._replace(rest=a.rest or b.rest)
+    sums: dict[int, tuple[int, int]] = {}
+    for at, total, count in (*a.rest.digits, *b.rest.digits):
+        there = sums.get(at, (0, 0))
+        sums[at] = (there[0] + total, there[1] + count)
+    digits = tuple(sorted((at, *both) for at, both in sums.items()))
+    pairs = zip(a.rest, b.rest, strict=True)
+    both = Rest(*(x + y for x, y in pairs))._replace(digits=digits)  # type: ignore[operator]
+    return new._replace(rest=both)
+
+
+# ---- the result ----
+
+
+def value(total: Total) -> Any:
+    """The sum, rounded once; None of no numbers.
+
+    >>> value(plus(plus(NOTHING, Decimal("1.10"), 1), Decimal("2.90"), 1))
+    Decimal('4.00')
+    >>> value(NOTHING) is None
+    True
+    """
+    return _quotient(total, 1) if total.size else None
+
+
+def average(total: Total) -> Any:
+    """The mean: the exact sum divided by the count, rounded once; None of no numbers.
+
+    >>> average(plus(plus(NOTHING, 1, 1), 2, 1))
+    1.5
+    """
+    if not total.size:
+        return None
+    if total.rest is None and not total.floats:
+        return rounded(total.whole, total.size)
+    return _quotient(total, total.size)
+
+
+def _quotient(total: Total, count: int) -> Any:
+    rest = total.rest
+    if rest is None:
+        if total.floats:
+            return rounded(total.whole, count << total.scale)
+        return total.whole
+    if rest.spans:
+        return MICROSECOND * total.whole / count if count > 1 else MICROSECOND * total.whole
+    if rest.highs or rest.lows or rest.nans:
+        return _extreme(rest)
+    if rest.decimals:
+        whole = _decimal(rest.digits, total.whole)
+        return whole if count == 1 else whole / count
+    exact = (Fraction(total.whole, 1 << total.scale) + rest.fraction) / count
+    return rounded(exact.numerator, exact.denominator) if total.floats else exact
+
+
+def _extreme(rest: Rest) -> float | Decimal:
+    if rest.nans or (rest.highs and rest.lows):
+        found = math.nan
+    else:
+        found = math.inf if rest.highs else -math.inf
+    return Decimal(found) if rest.decimals else found
+
+
+def _decimal(digits: tuple[tuple[int, int, int], ...], whole: int) -> Decimal:
+    """Exact, with as many decimal places as the number that has most, as Decimal's own + does."""
+    parts = [*digits, (0, whole, 1)] if whole else list(digits)
+    low = min(at for at, _, _ in parts)
+    total = sum(coefficient * 10 ** (at - low) for at, coefficient, _ in parts)
+    return Decimal((int(total < 0), Decimal(abs(total)).as_tuple().digits, low))
+
+
+def rounded(top: int, bottom: int) -> float:
+    """The float nearest to a fraction, infinite where it is out of range.
+
+    >>> rounded(1, 10), rounded(-(10**400), 1)
+    (0.1, -inf)
+    """
+    try:
+        return top / bottom
+    except OverflowError:
+        return math.inf if (top > 0) == (bottom > 0) else -math.inf

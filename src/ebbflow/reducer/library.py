@@ -1,0 +1,298 @@
+"""The reducers everybody needs: counts, sums, means, sets, and truth values.
+
+Each takes what to look at: a field name, a function of the row, or nothing, which is the row
+itself. `sum("price")`, `sum(lambda order: order.price)`, `sum()`.
+
+**None** is treated as SQL treats NULL: a row whose value is None is skipped, and the sum, mean,
+minimum, ... of nothing is None. `count()` counts rows, `count("price")` those with a price. What is
+a collection (`collect`, `set_of`, `histogram`, ...) is empty of nothing, not None.
+
+**NaN** equals itself here, and is greater than every other number.
+
+Each docstring says what a reducer costs: its class of aggregates, its verdict (see
+`ebbflow.laws`), how large an accumulator gets for n rows, and what a row costs that comes or goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ebbflow.reducer import exact
+from ebbflow.reducer.hashed import Map, tally
+from ebbflow.reducer.reducer import Reducer, counted
+from ebbflow.reducer.row import Key, getter, same_nan
+
+AnyReducer = Reducer[Any, Any, Any]
+Repeat = Callable[[Any, Any, int], Any]
+
+NUMBERS = (0, 1, -1, 2, 7, 0.1, 0.2, -0.5, 1e16, 1e-300, 1e308, math.inf, -math.inf, None)
+SMALL = (0, 1, 2, 3, 5, None)
+
+
+def present(repeat: Repeat, of: Key | None) -> Repeat:
+    """`repeat` on a part of a row, where that part is not None.
+
+    >>> present(lambda total, x, n: total + x * n, len)(1, "abc", 2)
+    7
+    """
+    part = getter(of)
+
+    def step(acc: Any, row: Any, count: int) -> Any:
+        x = part(row)
+        return acc if x is None else repeat(acc, x, count)
+
+    def step_on_row(acc: Any, row: Any, count: int) -> Any:
+        return acc if row is None else repeat(acc, row, count)
+
+    return step_on_row if of is None else step
+
+
+def ready(
+    made: Any, init: Any, repeat: Repeat, of: Key | None, result: Any = None, **facts: Any
+) -> AnyReducer:
+    """A reducer of the library: None skipped, never partial, pickled as the call that made it.
+
+    >>> ready((count, ()), 0, lambda n, x, times: n + times, None)([1, None, 2])
+    2
+    """
+    made_by, given, *named = made
+    facts = {"elements": SMALL, "cost": "O(1)", "size": "O(1)", "partial": False, **facts}
+    if of is not None:
+        facts["elements"] = None
+    return counted(
+        init, present(repeat, of), result, made=(made_by, given, *(named or [{}])), **facts
+    )  # fmt: skip
+
+
+def arguments(*given: Any) -> tuple[Any, ...]:
+    """As they were written: what was left out at the end is left out.
+
+    >>> arguments(3, None)
+    (3,)
+    """
+    while given and given[-1] is None:
+        given = given[:-1]
+    return given
+
+
+# ---- counting and adding ----
+
+
+def _more(n: int, _: Any, count: int) -> int:
+    return n + count
+
+
+def _add(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def count(of: Key | None = None) -> AnyReducer:
+    """How many rows there are; with `of`, how many whose value is not None.
+
+    distributive · invertible · state O(1) · O(1) a row
+
+    >>> count()([3, None, 5]), count(lambda row: row)([3, None, 5])
+    (3, 2)
+    """
+    return counted(
+        0, _more if of is None else present(_more, of), None, merge=_add, partial=False,
+        aggregate="distributive", cost="O(1)", size="O(1)", made=(count, arguments(of), {}),
+        elements=SMALL if of is None else None,
+    )  # fmt: skip
+
+
+def sum(of: Key | None = None) -> AnyReducer:
+    """The sum, exact for ints, floats, Decimals, Fractions and timedeltas; see
+    `ebbflow.reducer.exact`.
+
+    distributive · invertible · state O(1) · O(1) a row
+
+    >>> sum()([0.1] * 10), sum()([1e16, 1.0, -1e16]), sum()([None])
+    (1.0, 1.0, None)
+    >>> sum("price")
+    sum('price')
+    """
+    return ready(
+        (sum, arguments(of)), exact.NOTHING, exact.plus, of, exact.value,
+        merge=exact.merged, aggregate="distributive", elements=NUMBERS,
+    )  # fmt: skip
+
+
+def mean(of: Key | None = None) -> AnyReducer:
+    """The mean: the exact sum by the count, rounded once.
+
+    algebraic · invertible · state O(1) · O(1) a row
+
+    >>> mean()([1, 2, 6]), mean()([])
+    (3.0, None)
+    """
+    return ready(
+        (mean, arguments(of)), exact.NOTHING, exact.plus, of, exact.average,
+        merge=exact.merged, aggregate="algebraic", elements=NUMBERS,
+    )  # fmt: skip
+
+
+def _naive(acc: Any, x: Any, count: int) -> Any:
+    size, total = acc
+    for _ in range(abs(count)):
+        total = total + x if count > 0 else total - x
+    return size + count, total
+
+
+def _naive_merge(a: Any, b: Any) -> Any:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def shown_if_any(acc: Any) -> Any:
+    """The second of a count and a value, if the count is not zero.
+
+    >>> shown_if_any((2, 7)), shown_if_any((0, 7))
+    (7, None)
+    """
+    return acc[1] if acc[0] else None
+
+
+def naive_sum(of: Key | None = None) -> AnyReducer:
+    """The sum by `+` and `-` alone: fast, and right only for numbers that do not round.
+
+    distributive · refuted for floats, whose sums drift · state O(1) · O(1) a row
+
+    >>> naive_sum()([0.1] * 10)
+    0.9999999999999999
+    >>> drifted = naive_sum()
+    >>> drifted.finish(drifted.remove(drifted.fold([1e16, 1.0]), 1e16))
+    0.0
+    """
+    return ready(
+        (naive_sum, arguments(of)), (0, 0), _naive, of, shown_if_any,
+        merge=_naive_merge, aggregate="distributive", elements=(0.1, 0.2, 1e16, 1, 2),
+    )  # fmt: skip
+
+
+# ---- sets and counts of values ----
+
+
+def _tally(counts: Map[Any, int], x: Any, count: int) -> Map[Any, int]:
+    return tally(counts, same_nan(x), count)
+
+
+def tally_merge(a: Map[Any, int], b: Map[Any, int]) -> Map[Any, int]:
+    """Two counts as one.
+
+    >>> tally_merge(Map({"a": 1}), Map({"a": 2}))
+    Map({'a': 3})
+    """
+    large, small = (a, b) if len(a) >= len(b) else (b, a)
+    for x, n in small.items():
+        large = tally(large, x, n)
+    return large
+
+
+_COUNTS: dict[str, Any] = {
+    "merge": tally_merge, "aggregate": "holistic", "size": "O(n)", "cost": "O(log n)",
+}  # fmt: skip
+
+
+def count_distinct(of: Key | None = None) -> AnyReducer:
+    """How many different values there are.
+
+    holistic · invertible · state O(different values) · O(log n) a row
+
+    >>> count_distinct()("banana")
+    3
+    """
+    return ready((count_distinct, arguments(of)), Map(), _tally, of, len, **_COUNTS)
+
+
+def histogram(of: Key | None = None) -> AnyReducer:
+    """How often each value is there, as a mapping that can be a row itself.
+
+    holistic · invertible · state O(different values) · O(log n) a row
+
+    >>> histogram()("banana")
+    Map({'a': 3, 'b': 1, 'n': 2})
+    """
+    return ready((histogram, arguments(of)), Map(), _tally, of, **_COUNTS)
+
+
+def set_of(of: Key | None = None) -> AnyReducer:
+    """The different values, as a frozenset.
+
+    holistic · invertible · state O(different values) · O(log n) a row, O(n) to show
+
+    >>> sorted(set_of()("banana"))
+    ['a', 'b', 'n']
+    """
+    return ready((set_of, arguments(of)), Map(), _tally, of, frozenset, **_COUNTS)
+
+
+# ---- truth values and bits ----
+
+
+def _votes(acc: tuple[int, int], x: Any, count: int) -> tuple[int, int]:
+    return (acc[0] + count, acc[1]) if x else (acc[0], acc[1] + count)
+
+
+def _votes_merge(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _all(acc: tuple[int, int]) -> bool | None:
+    return not acc[1] if acc[0] or acc[1] else None
+
+
+def _any(acc: tuple[int, int]) -> bool | None:
+    return acc[0] > 0 if acc[0] or acc[1] else None
+
+
+_VOTES: dict[str, Any] = {
+    "merge": _votes_merge, "aggregate": "algebraic", "elements": (True, False, None),
+}  # fmt: skip
+
+
+def bool_and(of: Key | None = None) -> AnyReducer:
+    """Whether every value is true; None of nothing.
+
+    algebraic · invertible · state O(1) · O(1) a row
+
+    >>> bool_and()([True, None, True]), bool_and()([True, False]), bool_and()([])
+    (True, False, None)
+    """
+    return ready((bool_and, arguments(of)), (0, 0), _votes, of, _all, **_VOTES)
+
+
+def bool_or(of: Key | None = None) -> AnyReducer:
+    """Whether any value is true; None of nothing.
+
+    algebraic · invertible · state O(1) · O(1) a row
+
+    >>> bool_or()([False, True]), bool_or()([False]), bool_or()([None])
+    (True, False, None)
+    """
+    return ready((bool_or, arguments(of)), (0, 0), _votes, of, _any, **_VOTES)
+
+
+def _xor(acc: tuple[int, int], x: int, count: int) -> tuple[int, int]:
+    return acc[0] + count, acc[1] ^ x if count % 2 else acc[1]
+
+
+def _xor_merge(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    return a[0] + b[0], a[1] ^ b[1]
+
+
+def bit_xor(of: Key | None = None) -> AnyReducer:
+    """All ints combined by exclusive or, each its own inverse; None of nothing.
+
+    distributive · invertible · state O(1) · O(1) a row
+
+    >>> bit_xor()([5, 3]), bit_xor()([5, 3, 3])
+    (6, 5)
+    """
+    return ready(
+        (bit_xor, arguments(of)), (0, 0), _xor, of, shown_if_any,
+        merge=_xor_merge, aggregate="distributive", elements=(0, 1, 2, 3, 7, 255, None),
+    )  # fmt: skip
+
+

@@ -1,0 +1,237 @@
+"""Reducers that need the order of the values: extremes, quantiles and ranks.
+
+What leaves may be the minimum, and then the next one is needed. So these keep all values, sorted,
+in a persistent tree (`ebbflow.state.tree`): a row costs O(log n) whether it comes or goes, and no
+group is ever folded again. Ties are decided by the values themselves, never by who came first.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ebbflow.errors import AlgebraError
+from ebbflow.reducer.exact import rounded
+from ebbflow.reducer.library import AnyReducer, arguments, ready
+from ebbflow.reducer.row import NAN, TOP, Key
+from ebbflow.state.tree import Tree
+
+ORDERED: dict[str, Any] = {"size": "O(n)", "cost": "O(log n)", "elements": (0, 1, 2, 2.5, 9, None)}
+
+
+def kept(x: Any) -> Any:
+    """A value as the tree keeps it: NaN, which no order has a place for, becomes the greatest.
+
+    >>> kept(3), kept(math.nan)
+    (3, TOP)
+    """
+    return x if x == x else TOP
+
+
+def shown(x: Any) -> Any:
+    """A value as it was before `kept`.
+
+    >>> shown(kept(math.nan))
+    nan
+    """
+    return NAN if x is TOP else x
+
+
+def keep(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
+    """The tree with `x` put in `count` times, or taken out.
+
+    >>> keep(keep(Tree(), 3, 2), 3, -1)
+    Tree.counted([(3, 1)])
+    """
+    return tree.add(kept(x), count) if count > 0 else tree.remove(kept(x), -count)
+
+
+def tree_merge(a: Tree[Any], b: Tree[Any]) -> Tree[Any]:
+    """Two sorted multisets as one.
+
+    >>> tree_merge(Tree.of([1, 3]), Tree.of([2]))
+    Tree.counted([(1, 1), (2, 1), (3, 1)])
+    """
+    large, small = (a, b) if len(a) >= len(b) else (b, a)
+    return large.update(small)
+
+
+def _sorted(made: Any, of: Key | None, result: Any, aggregate: str) -> AnyReducer:
+    """A reducer whose state is the sorted values."""
+    return ready(
+        made, Tree(), keep, of, result, merge=tree_merge, aggregate=aggregate, **ORDERED
+    )  # fmt: skip
+
+
+# ---- extremes ----
+
+
+def _first(tree: Tree[Any]) -> Any:
+    return shown(tree.first) if len(tree) else None
+
+
+def _last(tree: Tree[Any]) -> Any:
+    return shown(tree.last) if len(tree) else None
+
+
+def min(of: Key | None = None) -> AnyReducer:
+    """The smallest value.
+
+    distributive · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> lowest = min()
+    >>> lowest([3, 5]), lowest.finish(lowest.remove(lowest.fold([3, 5]), 3))
+    (3, 5)
+    """
+    return _sorted((min, arguments(of)), of, _first, "distributive")
+
+
+def max(of: Key | None = None) -> AnyReducer:
+    """The greatest value.
+
+    distributive · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> max(len)(["to", "be", "known"])
+    5
+    """
+    return _sorted((max, arguments(of)), of, _last, "distributive")
+
+
+class _Best:
+    """The k greatest or smallest, best first."""
+
+    def __init__(self, k: int, smallest: bool) -> None:
+        self.k = k
+        self.smallest = smallest
+
+    def __call__(self, tree: Tree[Any]) -> tuple[Any, ...]:
+        found = tree.smallest(self.k) if self.smallest else tree.largest(self.k)
+        return tuple(map(shown, found))
+
+
+def top_k(k: int, of: Key | None = None, *, smallest: bool = False) -> AnyReducer:
+    """The k greatest values, or smallest, best first; fewer where there are fewer.
+
+    algebraic · invertible, as all values are kept · state O(n) · O(log n) a row, O(k) to show
+
+    >>> top_k(2)([3, 9, 4, 9]), top_k(2, smallest=True)([3, 9, 4])
+    ((9, 9), (3, 4))
+    """
+    if type(k) is not int or k < 1:
+        raise AlgebraError(f"top_k({k!r}): how many must be an int of at least 1")
+    named = {"smallest": True} if smallest else {}
+    return _sorted((top_k, arguments(k, of), named), of, _Best(k, smallest), "algebraic")
+
+
+# ---- positions ----
+
+
+class Quantile:
+    """The value at a fraction `q` of the way from the smallest to the greatest.
+
+    >>> Quantile(Fraction(1, 2), discrete=False)(Tree.of([1, 3, 4]))
+    3
+    """
+
+    def __init__(self, q: Fraction, discrete: bool) -> None:
+        self.q = q
+        self.discrete = discrete
+
+    def __call__(self, tree: Tree[Any]) -> Any:
+        size = len(tree)
+        if not size:
+            return None
+        if self.discrete:
+            return shown(tree.at(math.ceil(self.q * size) - 1 if self.q else 0))
+        place = self.q * (size - 1)
+        low = int(place)
+        below = shown(tree.at(low))
+        if place == low:
+            return below
+        return between(below, shown(tree.at(low + 1)), place - low)
+
+
+def between(low: Any, high: Any, part: Fraction) -> Any:
+    """The point that lies `part` of the way from `low` to `high`, rounded once.
+
+    >>> between(1, 2, Fraction(1, 2)), between(Decimal(1), Decimal(2), Fraction(1, 4))
+    (1.5, Decimal('1.25'))
+    """
+    if low is high or low == high:
+        return low
+    if isinstance(low, (Decimal, timedelta)):
+        return low + (high - low) * part.numerator / part.denominator
+    if isinstance(low, (int, float, Fraction)) and isinstance(high, (int, float, Fraction)):
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return float(low) + (float(high) - float(low)) * float(part)
+        point = Fraction(low) + (Fraction(high) - Fraction(low)) * part
+        exact = isinstance(low, Fraction) or isinstance(high, Fraction)
+        mixed = isinstance(low, float) or isinstance(high, float)
+        return point if exact and not mixed else rounded(point.numerator, point.denominator)
+    try:
+        return low + (high - low) * float(part)
+    except TypeError as error:
+        raise AlgebraError(
+            f"there is nothing between {low!r} and {high!r}",
+            remedy="quantile(q, discrete=True), which gives a value that is there",
+        ) from error
+
+
+def fraction(q: Any) -> Fraction:
+    """A quantile as it was written: 0.1 is one tenth.
+
+    >>> fraction(0.1)
+    Fraction(1, 10)
+    """
+    if not isinstance(q, (int, float, Fraction, Decimal)) or not 0 <= q <= 1:
+        raise AlgebraError(f"{q!r} is no quantile", remedy="a number from 0 to 1")
+    return Fraction(str(q)) if isinstance(q, float) else Fraction(q)
+
+
+def median(of: Key | None = None) -> AnyReducer:
+    """The value in the middle, or half-way between the two there.
+
+    holistic · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> median()([5, 1, 3]), median()([1, 2])
+    (3, 1.5)
+    """
+    return _sorted((median, arguments(of)), of, Quantile(Fraction(1, 2), False), "holistic")
+
+
+def quantile(q: float, of: Key | None = None, *, discrete: bool = False) -> AnyReducer:
+    """The value at a fraction `q` of the way up, interpolated; with `discrete=True`, the first one
+    that has at least this fraction at or below it. (SQL's percentile_cont and percentile_disc.)
+
+    holistic · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> quantile(0.25)([1, 2, 3, 4]), quantile(0.25, discrete=True)([1, 2, 3, 4])
+    (1.75, 1)
+    """
+    named = {"discrete": True} if discrete else {}
+    found = Quantile(fraction(q), discrete)
+    return _sorted((quantile, arguments(q, of), named), of, found, "holistic")
+
+
+class _Rank:
+    """One more than the number of values below."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, tree: Tree[Any]) -> int:
+        return 1 + tree.rank(kept(self.value))
+
+
+def rank(value: Any, of: Key | None = None) -> AnyReducer:
+    """The place that `value` has, or would have, among the values: 1 if none is smaller.
+
+    holistic · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> rank(30)([10, 30, 20, 30]), rank(5)([])
+    (3, 1)
+    """
+    return _sorted((rank, arguments(value, of)), of, _Rank(value), "holistic")

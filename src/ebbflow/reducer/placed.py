@@ -1,0 +1,232 @@
+"""Reducers that show rows: the first and the last, the best, lists, and the most frequent.
+
+They keep the rows sorted, as `ebbflow.reducer.ordered` does. What is shown may be of any kind, so
+ties are decided by an order that has a place for everything.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from itertools import repeat as repeated
+from typing import Any
+
+from ebbflow.reducer.hashed import Map, tally
+from ebbflow.reducer.library import AnyReducer, arguments, ready
+from ebbflow.reducer.ordered import ORDERED, keep, kept, tree_merge
+from ebbflow.reducer.reducer import counted
+from ebbflow.reducer.row import Key, anyhow, getter
+from ebbflow.state.tree import Tree
+
+
+class Box:
+    """A value beside its place in the order of everything: equal to others at the same place.
+
+    >>> box(3) < box("a"), box(1) == box(1.0), box(None)[1].value is None
+    (True, True, True)
+    """
+
+    __slots__ = ("order", "value")
+
+    def __init__(self, value: Any, order: tuple[Any, ...]) -> None:
+        self.value = value
+        self.order = order
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Box) and self.order == other.order
+
+    def __lt__(self, other: Box) -> bool:
+        return bool(self.order < other.order)
+
+    def __hash__(self) -> int:
+        return hash(self.order)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Box, (self.value, self.order)
+
+
+def box(x: Any) -> tuple[tuple[Any, ...], Box]:
+    """A value that sorts by `anyhow`: tuples compare without calling Python.
+
+    >>> [value for _, value in sorted([box("b"), box(2), box(None)])]
+    [None, 2, 'b']
+    """
+    order = anyhow(x)
+    return order, Box(x, order)
+
+
+class _Placed:
+    """The value at one end of an order."""
+
+    def __init__(self, last: bool) -> None:
+        self.last = last
+
+    def __call__(self, tree: Tree[Any]) -> Any:
+        if not len(tree):
+            return None
+        return (tree.last if self.last else tree.first)[1][1].value
+
+
+def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
+    place_of, part = getter(by), getter(of)
+
+    def repeat(tree: Tree[Any], row: Any, count: int) -> Tree[Any]:
+        place = place_of(row)
+        return tree if place is None else keep(tree, (kept(place), box(part(row))), count)
+
+    return counted(
+        Tree(), repeat, _Placed(last), merge=tree_merge, made=made, aggregate="distributive",
+        size="O(n)", cost="O(log n)", partial=False,
+    )  # fmt: skip
+
+
+def first(of: Key | None, by: Key) -> AnyReducer:
+    """The value of the row that comes first in the order of `by`.
+
+    Rows whose place is None are skipped; a value may be None. Of rows at the same place, the
+    smallest value.
+
+    distributive · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> first(lambda r: r[1], by=lambda r: r[0])([(2, "b"), (1, "a")])
+    'a'
+    """
+    return _placed((first, (of, by), {}), of, by, last=False)
+
+
+def last(of: Key | None, by: Key) -> AnyReducer:
+    """The value of the row that comes last in the order of `by`; of several, the greatest.
+
+    distributive · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> last(lambda r: r[1], by=lambda r: r[0])([(2, "b"), (1, "a")])
+    'b'
+    """
+    return _placed((last, (of, by), {}), of, by, last=True)
+
+
+def arg_min(by: Key, of: Key | None = None) -> AnyReducer:
+    """The row (or a part of it) for which `by` is smallest; of several, the smallest.
+
+    distributive · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> arg_min(len)(["known", "be", "to"])
+    'be'
+    """
+    return _placed((arg_min, arguments(by, of), {}), of, by, last=False)
+
+
+def arg_max(by: Key, of: Key | None = None) -> AnyReducer:
+    """The row (or a part of it) for which `by` is greatest; of several, the greatest.
+
+    distributive · invertible, as all values are kept · state O(n) · O(log n) a row
+
+    >>> arg_max(len)(["known", "be", "to"])
+    'known'
+    """
+    return _placed((arg_max, arguments(by, of), {}), of, by, last=True)
+
+
+# ---- lists ----
+
+
+def _keep_box(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
+    return keep(tree, box(x), count)
+
+
+def _listed(tree: Tree[Any]) -> tuple[Any, ...]:
+    return tuple(chain.from_iterable(repeated(x.value, n) for (_, x), n in tree))
+
+
+def collect(of: Key | None = None) -> AnyReducer:
+    """All values, sorted, as a tuple. Values of any types: what Python cannot compare is ordered by
+    type.
+
+    holistic · invertible · state O(n) · O(log n) a row, O(n) to show
+
+    >>> collect()([3, 1, None, 3])
+    (1, 3, 3)
+    """
+    return ready(
+        (collect, arguments(of)), Tree(), _keep_box, of, _listed, merge=tree_merge,
+        aggregate="holistic", **ORDERED,
+    )  # fmt: skip
+
+
+class _Joined:
+    """The texts in order, with a separator between them."""
+
+    def __init__(self, separator: str) -> None:
+        self.separator = separator
+
+    def __call__(self, tree: Tree[Any]) -> str | None:
+        if not len(tree):
+            return None
+        texts = chain.from_iterable(repeated(str(x.value), n) for (_, (_, x)), n in tree)
+        return self.separator.join(texts)
+
+
+def string_agg(
+    of: Key | None = None, *, separator: str = ", ", by: Key | None = None
+) -> AnyReducer:
+    """The values as texts in one string: in the order of `by`, then of the values.
+
+    holistic · invertible · state O(n) · O(log n) a row, O(n) to show
+
+    >>> string_agg()(["b", "a", None, "c"]), string_agg(by=len, separator="")(["ccc", "b", "aa"])
+    ('a, b, c', 'baaccc')
+    """
+    named: dict[str, Any] = {} if separator == ", " else {"separator": separator}
+    if by is not None:
+        named["by"] = by
+    part, place_of = getter(of), getter(of if by is None else by)
+
+    def repeat(tree: Tree[Any], row: Any, count: int) -> Tree[Any]:
+        text = part(row)
+        return tree if text is None else keep(tree, (box(place_of(row)), box(text)), count)
+
+    return counted(
+        Tree(), repeat, _Joined(separator), merge=tree_merge,
+        made=(string_agg, arguments(of), named), aggregate="holistic", size="O(n)",
+        cost="O(log n)", partial=False, elements=None if of or by else ("", "a", "b", "ab", None),
+    )  # fmt: skip
+
+
+# ---- the most frequent ----
+
+Modes = tuple[Map[Any, int], Tree[Any]]
+
+
+def _frequent(acc: Modes, x: Any, count: int) -> Modes:
+    counts, ranking = acc
+    boxed = box(x)
+    old = counts.get(boxed[0], 0)
+    counts = tally(counts, boxed[0], count)
+    changes = [((-old, boxed), -1)] * (old > 0) + [((-old - count, boxed), 1)] * (old + count > 0)
+    return counts, ranking.update(changes)
+
+
+def _modes_merge(a: Modes, b: Modes) -> Modes:
+    for (fewer, (_, x)), _ in b[1]:
+        a = _frequent(a, x.value, -fewer)
+    return a
+
+
+def _mode(acc: Modes) -> Any:
+    return acc[1].first[1][1].value if len(acc[1]) else None
+
+
+def mode(of: Key | None = None) -> AnyReducer:
+    """The most frequent value; of several, the smallest.
+
+    holistic · invertible · state O(different values) · O(log n) a row
+
+    >>> mode()("banana"), mode()([3, 1])
+    ('a', 1)
+    """
+    return ready(
+        (mode, arguments(of)), (Map(), Tree()), _frequent, of, _mode, merge=_modes_merge,
+        aggregate="holistic", **ORDERED,
+    )  # fmt: skip
