@@ -70,10 +70,7 @@ def recompute(left: Bag, right: Bag) -> dict[tuple[int, int], int]:
         if y % 5 == 0:
             index.setdefault(y % 1000, []).append((y, m))
     return {
-        (x, y): n * m
-        for x, n in left.items()
-        if x % 10 == 0
-        for y, m in index.get(x % 500, ())
+        (x, y): n * m for x, n in left.items() if x % 10 == 0 for y, m in index.get(x % 500, ())
     }
 
 

@@ -1,6 +1,6 @@
 """A shop's revenue by city, kept up to date while orders come, are corrected and are taken back.
 
-    make demo
+make demo
 """
 
 from typing import NamedTuple

@@ -126,28 +126,15 @@ def _things(spec: str) -> list[tuple[str, Any]]:
     """The named thing, or everything in a module that owes laws."""
     if ":" in spec:
         return [(spec, _load(spec))]
-    from ebbflow.laws import owed
+    from ebbflow.laws import lawful
 
-    module = _import(spec)
-    kinds = tuple(kind for kind in owed.registry if kind is not object)
-    ours = {id(thing) for own in _own_modules(spec) for thing in vars(own).values()}
-    found = [
-        (f"{spec}:{name}", thing)
-        for name, thing in vars(module).items()
-        if not name.startswith("_") and isinstance(thing, kinds) and id(thing) not in ours
-    ]
+    found = [(f"{spec}:{name}", thing) for name, thing in lawful(_import(spec))]
     if not found:
         raise CheckError(
             f"{spec} defines nothing that owes laws",
             remedy="name one thing as module:name, or define a Monoid, Processor, ... there",
         )
     return found
-
-
-def _own_modules(spec: str) -> list[Any]:
-    """The modules of ebbflow, whose things a user's module only imports."""
-    return [module for name, module in sys.modules.items()
-            if name.split(".")[0] == "ebbflow" and name != spec]
 
 
 def _load(spec: str) -> Any:

@@ -35,9 +35,7 @@ class ZSet(Generic[R]):
 
     __slots__ = ("_hash", "_weights")
 
-    def __init__(
-        self, weights: ZSet[R] | Mapping[R, int] | Iterable[tuple[R, int]] = ()
-    ) -> None:
+    def __init__(self, weights: ZSet[R] | Mapping[R, int] | Iterable[tuple[R, int]] = ()) -> None:
         total: dict[R, int] = {}
         for row, weight in _pairs(weights):
             if type(weight) is not int:

@@ -95,9 +95,7 @@ def mapped(inner: Case) -> Case:
                 change[key] = Put(draw(inner.values))
             else:
                 patch = inner.changes(value[key]).map(Patch)
-                change[key] = draw(
-                    patch | st.just(Drop()) | inner.values.map(Replace) | patch
-                )
+                change[key] = draw(patch | st.just(Drop()) | inner.values.map(Replace) | patch)
         return change
 
     values = st.dictionaries(st.sampled_from("xyz"), inner.values)
@@ -352,9 +350,7 @@ def test_004_O12_nothing_is_valid_everywhere_and_changes_nothing(
 @every_structure
 @thorough
 @given(data=st.data())
-def test_004_O12_two_changes_composed_do_what_the_two_do(
-    case: Case, data: st.DataObject
-) -> None:
+def test_004_O12_two_changes_composed_do_what_the_two_do(case: Case, data: st.DataObject) -> None:
     value = data.draw(case.values)
     first = data.draw(case.changes(value))
     second = data.draw(case.changes(case.of.patch(value, first)))

@@ -108,9 +108,7 @@ def sum_below(stream, t):
 
 def mobius_sum(order, group, t, at):
     """Σ μ(r, t) · at(r) over r <= t."""
-    return group.fold(
-        group.times(mobius_by_recursion(order, r, t), at(r)) for r in order.below(t)
-    )
+    return group.fold(group.times(mobius_by_recursion(order, r, t), at(r)) for r in order.below(t))
 
 
 def join_on_first(c, d):

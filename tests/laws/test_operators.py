@@ -165,9 +165,7 @@ def test_004_O9_nested_sequences_are_flat_and_lifted_where_they_must_be() -> Non
 
 def test_004_O9_one_output_feeds_several_operators_and_is_computed_once() -> None:
     calls = []
-    watched = stateless(
-        triple, lambda n: calls.append(n) or triple(n), input=NUMBER, output=NUMBER
-    )
+    watched = stateless(triple, lambda n: calls.append(n) or triple(n), input=NUMBER, output=NUMBER)
     network = watched >> (square & tripled & tripled)
     live = network.open(1)
     assert live.send(1) == Both(Both(27, 9), 9)

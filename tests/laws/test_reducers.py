@@ -271,9 +271,7 @@ def test_000_R4_removing_and_adding_commute_is_reported_and_not_required() -> No
         name="stamped", elements=range(3),
     )  # fmt: skip
     assert check(stamped, examples=20).verdict == "invertible"
-    asymmetric = Reducer(
-        frozenset(), lambda a, x: a | {x}, lambda a, x: a - {x}, elements=(1, 2)
-    )
+    asymmetric = Reducer(frozenset(), lambda a, x: a | {x}, lambda a, x: a - {x}, elements=(1, 2))
     assert REMOVE_ADD_COMMUTE.holds(asymmetric, rows=(), x=1, y=2)
     assert not REMOVE_ADD_COMMUTE.holds(asymmetric, rows=(), x=1, y=1)
 

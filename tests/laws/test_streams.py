@@ -322,9 +322,7 @@ HOMOMORPHISMS = [size, Homomorphism(frozenset, LIST, SET, name="elements")]
 @pytest.mark.parametrize("g", HOMOMORPHISMS, ids=repr)
 def test_003_H5_on_output_is_a_homomorphism_3_41(g: Homomorphism) -> None:
     states = range(3)
-    pushed = Homomorphism(
-        on_output(g), state_monoid(LIST, states), state_monoid(g.target, states)
-    )
+    pushed = Homomorphism(on_output(g), state_monoid(LIST, states), state_monoid(g.target, states))
     check(pushed)
 
 
@@ -344,9 +342,7 @@ def test_003_H5_exchange_3_42(one: Processor, g: Homomorphism) -> None:
 
 def test_003_H5_all_steps_of_pairs_then_filter_to_join() -> None:
     same = lambda a, b: a == b
-    keep = Homomorphism(
-        lambda s: frozenset(ab for ab in s if same(*ab)), SET, SET, name="keep"
-    )
+    keep = Homomorphism(lambda s: frozenset(ab for ab in s if same(*ab)), SET, SET, name="keep")
     both = pairs(SET, SET)
     first = both >> pure(keep)
     second = hypotheticals(both) >> evaluate(both) >> pure(keep)
@@ -632,9 +628,7 @@ def test_003_H10_axioms_are_derived_from_nothing() -> None:
 
 
 minus_one = Homomorphism(lambda n: -n, ADD, ADD, name="minus")
-echo = loop(
-    pure(lambda p: (p[0] + p[1], p[0]), product(ADD, ADD), product(ADD, ADD), name="echo")
-)
+echo = loop(pure(lambda p: (p[0] + p[1], p[0]), product(ADD, ADD), product(ADD, ADD), name="echo"))
 
 
 def test_003_H10_tightening_3_73_and_3_74() -> None:

@@ -175,7 +175,7 @@ def test_004_O7_emptying_most_of_a_tree_at_once_leaves_a_balanced_one() -> None:
 @few
 @given(st.lists(st.tuples(elements, st.integers(1, 50)), min_size=1, max_size=8))
 def test_004_O7_an_element_that_is_there_often_is_merged_so_often(
-    pairs: list[tuple[int, int]]
+    pairs: list[tuple[int, int]],
 ) -> None:
     tree = Tree.counted(pairs, merge=operator.add, value=alone)
     assert tree.total == reduce(operator.add, [(x,) * n for x, n in tree])

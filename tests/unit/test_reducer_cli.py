@@ -11,7 +11,7 @@ import pytest
 
 from ebbflow.cli import main
 
-SHOP = '''
+SHOP = """
 from typing import NamedTuple
 
 from ebbflow.reducer import RECOMPUTE, Reducer, count, sum
@@ -32,7 +32,7 @@ bits = Reducer(0, lambda a, x: a ^ x, lambda a, x: a ^ x, name="bits", elements=
 largest = Reducer(0, max, lambda best, x: best, name="largest", elements=range(4))
 unknown = Reducer(0, max, name="unknown")
 orders = count() & sum("price")
-'''
+"""
 
 
 @pytest.fixture
@@ -114,14 +114,14 @@ def test_all_without_refutations(shop: Path, capsys: pytest.CaptureFixture[str])
 def test_without_elements_the_remedy_is_said(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, _, err = run(capsys, "shop_reducers:unknown")
+    status, out, _ = run(capsys, "shop_reducers:unknown")
     assert status == 2
-    assert "pass elements=" in err
+    assert "pass elements=" in out
 
 
 # ---- in a test suite ----
 
-SUITE = '''
+SUITE = """
 import sys
 import shop_reducers
 
@@ -140,7 +140,7 @@ def test_a_module(check_laws):
 
 def test_nothing(check_laws):
     check_laws("json")
-'''
+"""
 
 
 def test_the_fixture_checks_a_module_and_fails_with_every_refutation(shop: Path) -> None:

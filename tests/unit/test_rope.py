@@ -60,9 +60,7 @@ def edited(rope: Rope, text: str, at: int, count: int, new: str) -> str:
 
 
 @pytest.mark.parametrize(("chunk", "fan", "notes"), SIZES)
-def test_a_rope_is_a_str(
-    chunk: int, fan: int, notes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rope_is_a_str(chunk: int, fan: int, notes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("chunk", chunk), ("fan", fan), ("notes", notes)):
         monkeypatch.setattr(Rope, name, value)
 
@@ -140,6 +138,7 @@ def test_a_large_insertion_and_a_large_deletion_keep_the_shape() -> None:
 
 def test_typing_and_backspacing_are_one_edit_of_the_tree() -> None:
     carried: list[tuple[int, Any]] = []
+
     class Watched(Rope):
         def _insert(self, at: int, text: str) -> None:
             carried.append((at, text))

@@ -45,8 +45,11 @@ def product(*factors: Monoid[Any]) -> Monoid[tuple[Any, ...]]:
         return len(a) == len(b) and all(f(x, y) for f, x, y in zip(equals, a, b, strict=True))
 
     def parts(a: tuple[Any, ...]) -> Mapping[Any, int]:
-        return {(i, generator): count for i, (basis, x) in enumerate(zip(bases, a, strict=True))
-                for generator, count in basis.parts(x).items()}
+        return {
+            (i, generator): count
+            for i, (basis, x) in enumerate(zip(bases, a, strict=True))
+            for generator, count in basis.parts(x).items()
+        }
 
     def build(counts: Mapping[Any, int]) -> tuple[Any, ...]:
         split: list[dict[Any, int]] = [{} for _ in bases]

@@ -222,9 +222,7 @@ def streams(order: Order[T], inner: Space | Monoid[Any], *, at: Iterable[T] = ()
     )
 
 
-def stream_group(
-    order: Order[T], group: Monoid[G], at: tuple[T, ...] = ()
-) -> Monoid[Stream[T, G]]:
+def stream_group(order: Order[T], group: Monoid[G], at: tuple[T, ...] = ()) -> Monoid[Stream[T, G]]:
     """Streams, added version by version.
 
     Two count as equal when they agree `at` these versions; if none are given, on their supports.

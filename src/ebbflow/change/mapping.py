@@ -106,9 +106,7 @@ class _Mapping(ByParts[dict[Any, T], dict[Any, EntryChange[T, D]]]):
         kinds = (Put, Drop, Patch, Replace)
         return isinstance(change, dict) and all(isinstance(e, kinds) for e in change.values())
 
-    def apply(
-        self, value: dict[Any, T], change: dict[Any, EntryChange[T, D]]
-    ) -> dict[Any, T]:
+    def apply(self, value: dict[Any, T], change: dict[Any, EntryChange[T, D]]) -> dict[Any, T]:
         new = dict(value)
         for key, entry in change.items():
             after = self.entry.apply(new.get(key, _ABSENT), entry)
@@ -230,7 +228,7 @@ class _Entry(ChangeStructure[Any, EntryChange[Any, Any]]):
                 return (Replace(self.inner.patch(new, change)),)
             case Patch(c), Patch(d):
                 return tuple(map(Patch, self.inner.compose(c, d)))
-            case (Patch() | Replace()), (Drop() | Replace()):
+            case ((Patch() | Replace()), (Drop() | Replace())):
                 return (second,)
         raise ChangeError(
             f"{second!r} can never follow {first!r}",

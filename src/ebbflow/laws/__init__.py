@@ -9,7 +9,7 @@
 Needs Hypothesis: `pip install 'ebbflow[laws]'`. Every law is also a value with `test` and `holds`.
 """
 
-from ebbflow.laws.check import check, close, equivalent, independent, judge, owed
+from ebbflow.laws.check import check, close, equivalent, independent, judge, lawful, owed
 from ebbflow.laws.law import Law, Report
 from ebbflow.laws.operators import (
     ACCEPTS,
@@ -176,6 +176,7 @@ __all__ = [
     "equivalent",
     "independent",
     "judge",
+    "lawful",
     "owed",
     "prove",
 ]

@@ -7,9 +7,11 @@ proof.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial, singledispatch
 from random import Random
+from types import ModuleType
 from typing import Any
 
 from ebbflow.algebra import Homomorphism, Monoid
@@ -53,6 +55,18 @@ owed.register(Operator, operators.operator_laws)
 owed.register(Reducer, reducers.reducer_laws)
 owed.register(streams.Both, lambda _: [streams.EQUIVALENT])
 owed.register(streams.Partitioned, lambda _: [streams.INDEPENDENT])
+
+
+def lawful(module: ModuleType) -> list[tuple[str, Any]]:
+    """Everything in a module that owes laws, by name, without what it only imports from ebbflow."""
+    kinds = tuple(kind for kind in owed.registry if kind is not object)
+    own = [m for name, m in sys.modules.items() if name.split(".")[0] == "ebbflow" and m != module]
+    ours = {id(thing) for each in own for thing in vars(each).values()}
+    return [
+        (name, thing)
+        for name, thing in vars(module).items()
+        if not name.startswith("_") and isinstance(thing, kinds) and id(thing) not in ours
+    ]
 
 
 def check(
@@ -250,5 +264,3 @@ def close(relative: float = 1e-9, absolute: float = 1e-12) -> Equal:
         return bool(a == b)
 
     return same
-
-

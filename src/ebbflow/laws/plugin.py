@@ -20,8 +20,7 @@ from ebbflow.errors import CheckError, LawBroken
 
 @pytest.fixture
 def check_laws() -> Any:
-    """Check one thing, or everything in a module that owes laws; fails with all refutations, and
-    with what could not be checked."""
+    """Check one thing, or everything in a module that owes laws; fails with all that is wrong."""
     return _check_laws
 
 
@@ -42,17 +41,12 @@ def _check_laws(thing: Any, **options: Any) -> list[Any]:
 
 
 def _things(thing: Any) -> list[tuple[str, Any]]:
-    from ebbflow.laws import owed
+    from ebbflow.laws import lawful
 
     module = import_module(thing) if isinstance(thing, str) else thing
     if not isinstance(module, ModuleType):
         return [(repr(thing), thing)]
-    kinds = tuple(kind for kind in owed.registry if kind is not object)
-    found = [
-        (f"{module.__name__}.{name}", each)
-        for name, each in vars(module).items()
-        if not name.startswith("_") and isinstance(each, kinds)
-    ]
+    found = [(f"{module.__name__}.{name}", each) for name, each in lawful(module)]
     if not found:
         pytest.fail(f"{module.__name__} defines nothing that owes laws", pytrace=False)
     return found

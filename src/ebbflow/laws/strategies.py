@@ -139,9 +139,7 @@ def _ticked(inner: al.Monoid[Any]) -> Strategy:
 def _hypotheticals(output: al.Monoid[Any], states: tuple[Any, ...]) -> Strategy:
     if not states:
         raise _unknown(al.state_monoid(output))
-    return _tables(states, output).map(
-        lambda table: Lookup(dict(zip(states, table, strict=True)))
-    )
+    return _tables(states, output).map(lambda table: Lookup(dict(zip(states, table, strict=True))))
 
 
 def _tables(states: tuple[Any, ...], output: al.Monoid[Any]) -> Strategy:

@@ -38,9 +38,7 @@ def z3() -> Any:
     try:
         return import_module("z3")
     except ImportError as error:
-        raise CheckError(
-            "proving laws needs z3", remedy="pip install 'ebbflow[prove]'"
-        ) from error
+        raise CheckError("proving laws needs z3", remedy="pip install 'ebbflow[prove]'") from error
 
 
 class NotTraceable(BaseException):
@@ -90,9 +88,7 @@ class Run:
         return bool(self.solver.check(condition) != z3().unsat)
 
 
-def paths(
-    f: Callable[[Run], Any], seen: set[str] | None = None
-) -> Iterator[tuple[list[Any], Any]]:
+def paths(f: Callable[[Run], Any], seen: set[str] | None = None) -> Iterator[tuple[list[Any], Any]]:
     """What `f` returns on every path, with the conditions of the path.
 
     `seen` is told when there are real numbers among the terms: a float would round there.

@@ -168,8 +168,7 @@ def refuted(broken: LawBroken, examples: int) -> Judgement:
 
 
 def telling(broken: LawBroken, search: Search) -> LawBroken:
-    """The law that tells most: rows that give two accumulators may do so because one was changed
-    in place."""
+    """The law that tells most: what folds differently may do so because it was changed in place."""
     compared = any("__eq__" in vars(base) for base in type(broken.left).__mro__[:-1])
     if broken.law is FOLD_REPEATS and compared:
         return explained(search(ADD_KEEPS) or broken)

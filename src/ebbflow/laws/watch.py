@@ -33,9 +33,7 @@ _STORES = {"STORE_GLOBAL", "STORE_ATTR", "STORE_SUBSCR", "STORE_DEREF", "DELETE_
            "DELETE_ATTR", "IMPORT_NAME", "MATCH_CLASS"}  # fmt: skip
 
 
-def watcher(
-    run: Any, symbol: type, solver: str
-) -> Callable[[FrameType, str, Any], None]:
+def watcher(run: Any, symbol: type, solver: str) -> Callable[[FrameType, str, Any], None]:
     """Look through all code that runs; a call into C must be one of those known to be harmless.
 
     What symbols and z3 do themselves is not looked at: `quiet` counts how deep inside it we are.

@@ -125,9 +125,7 @@ class Each(Operator[Any, Any, Any, Any]):
         return self.inner.invariant(x, state)
 
     def accepts(self, state: Any, change: Any) -> bool:
-        return self.input.is_change(change) and (
-            not change or self.inner.accepts(state, change[0])
-        )
+        return self.input.is_change(change) and (not change or self.inner.accepts(state, change[0]))
 
     def __repr__(self) -> str:
         return f"each({self.inner!r})"

@@ -294,5 +294,3 @@ def bit_xor(of: Key | None = None) -> AnyReducer:
         (bit_xor, arguments(of)), (0, 0), _xor, of, shown_if_any,
         merge=_xor_merge, aggregate="distributive", elements=(0, 1, 2, 3, 7, 255, None),
     )  # fmt: skip
-
-

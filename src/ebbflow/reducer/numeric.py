@@ -146,9 +146,7 @@ def stddev(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
     )  # fmt: skip
 
 
-def _paired(
-    made: Any, x: Key, y: Key, size: int, terms: moments.Terms, result: Any
-) -> AnyReducer:
+def _paired(made: Any, x: Key, y: Key, size: int, terms: moments.Terms, result: Any) -> AnyReducer:
     """A reducer of two parts of a row, both of which must be there."""
     parts = getter(x, y)
 

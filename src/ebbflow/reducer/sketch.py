@@ -91,9 +91,7 @@ class _Cells:
         return round(raw)
 
 
-def approx_count_distinct(
-    of: Key | None = None, *, exact: int = 256, bits: int = 11
-) -> AnyReducer:
+def approx_count_distinct(of: Key | None = None, *, exact: int = 256, bits: int = 11) -> AnyReducer:
     """About how many different values there are: exact while they are few, then within about
     1.04 / 2**(bits / 2), which is 2.3 %. When many leave again, the group is folded once more and
     is exact again.

@@ -27,6 +27,7 @@ J = TypeVar("J")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
+
 class Absent:
     """The type of `ABSENT`: what `swap` takes to empty a cell, and gives for an empty one."""
 
