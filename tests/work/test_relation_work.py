@@ -17,6 +17,7 @@ from ebbflow.operator import (
     join,
     product,
 )
+from ebbflow.operator.aggregate import Outermost
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
@@ -207,3 +208,18 @@ def test_004_O7_draining_a_bag_from_its_maximum_is_cheap_per_row() -> None:
     for row in reversed(rows):
         state, _ = relational.step(state, ZSet({row: -1}))
     assert Row.compared <= 20 * math.log2(size) * size
+
+
+def test_004_O7_draining_a_bag_scans_it_a_logarithm_of_times(monkeypatch: Any) -> None:
+    scans = []
+    picked = Outermost.picked
+
+    def counted(self: Any, rows: Any, room: int) -> Any:
+        scans.append(len(rows))
+        return picked(self, rows, room)
+
+    monkeypatch.setattr(Outermost, "picked", counted)
+    live = aggregate(max).open(ZSet.of(range(5000)))
+    for n in reversed(range(5000)):
+        live.send(ZSet({n: -1}))
+    assert len(scans) <= math.log2(5000)

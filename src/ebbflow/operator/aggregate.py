@@ -26,6 +26,7 @@ from ebbflow.errors import place
 from ebbflow.operator.operator import Operator
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
+from ebbflow.state.order import needs_care, orderly
 from ebbflow.state.tree import Tree, in_order
 from ebbflow.zset import ZSet, trusted
 
@@ -51,7 +52,7 @@ class Trees:
         get, empty = state.values.get, self.empty
         grouped = self.rows.grouped(change)
         new = {key: get(key, empty).update(pairs) for key, pairs in grouped.items()}
-        old = state.swap({key: tree if len(tree) else ABSENT for key, tree in new.items()})
+        old = state.swap({key: tree if tree.distinct else ABSENT for key, tree in new.items()})
         return {key: (_total(old[key]), _total(new[key])) for key in new}
 
     def result(self, state: Any, key: Any) -> Any:
@@ -91,6 +92,9 @@ class Outermost:
     def step(self, state: Any, change: Bag) -> Moved:
         index, cells = state
         groups, there = index.groups, cells.values
+        if needs_care(change):
+            for row in change:
+                orderly(row)
         grouped = index.apply(change)
         new = {
             key: self.moved(there.get(key), groups.get(key), pairs)
@@ -118,7 +122,7 @@ class Outermost:
         else:
             floor = tree.last
             tree = tree.update([pair for pair in pairs if pair[0] <= floor])
-        if not len(tree):
+        if not tree.distinct:
             return self.picked(rows, 2 * room)
         if tree.distinct > 4 * room:
             tree = Tree.counted(islice(reversed(tree) if self.up else iter(tree), 2 * room))
@@ -151,7 +155,7 @@ class Outermost:
 
 
 def _total(tree: Any) -> Any:
-    return tree.total if tree is not ABSENT and len(tree) else ABSENT
+    return tree.total if tree is not ABSENT and tree.distinct else ABSENT
 
 
 def _everything(row: Any) -> tuple[()]:
@@ -195,7 +199,7 @@ class Aggregate(Operator[Bag, Bag, Any, Any]):
         return self.groups.invariant(x, state)
 
     def accepts(self, state: Any, change: Bag) -> bool:
-        return self.groups.holds(state, change)
+        return self.input.is_change(change) and self.groups.holds(state, change)
 
     def __repr__(self) -> str:
         options = _options(order=self.order, value=self.value)
@@ -277,7 +281,7 @@ class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
         return self.groups.invariant(x, state)
 
     def accepts(self, state: Any, change: Bag) -> bool:
-        return self.groups.holds(state, change)
+        return self.input.is_change(change) and self.groups.holds(state, change)
 
     def __repr__(self) -> str:
         functions = f"{function_name(self.key)}, {function_name(self.merge)}"

@@ -44,6 +44,13 @@ class Seq(Operator[Any, Any, Any, Any]):
             states.append(own)
         return tuple(states), change
 
+    def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
+        states = []
+        for stage, own in zip(self.stages, state, strict=True):
+            own, change = stage.checked(own, change)
+            states.append(own)
+        return tuple(states), change
+
     def invariant(self, x: Any, state: Any) -> bool:
         for stage, own in zip(self.stages, state, strict=True):
             if not stage.invariant(x, own):
@@ -67,6 +74,8 @@ def seq(*operators: AnyOperator) -> AnyOperator:
     Where one writes sequences of what the next reads, as a whole or on a side of a pair, the next
     is lifted, and where the next reads sequences, the one before it.
     """
+    if not operators:
+        raise CompositionError("seq needs at least one operator", created=place())
     stages: list[AnyOperator] = []
     for each_one in operators:
         for stage in each_one.stages if isinstance(each_one, Seq) else (each_one,):
@@ -111,7 +120,14 @@ class Each(Operator[Any, Any, Any, Any]):
         return self.inner.init(x)
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        step = self.inner.step
+        return self._run(self.inner.step, state, change)
+
+    def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
+        if not self.input.is_change(change):
+            raise self.input.stranger(change)
+        return self._run(self.inner.checked, state, change)
+
+    def _run(self, step: Any, state: Any, change: Any) -> tuple[Any, Any]:
         outputs = []
         for each_one in change:
             state, output = step(state, each_one)
@@ -150,6 +166,11 @@ class EachSide(Operator[Any, Any, Any, Any]):
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
         return self.each.step(state, self._one_by_one(change))
+
+    def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
+        if not self.input.is_change(change):
+            raise self.input.stranger(change)
+        return self.each.checked(state, self._one_by_one(change))
 
     def invariant(self, x: Any, state: Any) -> bool:
         return self.inner.invariant(x, state)
@@ -211,17 +232,23 @@ class Beside(Operator[Any, Any, Any, Any]):
         return self.first.init(x[0]), self.second.init(x[1])
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        return self._run(self.first.step, self.second.step, state, change)
+
+    def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
+        return self._run(self.first.checked, self.second.checked, state, change)
+
+    def _run(self, first: Any, second: Any, state: Any, change: Any) -> tuple[Any, Any]:
         one, two = state
         match change:
             case First(dx):
-                one, left = self.first.step(one, dx)
+                one, left = first(one, dx)
                 return (one, two), First(left)
             case Second(dy):
-                two, right = self.second.step(two, dy)
+                two, right = second(two, dy)
                 return (one, two), Second(right)
             case Both(dx, dy):
-                one, left = self.first.step(one, dx)
-                two, right = self.second.step(two, dy)
+                one, left = first(one, dx)
+                two, right = second(two, dy)
                 return (one, two), Both(left, right)
         raise self.input.stranger(change)
 
@@ -268,6 +295,11 @@ class Fan(Operator[Any, Any, Any, Any]):
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
         one, left = self.first.step(state[0], change)
         two, right = self.second.step(state[1], change)
+        return (one, two), Both(left, right)
+
+    def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
+        one, left = self.first.checked(state[0], change)
+        two, right = self.second.checked(state[1], change)
         return (one, two), Both(left, right)
 
     def invariant(self, x: Any, state: Any) -> bool:

@@ -26,6 +26,7 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError, Text, place
+from ebbflow.state.cells import Journalled
 
 X = TypeVar("X")
 DX = TypeVar("DX")
@@ -70,6 +71,16 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
 
     # ---- everything below is written with these ----
 
+    def checked(self, state: Any, change: DX) -> tuple[Any, DY]:
+        """`step`, after asking every part whether it can take what comes to it."""
+        if not self.accepts(state, change):
+            raise ChangeError(
+                f"{self!r} cannot take this change",
+                change=change,
+                remedy="a change that is valid for the input as it is now",
+            )
+        return self.step(state, change)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -111,14 +122,22 @@ class Live(Generic[X, DX, Y, DY]):
         self.state = operator.init(x)
 
     def send(self, change: DX) -> DY:
-        """Take one change of the input and give the change of the output."""
-        if not self.operator.accepts(self.state, change):
-            raise ChangeError(
-                f"{self.operator!r} cannot take this change",
-                change=change,
-                remedy="a change that is valid for the input as it is now",
-            )
-        self.state, output = self.operator.step(self.state, change)
+        """Take one change of the input and give the change of the output.
+
+        All or nothing: when a part refuses the change or raises, the state is what it was, wherever
+        it is kept in an `Index`, in `Cells`, or in values that are not altered in place.
+        """
+        held = list(_journalled(self.state))
+        for container in held:
+            container.begin()
+        try:
+            self.state, output = self.operator.checked(self.state, change)
+        except BaseException:
+            for container in held:
+                container.rollback()
+            raise
+        for container in held:
+            container.commit()
         return output
 
     def feed(self, changes: Iterable[DX]) -> Iterator[DY]:
@@ -127,6 +146,15 @@ class Live(Generic[X, DX, Y, DY]):
 
     def __repr__(self) -> str:
         return f"<{self.operator!r} at {self.state!r}>"
+
+
+def _journalled(state: Any) -> Iterator[Journalled[Any]]:
+    """The containers that a state is made of."""
+    if isinstance(state, Journalled):
+        yield state
+    elif isinstance(state, tuple):
+        for part in state:
+            yield from _journalled(part)
 
 
 class Stateless(Operator[X, DX, Y, DY]):

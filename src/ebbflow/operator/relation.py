@@ -162,7 +162,7 @@ class Count(Operator[Bag, Bag, int, int]):
     output = NATURAL
 
     def f(self, x: Bag) -> int:
-        return sum(1 for _ in x.rows())
+        return sum(x.weight(row) for row in x)
 
     def init(self, x: Bag) -> None:
         return None
@@ -283,6 +283,8 @@ class Join(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
         return bool(state == self.init(x))
 
     def accepts(self, state: Any, change: Any) -> bool:
+        if not self.input.is_change(change):
+            return False
         left, right = sides(change)
         return bool(state[0].holds(left) and state[1].holds(right))
 

@@ -44,7 +44,9 @@ class Distinct(Operator[Bag, Bag, Bag, Bag]):
 
     def accepts(self, state: Any, change: Bag) -> bool:
         get = state.values.get
-        return all(weight > 0 or get(row, 0) + weight >= 0 for row, weight in change.items())
+        return self.input.is_change(change) and all(
+            weight > 0 or get(row, 0) + weight >= 0 for row, weight in change.items()
+        )
 
     def __repr__(self) -> str:
         return "distinct()"
@@ -97,7 +99,7 @@ class Difference(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
 
     def accepts(self, state: Any, change: Any) -> bool:
         get = state.values.get
-        return all(
+        return self.input.is_change(change) and all(
             get(row, (0, 0))[side] + weight >= 0
             for side, own in enumerate(sides(change))
             for row, weight in own.items()

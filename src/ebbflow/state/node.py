@@ -9,7 +9,7 @@ from operator import eq, itemgetter
 from typing import Any
 
 from ebbflow.errors import AbsentRow, shown
-from ebbflow.state.order import alike, is_odd, orderly
+from ebbflow.state.order import alike, needs_care, orderly
 
 Node = tuple[Any, ...]
 Bisect = Callable[..., int]
@@ -38,7 +38,7 @@ class Form:
 
     def columns(self, pairs: list[tuple[Any, int]], order: Any = None) -> Columns:
         """Edits in order, one per element, as tokens, elements and counts."""
-        if self.key is None and not any(map(is_odd, set(map(type, map(_FIRST, pairs))))):
+        if self.key is None and not needs_care(map(_FIRST, pairs)):
             if len(pairs) > 1:
                 pairs.sort(key=_FIRST if order is None else lambda pair: order(pair[0]))
             elements, counts = zip(*pairs, strict=True)

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from decimal import Decimal
 from functools import cmp_to_key
+from itertools import chain
 from numbers import Real
 from typing import Any
 
 from ebbflow.errors import AlgebraError
 
 
-def is_odd(kind: type) -> bool:
-    return issubclass(kind, (float, Set))
+def needs_care(elements: Iterable[Any]) -> bool:
+    """Whether some elements are, or hold, what `<` alone does not put in order: sets and NaN.
+
+    >>> needs_care([(1, "a"), (2, "b")]), needs_care([(1, frozenset())])
+    (False, True)
+    """
+    kept = list(elements)
+    kinds = set(map(type, kept))
+    if any(issubclass(kind, tuple) for kind in kinds):
+        inside = chain.from_iterable(x for x in kept if isinstance(x, tuple))
+        inner = set(map(type, inside))
+        if any(issubclass(kind, (float, Decimal, Set, tuple)) for kind in inner):
+            return True
+    return any(issubclass(kind, (float, Decimal, Set)) for kind in kinds)
 
 
 def orderly(x: Any) -> Any:
-    """What stands for `x` in comparisons: itself, unless it is a set."""
+    """What stands for `x` in comparisons: itself, unless it is a set or holds one."""
+    if isinstance(x, tuple):
+        return tuple(map(orderly, x))
     if isinstance(x, Set):
         return len(x), sorted(map(repr, x))
     if x != x:
@@ -37,10 +53,16 @@ def before(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         parting = next(((p, q) for p, q in zip(a, b, strict=False) if p is not q and p != q), None)
         return len(a) < len(b) if parting is None else before(*parting)
-    one, two = ((not isinstance(x, Real), type(x).__qualname__, repr(x)) for x in (a, b))
+    one, two = _rank(a), _rank(b)
     if one == two and a != b:
         raise alike(a, b)
     return one < two
+
+
+def _rank(x: Any) -> tuple[Any, ...]:
+    """Numbers first, then by type; of times, those without a zone come before those with one."""
+    number = isinstance(x, (Real, Decimal))
+    return not number, type(x).__qualname__, getattr(x, "tzinfo", None) is not None, repr(x)
 
 
 CAREFULLY = cmp_to_key(lambda a, b: before(b, a) - before(a, b))
