@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from tempfile import gettempdir
 from typing import Any
 
-from ebbflow.errors import CheckError, EbbflowError, LawBroken
+from ebbflow.errors import CheckError, EbbflowError, LawBroken, shown
 
 EPILOG = """\
 examples:
@@ -113,13 +113,15 @@ def _verdicts(things: list[tuple[str, Any]], options: dict[str, Any]) -> int:
 
 def _short(judged: Any) -> str:
     if judged.broken is not None:
-        case = ", ".join(f"{name}={value!r}" for name, value in judged.broken.case.items())
-        return f"{judged.broken.law.sentence}: {case}"
+        broken = judged.broken
+        case = ", ".join(f"{name}={shown(value, width=80)}" for name, value in broken.case.items())
+        return f"{broken.what.partition(' breaks a law: ')[2] or broken.what}: {case}"
     proved = judged.proof is not None and judged.proof.answer == "proved"
     evidence = f"proved for {judged.proof.domain}" if proved else (
         f"tested on {judged.examples} examples"
     )  # fmt: skip
-    return f"{judged.aggregate.split()[0]}; {evidence}"
+    doubt = f"; but {judged.doubt}" if judged.doubt else ""
+    return f"{judged.aggregate.split()[0]}; {evidence}{doubt}"
 
 
 def _things(spec: str) -> list[tuple[str, Any]]:

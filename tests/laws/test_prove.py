@@ -1,12 +1,19 @@
 """Proofs: what z3 can show, what it refutes, and what it honestly declines."""
 
+# ruff: noqa: E721
+
 from __future__ import annotations
 
+import builtins
+import functools
+import itertools
 import math
 import operator
 import random
 import re
 import time
+from collections.abc import Callable, Iterable, Sized
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -19,7 +26,7 @@ from hypothesis import strategies as st
 
 from ebbflow import reducer as r
 from ebbflow.errors import CheckError
-from ebbflow.laws import REMOVE_INVERTS, judge, prove, symbolic
+from ebbflow.laws import ADD_COMMUTES, REMOVE_INVERTS, judge, prove, symbolic
 from ebbflow.reducer import RECOMPUTE, Reducer
 
 
@@ -191,8 +198,13 @@ def test_what_cannot_be_followed_is_declined_with_the_reason(
 
 
 def test_too_many_paths_are_declined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symbolic, "PATHS", 10)
-    steps = total(lambda x: sum([x if x > n else 0 for n in range(9)]))
+    monkeypatch.setattr(symbolic, "PATHS", 4)
+
+    def steps_of(x: int) -> int:
+        low = (1 if x > 0 else 0) + (1 if x > 1 else 0) + (1 if x > 2 else 0)
+        return low + (1 if x > 3 else 0) + (1 if x > 4 else 0) + (1 if x > 5 else 0)
+
+    steps = total(steps_of)
     assert "too many paths" in prove(steps, int).why
 
 
@@ -264,3 +276,268 @@ def test_a_division_in_remove_is_not_claimed_for_ints_either() -> None:
     assert "not for floats" in prove(divides, int).domain
     large = 2**60 + 1
     assert divides.remove(divides.add((large, 1), 5), 5) != (large, 1)
+
+
+# ---- laws that are false, behind the back of the prover ----
+
+
+@dataclass(frozen=True)
+class Order:
+    kind: str
+    run: str = ""
+    term: int = 0
+    mixed: bool = False
+
+
+class OwnEqual(NamedTuple):
+    n: int
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Keeps(NamedTuple):
+    n: int
+    memory = []
+
+
+T = type
+ENDLESS = itertools.count()
+KINDS = (int, Iterable)
+IDENTITY = operator.is_
+LOOK = operator.attrgetter("kind")
+
+
+def minus(a: Any, x: Any) -> Any:
+    return a - x
+
+
+def either(test: Callable[[Any], Any]) -> Reducer:
+    """A sum where the test says yes; where it says no, the order matters."""
+    return Reducer(0, lambda a, x: a + x if test(x) else 2 * a + x, minus)
+
+
+def keeps_default(a: int, x: int, memo: list[int] = []) -> int:  # noqa: B006
+    memo += [0]
+    return a + x if len(memo) < 400 else 2 * a + x
+
+
+def keeps_slice(a: int, x: int, memo: list[int] = []) -> int:  # noqa: B006
+    memo[0:0] = [0]
+    return a + x if len(memo) < 400 else 2 * a + x
+
+
+def keeps_global(a: int, x: int) -> int:
+    memo = _memory
+    memo += [0]
+    return a + x if len(memo) < 400 else 2 * a + x
+
+
+def keeps_in_a_class(a: int, x: Any) -> int:
+    memo = x.memory
+    memo += [0]
+    return a + x.n if len(memo) < 400 else 2 * a + x.n
+
+
+def goes_on(a: int, x: int) -> int:
+    n = 0
+    for n in ENDLESS:  # noqa: B007
+        break
+    return a + x if n < 400 else 2 * a + x
+
+
+def goes_on_in_a_list(a: int, x: int) -> int:
+    n = [n for n, _ in zip(ENDLESS, (0,))]  # noqa: B905
+    return a + x if n[0] < 400 else 2 * a + x
+
+
+def in_a_cell() -> Callable[[int, int], int]:
+    memo: list[int] = []
+
+    def add(a: int, x: int) -> int:
+        kept = memo
+        kept += [0]
+        return a + x if len(kept) < 400 else 2 * a + x
+
+    return add
+
+
+def typed(of: Any) -> Callable[[int, int], int]:
+    return lambda a, x: 2 * a + x if of(x) == int else a + x
+
+
+def keeps_on_itself(a: int, x: int) -> int:
+    memo = keeps_on_itself.memory  # type: ignore[attr-defined]
+    memo += [0]
+    return a + x if len(memo) < 400 else 2 * a + x
+
+
+keeps_on_itself.memory = []  # type: ignore[attr-defined]
+SHELF = total(elements=[0])
+
+
+def keeps_on_a_reducer(a: int, x: int) -> int:
+    memo = SHELF.elements
+    memo += [0]
+    return a + x if len(memo) < 400 else 2 * a + x
+
+
+class Callable_:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, a: int, x: int) -> int:
+        self.calls += 1
+        return a + x if self.calls < 400 else 2 * a + x
+
+
+def flagged(s: Any, x: int) -> Any:
+    n, flag = s
+    if isinstance(flag, bool):
+        return (n + 2, flag)
+    return (n + 1, True) if n == 4 else (n + 1, flag)
+
+
+def unflagged(s: Any, x: int) -> Any:
+    return (s[0] - 1, 0) if s[0] == 5 else (s[0] - 1, s[1])
+
+
+def matched(a: int, x: Any) -> int:
+    match x:
+        case [_, *_]:
+            return 2 * a + 1
+        case _:
+            return a
+
+
+_starts = itertools.count()
+NOT_NONE = Reducer(0, lambda a, o: a if o is None else a + 1, lambda a, o: a - 1)
+FALSE: list[tuple[str, Reducer, Any]] = [
+    ("a field called kind", Reducer(0, lambda a, o: a + (o.kind == "sale"), lambda a, o: a), Order),
+    ("a field called run", Reducer(0, lambda a, o: a + (o.run == "x"), lambda a, o: a), Order),
+    ("a field by a getter", Reducer(0, lambda a, o: a + (LOOK(o) == "x"), lambda a, o: a), Order),
+    ("a library field", r.sum("term").where(lambda o: o.mixed), Order),
+    ("an int's term", either(lambda x: x.term is None), int),
+    ("an int's mixed", either(lambda x: not x.mixed), int),
+    ("None is an object", NOT_NONE, object),
+    ("None is anything", NOT_NONE, Any),
+    ("a pattern", Reducer(0, matched, lambda a, x: a), object),
+    ("iterable", either(lambda x: isinstance(x, Iterable)), int),
+    ("sized", either(lambda x: isinstance(x, Sized)), int),
+    ("callable", either(lambda x: isinstance(x, Callable)), int),  # type: ignore[arg-type]
+    ("one of several classes", Reducer(
+        0, lambda a, x: a + x if not isinstance(x, KINDS) else 2 * a + x, minus), int),
+    ("a bool that joins an int", Reducer((0, 0), flagged, unflagged), int),
+    ("a fraction is no float", either(lambda x: isinstance(x, float)), Fraction),
+    ("int and fraction", either(lambda x: isinstance(x + Fraction(1, 2), float)), int),
+    ("power zero", either(lambda x: isinstance(x**0, int)), float),
+    ("shift", Reducer(0, lambda a, x: a + (x << 1), lambda a, x: a - (x << 1)), float),
+    ("shift right", Reducer(0, lambda a, x: a + (x >> 1), lambda a, x: a - (x >> 1)), float),
+    ("and", Reducer(0, lambda a, x: a + (x & 1), lambda a, x: a - (x & 1)), float),
+    ("or", Reducer(0, lambda a, x: a + (x | 1), lambda a, x: a - (x | 1)), float),
+    ("type by another name", either(lambda x: T(x) != int), int),
+    ("type in builtins", either(lambda x: builtins.type(x) != int), int),
+    ("type in a default", Reducer(
+        0, lambda a, x, t=type: 2 * a + x if t(x) == int else a + x, minus), int),
+    ("type in a cell", Reducer(0, typed(type), minus), int),
+    ("a function's attribute", Reducer(0, keeps_on_itself, minus), int),
+    ("a reducer's attribute", Reducer(0, keeps_on_a_reducer, minus), int),
+    ("type as a part", either(lambda k: k != int).on(type), int),
+    ("type in a partial", Reducer(0, functools.partial(
+        lambda t, a, x: 2 * a + x if t(x) == int else a + x, type), minus), int),
+    ("identity by another name", either(lambda x: not IDENTITY(x, x)), int),
+    ("a default that keeps", Reducer(0, keeps_default, minus), int),
+    ("a slice of a default", Reducer(0, keeps_slice, minus), int),
+    ("a global that keeps", Reducer(0, keeps_global, minus), int),
+    ("a class that keeps", Reducer(0, keeps_in_a_class, lambda a, x: a - x.n), Keeps),
+    ("a cell that keeps", Reducer(0, in_a_cell(), minus), int),
+    ("a partial that keeps", Reducer(
+        0, functools.partial(lambda m, a, x: keeps_default(a, x, m), []), minus), int),
+    ("an object that keeps", Reducer(0, Callable_(), minus), int),
+    ("an iterator that goes on", Reducer(0, goes_on, minus), int),
+    ("an iterator in a list", Reducer(0, goes_on_in_a_list, minus), int),
+    ("an init that changes", Reducer(
+        lambda: next(_starts) // 3, operator.add, operator.sub, operator.add), int),
+    ("a complex number", either(lambda x: x != (1 + 0j)), int),
+    ("NaN", Reducer(math.nan, lambda a, x: a, lambda a, x: a), int),
+    ("NaN inside", Reducer((0, math.nan), lambda a, x: (a[0], a[1] + 0), lambda a, x: a), int),
+    ("an __eq__ of its own", Reducer(
+        OwnEqual(0), lambda a, x: OwnEqual(a.n + x), lambda a, x: OwnEqual(a.n - x)), int),
+    ("an equal of its own", Reducer(0, operator.add, operator.sub, equal=lambda a, b: False), int),
+    ("a list", Reducer(0, lambda a, x: a + x, minus), list[int]),
+    ("a tuple of any length", Reducer(
+        0, lambda a, x: a + x[0], lambda a, x: a - x[0]), tuple[int, ...]),
+    ("an invariant without unknowns", Reducer(
+        (0, 0), lambda s, x: (s[0] + 1, s[0] == 4 or s[1]), lambda s, x: (s[0] - 1, 0)), int),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "reducer", "of"), FALSE, ids=[f[0] for f in FALSE])
+def test_a_law_that_is_false_is_never_called_proved(name: str, reducer: Reducer, of: Any) -> None:
+    assert prove(reducer, of).answer != "proved"
+
+
+def test_elements_of_several_types_are_not_taken_for_one() -> None:
+    wrong = Reducer(0, operator.add, lambda a, x: a - x if isinstance(x, float) else a + x)
+    for elements in ([1, 2.5], [True, 2.5], [Fraction(1, 2)]):
+        assert prove(wrong, elements=elements).answer != "proved"
+
+
+def test_a_repeat_is_not_covered_and_the_proof_says_so() -> None:
+    wrong = Reducer(0, operator.add, operator.sub, repeat=lambda a, x, n: 0)
+    assert str(prove(wrong, int)).endswith("REMOVE_INVERTS; repeat is not covered")
+    assert "not covered" not in str(prove(total(), int))
+
+
+def test_what_is_carried_along_may_be_anything() -> None:
+    assert prove(r.count(), object).domain == "every object or None"
+    assert prove(r.count(), Order).domain == "every Order"
+
+
+# ---- what is called proved holds in plain Python ----
+
+
+ALSO: list[tuple[str, Reducer, Any]] = [
+    ("floor by 3", total(lambda x: (x // 3) * 3 + x % 3 - x), int),
+    ("floor by -3", total(lambda x: (x // -3) * -3 + x % -3 - x), int),
+    ("modulo 3", total(lambda x: x % 3), int),
+    ("modulo -3", total(lambda x: x % -3), int),
+    ("never above", Reducer(0, lambda a, x: a + (1 if x % -3 > 0 else 0), lambda a, x: a), int),
+    ("sum of reals", total(), Fraction),
+    ("halves of reals", total(lambda x: x / 2), Fraction),
+    ("products of reals", total(lambda x: x[0] * x[1]), (Fraction, int)),
+    ("anything", r.count(), Order),
+]
+REPLAYED = [*ALSO, *[each[:3] for each in PROVED]]
+
+
+def a_row(of: Any, rng: random.Random) -> Any:
+    if of is Fraction:
+        return Fraction(a_row(int, rng), rng.randint(1, 9))
+    if of is Order:
+        return Order(rng.choice(["sale", "return"]))
+    if of is int:
+        return rng.choice([0, 1, -1, rng.randint(-9, 9), rng.randint(-(2**70), 2**70)])
+    if of is bool:
+        return rng.random() < 0.5
+    if of is Sale:
+        tip = rng.choice([None, 0, a_row(int, rng)])
+        return Sale(a_row(int, rng), rng.choice("ab"), a_row(int, rng), a_row(bool, rng), tip)
+    return tuple(a_row(part, rng) for part in (of if isinstance(of, tuple) else of.__args__))
+
+
+@pytest.mark.parametrize(("name", "reducer", "of"), REPLAYED, ids=[x[0] for x in REPLAYED])
+def test_what_is_proved_holds_on_random_rows(name: str, reducer: Reducer, of: Any) -> None:
+    assert prove(reducer, of).answer == "proved"
+    rng = random.Random(name)
+    for size in [*range(8)] * 25:
+        rows = tuple(a_row(of, rng) for _ in range(size))
+        x, y = a_row(of, rng), a_row(of, rng)
+        ADD_COMMUTES.test(reducer, rows=rows, x=x, y=y)
+        if reducer.remove is not None:
+            REMOVE_INVERTS.test(reducer, rows=rows, value=x)
+        if reducer.merge is not None:
+            both = reducer.merge(reducer.fold(rows), reducer.fold((x, y)))
+            assert both == reducer.fold((*rows, x, y))

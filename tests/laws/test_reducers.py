@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import math
 import operator
+import statistics
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations_with_replacement, permutations, product
 from random import Random
 from typing import Any, NamedTuple
@@ -63,6 +65,7 @@ LIBRARY: list[tuple[Reducer, str, str, Any]] = [
     (r.bool_or(), "invertible", "algebraic", None),
     (r.bit_xor(), "invertible", "distributive", None),
     (r.approx_count_distinct(exact=2, bits=4), "partial", "holistic", range(9)),
+    (r.approx_count_distinct(), "partial", "holistic", None),
     (r.approx_quantile(0.5, error=0.1), "invertible", "holistic", None),
     (r.naive_sum(), "refuted", "", None),
     (r.naive_sum(), "invertible", "distributive", range(4)),
@@ -77,6 +80,13 @@ def test_000_R5_every_reducer_of_the_library_has_its_class_and_verdict(
     judged = judge(reducer, elements=elements, examples=200)
     assert judged.verdict == verdict, judged
     assert judged.aggregate == aggregate
+
+
+def test_nobody_is_advised_to_promise_what_a_sketch_cannot_keep() -> None:
+    for reducer in (r.approx_count_distinct(), r.sum() & r.approx_count_distinct()):
+        judged = judge(reducer, examples=50)
+        assert not [note for note in judged.notes if "partial=False" in note]
+    assert "values> leaves" in judge(r.approx_count_distinct(), examples=50).why
 
 
 FORGETFUL = Reducer(math.inf, min, lambda low, x: RECOMPUTE if x == low else low, name="low")
@@ -330,6 +340,27 @@ def test_any_history_gives_the_correctly_rounded_sum_of_what_is_left(
 
 
 numbers = st.integers() | floats | st.fractions(max_denominator=50) | st.booleans()
+
+
+sizes = st.floats(-1e150, 1e150) | st.integers() | st.sampled_from([1e-200, 3e-200, 10**200])
+
+
+@few
+@given(st.lists(sizes, min_size=2, max_size=6))
+def test_a_standard_deviation_is_the_nearest_float_to_the_root(rows: list[Any]) -> None:
+    exactly = statistics.pvariance(list(map(Fraction, rows)))
+    for reducer, square in (
+        (r.stddev(ddof=0), exactly),
+        (r.stddev(), exactly * len(rows) / (len(rows) - 1)),
+    ):
+        found = reducer(rows)
+        below = Fraction(found) + Fraction(math.nextafter(found, 0.0))
+        above = Fraction(found) + Fraction(math.nextafter(found, math.inf))
+        assert (below / 2) ** 2 <= square <= (above / 2) ** 2
+    plain = [x for x in rows if abs(x) < 1e100]
+    if len(plain) > 1:
+        assert r.stddev()(plain) == statistics.stdev(plain)
+        assert r.stddev(ddof=0)(plain) == statistics.pstdev(plain)
 
 
 @few

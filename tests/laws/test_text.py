@@ -59,6 +59,7 @@ from ebbflow.operator.text import (
     trim_right,
     upper,
 )
+from ebbflow.operator.text.basic import growth
 
 CASES = "aΣσςß İIı\u0301.'ŉǆǅﬁΐ\ud800A"
 SPACES = "a \t\x1c\x1f\x85\xa0\u2028\u3000\u200b"
@@ -192,7 +193,7 @@ def test_004_O8_operators_and_their_states_survive_pickling(operator: Any, alpha
     assert operator.invariant(text, state)
 
 
-@pytest.mark.parametrize("operator", [o for o, _ in OPERATORS if o is not length], ids=repr)
+@pytest.mark.parametrize("operator", [o for o, _ in OPERATORS], ids=repr)
 def test_004_O8_an_edit_past_the_end_is_refused(operator: Any) -> None:
     for edit in (Insert(4, "x"), Delete(1, 3), Delete(-1, 1), "x"):
         with pytest.raises(ChangeError):
@@ -249,7 +250,11 @@ def test_004_O8_upper_needs_no_text_until_a_character_grows() -> None:
     assert live.send(Insert(3, "ŉ")) == Insert(4, "ʼN")
     assert live.send(Delete(1, 1)) == Delete(1, 2)
     assert live.send(Delete(2, 1)) == Delete(2, 2)
-    assert live.state.rope is None
+    assert live.state.extra == 0
+    assert live.send(Insert(3, "d")) == Insert(3, "D")
+    assert live.send(Insert(1, "ß")) == Insert(1, "SS")
+    assert live.send(Delete(4, 1)) == Delete(5, 1)
+    assert upper.invariant("aßbc", live.state)
 
 
 def test_004_O8_a_match_can_be_made_and_broken_by_the_join_of_two_halves() -> None:
@@ -370,8 +375,22 @@ def test_004_O9_networks_of_text_operators() -> None:
 
 
 def test_004_O3_stateless_operators_lift_to_sequences() -> None:
-    assert length.init("abc") is None
+    size = stateless(len, growth, input=TEXT, output=NATURAL, name="size")
+    assert size.init("abc") is None
+    check(size, examples=30)
+    assert each(size).open("abc").send((Insert(0, "xy"), Delete(1, 4))) == (2, -4)
+    check(each(size), examples=20)
+
+
+def test_004_O8_length_keeps_the_length_to_refuse_what_does_not_fit() -> None:
+    assert length.init("abc") == 3
     check(length, examples=30)
+    live = length.open("abc")
+    assert live.send(Delete(0, 2)) == -2
+    for edit in (Delete(0, 100), Delete(0, 2), Insert(2, "x")):
+        with pytest.raises(ChangeError, match="cannot take this change"):
+            live.send(edit)
+    assert live.send(Delete(0, 1)) == -1
     lifted = each(length)
     assert lifted.open("abc").send((Insert(0, "xy"), Delete(1, 4))) == (2, -4)
     check(lifted, examples=20)

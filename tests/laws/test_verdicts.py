@@ -25,6 +25,7 @@ from ebbflow.laws import (
     judge,
     owed,
 )
+from ebbflow.laws.rows import Pool, contains
 from ebbflow.reducer import RECOMPUTE, Reducer
 from ebbflow.zset import ZSet
 
@@ -255,3 +256,175 @@ def test_randomness_is_caught_whatever_the_seed() -> None:
     random.seed(1)
     for seed in range(5):
         assert judge(judged_reducers.sampled, seed=seed).verdict == "refuted"
+
+
+# ---- a proof's case inside and outside the elements ----
+
+
+def _but(rare: int) -> Reducer[int, int, int]:
+    return Reducer(0, lambda a, x: a + x, lambda a, x: a - x if x != rare else a, name="but")
+
+
+@pytest.mark.parametrize(
+    ("source", "row", "expected"),
+    [
+        (range(5), 3, True), (range(5), 7, False), (st.integers(0, 2000), 1000, True),
+        (st.integers(), -123_456, True), (st.integers(0, 500), 1000, None),
+        (lambda: st.integers(0, 9), 7, True), (lambda: [1, 2], 3, False),
+        (st.tuples(st.integers(0, 9), st.integers(0, 2000)), (3, 1000), True),
+        (st.integers().map(lambda x: 2 * x), 7, None), (st.floats(-1, 1), 2.0, None),
+        (st.nothing(), 0, None),
+    ],
+)  # fmt: skip
+def test_whether_a_row_is_among_the_elements(source: Any, row: Any, expected: bool | None) -> None:
+    assert contains(source, row) is expected
+
+
+def test_000_R3_a_case_that_z3_finds_inside_the_elements_refutes() -> None:
+    pytest.importorskip("z3")
+    judged = judge(_but(1000), elements=st.integers(0, 2000), prove=True)
+    assert judged.verdict == "refuted"
+    assert judged.broken.case == {"rows": (), "value": 1000}
+    assert "update     1000 leaves [1000]" in str(judged)
+
+
+def test_a_case_that_may_be_outside_is_a_doubt_and_one_that_is_outside_a_note() -> None:
+    pytest.importorskip("z3")
+    maybe = judge(_but(1000), elements=st.integers(0, 500), prove=True)
+    assert maybe.verdict == "invertible"
+    assert "rows possibly outside its elements" in maybe.doubt
+    assert maybe.doubt in maybe.notes
+    outside = judge(_but(1000), elements=range(500), prove=True)
+    assert outside.doubt == ""
+    assert any("for rows outside its elements" in note for note in outside.notes)
+
+
+# ---- many rows, and rows that cancel ----
+
+
+def _count_up_to(limit: int) -> Reducer[Any, Any, Any]:
+    def add(counts: dict[int, int], x: int) -> dict[int, int]:
+        return {**counts, x: min(counts.get(x, 0) + 1, limit)}
+
+    return Reducer({}, add, lambda counts, x: _counted(counts, x), name="capped")
+
+
+def _counted(counts: dict[int, int], x: int) -> dict[int, int]:
+    return {key: n - (key == x) for key, n in counts.items() if n > (key == x)}
+
+
+def _without(kept: tuple[int, ...], x: int) -> tuple[int, ...]:
+    return kept if x not in kept else kept[: kept.index(x)] + kept[kept.index(x) + 1 :]
+
+
+best_20 = Reducer((), lambda kept, x: tuple(sorted((*kept, x)))[-20:], _without, name="best_20")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "elements", "most"),
+    [
+        (best_20, range(1000), 20),
+        (_count_up_to(5), range(100), 5),
+        (_count_up_to(6), range(100), 6),
+        (_count_up_to(40), range(100), 40),
+        (Reducer(0, lambda a, x: min(a + x, 10**6), lambda a, x: a - x), range(1000), 3000),
+    ],
+    ids=["best 20", "5 of each", "6 of each", "40 of each", "a million"],
+)
+def test_000_R9_a_limit_that_only_many_rows_reach_is_found_and_the_case_made_small(
+    wrong: Reducer[Any, Any, Any], elements: Any, most: int
+) -> None:
+    broken = judge(wrong, elements=elements).broken
+    assert broken is not None
+    assert len(broken.case["rows"]) <= most
+    assert not broken.law.holds(wrong, **broken.case)
+
+
+def test_a_repeat_that_is_wrong_for_large_counts_only_is_found() -> None:
+    wrong = Reducer(
+        0, lambda a, x: a + x, lambda a, x: a - x, elements=range(3),
+        repeat=lambda a, x, n: a + x * n if abs(n) < 50 else a,
+    )  # fmt: skip
+    broken = judge(wrong).broken
+    assert broken.case["count"] == 50
+    assert broken.case["rows"] == ()
+
+
+def test_a_wrong_update_is_made_small_and_stays_possible() -> None:
+    def add(acc: tuple[int, int], x: int) -> tuple[int, int]:
+        return acc[0] + x, max(acc[1], acc[0] + x)
+
+    highest = Reducer((0, 0), add, lambda acc, x: (acc[0] - x, acc[1]),
+                      elements=range(1, 900), equal=lambda a, b: a[0] == b[0],
+                      result=lambda acc: acc[1] > 20_000)  # fmt: skip
+    broken = judge(highest).broken
+    assert broken.law is INCREMENTAL
+    bag = sum(broken.case["updates"], ZSet.of(broken.case["rows"]))
+    assert bag.is_bag
+    assert len(broken.case["updates"]) == 1
+    assert len(broken.case["rows"]) < 60
+
+
+@pytest.mark.parametrize(
+    "elements", [st.integers(), range(-50, 50), range(-1000, 1000), st.integers(1) | st.just(-3)]
+)
+def test_000_R9_rows_that_cancel_are_tried(elements: Any) -> None:
+    emptied = Reducer(
+        (0, 0),
+        lambda acc, x: (acc[0] + x, acc[1] + 1),
+        lambda acc, x: (acc[0] - x, acc[1] - 1) if acc[0] else (0, 0),
+    )
+    assert judge(emptied, elements=elements).verdict == "refuted"
+
+
+def test_rows_that_were_not_given_are_not_tried() -> None:
+    assert Pool([1, 5, 9], [1, 5, 9]) == [1, 5, 9]
+    assert Pool([2, 6], st.sampled_from([2, 6])) == [2, 6]
+    assert set(Pool([3, 90], st.integers(0, 99))) == {3, 90, 0, 2, 4, 89, 91}
+    assert [3, 0, 4, 2] in Pool([3, 90], st.integers(0, 99)).near
+    assert Pool([0, 1.0], [0, 1.0]).near == [[0, 1.0], [1.0, 0]]
+    tried: set[int] = set()
+    check(Reducer(0, lambda a, x: a + (tried.add(x) or x), lambda a, x: a - x), elements=[2, -5])
+    assert tried == {2, -5}
+
+
+# ---- what is shown ----
+
+
+class _AllAlike:
+    def __init__(self, total: int) -> None:
+        self.total = total
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_an_equality_that_says_yes_to_everything_does_not_hide_a_wrong_remove() -> None:
+    alike = Reducer(
+        lambda: _AllAlike(0), lambda a, x: _AllAlike(a.total + x), lambda a, x: a,
+        result=lambda a: a.total, elements=range(5),
+    )  # fmt: skip
+    broken = judge(alike).broken
+    assert broken.law is INCREMENTAL
+    assert "shown as" in str(broken.facts["update"])
+    assert "shown as" in str(broken.facts["recomputed"])
+    ignores = Reducer(
+        (0, 0), lambda a, x: (a[0] + x, a[1] + 1), lambda a, x: (a[0], a[1] - 1),
+        result=lambda a: a[0], equal=lambda a, b: a[1] == b[1], elements=range(5),
+    )  # fmt: skip
+    assert judge(ignores).broken.law is INCREMENTAL
+    assert judge(ignores, equal=lambda a, b: True).verdict == "invertible"
+
+
+def test_results_may_be_nan_drift_with_equal_and_fail_for_no_rows() -> None:
+    def mean(equal: Any, result: Any) -> Reducer[Any, Any, Any]:
+        return Reducer(
+            (0.0, 0), lambda a, x: (a[0] + x, a[1] + 1), lambda a, x: (a[0] - x, a[1] - 1),
+            result=result, equal=equal, elements=[0.1, 0.2, 0.7],
+        )  # fmt: skip
+
+    assert judge(mean(close(), lambda a: a[0] / a[1])).verdict == "invertible"
+    assert judge(mean(close(), lambda a: float("nan"))).verdict == "invertible"
+    assert judge(mean(lambda a, b: a == b, lambda a: a[0] / a[1])).verdict == "refuted"

@@ -343,6 +343,76 @@ def test_types_that_do_not_mix_are_refused_by_name(rows: list[Any]) -> None:
         r.sum()(rows)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [(Decimal("0.1"), 0.5), (Decimal(1), Fraction(1, 2)), (timedelta(1), 5)]
+)
+def test_sums_that_do_not_mix_are_not_merged_either(one: Any, other: Any) -> None:
+    total = r.sum()
+    assert total.merge is not None
+    for a, b in ((one, other), (other, one)):
+        with pytest.raises(AlgebraError, match="cannot be added"):
+            total.merge(total.fold([a]), total.fold([b]))
+        assert total.merge(total.fold([a]), total.start()) == total.fold([a])
+    assert total.finish(total.merge(total.fold([Decimal("0.1")]), total.fold([1]))) == Decimal(
+        "1.1"
+    )
+
+
+def test_a_standard_deviation_is_rounded_once() -> None:
+    assert r.stddev(ddof=0)([1e-200, 3e-200]) == 1e-200
+    assert r.stddev()([10**200, -(10**200)]) == pytest.approx(math.sqrt(2) * 1e200)
+    assert r.stddev()([Fraction(10**400), Fraction(0)]) == math.inf
+    assert r.stddev()([Fraction(1, 10**400), Fraction(0)]) == 0.0
+    assert r.stddev()([Decimal("1e-5000"), Decimal("3e-5000")]) == Decimal(2).sqrt().scaleb(-5000)
+    assert r.stddev()([Decimal("1e5000"), Decimal("3e5000")]) == Decimal(2).sqrt().scaleb(5000)
+    assert str(r.stddev(ddof=0)([Decimal(1), Decimal(2)])) == "0.5"
+    assert math.isnan(r.stddev()([Decimal("1"), Decimal("Infinity")]))
+    assert r.variance()([Decimal("1e400"), Decimal(0)]) == Decimal("5e799")
+
+
+BIG, MICRO = 10**400, timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(
+    ("reducer", "rows", "expected"),
+    [
+        (r.mean(), [timedelta.max] * 2, timedelta.max),
+        (r.quantile(0.5), [timedelta.min, -timedelta.min - timedelta(days=2)], timedelta(-1)),
+        (r.median(), [BIG, BIG + 2], BIG + 1),
+        (r.median(), [BIG, math.inf], math.inf),
+        (r.median(), [-math.inf, BIG], -math.inf),
+        (r.median(), [Fraction(BIG), BIG + 3], Fraction(2 * BIG + 3, 2)),
+        (r.quantile(0.5, discrete=True), [BIG, BIG + 3], BIG),
+        (r.median(), [1, Decimal(2)], Decimal("1.5")),
+        (r.median(), [Decimal(1), 2], Decimal("1.5")),
+        (r.median(), [Decimal("1.10"), Decimal("1.30")], Decimal("1.20")),
+        (r.median(), [Decimal(1), Decimal("Infinity")], Decimal("Infinity")),
+        (r.product(), [Decimal("Infinity"), -1], Decimal("-Infinity")),
+        (r.product(), [Decimal("Infinity"), 2.0], math.inf),
+    ],
+)
+def test_nothing_overflows_or_depends_on_the_order_of_types(
+    reducer: Reducer, rows: list[Any], expected: Any
+) -> None:
+    for turned in (rows, rows[::-1]):
+        assert reducer(turned) == expected
+        assert type(reducer(turned)) is type(expected)
+
+
+def test_quantiles_reach_the_ends_of_what_there_is() -> None:
+    tenth = (timedelta.min // MICRO * 9 + timedelta.max // MICRO) * Fraction(1, 10)
+    assert r.quantile(0.1)([timedelta.min, timedelta.max]) == MICRO * round(tenth)
+    for size in (1.79e308, 1.7976931348623157e308, 5e-324, 2.3e-308):
+        for error in (0.001, 0.01, 0.5):
+            about = r.approx_quantile(0.5, error=error)
+            assert about([size]) == pytest.approx(size, rel=error)
+            assert about([-size]) == -about([size])
+    assert r.approx_quantile(0.5)([math.inf]) == math.inf
+    for x in (r.product()([Decimal("nan"), 1]), r.product()([0, Decimal("inf")])):
+        assert isinstance(x, Decimal)
+        assert x.is_nan()
+
+
 # ---- None, NaN, ties ----
 
 EMPTY = {
@@ -389,6 +459,63 @@ def test_nan_is_one_value_greater_than_all_others() -> None:
     acc = biggest.remove(biggest.remove(biggest.fold(rows), float("nan")), math.nan)
     assert biggest.finish(acc) == 2.0
     assert r.histogram()(rows)[r.set_of()([float("nan")]).__iter__().__next__()] == 2
+
+
+def test_nan_inside_a_tuple_is_one_value_too() -> None:
+    rows = [(1, math.nan), (1, 2.0), Pair(1, float("nan")), (0, (math.nan, 1)), (1, 1.0)]
+    for turned in (rows, rows[::-1], rows[2:] + rows[:2]):
+        assert r.min()(turned)[0] == 0
+        assert math.isnan(r.max()(turned)[1])
+        assert r.rank((1, math.nan))(turned) == 4
+        assert r.count_distinct()(turned) == r.approx_count_distinct()(turned) == 4
+        assert r.top_k(4)(turned)[2:] == ((1, 2.0), (1, 1.0))
+    for reducer in (r.max(), r.count_distinct(), r.collect(), r.approx_count_distinct(), r.mode()):
+        acc = reducer.remove(reducer.fold(rows), (1, float("nan")))
+        assert reducer.remove(acc, (1, float("nan"))) == reducer.fold([rows[1], *rows[3:]])
+    assert type(r.max()([Pair(2, float("nan")), (1, 2.0)])) is Pair
+    assert r.count_distinct()([frozenset({float("nan")}), frozenset({math.nan})]) == 1
+
+
+class Pair(NamedTuple):
+    a: float
+    b: float
+
+
+class Opaque:
+    """Equal by content, and printed by address."""
+
+    def __init__(self, x: int) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and self.x == other.x
+
+    def __hash__(self) -> int:
+        return hash(self.x)
+
+
+class Plain:
+    """Equal to itself alone, and printed by address: that is consistent."""
+
+
+@pytest.mark.parametrize("reducer", [r.mode(), r.collect(), r.approx_count_distinct()], ids=str)
+def test_values_that_look_different_when_equal_are_refused(reducer: Reducer) -> None:
+    with pytest.raises(AlgebraError, match="equal ones print differently") as error:
+        reducer([Opaque(1), Opaque(1)])
+    assert "__repr__" in error.value.remedy
+    plain = Plain()
+    assert reducer.remove(reducer.fold([plain, 1]), plain) == reducer.fold([1])
+    assert r.count_distinct()([Opaque(1), Opaque(1)]) == 1
+    assert repr(r.histogram()([Opaque(1)])).startswith("Map({")
+
+
+@pytest.mark.parametrize("rows", [[1, 1.0, True], [Decimal("1.0"), Decimal("1.00"), 1]], ids=str)
+def test_a_string_of_equal_values_is_the_same_for_any_history(rows: list[Any]) -> None:
+    for reducer in (r.string_agg(), r.string_agg(by=lambda x: 0)):
+        assert reducer(rows) == reducer(rows[::-1]) == ", ".join(sorted(map(str, rows)))
+        for x in rows:
+            left = [y for y in rows if y is not x]
+            assert reducer.finish(reducer.remove(reducer.fold(rows), x)) == reducer(left)
 
 
 def test_ties_do_not_depend_on_who_came_first() -> None:
@@ -518,6 +645,10 @@ COMBINED = [
     r.string_agg("city", separator="; ", by="id"), r.count() & r.max("price"),
     r.sum("price").by("city"), r.mean("price").then(str), r.covariance("id", "price"),
     r.approx_count_distinct("city", exact=8, bits=6), r.min().on("id"), r.first("city", by="id"),
+    (r.count() & r.sum("id")).then(len) & r.max("id"), (r.count() & r.sum("id")).by("city"),
+    (r.count() & r.sum()).on("id"), (r.count() & r.sum("id")).where("city"),
+    (r.count() & r.sum("id")).where("city").then(len), r.rank(None, "city"), r.rank(None),
+    r.rank(3, "id"),
 ]  # fmt: skip
 
 
@@ -537,6 +668,7 @@ def test_000_R12_lambdas_survive_the_trip_to_a_worker() -> None:
     there = cloudpickle.loads(cloudpickle.dumps(mine & r.sum(lambda o: o.price)))
     assert there(ORDERS) == (10, 47)
     assert pickle.loads(pickle.dumps(RECOMPUTE)) is RECOMPUTE
+    assert r.Recompute() is RECOMPUTE
     live = r.sum("price").operator("city").open(ZSet.of(ORDERS))
     assert pickle.loads(pickle.dumps(live)).send(ZSet({ORDERS[0]: -1}))
 
@@ -551,6 +683,9 @@ def test_reducers_show_how_they_were_made() -> None:
     ]  # fmt: skip
     for reducer in COMBINED:
         assert eval(repr(reducer), {**vars(r), "str": str}) == reducer
+    both = r.count() & r.sum("a")
+    assert repr(both.then(len) & r.max("b")) == "(count() & sum('a')).then(len) & max('b')"
+    assert repr(r.rank(None)) == "rank(None)"
     assert repr(Reducer(0, operator.add, operator.sub)) == "Reducer(0, add, sub)"
     assert repr(Reducer(list, max)) == "Reducer(list, max)"
     assert SUM != COUNT
@@ -574,6 +709,28 @@ def test_reducers_show_how_they_were_made() -> None:
         (lambda: SUM.fold(ZSet({1: -1})), "only a collection can be folded"),
         (lambda: SUM.by(lambda x: 0).remove(Map(), 3), "not there"),
         (lambda: r.max().remove(r.max().fold([1]), 2), "cannot be taken away"),
+        (lambda: r.sum()([timedelta.max] * 2), "longer than the longest"),
+        (lambda: r.median()([BIG, BIG + 3]), "too large for a float"),
+        (lambda: r.median()([Decimal(1), Fraction(5, 2)]), "does not mix"),
+        (lambda: r.median()([0.5, Decimal(1)]), "does not mix"),
+        (lambda: r.approx_quantile(0.5)([BIG]), "none near"),
+        (lambda: r.approx_quantile(0.5)([Decimal("-1e400")]), "none near"),
+        *[
+            (lambda make=make: make()([Decimal("sNaN")]), "signaling")
+            for make in (
+                r.sum,
+                r.mean,
+                r.min,
+                r.product,
+                r.variance,
+                r.count_distinct,
+                r.collect,
+                r.mode,
+                r.approx_count_distinct,
+                lambda: r.approx_quantile(0.5),
+                r.median,
+            )
+        ],
         (lambda: r.set_of().remove(r.set_of().fold([1]), 2), "cannot be taken away"),
     ],
 )

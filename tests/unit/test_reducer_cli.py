@@ -111,6 +111,35 @@ def test_all_without_refutations(shop: Path, capsys: pytest.CaptureFixture[str])
     assert (status, "no reducer to judge" in err) == (2, True)
 
 
+def test_all_says_what_failed_and_what_is_in_doubt(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("z3")
+    (shop / "doubtful_reducers.py").write_text(DOUBTFUL)
+    status, out, _ = run(capsys, "doubtful_reducers", "--all")
+    inside, maybe, fails = out.splitlines()
+    assert status == 1
+    assert inside.startswith("refuted ")
+    assert inside.endswith("remove does not undo add: rows=(), value=1000")
+    assert maybe.startswith("invertible ")
+    assert "; but z3 finds that it breaks REMOVE_INVERTS for rows possibly outside" in maybe
+    assert fails.startswith("refuted ")
+    assert "fails for some rows: ZeroDivisionError" in fails
+    assert "in place" not in fails
+
+
+DOUBTFUL = """
+from hypothesis import strategies as st
+
+from ebbflow.reducer import Reducer
+
+inside = Reducer(0, lambda a, x: a + x, lambda a, x: a - x if x != 1000 else a,
+                 name="inside", elements=st.integers(0, 2000))
+maybe = Reducer(inside.init, inside.add, inside.remove, name="maybe", elements=st.integers(0, 500))
+fails = Reducer(0, lambda a, x: a + 1 // x, name="fails", elements=range(3))
+"""
+
+
 def test_without_elements_the_remedy_is_said(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebbflow.change import TEXT, Delete, Insert
 from ebbflow.errors import ChangeError
-from ebbflow.operator.text import Hit, Rope
+from ebbflow.operator.text import Hit, Rope, index_of, last_index_of, replace, search
+from ebbflow.operator.text.search import BackMatcher, Matcher
 
 WORDS = st.text("ab ", max_size=30)
 PLANS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60), WORDS), max_size=12)
@@ -177,3 +180,50 @@ def test_a_copy_is_a_rope_of_its_own() -> None:
 def test_a_rope_shows_how_it_begins() -> None:
     assert repr(Rope("abc")) == "<rope of 3: 'abc'>"
     assert repr(Rope("x" * 50)) == f"<rope of 50: {'x' * 20!r}...>"
+
+
+# ---- matchers ----
+
+
+@pytest.mark.parametrize("looks", [0, 1, 16])
+def test_what_is_begun_of_a_pattern_is_the_longest_there_is(
+    looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every pattern and every text of a few letters, however soon it is read letter by letter."""
+    monkeypatch.setattr(search, "LOOKS", looks)
+    texts = ["".join(letters) for n in range(7) for letters in product("ab", repeat=n)]
+    for pattern in [text for text in texts if 2 <= len(text) <= 5]:
+        forth, back, size = Matcher(pattern), BackMatcher(pattern), len(pattern)
+        for text in [text for text in texts if pattern not in text]:
+            ends = [k for k in range(size) if text.endswith(pattern[:k])]
+            assert forth.begun(text) == max(ends), (pattern, text)
+            begins = [k for k in range(size) if text.startswith(pattern[size - k :])]
+            assert back.ended(text) == max(begins), (pattern, text)
+
+
+@pytest.mark.parametrize("looks", [0, 16])
+@pytest.mark.parametrize("pattern", ["ab" * 9, "a" * 17, "a" * 12 + "b", "aabaab" * 4])
+def test_a_pattern_longer_than_a_leaf_is_found(
+    pattern: str, looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in a rope whose leaves were not made to be longer than the pattern."""
+    monkeypatch.setattr(search, "LOOKS", looks)
+    monkeypatch.setattr(Rope, "chunk", 4)
+    monkeypatch.setattr(Rope, "fan", 4)
+    for at_least, seed in product((0, 2 * len(pattern)), range(4)):
+        monkeypatch.setattr(
+            search, "_rope", lambda t, _, m, least=at_least: Rope(t, m, chunk=least)
+        )
+        rnd = random.Random(seed)
+        pieces = [pattern, pattern[:-1], pattern[1:], "a", "b"]
+        for make in (index_of, last_index_of, search.count, lambda p: replace(p, "-")):
+            operator, text = make(pattern), "".join(rnd.choices(pieces, k=12))
+            state, output = operator.init(text), operator.f(text)
+            for _ in range(30):
+                at = rnd.randint(0, len(text))
+                gone = Delete(at, rnd.randint(0, min(4, len(text) - at)))
+                edit = rnd.choice([gone, Insert(at, rnd.choice(pieces))])
+                state, change = operator.step(state, edit)
+                text, output = TEXT.patch(text, edit), operator.output.patch(output, change)
+                assert output == operator.f(text), (text, edit, change)
+            assert operator.invariant(text, state)

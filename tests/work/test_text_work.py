@@ -22,6 +22,7 @@ from ebbflow.operator.text import (
     trim,
     upper,
 )
+from ebbflow.operator.text.search import LOOKS, BackMatcher, Matcher
 
 N = 1_000_000
 PROSE = ("The quick brown fox jumps over the lazy dog. " * (N // 45 + 1))[:N]
@@ -128,6 +129,88 @@ def test_004_O8_case_of_ordinary_text_reads_nothing() -> None:
                 state, change = operator.step(state, Insert(at, "Fox"))
                 assert change == (Insert(at, "fox"),)
             assert watch.taken() == (0, 0)
+
+
+def test_004_O8_a_growing_character_that_comes_and_goes_reads_a_few_leaves() -> None:
+    """The text is taken in once: not again for each "ß" that is typed and deleted."""
+    state = upper.init(PROSE)
+    state, _ = upper.step(state, Insert(N // 2, "ß"))
+    state, _ = upper.step(state, Delete(N // 2, 1))
+    rope, watch = state.rope, Watch(state.rope)
+    for at in range(1000, N, 10_000):
+        state, change = upper.step(state, Insert(at, "ß"))
+        assert change == Insert(at, "SS")
+        state, change = upper.step(state, Insert(at + 1, "x"))
+        assert change == Insert(at + 2, "X")
+        state, change = upper.step(state, Delete(at, 2))
+        assert change == Delete(at, 3)
+        assert watch.taken()[1] <= 8 * Rope.chunk
+    assert state.rope is rope
+
+
+class Counted(str):
+    """A text that counts the letters that are copied out of it."""
+
+    copied = 0
+
+    def __getitem__(self, key: Any) -> str:
+        found = super().__getitem__(key)
+        Counted.copied += len(found)
+        return found
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_004_O8_a_long_pattern_that_is_almost_there_everywhere_is_read_once(back: bool) -> None:
+    """Comparing at every "a" would copy and compare m letters m times."""
+    m = 20_000
+    pattern, tail = "a" * m + "b", "a" * (m // 2) + "c" + "a" * (m // 2 - 1)
+    matcher: Any = BackMatcher(pattern[::-1]) if back else Matcher(pattern)
+    begun = matcher.ended if back else matcher.begun
+    Counted.copied = 0
+    assert begun(Counted(tail)) == (m // 2 if back else m // 2 - 1)
+    assert Counted.copied <= (LOOKS + 1) * m
+    table = matcher._borders
+    begun(tail)
+    assert table is matcher._borders is not None
+
+
+def test_004_O8_a_pattern_longer_than_a_leaf_has_longer_leaves() -> None:
+    """What an edit leaves begun would otherwise be carried over many leaves, at O(m) each."""
+    m = 10 * Rope.chunk
+    operator = count("a" * m + "b")
+    state = operator.init("a" * N)
+    watch = Watch(state.rope)
+    for at in (N // 2, N // 4, N // 3):
+        state, moved = operator.step(state, Insert(at, "c"))
+        assert moved == 0
+        assert watch.taken()[0] <= 4
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_004_O8_a_search_in_vain_is_remembered(back: bool) -> None:
+    """By the branches too: the next search does not go down to every leaf."""
+    visits = 0
+
+    class Visited(Rope):
+        def _seek(self, *args: Any) -> Any:
+            nonlocal visits
+            visits += 1
+            return super()._seek(*args)
+
+    rope = Visited(PROSE, lambda state, piece: (state, piece.count("!")))
+
+    def search(margin: int) -> int:
+        nonlocal visits
+        visits = 0
+        assert (rope.last(rope.size - margin) if back else rope.first(margin)) is None
+        return visits
+
+    assert search(0) > N // Rope.chunk
+    assert search(0) == 1
+    assert search(10) <= 3 * Rope.fan
+    rope.insert(N // 2, "?")
+    assert search(0) <= 3 * Rope.fan
+    assert search(0) == 1
 
 
 def test_004_O8_a_sigma_far_from_any_solid_character_is_found_by_its_leaves() -> None:

@@ -15,6 +15,7 @@ proves nothing.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -36,11 +37,13 @@ from ebbflow.laws.shapes import (
     unknown,
 )
 from ebbflow.laws.symbolic import REALS, TIMEOUT, NotTraceable, Raised, Run, number, paths, z3
+from ebbflow.laws.watch import strange
 from ebbflow.reducer import RECOMPUTE, Reducer
 
 AnyReducer = Reducer[Any, Any, Any]
 MOST_SHAPES = 6
 DEPTH = 3
+STARTS = 10
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,12 @@ class Proof:
     laws: tuple[Law, ...] = ()
     why: str = ""
     broken: LawBroken | None = None
+    uncovered: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.answer == "proved":
-            return f"proved for {self.domain}: {', '.join(law.name for law in self.laws)}"
+            rest = "".join(f"; {what} is not covered" for what in self.uncovered)
+            return f"proved for {self.domain}: {', '.join(law.name for law in self.laws)}{rest}"
         return f"{self.answer}: {self.why}"
 
 
@@ -101,7 +106,7 @@ class _Attempt:
         self.laws += [MERGES] * (reducer.merge is not None)
 
     def run(self) -> Proof:
-        shape(self.start)
+        self._look_through()
         for size in range(DEPTH):
             broken = self._broken_from(size)
             if broken is not None:
@@ -113,7 +118,23 @@ class _Attempt:
                     f"{law.name} holds from up to {DEPTH - 1} rows, but z3 could not show it "
                     "from every accumulator"
                 )
-        return Proof("proved", domain(self.kinds, REALS not in self.seen), tuple(self.laws))
+        return Proof(
+            "proved", domain(self.kinds, REALS not in self.seen), tuple(self.laws),
+            uncovered=("repeat",) * (self.reducer.repeat is not None),
+        )  # fmt: skip
+
+    def _look_through(self) -> None:
+        """Decline what may remember, or be equal in a way of its own, before anything is run."""
+        first = shape(self.start)
+        for f in (self.reducer.init, self.reducer.add, self.reducer.remove, self.reducer.merge):
+            if why := strange(f):
+                raise NotTraceable(why)
+        if self.reducer.equal is not operator.eq:
+            raise NotTraceable("it has an equal= of its own")
+        for _ in range(STARTS):
+            again = self.reducer.start()
+            if shape(again) != first or again != self.start:
+                raise NotTraceable("init gives a different accumulator when it is called again")
 
     # ---- refuting: from rows ----
 
@@ -211,7 +232,7 @@ class _Attempt:
             return self.reducer.add(self._acc(of, run), unknown(kind, "row", run))
 
         for conditions, result in paths(once, self.seen):
-            if isinstance(result, Raised):
+            if type(result) is Raised:
                 raise NotTraceable(f"add may raise {result.name}")
             yield conditions, result
 
@@ -226,11 +247,11 @@ class _Attempt:
                 run, here = Run(()), dict(leaves(result, "acc"))
                 changed |= {
                     name for name, value in self.fixed.items()
-                    if _model([*conditions, z3().Not(equal(here[name], value, run))], surely=True)
+                    if _fails(conditions, equal(here[name], value, run))
                 }  # fmt: skip
                 lost |= {
                     each for each in self.kept
-                    if _model([*conditions, z3().Not(each.holds(here, run))], surely=True)
+                    if _fails(conditions, each.holds(here, run))
                 }  # fmt: skip
         return changed, lost
 
@@ -264,8 +285,7 @@ class _Attempt:
 
     def _all_paths(self, sides: Callable[[Run], Any]) -> bool:
         return all(
-            _model([*conditions, z3().Not(_goal(goal))], surely=True) is None
-            for conditions, goal in paths(sides, self.seen)
+            not _fails(conditions, _goal(goal)) for conditions, goal in paths(sides, self.seen)
         )
 
 
@@ -305,7 +325,12 @@ def _constants(reducer: AnyReducer) -> set[int]:
 
 
 def _goal(goal: Any) -> Any:
-    return z3().BoolVal(False) if isinstance(goal, Raised) else goal
+    return z3().BoolVal(False) if type(goal) is Raised else goal
+
+
+def _fails(conditions: list[Any], goal: Any) -> bool:
+    """Whether a goal may be false; a model without any values is one, too."""
+    return _model([*conditions, z3().Not(goal)], surely=True) is not None
 
 
 def _model(terms: list[Any], *, surely: bool = False) -> Any:

@@ -8,22 +8,26 @@ can be unknown.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple, get_args, get_type_hints
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ebbflow.errors import CheckError
-from ebbflow.laws.symbolic import REALS, NotTraceable, Run, Symbol, aligned, number, z3
+from ebbflow.laws.symbolic import OWN, REALS, NotTraceable, Run, Symbol, aligned, number, z3
+from ebbflow.laws.watch import MARKED, no_record
 from ebbflow.reducer import Reducer
 
 AnyReducer = Reducer[Any, Any, Any]
 
 
 class Leaf(NamedTuple):
-    """An unknown number or truth value."""
+    """An unknown number or truth value; mixed where its Python type is open."""
 
     kind: type
+    mixed: bool = False
 
 
 class Same(NamedTuple):
@@ -48,13 +52,20 @@ class Opaque:
         self.kind = kind
         self.run = run
 
+    def __getattribute__(self, name: str) -> Any:
+        if sys._getframe(1).f_code.co_filename in OWN and name != "__class__":
+            return object.__getattribute__(self, name)
+        raise self.run.fail(f"it looks at a {self.kind}")
+
     def _refuse(self, *_: Any) -> Any:
         raise self.run.fail(f"it looks at a {self.kind}")
 
-    __class__ = property(_refuse)
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = _refuse
     __hash__ = __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = _refuse
-    __str__ = __repr__ = __format__ = __int__ = __float__ = __getattr__ = _refuse
+    __str__ = __repr__ = __format__ = __int__ = __float__ = _refuse
+
+
+MARKED.add(Opaque)
 
 
 def made_by(value: Any) -> Callable[[list[Any]], Any]:
@@ -63,7 +74,12 @@ def made_by(value: Any) -> Callable[[list[Any]], Any]:
     >>> made_by((1, 2))([3, 4])
     (3, 4)
     """
-    make: Callable[[list[Any]], Any] = getattr(type(value), "_make", type(value))
+    kind: Any = type(value)
+    if kind is tuple:
+        return tuple
+    if why := no_record(kind):
+        raise NotTraceable(why)
+    make: Callable[[list[Any]], Any] = kind._make
     return make
 
 
@@ -71,18 +87,20 @@ def shape(value: Any) -> Any:
     """The shape of a value.
 
     >>> shape((0, None))
-    Record(make=<class 'tuple'>, parts=(Leaf(kind=<class 'int'>), Same(value=None)))
+    Record(make=<class 'tuple'>, parts=(Leaf(kind=<class 'int'>, mixed=False), Same(value=None)))
     """
     if type(value) is Symbol:
-        return Leaf(value.kind)
+        return Leaf(value.kind, value.mixed)
     if type(value) in (bool, int):
         return Leaf(type(value))
     if type(value) in (float, Fraction):
-        infinite = isinstance(value, float) and not math.isfinite(value)
-        return Same(value) if infinite else Leaf(float)
-    if isinstance(value, tuple):
+        if type(value) is float and math.isnan(value):
+            raise NotTraceable("a NaN in the accumulator is not equal to itself")
+        infinite = type(value) is float and math.isinf(value)
+        return Same(value) if infinite else Leaf(float, type(value) is Fraction)
+    if issubclass(type(value), tuple):
         return Record(made_by(value), tuple(map(shape, value)))
-    if value is None or isinstance(value, (str, bytes)):
+    if value is None or type(value) in (str, bytes):
         return Same(value)
     raise NotTraceable(f"a {type(value).__name__} in the accumulator cannot be followed")
 
@@ -91,12 +109,12 @@ def joined(a: Any, b: Any) -> Any:
     """One shape for both, where numbers are all that differs; None where there is none.
 
     >>> joined(Leaf(int), Leaf(float)), joined(Leaf(int), Same(None))
-    (Leaf(kind=<class 'float'>), None)
+    (Leaf(kind=<class 'float'>, mixed=True), None)
     """
     if a == b:
         return a
     if isinstance(a, Leaf) and isinstance(b, Leaf):
-        return Leaf(float if float in (a.kind, b.kind) else int)
+        return Leaf(float, True) if float in (a.kind, b.kind) else Leaf(int, True)
     if isinstance(a, Record) and isinstance(b, Record) and a.make == b.make:
         if len(a.parts) != len(b.parts):
             return None
@@ -114,17 +132,19 @@ def unknown(of: Any, name: str, run: Run, fixed: dict[str, Any] | None = None) -
         return of.make(parts)
     if isinstance(of, str):
         return Opaque(of, run)
-    if fixed and name in fixed:
-        return fixed[name]
     if of.kind is float:
         run.seen.add(REALS)
+    if fixed and name in fixed:
+        value = fixed[name]  # its number is known, its type only where there is one
+        return Symbol(number(value, run), run, of.kind, True) if of.mixed else value
     make = {bool: z3().Bool, int: z3().Int, float: z3().Real}[of.kind]
-    return Symbol(make(name), run, of.kind)
+    return Symbol(make(name), run, of.kind, of.mixed)
 
 
 def equal(a: Any, b: Any, run: Run) -> Any:
     """When two values are equal, as a term."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
+    if issubclass(type(a), tuple) and issubclass(type(b), tuple):
+        made_by(a), made_by(b)
         if len(a) != len(b):
             return z3().BoolVal(False)
         return z3().And([equal(x, y, run) for x, y in zip(a, b, strict=True)])
@@ -135,7 +155,8 @@ def equal(a: Any, b: Any, run: Run) -> Any:
             return z3().BoolVal(False)
         x, y = aligned(left, right)
         return x == y
-    return z3().BoolVal(a is b or bool(a == b))
+    shape(a), shape(b)  # known values, whose == is Python's own
+    return z3().BoolVal(bool(a == b))
 
 
 # ---- what a row is ----
@@ -145,29 +166,48 @@ def alternatives(of: Any) -> list[Any]:
     """The shapes a row may have, from what a user says.
 
     >>> alternatives(int | None)
-    [Leaf(kind=<class 'int'>), Same(value=None)]
+    [Leaf(kind=<class 'int'>, mixed=False), Same(value=None)]
     """
-    if of in (bool, int, float):
+    if of is bool or of is int or of is float:
         return [Leaf(of)]
     if of is Fraction:
-        return [Leaf(float)]
-    if of in (None, type(None)):
+        return [Leaf(float, True)]
+    if of is None or of is type(None):
         return [Same(None)]
-    if isinstance(of, type) and hasattr(of, "_make"):
+    if isinstance(of, type) and issubclass(of, tuple) and get_origin(of) is None:
+        if why := no_record(of):
+            raise NotTraceable(why)
         record: Any = of
         hints = get_type_hints(record)
         return _records(record._make, [hints[field] for field in record._fields])
     if isinstance(of, tuple):
         return _records(tuple, list(of))
-    if getattr(of, "__origin__", None) is tuple:
+    if get_origin(of) is tuple and Ellipsis not in get_args(of):
         return _records(tuple, list(get_args(of)))
-    if get_args(of):
+    if get_origin(of) in (Union, UnionType):
         return [shape for part in get_args(of) for shape in alternatives(part)]
-    return [getattr(of, "__name__", str(of))]
+    if not isinstance(of, type) or get_origin(of) is not None:
+        raise NotTraceable(f"rows of {of} have no shape that can be followed")
+    return [of.__name__, Same(None)] if _may_be_none(of) else [of.__name__]
+
+
+def _may_be_none(of: Any) -> bool:
+    try:
+        return isinstance(None, of)
+    except TypeError:  # typing.Any, a protocol
+        return True
+
+
+def _field(of: Any) -> list[Any]:
+    """The shapes of a field: where they are not known, it may be carried along."""
+    try:
+        return alternatives(of)
+    except NotTraceable:
+        return [str(of), Same(None)]
 
 
 def _records(make: Callable[[list[Any]], Any], fields: list[Any]) -> list[Any]:
-    return [Record(make, parts) for parts in product(*map(alternatives, fields))]
+    return [Record(make, parts) for parts in product(*map(_field, fields))]
 
 
 def drawn(reducer: AnyReducer, elements: Any) -> list[Any]:
@@ -195,7 +235,7 @@ def drawn(reducer: AnyReducer, elements: Any) -> list[Any]:
 
 def _row_shape(row: Any) -> Any:
     if type(row) in (bool, int, float, Fraction):
-        return Leaf(float if type(row) in (float, Fraction) else type(row))
+        return Leaf(float, True) if type(row) is Fraction else Leaf(type(row))
     if isinstance(row, tuple):
         return Record(made_by(row), tuple(map(_row_shape, row)))
     return Same(None) if row is None else type(row).__name__
@@ -229,7 +269,7 @@ def _named(kind: Any) -> str:
 
 def plain(value: Any, model: Any) -> Any:
     """A symbolic row as the Python value it has in a model."""
-    if isinstance(value, tuple):
+    if issubclass(type(value), tuple):
         return made_by(value)([plain(part, model) for part in value])
     if type(value) is Opaque:
         return value.kind
@@ -267,7 +307,7 @@ def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     >>> list(leaves((1, (2, None)), "acc"))
     [('acc.0', 1), ('acc.1.0', 2)]
     """
-    if isinstance(value, tuple):
+    if issubclass(type(value), tuple):
         for i, part in enumerate(value):
             yield from leaves(part, f"{name}.{i}")
     elif isinstance(shape(value), Leaf):

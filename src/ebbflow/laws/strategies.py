@@ -19,6 +19,7 @@ from ebbflow.algebra.order import NATURALS, POWERSETS, Order, order_product
 from ebbflow.errors import CheckError, canonical
 from ebbflow.laws import streams
 from ebbflow.laws.law import Law
+from ebbflow.laws.rows import Pool
 from ebbflow.operator import Operator
 from ebbflow.reducer import Reducer
 from ebbflow.stream import Processor, Representation, StreamFunction
@@ -404,7 +405,7 @@ def _(thing: Reducer, elements: Any, changes: Any) -> Kinds:  # type: ignore[typ
         "order": lambda case: st.permutations(case["rows"]).map(tuple),
         "count": st.integers(1, 3),
         "updates": lambda case: _updates(case["rows"], rows),
-        "examples": pool,
+        "examples": Pool(pool, source),
     }
 
 

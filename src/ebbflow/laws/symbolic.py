@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import gc
 import math
+import numbers
 import os
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
@@ -24,7 +26,7 @@ from time import monotonic
 from typing import Any
 
 from ebbflow.errors import CheckError
-from ebbflow.laws.watch import watcher
+from ebbflow.laws.watch import MARKED, watcher
 
 REALS = "real numbers"
 PATHS = 100
@@ -101,7 +103,7 @@ def paths(f: Callable[[Run], Any], seen: set[str] | None = None) -> Iterator[tup
         run = Run(todo.pop(), end, seen)
         before, collecting = sys.getprofile(), gc.isenabled()
         gc.disable()  # its callbacks would look like a part of `f`
-        sys.setprofile(watcher(run, Symbol, os.path.dirname(z3().__file__)))
+        sys.setprofile(watcher(run, os.path.dirname(z3().__file__)))
         try:
             result = f(run)
         except ZeroDivisionError:
@@ -128,16 +130,38 @@ class Raised:
 
 # ---- symbols ----
 
+# Only the code in these files may look into a symbol: a row may have any field.
+OWN = (__file__, os.path.join(os.path.dirname(__file__), "shapes.py"))
+_ABSTRACT = ABCMeta.__instancecheck__.__code__
+_NUMBERS = (
+    numbers.Number, numbers.Complex, numbers.Real, numbers.Rational, numbers.Integral
+)  # fmt: skip
+
 
 class Symbol:
     """An unknown int, real or bool: a term on a path."""
 
-    __slots__ = ("kind", "run", "term")
+    __slots__ = ("kind", "mixed", "run", "term")
 
-    def __init__(self, term: Any, run: Run, kind: type) -> None:
+    def __init__(self, term: Any, run: Run, kind: type, mixed: bool = False) -> None:
         self.term = term
         self.run = run
         self.kind = kind
+        self.mixed = mixed
+
+    def __getattribute__(self, name: str) -> Any:
+        """A number has no attributes to look at, but for what isinstance asks."""
+        caller = sys._getframe(1)
+        if caller.f_code.co_filename in OWN:
+            return object.__getattribute__(self, name)
+        run = object.__getattribute__(self, "run")
+        if name != "__class__":
+            raise run.fail(f"it asks a number for .{name}")
+        if object.__getattribute__(self, "mixed"):
+            raise run.fail("it asks for the type of a number that may have one of several")
+        if caller.f_code is _ABSTRACT and caller.f_locals.get("cls") not in _NUMBERS:
+            raise run.fail("it asks whether a number is an instance of an abstract class")
+        return object.__getattribute__(self, "kind")
 
     # Asked by isinstance: a symbol for an int says that it is an int.
     __class__ = property(lambda self: self.kind)
@@ -148,11 +172,19 @@ class Symbol:
     # ---- arithmetic ----
 
     def _with(self, other: Any, combine: Callable[[Any, Any], Any], turned: bool = False) -> Any:
-        right = number(other, self.run)
-        if right is None:
-            return NotImplemented
+        right = self._operand(other)
         a, b = aligned(number(self, self.run), right)
-        return made(combine(b, a) if turned else combine(a, b), self.run)
+        return made(combine(b, a) if turned else combine(a, b), self.run, self._mixed_by(other))
+
+    def _operand(self, other: Any) -> Any:
+        found = number(other, self.run)
+        if found is None:
+            raise self.run.fail(f"it calculates with a number and a {type(other).__name__}")
+        return found
+
+    def _mixed_by(self, other: Any) -> bool:
+        """Whether the type of a result is open: a Fraction is a real number, and no float."""
+        return self.mixed or type(other) is Fraction or (type(other) is Symbol and other.mixed)
 
     def __add__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a + b)
@@ -182,33 +214,33 @@ class Symbol:
         return -self if self < 0 else +self
 
     def __pow__(self, power: Any) -> Any:
-        if type(power) is not int or not 0 <= power <= 8:
+        if type(power) is not int or not 1 <= power <= 8:
             raise self.run.fail("it takes a power that is not a small constant")
         product: Any = 1
         for _ in range(power):
             product = self * product
         return product
 
-    def __lshift__(self, bits: Any) -> Any:
+    def _shift(self, bits: Any) -> int:
         if type(bits) is not int or bits < 0:
             raise self.run.fail("it shifts by an unknown number of bits")
-        return self * 2**bits
+        if self.kind is float:
+            raise self.run.fail("it shifts the bits of a number that is no int")
+        return int(2**bits)
+
+    def __lshift__(self, bits: Any) -> Any:
+        return self * self._shift(bits)
 
     def __rshift__(self, bits: Any) -> Any:
-        if type(bits) is not int or bits < 0:
-            raise self.run.fail("it shifts by an unknown number of bits")
-        return self // 2**bits
+        return self // self._shift(bits)
 
     def _divided(self, other: Any, divide: Callable[[Any, Any], Any], turned: bool = False) -> Any:
-        right = number(other, self.run)
-        if right is None:
-            return NotImplemented
-        a, b = number(self, self.run), right
+        a, b = number(self, self.run), self._operand(other)
         if turned:
             a, b = b, a
         if self.run.ask(b == 0):
             raise ZeroDivisionError
-        return made(divide(a, b), self.run)
+        return made(divide(a, b), self.run, self._mixed_by(other))
 
     def __truediv__(self, other: Any) -> Any:
         return self._divided(other, lambda a, b: _real(a) / _real(b))
@@ -236,11 +268,13 @@ class Symbol:
     # ---- comparisons ----
 
     def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
-        if isinstance(other, float) and type(other) is float and math.isinf(other):
+        if type(other) is float and math.isinf(other):
             return compare(0, other)
         right = number(other, self.run)
         if right is None:
-            return NotImplemented
+            if other is None or type(other) in (str, bytes) or issubclass(type(other), tuple):
+                return NotImplemented
+            raise self.run.fail(f"it compares a number with a {type(other).__name__}")
         return Symbol(compare(*aligned(number(self, self.run), right)), self.run, bool)
 
     def __lt__(self, other: Any) -> Any:
@@ -281,10 +315,8 @@ class Symbol:
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
-    # ---- what cannot be followed ----
 
-    def __getattr__(self, name: str) -> Any:
-        raise self.run.fail(f"it asks a number for .{name}")
+MARKED.add(Symbol)
 
 
 def _refusing(what: str) -> Callable[..., Any]:
@@ -299,7 +331,6 @@ for _names, _what in {
     "__index__ __int__ __float__ __complex__ __trunc__": "converts a number",
     "__round__ __floor__ __ceil__": "rounds a number",
     "__str__ __repr__ __format__ __bytes__": "makes a text of a number",
-    "__iter__ __len__ __getitem__ __contains__ __call__": "treats a number as something else",
     "__divmod__ __rdivmod__ __rpow__ __invert__ __rlshift__ __rrshift__": "uses a rare operation",
 }.items():
     for _name in _names.split():
@@ -310,10 +341,10 @@ def number(x: Any, run: Run) -> Any:
     """A number as a term; None for what is no number."""
     if type(x) is Symbol:
         return z3().If(x.term, 1, 0) if x.kind is bool else x.term
-    if isinstance(x, int):
+    if type(x) in (bool, int):
         return z3().IntVal(int(x))
-    if isinstance(x, (float, Fraction)):
-        if isinstance(x, float) and not math.isfinite(x):
+    if type(x) in (float, Fraction):
+        if type(x) is float and not math.isfinite(x):
             raise run.fail("it calculates with infinity or NaN")
         exact = Fraction(x)
         run.seen.add(REALS)
@@ -330,9 +361,9 @@ def aligned(a: Any, b: Any) -> tuple[Any, Any]:
     return (_real(a), _real(b)) if z3().is_real(a) or z3().is_real(b) else (a, b)
 
 
-def made(term: Any, run: Run) -> Symbol:
+def made(term: Any, run: Run, mixed: bool = False) -> Symbol:
     """A term as a symbol of its sort."""
     if z3().is_real(term):
         run.seen.add(REALS)
-        return Symbol(term, run, float)
-    return Symbol(term, run, int)
+        return Symbol(term, run, float, mixed)
+    return Symbol(term, run, int, mixed)

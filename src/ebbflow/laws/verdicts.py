@@ -16,7 +16,7 @@ another value than recomputing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any
@@ -27,10 +27,12 @@ from ebbflow.laws.reducers import (
     ADD_KEEPS,
     ALWAYS_ANSWERS,
     FOLD_REPEATS,
+    INCREMENTAL,
     REMOVE_ADD_COMMUTE,
     AnyReducer,
     Rows,
 )
+from ebbflow.laws.rows import contains
 from ebbflow.reducer import RECOMPUTE
 from ebbflow.zset import ZSet
 
@@ -66,6 +68,7 @@ class Judgement(Report):
     notes: tuple[str, ...] = ()
     proof: Any = None
     broken: LawBroken | None = None
+    doubt: str = ""
 
     def __str__(self) -> str:
         if self.broken is not None:
@@ -105,12 +108,14 @@ def _verdict(r: AnyReducer, search: Search) -> tuple[str, str]:
         verdict = "refold" if r.merge is None else "tree"
         return verdict, WHY[verdict]
     asks = search(ALWAYS_ANSWERS)
+    if asks is None and r.partial:
+        return "partial", "it is declared partial: remove undoes add, or may say RECOMPUTE"
     if asks is None:
         return "invertible", WHY["invertible"]
     rows, value = asks.case["rows"], asks.case["value"]
     return "partial", (
         f"remove undoes add or asks to recompute, "
-        f"for example when {value!r} leaves {[*rows, value]!r}"
+        f"for example when {value!r} leaves {shown([*rows, value])}"
     )
 
 
@@ -118,17 +123,21 @@ def weighed(found: Judgement, proof: Any, elements: Any) -> Judgement:
     """A judgement with what a proof adds.
 
     A counter-example of z3's refutes the reducer when its rows are among the elements that were
-    asked about; else it is a note.
+    asked about. Else it is a note, and a doubt where that could not be found out.
     """
     if proof.broken is None:
         return replace(found, proof=proof)
-    case = proof.broken.case
-    rows = [*case["rows"], *(value for name, value in case.items() if name != "rows")]
-    all_of_them = repr(elements) in ("integers()", "booleans()")
-    if all_of_them or (isinstance(elements, Collection) and all(row in elements for row in rows)):
+    case, law = proof.broken.case, proof.broken.law
+    rows: list[Any] = []
+    for name, kind in law.variables.items():
+        rows += case[name] if kind == "rows" else [case[name]]
+    inside = {contains(elements, row) for row in dict.fromkeys(rows)}
+    if inside <= {True}:
         return refuted(explained(proof.broken), found.examples)
-    note = f"z3 finds that it breaks {proof.broken.law.name} for rows outside its elements: {case}"
-    return replace(found, notes=(*found.notes, note))
+    where = "outside" if False in inside else "possibly outside"
+    note = f"z3 finds that it breaks {law.name} for rows {where} its elements: {shown(case)}"
+    doubt = "" if False in inside else note
+    return replace(found, notes=(*found.notes, note), doubt=doubt)
 
 
 def measured_class(r: AnyReducer, rows: Sequence[Any]) -> str:
@@ -219,22 +228,26 @@ def _as_update(r: AnyReducer, rows: Rows, value: Any) -> dict[str, Text]:
     there = [*rows, value]
     updated = _said(r, lambda: r.removed(r.fold(there), value))
     return {
-        "update": Text(f"{value!r} leaves {there!r}: the view says {updated}"),
-        "recomputed": Text(f"the rows {list(rows)!r} give {_said(r, lambda: r.fold(rows))}"),
+        "update": Text(f"{value!r} leaves {shown(there)}: the view says {updated}"),
+        "recomputed": Text(f"the rows {shown(list(rows))} give {_said(r, lambda: r.fold(rows))}"),
     }
 
 
 def _as_orders(r: AnyReducer, rows: Rows, x: Any, y: Any) -> dict[str, Text]:
     one, other = [*rows, x, y], [*rows, y, x]
     return {
-        "one order": Text(f"{one!r} give {_said(r, lambda: r.fold(one))}"),
-        "another": Text(f"{other!r} give {_said(r, lambda: r.fold(other))}"),
+        "one order": Text(f"{shown(one)} give {_said(r, lambda: r.fold(one))}"),
+        "another": Text(f"{shown(other)} give {_said(r, lambda: r.fold(other))}"),
     }
 
 
 def _as_updates(r: AnyReducer, rows: Rows, updates: Sequence[ZSet[Any]]) -> dict[str, Text]:
-    left = sum(updates, ZSet.of(rows))
-    return {"recomputed": Text(f"the rows {sorted(left.rows(), key=repr)!r} are left")}
+    left = sorted(sum(updates, ZSet.of(rows)).rows(), key=repr)
+    updated = _said(r, lambda: INCREMENTAL.sides(r, rows, updates)[0])
+    return {
+        "update": Text(f"the view says {updated}"),
+        "recomputed": Text(f"the rows {shown(left)} give {_said(r, lambda: r.fold(left))}"),
+    }
 
 
 _SHOWN: dict[str, Callable[..., dict[str, Text]]] = {

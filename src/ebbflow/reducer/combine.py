@@ -149,7 +149,7 @@ def together(*reducers: Any_) -> Any_:
         steps.merge if all(part.merge is not None for part in parts) else None,
         steps.result,
         repeat=steps.repeat,
-        partial=False if all(part.partial is False for part in parts) else None,
+        partial=_partial(parts),
         aggregate=_worst([part.aggregate for part in parts], CLASSES),
         size=_worst([part.size for part in parts], ORDERS),
         cost=_worst([part.cost for part in parts], ORDERS),
@@ -161,8 +161,13 @@ def together(*reducers: Any_) -> Any_:
 
 def _rows_of_all(parts: tuple[Any_, ...]) -> Any:
     said = [rows for rows in map(_rows_of, parts) if rows is not None]
-    guessed = [part.elements for part in parts]
+    guessed = [part.elements for part in sorted(parts, key=lambda part: part.partial is not False)]
     return said[0] if said else None if None in guessed else guessed[0]
+
+
+def _partial(parts: tuple[Any_, ...]) -> bool | None:
+    said = [part.partial for part in parts]
+    return True if True in said else None if None in said else False
 
 
 def _worst(words: list[str], order: tuple[str, ...]) -> str:

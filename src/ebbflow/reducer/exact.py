@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, getcontext
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
+from ebbflow.reducer.row import is_nan
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -58,6 +59,8 @@ class Total(NamedTuple):
 
 NOTHING = Total()
 _NO_REST = Rest()
+EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_ONE_TYPE = "numbers of one type, as for Python's own +"
 _made = tuple.__new__
 
 
@@ -99,7 +102,7 @@ def dyadic(a: int, i: int, b: int, j: int) -> tuple[int, int]:
 
 def _special(total: Total, x: float | Decimal, n: int) -> Total:
     rest = total.rest or _NO_REST
-    if x != x:
+    if is_nan(x):
         rest = rest._replace(nans=rest.nans + n)
     elif x > 0:
         rest = rest._replace(highs=rest.highs + n)
@@ -153,17 +156,23 @@ def _with(total: Total, rest: Rest, x: Any, n: int) -> Total:
 
 
 def _unmixed(total: Total, x: Any) -> Total:
-    rest = total.rest or _NO_REST
-    spans = rest.spans and rest.spans != total.size
-    decimals = rest.decimals and (total.floats or rest.fractions)
-    if spans or decimals:
+    alone = _mixed(total)
+    if alone:
         raise AlgebraError(
             f"a {type(x).__name__} cannot be added to what is there already: "
-            f"{'timedelta' if spans else 'Decimal'} does not mix with it",
+            f"{alone} does not mix with it",
             value=x,
-            remedy="numbers of one type, as for Python's own +",
+            remedy=_ONE_TYPE,
         )
     return total
+
+
+def _mixed(total: Total) -> str:
+    """The type that is there with others that it does not mix with."""
+    rest = total.rest or _NO_REST
+    if rest.spans and rest.spans != total.size:
+        return "timedelta"
+    return "Decimal" if rest.decimals and (total.floats or rest.fractions) else ""
 
 
 def merged(a: Total, b: Total) -> Total:
@@ -173,17 +182,27 @@ def merged(a: Total, b: Total) -> Total:
     1.5
     """
     whole, scale = dyadic(a.whole, a.scale, b.whole, b.scale)
-    new = Total(a.size + b.size, whole, scale, a.floats + b.floats)
-    if a.rest is None or b.rest is None:
-        return new._replace(rest=a.rest or b.rest)
+    new = Total(a.size + b.size, whole, scale, a.floats + b.floats, _merged_rest(a.rest, b.rest))
+    alone = new.rest is not None and _mixed(new)
+    if alone:
+        raise AlgebraError(
+            f"two sums cannot be added: {alone} does not mix with what is in the other",
+            sums=(a, b),
+            remedy=_ONE_TYPE,
+        )
+    return new
+
+
+def _merged_rest(a: Rest | None, b: Rest | None) -> Rest | None:
+    if a is None or b is None:
+        return a or b
     sums: dict[int, tuple[int, int]] = {}
-    for at, total, count in (*a.rest.digits, *b.rest.digits):
+    for at, total, count in (*a.digits, *b.digits):
         there = sums.get(at, (0, 0))
         sums[at] = (there[0] + total, there[1] + count)
     digits = tuple(sorted((at, *both) for at, both in sums.items()))
-    pairs = zip(a.rest, b.rest, strict=True)
-    both = Rest(*(x + y for x, y in pairs))._replace(digits=digits)  # type: ignore[operator]
-    return new._replace(rest=both)
+    pairs = zip(a, b, strict=True)
+    return Rest(*(x + y for x, y in pairs))._replace(digits=digits)  # type: ignore[operator]
 
 
 # ---- the result ----
@@ -220,7 +239,7 @@ def _quotient(total: Total, count: int) -> Any:
             return rounded(total.whole, count << total.scale)
         return total.whole
     if rest.spans:
-        return MICROSECOND * total.whole / count if count > 1 else MICROSECOND * total.whole
+        return span(Fraction(total.whole, count))
     if rest.highs or rest.lows or rest.nans:
         return _extreme(rest)
     if rest.decimals:
@@ -246,6 +265,22 @@ def _decimal(digits: tuple[tuple[int, int, int], ...], whole: int) -> Decimal:
     return Decimal((int(total < 0), Decimal(abs(total)).as_tuple().digits, low))
 
 
+def span(microseconds: Fraction) -> timedelta:
+    """A timedelta, rounded to whole microseconds.
+
+    >>> span(Fraction(5, 2))
+    datetime.timedelta(microseconds=2)
+    """
+    try:
+        return MICROSECOND * round(microseconds)
+    except OverflowError as error:
+        raise AlgebraError(
+            "a sum of timedeltas is longer than the longest timedelta",
+            microseconds=microseconds,
+            remedy="the mean, or the sum of their total_seconds()",
+        ) from error
+
+
 def rounded(top: int, bottom: int) -> float:
     """The float nearest to a fraction, infinite where it is out of range.
 
@@ -256,3 +291,42 @@ def rounded(top: int, bottom: int) -> float:
         return top / bottom
     except OverflowError:
         return math.inf if (top > 0) == (bottom > 0) else -math.inf
+
+
+def root(x: Fraction) -> float:
+    """The float nearest to the square root, infinite where it is out of range.
+
+    >>> root(Fraction(2)), root(Fraction(1, 10**400))
+    (1.4142135623730951, 1e-200)
+    """
+    top, bottom = x.numerator, x.denominator
+    half = (top.bit_length() - bottom.bit_length() - 109) // 2  # leaves at least 54 bits
+    if half >= 0:
+        return rounded(_odd_root(top, bottom << 2 * half) << half, 1)
+    return rounded(_odd_root(top << -2 * half, bottom), 1 << -half)
+
+
+def _odd_root(top: int, bottom: int) -> int:
+    """The root rounded down, and to odd where it is not exact, so that it can be rounded again."""
+    found = math.isqrt(top // bottom)
+    return found | (found * found * bottom != top)
+
+
+def decimal_root(x: Fraction) -> Decimal:
+    """The Decimal nearest to the square root, with the digits of the current context.
+
+    >>> decimal_root(Fraction(1, 4)), decimal_root(Fraction(2))
+    (Decimal('0.5'), Decimal('1.414213562373095048801688724'))
+    """
+    top, bottom = x.numerator, x.denominator
+    tops, bottoms = math.isqrt(top), math.isqrt(bottom)
+    if tops * tops == top and bottoms * bottoms == bottom:
+        return Decimal(tops) / Decimal(bottoms)
+    bits = top.bit_length() - bottom.bit_length()
+    size = min(bits * 150, bits * 151) // 1000  # the root has at least about so many digits
+    places = getcontext().prec + 5 - size
+    if places >= 0:
+        found = math.isqrt(top * 10 ** (2 * places) // bottom)
+    else:
+        found = math.isqrt(top // (bottom * 10 ** (-2 * places)))
+    return +Decimal(found * 10 + 1).scaleb(-places - 1, EXACTLY)

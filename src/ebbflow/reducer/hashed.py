@@ -11,9 +11,10 @@ Two mappings are equal when their entries are, however each came about.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
-from ebbflow.errors import AbsentRow
+from ebbflow.errors import AbsentRow, AlgebraError
 from ebbflow.reducer.row import anyhow
 
 K = TypeVar("K")
@@ -89,7 +90,9 @@ class Map(Mapping[K, V], Generic[K, V]):
         return self._hash
 
     def __repr__(self) -> str:
-        entries = sorted(self.items(), key=lambda entry: anyhow(entry[0]))
+        entries = self.items()
+        with suppress(AlgebraError):  # keys that have no order
+            return f"Map({dict(sorted(entries, key=lambda entry: anyhow(entry[0])))!r})"
         return f"Map({dict(entries)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:

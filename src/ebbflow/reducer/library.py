@@ -7,7 +7,8 @@ itself. `sum("price")`, `sum(lambda order: order.price)`, `sum()`.
 minimum, ... of nothing is None. `count()` counts rows, `count("price")` those with a price. What is
 a collection (`collect`, `set_of`, `histogram`, ...) is empty of nothing, not None.
 
-**NaN** equals itself here, and is greater than every other number.
+**NaN** equals itself here, and is greater than every other number; so it is inside tuples. A
+signaling NaN is refused.
 
 Each docstring says what a reducer costs: its class of aggregates, its verdict (see
 `ebbflow.laws`), how large an accumulator gets for n rows, and what a row costs that comes or goes.

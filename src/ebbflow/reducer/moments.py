@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
 from ebbflow.reducer.exact import dyadic, rounded
+from ebbflow.reducer.row import is_nan
 
 
 class Dyadic(NamedTuple):
@@ -85,7 +86,7 @@ def plus(acc: Moments, row: tuple[Any, ...], n: int, terms: Terms) -> Moments:
     """
     numbers, kinds, odd = [], [0, 0, 0, 0], False
     for x in row:
-        if isinstance(x, (float, Decimal)) and not math.isfinite(x):
+        if isinstance(x, (float, Decimal)) and (is_nan(x) or x in (math.inf, -math.inf)):
             odd = True
         elif not isinstance(x, int):
             x, kind = _known(x)

@@ -13,7 +13,7 @@ from typing import Any
 from ebbflow.reducer import exact, moments
 from ebbflow.reducer.library import NUMBERS, AnyReducer, arguments, ready
 from ebbflow.reducer.reducer import counted
-from ebbflow.reducer.row import Key, getter
+from ebbflow.reducer.row import Key, getter, is_nan
 
 # ---- products ----
 
@@ -26,7 +26,7 @@ def _times(acc: tuple[int, ...], x: Any, n: int) -> tuple[int, ...]:
     fractions, decimals = (
         fractions + n * isinstance(x, Fraction), decimals + n * isinstance(x, Decimal)
     )  # fmt: skip
-    if x != x:
+    if is_nan(x):
         nans += n
     elif x in (math.inf, -math.inf):
         highs, lows = highs + n * (x > 0), lows + n * (x < 0)
@@ -49,10 +49,10 @@ def _product(acc: tuple[int, ...]) -> Any:
     size, zeros, top, bottom, floats, fractions, decimals, highs, lows, nans = acc
     if not size:
         return None
-    if nans or (zeros and (highs or lows)):
-        return math.nan
-    if highs or lows:
-        return math.inf if (top > 0) == (lows % 2 == 0) else -math.inf
+    if nans or highs or lows:
+        sign = 1 if (top > 0) == (lows % 2 == 0) else -1
+        found = math.nan if nans or zeros else sign * math.inf
+        return Decimal(found) if decimals and not floats else found
     if floats:
         return 0.0 if zeros else exact.rounded(top, bottom)
     if decimals:
@@ -110,10 +110,10 @@ class _Spread:
         if n <= self.ddof:
             return None
         spread = (sums[-1] - sums[0] * sums[-2] / n) / (n - self.ddof)
-        found = moments.shown(acc, spread)
-        if not self.root:
-            return found
-        return math.sqrt(found) if isinstance(found, (float, Fraction)) else found.sqrt()
+        if not self.root or acc.odd:
+            return moments.shown(acc, spread)
+        decimals = acc.decimals and not acc.floats
+        return exact.decimal_root(spread) if decimals else exact.root(spread)
 
 
 def variance(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
@@ -132,7 +132,7 @@ def variance(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
 
 
 def stddev(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
-    """The standard deviation: the root of `variance`.
+    """The standard deviation: the root of the exact variance, rounded once.
 
     algebraic · invertible · state O(1) · O(1) a row
 

@@ -8,15 +8,16 @@ group is ever folded again. Ties are decided by the values themselves, never by 
 from __future__ import annotations
 
 import math
+import operator
 from datetime import timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
 from ebbflow.errors import AlgebraError
-from ebbflow.reducer.exact import rounded
+from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
 from ebbflow.reducer.library import AnyReducer, arguments, ready
-from ebbflow.reducer.row import NAN, TOP, Key
+from ebbflow.reducer.row import NAN, TOP, Key, is_nan, natural
 from ebbflow.state.tree import Tree
 
 ORDERED: dict[str, Any] = {"size": "O(n)", "cost": "O(log n)", "elements": (0, 1, 2, 2.5, 9, None)}
@@ -25,18 +26,21 @@ ORDERED: dict[str, Any] = {"size": "O(n)", "cost": "O(log n)", "elements": (0, 1
 def kept(x: Any) -> Any:
     """A value as the tree keeps it: NaN, which no order has a place for, becomes the greatest.
 
-    >>> kept(3), kept(math.nan)
-    (3, TOP)
+    >>> kept(3), kept(math.nan), kept((1, math.nan))
+    (3, TOP, (1, TOP))
     """
-    return x if x == x else TOP
+    return x if type(x) is int else natural(x)
 
 
 def shown(x: Any) -> Any:
     """A value as it was before `kept`.
 
-    >>> shown(kept(math.nan))
-    nan
+    >>> shown(kept(math.nan)), shown(kept((1, math.nan)))
+    (nan, (1, nan))
     """
+    if isinstance(x, tuple):
+        parts = [shown(part) for part in x]
+        return x if all(map(operator.is_, parts, x)) else tuple.__new__(type(x), parts)
     return NAN if x is TOP else x
 
 
@@ -46,7 +50,16 @@ def keep(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
     >>> keep(keep(Tree(), 3, 2), 3, -1)
     Tree.counted([(3, 1)])
     """
-    return tree.add(kept(x), count) if count > 0 else tree.remove(kept(x), -count)
+    return put(tree, kept(x), count)
+
+
+def put(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
+    """The same for an `x` without NaN.
+
+    >>> put(Tree(), (1, "a"), 2)
+    Tree.counted([((1, 'a'), 2)])
+    """
+    return tree.add(x, count) if count > 0 else tree.remove(x, -count)
 
 
 def tree_merge(a: Tree[Any], b: Tree[Any]) -> Tree[Any]:
@@ -78,7 +91,7 @@ def _last(tree: Tree[Any]) -> Any:
 
 
 def min(of: Key | None = None) -> AnyReducer:
-    """The smallest value.
+    """The smallest value; NaN, also inside a tuple, is greater than every other.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
 
@@ -90,7 +103,7 @@ def min(of: Key | None = None) -> AnyReducer:
 
 
 def max(of: Key | None = None) -> AnyReducer:
-    """The greatest value.
+    """The greatest value; NaN, also inside a tuple, is greater than every other.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
 
@@ -162,22 +175,51 @@ def between(low: Any, high: Any, part: Fraction) -> Any:
     """
     if low is high or low == high:
         return low
-    if isinstance(low, (Decimal, timedelta)):
-        return low + (high - low) * part.numerator / part.denominator
-    if isinstance(low, (int, float, Fraction)) and isinstance(high, (int, float, Fraction)):
-        if not (math.isfinite(low) and math.isfinite(high)):
-            return float(low) + (float(high) - float(low)) * float(part)
-        point = Fraction(low) + (Fraction(high) - Fraction(low)) * part
-        exact = isinstance(low, Fraction) or isinstance(high, Fraction)
-        mixed = isinstance(low, float) or isinstance(high, float)
-        return point if exact and not mixed else rounded(point.numerator, point.denominator)
+    if isinstance(low, timedelta) and isinstance(high, timedelta):
+        start, end = low // MICROSECOND, high // MICROSECOND
+        return span(start + (end - start) * part)
+    if isinstance(low, _NUMBERS) and isinstance(high, _NUMBERS):
+        return _between_numbers(low, high, part)
     try:
         return low + (high - low) * float(part)
     except TypeError as error:
         raise AlgebraError(
             f"there is nothing between {low!r} and {high!r}",
-            remedy="quantile(q, discrete=True), which gives a value that is there",
+            remedy=_DISCRETE,
         ) from error
+
+
+_NUMBERS = (int, float, Fraction, Decimal)
+_DISCRETE = "quantile(q, discrete=True), which gives a value that is there"
+
+
+def _between_numbers(low: Any, high: Any, part: Fraction) -> Any:
+    kinds = {kind for x in (low, high) for kind in _NUMBERS if isinstance(x, kind)}
+    odd = [x for x in (low, high) if is_nan(x) or x in (math.inf, -math.inf)]
+    if odd:
+        found = float(odd[0]) if len(odd) == 1 else math.nan
+        return Decimal(found) if Decimal in kinds else found
+    if Decimal in kinds:
+        if kinds & {float, Fraction}:
+            raise AlgebraError(
+                f"there is nothing between {low!r} and {high!r}: Decimal does not mix with it",
+                remedy="numbers of one type, as for Python's own +, or " + _DISCRETE,
+            )
+        with localcontext(EXACTLY):
+            top = low * part.denominator + (high - low) * part.numerator
+        return top / part.denominator
+    point = Fraction(low) + (Fraction(high) - Fraction(low)) * part
+    if Fraction in kinds and float not in kinds:
+        return point
+    found = rounded(point.numerator, point.denominator)
+    if math.isfinite(found):
+        return found
+    if point.denominator == 1:
+        return point.numerator
+    raise AlgebraError(
+        "the point between two ints is too large for a float",
+        remedy="Fractions, which have no largest, or " + _DISCRETE,
+    )
 
 
 def fraction(q: Any) -> Fraction:
@@ -234,4 +276,4 @@ def rank(value: Any, of: Key | None = None) -> AnyReducer:
     >>> rank(30)([10, 30, 20, 30]), rank(5)([])
     (3, 1)
     """
-    return _sorted((rank, arguments(value, of)), of, _Rank(value), "holistic")
+    return _sorted((rank, (value, *arguments(of))), of, _Rank(value), "holistic")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready
-from ebbflow.reducer.ordered import ORDERED, keep, kept, tree_merge
+from ebbflow.reducer.ordered import ORDERED, kept, put, tree_merge
 from ebbflow.reducer.reducer import counted
 from ebbflow.reducer.row import Key, anyhow, getter
 from ebbflow.state.tree import Tree
@@ -74,7 +74,7 @@ def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
 
     def repeat(tree: Tree[Any], row: Any, count: int) -> Tree[Any]:
         place = place_of(row)
-        return tree if place is None else keep(tree, (kept(place), box(part(row))), count)
+        return tree if place is None else put(tree, (kept(place), box(part(row))), count)
 
     return counted(
         Tree(), repeat, _Placed(last), merge=tree_merge, made=made, aggregate="distributive",
@@ -133,7 +133,7 @@ def arg_max(by: Key, of: Key | None = None) -> AnyReducer:
 
 
 def _keep_box(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
-    return keep(tree, box(x), count)
+    return put(tree, box(x), count)
 
 
 def _listed(tree: Tree[Any]) -> tuple[Any, ...]:
@@ -164,14 +164,15 @@ class _Joined:
     def __call__(self, tree: Tree[Any]) -> str | None:
         if not len(tree):
             return None
-        texts = chain.from_iterable(repeated(str(x.value), n) for (_, (_, x)), n in tree)
+        texts = chain.from_iterable(repeated(text, n) for (_, _, text), n in tree)
         return self.separator.join(texts)
 
 
 def string_agg(
     of: Key | None = None, *, separator: str = ", ", by: Key | None = None
 ) -> AnyReducer:
-    """The values as texts in one string: in the order of `by`, then of the values.
+    """The values as texts in one string: in the order of `by`, then of the values; equal values
+    that print differently, such as 1 and 1.0, in the order of their texts.
 
     holistic · invertible · state O(n) · O(log n) a row, O(n) to show
 
@@ -184,8 +185,10 @@ def string_agg(
     part, place_of = getter(of), getter(of if by is None else by)
 
     def repeat(tree: Tree[Any], row: Any, count: int) -> Tree[Any]:
-        text = part(row)
-        return tree if text is None else keep(tree, (box(place_of(row)), box(text)), count)
+        x = part(row)
+        if x is None:
+            return tree
+        return put(tree, (anyhow(place_of(row)), anyhow(x), str(x)), count)
 
     return counted(
         Tree(), repeat, _Joined(separator), merge=tree_merge,

@@ -26,7 +26,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from ebbflow.algebra import Monoid
 from ebbflow.algebra.value import function_name
@@ -53,7 +53,16 @@ class Recompute:
     ...                  lambda low, x: RECOMPUTE if x == low else low)
     >>> lowest.remove(3, 5), lowest.remove(3, 3)
     (3, RECOMPUTE)
+    >>> Recompute() is RECOMPUTE
+    True
     """
+
+    _only: ClassVar[Recompute | None] = None
+
+    def __new__(cls) -> Recompute:
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+        return cls._only
 
     def __repr__(self) -> str:
         return "RECOMPUTE"
@@ -81,7 +90,8 @@ class Reducer(Generic[V, A, R]):
     - `merge`: puts two accumulators together, `merge(fold(a), fold(b)) == fold(a + b)`;
     - `result`: what is shown of an accumulator;
     - `repeat(acc, row, n)`: does what n calls of `add` (or -n of `remove`) do, in one;
-    - `partial`: False promises that `remove` never returns RECOMPUTE, so no rows need be kept;
+    - `partial`: False promises that `remove` never returns RECOMPUTE, so no rows need be kept; True
+      says that it may, also if few rows do not show it;
     - `aggregate`, `size`, `cost`: its class (distributive, algebraic or holistic), how large an
       accumulator gets, and what one row costs, to be shown;
     - `equal`: when two accumulators count as the same (default `==`);
@@ -355,8 +365,14 @@ def _call_text(make: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> 
     if make.__name__ == "together":
         return " & ".join(words)
     if make.__module__.endswith(".combine"):
-        return f"{words[0]}.{make.__name__}({', '.join(words[1:])})"
+        receiver = f"({words[0]})" if _side_by_side(arguments[0]) else words[0]
+        return f"{receiver}.{make.__name__}({', '.join(words[1:])})"
     return f"{make.__name__}({', '.join(words)})"
+
+
+def _side_by_side(reducer: Any) -> bool:
+    made = None if reducer.name else reducer.made
+    return made is not None and made[0].__name__ == "together"
 
 
 def counted(

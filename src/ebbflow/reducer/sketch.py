@@ -7,16 +7,18 @@ the sketch is the one of the rows that are left, exactly; only what is read off 
 from __future__ import annotations
 
 import math
+import sys
+from functools import lru_cache
 from hashlib import blake2b
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready, tally_merge
 from ebbflow.reducer.ordered import Quantile, fraction, keep, tree_merge
 from ebbflow.reducer.reducer import RECOMPUTE
-from ebbflow.reducer.row import Key, same_nan
+from ebbflow.reducer.row import Key, is_nan, printed, same_nan
 from ebbflow.state.tree import Tree
 
 
@@ -33,17 +35,41 @@ def _bytes(x: Any) -> bytes:
     if isinstance(x, str):
         return b"s" + x.encode(errors="surrogatepass")
     if isinstance(x, Number):
-        return b"n%d" % (hash(x) if x == x else 0)
+        return b"n%d" % (0 if is_nan(x) else hash(x))
     if isinstance(x, tuple):
         return b"t" + b"".join(b"%d:%b" % (len(part), part) for part in map(_bytes, x))
     if isinstance(x, frozenset):
         return b"f" + b"".join(sorted(map(_bytes, x)))
-    return b"o" + repr(x).encode(errors="surrogatepass")
+    return b"o" + printed(x).encode(errors="surrogatepass")
 
 
 # ---- distinct values ----
 
-Distinct = tuple[Map[Any, int], Map[Any, int] | None]
+Cell = tuple[int, int]
+Distinct = tuple[Map[Cell, int], Map[Any, int] | None]
+
+
+def _cell(x: Any, bits: int) -> Cell:
+    code = stable_hash(x)
+    rest = code >> bits
+    return code & (1 << bits) - 1, 65 - bits - rest.bit_length()
+
+
+_cell_of_int = lru_cache(maxsize=1024)(_cell)
+
+
+class Many(NamedTuple):
+    """A row that stands for the ints below `size`: laws are tried on few rows, and with it they
+    meet the place where a sketch stops to be exact.
+
+    >>> Many(300)
+    <300 values>
+    """
+
+    size: int
+
+    def __repr__(self) -> str:
+        return f"<{self.size} values>"
 
 
 class _Cells:
@@ -58,16 +84,32 @@ class _Cells:
         self.exact = exact
 
     def __call__(self, acc: Distinct, x: Any, count: int) -> Any:
-        cells, values = acc
+        if type(x) is Many:
+            return self._each(acc, x, count)
         x = same_nan(x)
-        code = stable_hash(x)
-        rest = code >> self.bits
-        cell = (code & (1 << self.bits) - 1, 65 - self.bits - rest.bit_length())
+        return self._move(acc, x, _cell(x, self.bits), count)
+
+    def _move(self, acc: Distinct, x: Any, cell: Cell, count: int) -> Any:
+        cells, values = acc
         was_large = len(cells) > self.exact
         cells = tally(cells, cell, count)
         if was_large or values is None:
             return RECOMPUTE if len(cells) <= self.exact else (cells, None)
         return cells, None if len(cells) > self.exact else tally(values, x, count)
+
+    def _each(self, acc: Any, many: Many, count: int) -> Any:
+        for x in range(many.size):
+            if acc is not RECOMPUTE:
+                acc = self._move(acc, x, _cell_of_int(x, self.bits), count)
+        return acc
+
+    def elements(self) -> tuple[Any, ...]:
+        """What `check` draws from: with a row that is more values than are kept."""
+        size = 0
+        acc: Distinct = (Map(), Map())
+        while acc[1] is not None:
+            size, acc = size + 1, self(acc, size, 1)
+        return (0, 1, 2, "a", Many(size), None)
 
     def merge(self, a: Distinct, b: Distinct) -> Distinct:
         cells = tally_merge(a[0], b[0])
@@ -110,11 +152,14 @@ def approx_count_distinct(of: Key | None = None, *, exact: int = 256, bits: int 
     named = {} if (exact, bits) == (256, 11) else {"exact": exact, "bits": bits}
     return ready(
         (approx_count_distinct, arguments(of), named), (Map(), Map()), cells, of, cells.estimate,
-        merge=cells.merge, aggregate="holistic", partial=None,
+        merge=cells.merge, aggregate="holistic", partial=True, elements=cells.elements,
     )  # fmt: skip
 
 
 # ---- quantiles ----
+
+
+_LARGEST = math.log(sys.float_info.max)
 
 
 class _Rounded:
@@ -128,12 +173,32 @@ class _Rounded:
         return keep(tree, self.middle(x), count)
 
     def middle(self, x: Any) -> float:
-        size = abs(float(x))
+        near = _as_float(x)
+        size = abs(near)
         if size == 0.0 or not math.isfinite(size):
-            return float(x)
+            return near
         bucket = math.ceil(math.log(size) / self.log)
-        middle = math.exp(bucket * self.log) * (1 - self.error)
-        return math.copysign(middle, x)
+        try:
+            middle = math.exp(bucket * self.log) * (1 - self.error)
+        except OverflowError:
+            middle = math.exp(min(bucket * self.log + math.log1p(-self.error), _LARGEST))
+        return math.copysign(middle, near)
+
+
+def _as_float(x: Any) -> float:
+    if is_nan(x):
+        return math.nan
+    try:
+        near = float(x)
+    except (OverflowError, ValueError):
+        near = math.inf
+    if near in (math.inf, -math.inf) and x != near:
+        raise AlgebraError(
+            "a sketch of quantiles keeps floats, and there is none near this value",
+            value=x,
+            remedy="quantile(q, discrete=True), which keeps the values themselves",
+        )
+    return near
 
 
 def approx_quantile(q: float, of: Key | None = None, *, error: float = 0.01) -> AnyReducer:

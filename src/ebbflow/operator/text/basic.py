@@ -5,8 +5,7 @@ Each keeps what a method of `str` computes, while the text is edited by `Insert`
 n code points:
 
     operator                   state                            cost
-    length                     none                             O(1)
-    is_empty                   the length                       O(1)
+    length, is_empty           the length                       O(1)
     concat                     both lengths                     O(1)
     trim_left, trim_right,     a rope of the text               O(log n), and the white space that
     trim                                                        comes into view
@@ -33,7 +32,7 @@ from ebbflow.change import (
     sequence,
 )
 from ebbflow.change.text import is_edit
-from ebbflow.operator.operator import Operator, stateless
+from ebbflow.operator.operator import Operator
 from ebbflow.operator.text.rope import Rope
 
 __all__ = [
@@ -95,18 +94,49 @@ def fits(change: object, size: int) -> bool:
 
 
 def growth(edit: Edit) -> int:
-    """By how much an edit makes a text longer: all that `length` needs.
+    """By how much an edit makes a text longer.
 
-    >>> growth(Insert(3, "abc")), length.open("abc").send(Delete(0, 2))
+    >>> growth(Insert(3, "abc")), growth(Delete(0, 2))
     (3, -2)
     """
     return len(edit.text) if isinstance(edit, Insert) else -edit.count
 
 
-length = stateless(len, growth, input=TEXT, output=NATURAL, name="length")
+class _Sized(TextConstant):
+    """An operator whose state is the length."""
+
+    def init(self, x: str) -> int:
+        return len(x)
+
+    def size(self, state: int) -> int:
+        return state
 
 
-class _IsEmpty(TextConstant):
+class _Length(_Sized):
+    """`len(text)`. The changes need no state: it is there to refuse an edit past the end.
+
+    >>> live = length.open("abc")
+    >>> live.send(Insert(3, "de")), live.send(Delete(0, 4))
+    (2, -4)
+    >>> length.accepts(live.state, Delete(0, 2))
+    False
+    """
+
+    output = NATURAL
+    name = "length"
+
+    def f(self, x: str) -> int:
+        return len(x)
+
+    def step(self, state: int, change: Edit) -> tuple[int, int]:
+        more = growth(change)
+        return state + more, more
+
+
+length = _Length()
+
+
+class _IsEmpty(_Sized):
     """`not text`. The state is the length.
 
     >>> live = is_empty.open("abc")
@@ -120,15 +150,9 @@ class _IsEmpty(TextConstant):
     def f(self, x: str) -> bool:
         return not x
 
-    def init(self, x: str) -> int:
-        return len(x)
-
     def step(self, state: int, change: Edit) -> tuple[int, bool]:
         after = state + growth(change)
         return after, (not after) is not (not state)
-
-    def size(self, state: int) -> int:
-        return state
 
 
 is_empty = _IsEmpty()

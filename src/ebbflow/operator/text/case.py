@@ -7,8 +7,9 @@ capital sigma "Σ" is lowered to "ς" where it ends a word and to "σ" elsewhere
 how a Σ *beside* it is written.
 
     operator    state                                            cost of an edit
-    upper       the length; a rope of the text as soon as it     O(log n) and the edit's own text
-                holds a character that grows
+    upper       the length; a rope of the text as soon as it     O(log n) and the edit's own text;
+                holds a character that grows, kept from then     O(n) once, for the first character
+                on                                               that grows
     lower       a rope of the text                               the same
 
 How a Σ is lowered depends on the nearest characters to both sides of it that are *solid*. (Unicode
@@ -38,9 +39,11 @@ def _grown(state: Any, piece: str) -> tuple[Any, int]:
 
 
 class _Uppered:
-    """The length, by how much the output is longer, and the text if it is longer at all.
+    """The length, by how much the output is longer, and the text if it ever was longer.
 
-    What was there before the first character that grows is held as "\\0": it does not grow either.
+    The rope stays when the last character that grows is deleted: it took a pass over the text to
+    make, and typing a "ß" and deleting it again must not make it each time. What was there before
+    the first character that grows is held as "\\0": it does not grow either.
     """
 
     __slots__ = ("extra", "rope", "size")
@@ -52,14 +55,14 @@ class _Uppered:
 
     def before(self, at: int) -> int:
         """By how much the output is longer before position `at`."""
-        return self.rope.upto(at)[1] if self.rope is not None else 0
+        return self.rope.upto(at)[1] if self.rope is not None and self.extra else 0
 
     def __repr__(self) -> str:
         return f"<{self.size} code points, {self.size + self.extra} in upper case>"
 
 
 class _Upper(TextConstant):
-    """`text.upper()`. The state is the length, and a rope of the text if lengths change in it.
+    """`text.upper()`. The state is the length, and a rope of the text once lengths changed in it.
 
     >>> live = upper.open("straße")
     >>> live.send(Insert(6, "n")), live.send(Delete(5, 1))
@@ -97,8 +100,6 @@ class _Upper(TextConstant):
         less = state.before(at + change.count) - before
         state.rope.delete(at, change.count)
         state.extra -= less
-        if not state.extra:
-            state.rope = None
         return state, Delete(at + before, change.count + less)
 
     def invariant(self, x: str, state: _Uppered) -> bool:
@@ -106,7 +107,7 @@ class _Upper(TextConstant):
         if state.rope is None:
             return counts == (len(x), 0) and len(x.upper()) == len(x)
         same = [len(c.upper()) for c in str(state.rope)] == [len(c.upper()) for c in x]
-        return same and state.extra > 0 and counts == (len(x), len(x.upper()) - len(x))
+        return same and counts == (len(x), len(x.upper()) - len(x))
 
 
 upper = _Upper()

@@ -38,6 +38,9 @@ from ebbflow.operator.text.rope import Rope
 __all__ = ["count", "index_of", "last_index_of", "replace"]
 
 
+LOOKS = 16
+
+
 class Matcher:
     """Reads matches of a pattern from the left: `read` of a rope.
 
@@ -45,17 +48,45 @@ class Matcher:
     (2, 2)
     """
 
-    __slots__ = ("pattern",)
+    __slots__ = ("_borders", "pattern")
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
+        self._borders: list[int] | None = None
 
     def __call__(self, state: int, piece: str) -> tuple[int, int]:
         pattern = self.pattern
         if len(pattern) == 1:
             return 0, piece.count(pattern)
         parts = (pattern[:state] + piece).split(pattern)
-        return _begun(pattern, parts[-1]), len(parts) - 1
+        return self.begun(parts[-1]), len(parts) - 1
+
+    def begun(self, tail: str) -> int:
+        """With how many letters of the pattern the tail ends, without holding all of it.
+
+        Compares where the first letter is, mostly once or never. A text that looks like the pattern
+        in many places would be compared with it m times; so after a few the rest is read letter by
+        letter.
+
+        >>> Matcher("abac").begun("cabaaba"), Matcher("abac").begun("xyz")
+        (3, 0)
+        """
+        pattern, size = self.pattern, len(tail)
+        at = max(size - len(pattern) + 1, 0)
+        for _ in range(LOOKS):
+            at = tail.find(pattern[0], at)
+            if at < 0:
+                return 0
+            if pattern.startswith(tail[at:]):
+                return size - at
+            at += 1
+        return _ending(pattern, self.borders(pattern), tail[at:])
+
+    def borders(self, pattern: str) -> list[int]:
+        """The table of `_borders` for the pattern, made when it is first needed."""
+        if self._borders is None:
+            self._borders = _borders(pattern)
+        return self._borders
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.pattern,)
@@ -68,37 +99,62 @@ class BackMatcher(Matcher):
     (2, 1)
     """
 
+    __slots__ = ()
+
     def __call__(self, state: int, piece: str) -> tuple[int, int]:
         pattern = self.pattern
         if len(pattern) == 1:
             return 0, piece.count(pattern)
         parts = (piece + pattern[len(pattern) - state :]).rsplit(pattern)
-        return _ended(pattern, parts[0]), len(parts) - 1
+        return self.ended(parts[0]), len(parts) - 1
+
+    def ended(self, head: str) -> int:
+        """With how many letters of the pattern's end the head begins, without holding all of it.
+
+        >>> BackMatcher("caba").ended("abaabac")
+        3
+        """
+        pattern = self.pattern
+        end = len(pattern) - 1
+        for _ in range(LOOKS):
+            end = head.rfind(pattern[-1], 0, end)
+            if end < 0:
+                return 0
+            if pattern.endswith(head[: end + 1]):
+                return end + 1
+        mirrored = pattern[::-1]
+        return _ending(mirrored, self.borders(mirrored), head[:end][::-1])
 
 
-def _begun(pattern: str, tail: str) -> int:
-    """With how many letters of the pattern the tail ends, without holding all of it.
+def _borders(pattern: str) -> list[int]:
+    """For each number of the pattern's first letters, how many of its first letters they also end
+    with, not counting all of them: the failure function of Knuth, Morris and Pratt.
 
-    Compares wherever the first letter is: at most m comparisons, and mostly one or none.
+    >>> _borders("abacab")
+    [0, 0, 0, 1, 0, 1, 2]
     """
-    first, size = pattern[0], len(tail)
-    at = tail.find(first, max(size - len(pattern) + 1, 0))
-    while at >= 0 and not pattern.startswith(tail[at:]):
-        at = tail.find(first, at + 1)
-    return size - at if at >= 0 else 0
+    table, size = [0, 0], 0
+    for letter in pattern[1:]:
+        while size and pattern[size] != letter:
+            size = table[size]
+        size += pattern[size] == letter
+        table.append(size)
+    return table
 
 
-def _ended(pattern: str, head: str) -> int:
-    """With how many letters of the pattern's end the head begins."""
-    last = pattern[-1]
-    at = head.rfind(last, 0, len(pattern) - 1)
-    while at >= 0 and not pattern.endswith(head[: at + 1]):
-        at = head.rfind(last, 0, at)
-    return at + 1
+def _ending(pattern: str, borders: list[int], text: str) -> int:
+    """With how many letters of the pattern a text ends that is shorter than it: in O(text)."""
+    size = 0
+    for letter in text:
+        while size and pattern[size] != letter:
+            size = borders[size]
+        size += pattern[size] == letter
+    return size
 
 
 def _rope(text: str, pattern: str, matcher: Matcher) -> Rope:
-    """A rope whose leaves are longer than the pattern."""
+    """A rope whose leaves are longer than the pattern: to read a leaf costs O(leaf + m), and what
+    an edit leaves begun does not reach over many of them."""
     return Rope(text, matcher, chunk=2 * len(pattern))
 
 

@@ -1,0 +1,276 @@
+"""Rows to try the laws of reducers on: few and many, alike and cancelling, never others than asked.
+
+Laws break where values collide, and some break only beyond a limit that a reducer has inside. So
+most cases have a few rows, and some have many. What is found is made small by leaving rows out.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from ebbflow.errors import LawBroken, Text, canonical
+from ebbflow.laws.law import Equal, Law
+from ebbflow.laws.reducers import (
+    ADD_COMMUTES,
+    ALWAYS_ANSWERS,
+    INCREMENTAL,
+    MERGES,
+    REMOVE_INVERTS,
+    AnyReducer,
+    Rows,
+)
+from ebbflow.zset import ZSet
+
+# ---- rows to try ----
+
+
+def contains(source: Any, row: Any) -> bool | None:
+    """Whether a row is among the elements; None where that is not known.
+
+    Whether a strategy can give a value is found out by looking for one that lies at least as far
+    from zero: Hypothesis makes what it finds small, and so comes by the value itself.
+    """
+    from hypothesis import HealthCheck, Phase, find, settings
+    from hypothesis.errors import NoSuchExample, Unsatisfiable
+    from hypothesis.strategies import SearchStrategy
+
+    if isinstance(source, Collection):
+        return row in source
+    if not isinstance(source, SearchStrategy):
+        return contains(source(), row) if callable(source) else None
+    seen: list[Any] = []
+    quiet = settings(
+        max_examples=200, database=None, deadline=None, phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    for near in (_beyond, operator.eq):
+        with suppress(NoSuchExample, Unsatisfiable):
+            find(
+                source,
+                lambda x, near=near: bool(x == row and not seen.append(x)) or near(x, row),  # type: ignore[func-returns-value, misc]
+                settings=quiet, random=Random(0),
+            )  # fmt: skip
+        if seen:
+            return True
+    return None
+
+
+def _beyond(x: Any, row: Any) -> bool:
+    if isinstance(row, tuple) and isinstance(x, tuple):
+        return len(x) == len(row) and all(map(_beyond, x, row))
+    if isinstance(row, (int, float)) and isinstance(x, (int, float)) and row:
+        return x >= row if row > 0 else x <= row
+    return bool(x == row)
+
+
+class Pool(list[Any]):
+    """Rows to draw from. `near` are groups of numbers among them that cancel or are neighbours."""
+
+    def __init__(self, rows: Sequence[Any], source: Any) -> None:
+        super().__init__(rows)
+        numbers = [x for x in dict.fromkeys(rows) if type(x) in (int, float) and math.isfinite(x)]
+        numbers = sorted(numbers, key=abs)
+        known = {x: x for x in numbers}  # 0 for 0.0: as it is among the rows
+        few = [x for x in numbers if x][:2]
+        for y in dict.fromkeys(y for x in few for y in _neighbours(x)):
+            if y not in known and contains(source, y):
+                self.append(known.setdefault(y, y))
+        groups = ((x, *(known[y] for y in _neighbours(x) if y in known)) for x in numbers[:100])
+        self.near = [group for each in groups if len(group := list(dict.fromkeys(each))) > 1]
+
+
+def _neighbours(x: Any) -> tuple[Any, ...]:
+    return -x, type(x)(0), x + 1, x - 1
+
+
+# ---- a first look ----
+
+MANY = 3000
+_OF_MANY_ROWS = (ADD_COMMUTES, REMOVE_INVERTS, INCREMENTAL, MERGES, ALWAYS_ANSWERS)
+
+
+def first_failure(
+    r: AnyReducer, law: Law, pool: Pool, equal: Equal | None, examples: int, seed: int
+) -> LawBroken | None:
+    """A case that breaks the law, among many that are drawn from a pool of rows at random.
+
+    Most cases have a few rows, some have tens or hundreds or one row many times, and where the
+    accumulator does not grow with the rows, `remove` is tried once after thousands. This costs
+    microseconds a case. Only where something is wrong is the smallest such case looked for, which
+    is slow.
+    """
+    dice = Random(seed)
+    few, heavy = law not in _OF_MANY_ROWS, False
+    for turn in range(examples):
+        if turn == 4 and (not few or "count" in law.variables):
+            heavy = _text_length(r, pool) > 3000
+        case: dict[str, Any] = {}
+        for name, kind in law.variables.items():
+            now = turn + ((heavy and turn % 10 == 4) or ((few or heavy) and turn % 10 == 9))
+            case[name] = _DRAWN[kind](dice, pool, case.get("rows", ()), now)
+        broken = _broken(r, law, equal, case)
+        if broken is not None:
+            return broken
+    if law is not REMOVE_INVERTS or heavy or _text_length(r, pool) > 200:
+        return None
+    rows = tuple(dice.choices(pool, k=MANY))
+    return _broken(r, law, equal, {"rows": rows, "value": rows[0]})
+
+
+def _text_length(r: AnyReducer, pool: Pool) -> int:
+    """How long an accumulator of some rows is when printed: what grows is tried on fewer rows."""
+    return len(canonical(r.fold(pool[:60])))
+
+
+def _broken(r: AnyReducer, law: Law, equal: Equal | None, case: dict[str, Any]) -> LawBroken | None:
+    try:
+        law.test(r, equal=equal, **case)
+    except LawBroken as broken:
+        return broken
+    return None
+
+
+def _some_rows(dice: Random, pool: Pool, _: Rows, turn: int) -> Rows:
+    if turn % 40 == 9:
+        return (*[dice.choice(pool)] * 50, *dice.choices(pool, k=dice.randrange(3)))
+    if turn % 20 == 19:
+        return tuple(dice.choices(pool, k={19: 300, 99: 100}.get(turn, 30)))
+    if turn % 5 == 2 and pool.near:
+        return tuple(dice.choices(dice.choice(pool.near), k=dice.randrange(1, 5)))
+    rows = dice.choices(pool, k=dice.choice((0, 1, 2, 3, 4, 9)))
+    return (*rows, *(dice.choices(rows, k=dice.randrange(4)) if rows else ()))
+
+
+def _a_row(dice: Random, pool: Pool, rows: Rows, turn: int) -> Any:
+    if turn % 5 == 2 and pool.near and rows:
+        group = [near for near in pool.near if rows[0] in near]
+        return dice.choice([*rows, *dice.choice(group or pool.near)])
+    return dice.choice(rows if rows and dice.random() < 0.5 else pool)
+
+
+def _a_count(dice: Random, pool: Pool, rows: Rows, turn: int) -> int:
+    if turn % 50 == 14:
+        return dice.choice((100, 300, 1000))
+    return dice.randrange(10, 100) if turn % 10 == 4 else dice.randrange(1, 4)
+
+
+def _some_updates(dice: Random, pool: Pool, rows: Rows, turn: int) -> tuple[ZSet[Any], ...]:
+    updates: list[ZSet[Any]] = []
+    bag = ZSet.of(rows)
+    for _ in range(dice.randrange(1, 4)):
+        left = [row for row in bag.rows() if dice.random() < 0.5]
+        few = turn if turn % 5 == 2 else 0
+        updates.append(ZSet.of((*left, *_some_rows(dice, pool, (), few))) - bag)
+        bag = bag + updates[-1]
+    return tuple(updates)
+
+
+_DRAWN: dict[str, Callable[[Random, Pool, Rows, int], Any]] = {
+    "rows": _some_rows,
+    "value": _a_row,
+    "order": lambda dice, pool, rows, turn: tuple(dice.sample(rows, len(rows))),
+    "count": _a_count,
+    "updates": _some_updates,
+}
+
+
+# ---- a smaller case ----
+
+EFFORT = 200_000
+
+
+class _Smaller:
+    """A failure, and what may still be spent on making it smaller, in rows."""
+
+    def __init__(self, broken: LawBroken, equal: Equal | None) -> None:
+        self.broken, self.equal, self.effort = broken, equal, EFFORT
+
+    def takes(self, name: str, value: Any) -> bool:
+        """Whether it still fails, and in the same way, with this value instead."""
+        case = _possible({**self.broken.case, name: value})
+        self.effort -= _weight(case)
+        if self.effort < 0:
+            return False
+        again = _broken(self.broken.thing, self.broken.law, self.equal, case)
+        if again is None or isinstance(again.left, Text) != isinstance(self.broken.left, Text):
+            return False
+        self.broken = again
+        return True
+
+    def shorten(self, name: str) -> None:
+        """Leave out half of a tuple, a quarter, ..., single ones."""
+        size = len(self.broken.case[name])
+        while size:
+            at = 0
+            while at < len(now := self.broken.case[name]):
+                if not self.takes(name, now[:at] + now[at + size :]):
+                    at += size
+            size //= 2
+
+    def lessen(self, name: str) -> None:
+        """Change less in every update."""
+        for at in range(len(self.broken.case[name])):
+            for row, _ in list(self.broken.case[name][at].items()):
+                while weight := self.broken.case[name][at].weight(row):
+                    now = self.broken.case[name]
+                    fewer = (0, weight // 2 if weight > 0 else -(-weight // 2))
+                    less = (
+                        (*now[:at], now[at] + ZSet({row: w - weight}), *now[at + 1 :])
+                        for w in dict.fromkeys(fewer)
+                    )
+                    if not any(self.takes(name, updates) for updates in less):
+                        break
+
+    def lower(self, name: str) -> None:
+        """Repeat less often."""
+        while (n := self.broken.case[name]) > 1:
+            if not any(self.takes(name, m) for m in dict.fromkeys((1, n // 2, n - 1))):
+                break
+
+
+def large(broken: LawBroken) -> bool:
+    """Whether a case has more rows than Hypothesis is asked for, so that it finds no better one."""
+    return len(broken.case.get("rows", ())) > 8 or broken.case.get("count", 0) > 3
+
+
+def smaller(broken: LawBroken, equal: Equal | None) -> LawBroken:
+    """The same failure with rows left out for as long as it is one, half of them at first."""
+    case = _Smaller(broken, equal)
+    kinds = broken.law.variables
+    if "order" in kinds.values():
+        return broken
+    size, before = _weight(broken.case), 0
+    while size != before:
+        for name, kind in kinds.items():
+            if kind in ("rows", "updates"):
+                case.shorten(name)
+            if kind == "updates":
+                case.lessen(name)
+            if kind == "count":
+                case.lower(name)
+        before, size = size, _weight(case.broken.case)
+    return case.broken
+
+
+def _weight(case: Mapping[str, Any]) -> int:
+    """About how many rows a case stands for."""
+    changed = (weight for each in case.get("updates", ()) for _, weight in each.items())
+    rows = len(case.get("rows", ())) + len(case.get("more", ()))
+    updates, count = len(case.get("updates", ())), int(case.get("count", 0))
+    return 10 + rows + updates + count + sum(abs(int(weight)) for weight in changed)
+
+
+def _possible(case: dict[str, Any]) -> dict[str, Any]:
+    """A case whose updates take away at most what is there."""
+    if "updates" not in case:
+        return case
+    bag, updates = ZSet.of(case["rows"]), []
+    for each in case["updates"]:
+        updates.append(ZSet({row: max(n, -bag.weight(row)) for row, n in each.items()}))
+        bag = bag + updates[-1]
+    return {**case, "updates": tuple(updates)}
