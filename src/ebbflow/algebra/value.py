@@ -52,7 +52,7 @@ class Built:
             return self.built
         if self.home:
             return _constant, (self.home, self.name)
-        return _blank, (type(self),), self.__getstate__()
+        return blank, (type(self),), self.__getstate__()
 
 
 def function_name(f: Any) -> str:
@@ -60,9 +60,15 @@ def function_name(f: Any) -> str:
     return getattr(f, "__qualname__", None) or repr(f)
 
 
+def in_brackets(part: object, *looser: type) -> str:
+    """A part of an expression, in brackets where its own sign binds more loosely."""
+    return f"({part!r})" if isinstance(part, looser) else repr(part)
+
+
 def _constant(home: str, name: str) -> Any:
     return getattr(import_module(home), name)
 
 
-def _blank(kind: Any) -> Any:
+def blank(kind: Any) -> Any:
+    """An object of this type that nothing has been put into yet: what unpickling fills."""
     return kind.__new__(kind)

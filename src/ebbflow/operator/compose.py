@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ebbflow.algebra.value import in_brackets
 from ebbflow.change import Both, ChangeStructure, First, Second, pair, sequence
 from ebbflow.errors import CompositionError, place
 from ebbflow.operator.operator import Operator
@@ -62,7 +63,7 @@ class Seq(Operator[Any, Any, Any, Any]):
         return self.stages[0].accepts(state[0], change)
 
     def __repr__(self) -> str:
-        return " >> ".join(_in_brackets(stage, Fan) for stage in self.stages)
+        return " >> ".join(in_brackets(stage, Fan) for stage in self.stages)
 
     def __reduce__(self) -> Any:
         return Seq, self.stages
@@ -267,7 +268,7 @@ class Beside(Operator[Any, Any, Any, Any]):
 
     def __repr__(self) -> str:
         first, second = self.first, self.second
-        return f"{_in_brackets(first, Seq, Fan)} * {_in_brackets(second, Seq, Fan, Beside)}"
+        return f"{in_brackets(first, Seq, Fan)} * {in_brackets(second, Seq, Fan, Beside)}"
 
 
 class Fan(Operator[Any, Any, Any, Any]):
@@ -309,13 +310,9 @@ class Fan(Operator[Any, Any, Any, Any]):
         return self.first.accepts(state[0], change) and self.second.accepts(state[1], change)
 
     def __repr__(self) -> str:
-        return f"{self.first!r} & {_in_brackets(self.second, Fan)}"
+        return f"{self.first!r} & {in_brackets(self.second, Fan)}"
 
 
 def binary(f: AnyOperator, g: AnyOperator, h: AnyOperator) -> AnyOperator:
     """`(x, y) ↦ h(f(x), g(y))`: two inputs, an operator for each, then one that takes both."""
     return (f * g) >> h
-
-
-def _in_brackets(part: AnyOperator, *looser: type) -> str:
-    return f"({part!r})" if isinstance(part, looser) else repr(part)

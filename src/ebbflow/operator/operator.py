@@ -157,13 +157,15 @@ def _journalled(state: Any) -> Iterator[Journalled[Any]]:
             yield from _journalled(part)
 
 
-class Stateless(Operator[X, DX, Y, DY]):
-    """An operator whose output change depends on nothing but the input change; see `stateless`."""
+class ByFunctions(Operator[X, DX, Y, DY]):
+    """An operator given by its functions `f` and `delta`, which say what changes, and how."""
+
+    made_by: str
 
     def __init__(
         self,
         f: Callable[[X], Y],
-        delta: Callable[[DX], DY],
+        delta: Callable[..., DY],
         input: ChangeStructure[X, DX],
         output: ChangeStructure[Y, DY],
         name: str,
@@ -178,14 +180,22 @@ class Stateless(Operator[X, DX, Y, DY]):
     def f(self, x: X) -> Y:
         return self._f(x)
 
+    def __repr__(self) -> str:
+        functions = f"{function_name(self._f)}, {function_name(self.delta)}"
+        ends = f"input={self.input!r}, output={self.output!r}"
+        return self.name or f"{self.made_by}({functions}, {ends})"
+
+
+class Stateless(ByFunctions[X, DX, Y, DY]):
+    """An operator whose output change depends on nothing but the input change; see `stateless`."""
+
+    made_by = "stateless"
+
     def init(self, x: X) -> None:
         return None
 
     def step(self, state: Any, change: DX) -> tuple[Any, DY]:
         return None, self.delta(change)
-
-    def __repr__(self) -> str:
-        return self.name or _named("stateless", self._f, self.delta, self.input, self.output)
 
 
 def stateless(
@@ -205,26 +215,10 @@ def stateless(
     return Stateless(f, delta, input, output, name)
 
 
-class OnInput(Operator[X, DX, Y, DY]):
+class OnInput(ByFunctions[X, DX, Y, DY]):
     """An operator whose state is the input itself; see `on_input`."""
 
-    def __init__(
-        self,
-        f: Callable[[X], Y],
-        delta: Callable[[X, DX], DY],
-        input: ChangeStructure[X, DX],
-        output: ChangeStructure[Y, DY],
-        name: str,
-    ) -> None:
-        self._f = f
-        self.delta = delta
-        self.input = input
-        self.output = output
-        self.name = name
-        self.created = place()
-
-    def f(self, x: X) -> Y:
-        return self._f(x)
+    made_by = "on_input"
 
     def init(self, x: X) -> X:
         return x
@@ -234,9 +228,6 @@ class OnInput(Operator[X, DX, Y, DY]):
 
     def accepts(self, state: Any, change: DX) -> bool:
         return self.input.valid(change, state)
-
-    def __repr__(self) -> str:
-        return self.name or _named("on_input", self._f, self.delta, self.input, self.output)
 
 
 def on_input(
@@ -258,8 +249,3 @@ def on_input(
     21
     """
     return OnInput(f, delta, input, output, name)
-
-
-def _named(make: str, f: Any, delta: Any, input: Any, output: Any) -> str:
-    functions = f"{function_name(f)}, {function_name(delta)}"
-    return f"{make}({functions}, input={input!r}, output={output!r})"

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from ebbflow.algebra import Monoid
-from ebbflow.algebra.value import function_name
+from ebbflow.algebra.value import blank, function_name
 from ebbflow.change import BAG
 from ebbflow.errors import AlgebraError, ChangeError, Text, place
 from ebbflow.reducer.row import Key, key_text
@@ -343,15 +343,11 @@ class Reducer(Generic[V, A, R]):
         return (self.name, self.init, *functions)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_remade, self.made) if self.made else (_blank, (type(self),), self.__dict__)
+        return (_remade, self.made) if self.made else (blank, (type(self),), self.__dict__)
 
 
 def _remade(make: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     return make(*arguments, **named)
-
-
-def _blank(kind: Any) -> Any:
-    return kind.__new__(kind)
 
 
 def _init_text(init: Any) -> str:

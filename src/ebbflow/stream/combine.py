@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ebbflow.algebra import LIST, Monoid, product
+from ebbflow.algebra.value import in_brackets
 from ebbflow.errors import CompositionError, place
 from ebbflow.stream.processor import Processor
 
@@ -41,7 +42,7 @@ class Sequential(Processor[Any, Any]):
         return tuple(states), change
 
     def __repr__(self) -> str:
-        return " >> ".join(_in_brackets(stage, Fan) for stage in self.stages)
+        return " >> ".join(in_brackets(stage, Fan) for stage in self.stages)
 
     def __reduce__(self) -> Any:
         return Sequential, self.stages
@@ -83,8 +84,8 @@ class Parallel(Processor[tuple[Any, ...], tuple[Any, ...]]):
             return f"parallel({', '.join(map(repr, self.parts))})"
         first, second = self.parts
         return (
-            f"{_in_brackets(first, Sequential, Fan)} * "
-            f"{_in_brackets(second, Sequential, Fan, Parallel)}"
+            f"{in_brackets(first, Sequential, Fan)} * "
+            f"{in_brackets(second, Sequential, Fan, Parallel)}"
         )
 
 
@@ -129,7 +130,7 @@ class Fan(Processor[Any, tuple[Any, Any]]):
         return (one, two), (left, right)
 
     def __repr__(self) -> str:
-        return f"{self.first!r} & {_in_brackets(self.second, Fan)}"
+        return f"{self.first!r} & {in_brackets(self.second, Fan)}"
 
 
 class Loop(Processor[list[Any], list[Any]]):
@@ -207,7 +208,3 @@ def _pair(monoid: Monoid[Any], body: Processor[Any, Any], verb: str) -> tuple[An
         )
     first, second = monoid.built[1]
     return first, second
-
-
-def _in_brackets(part: Processor[Any, Any], *looser: type) -> str:
-    return f"({part!r})" if isinstance(part, looser) else repr(part)

@@ -29,6 +29,7 @@ rewrites what it has to move. In all other cases, and for all other patterns, no
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ebbflow.change import NATURAL, NUMBER, ChangeStructure, Delete, Edit, Insert
@@ -209,9 +210,9 @@ class _Find(_OfPattern):
         state.value = self._moved(rope, old, at, more, less)
         return state, state.value - old
 
+    @abstractmethod
     def _moved(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
         """Where the match is now, after `less` code points at `at` gave way to `more` others."""
-        raise NotImplementedError
 
     def _around(self, rope: Rope, at: int, more: int) -> tuple[int, str]:
         """The text in which a match could have come about, and where it begins."""
