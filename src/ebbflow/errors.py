@@ -66,6 +66,23 @@ class CompositionError(EbbflowError):
     """Two things that do not fit were put together."""
 
 
+class UnknownField(CompositionError):
+    """A field was asked for that the rows do not have."""
+
+
+class FunctionFailed(EbbflowError):
+    """A function of the user's raised on a row; the epoch changed nothing. Its cause is chained."""
+
+
+class NotDeterministic(EbbflowError):
+    """A row was taken back and what had been made of it could not be found: a function gave
+    another answer than before, or changed a row."""
+
+
+class ViewClosed(EbbflowError):
+    """A view was used after it was closed."""
+
+
 class CheckError(EbbflowError):
     """A check could not be run, so it says nothing about the law."""
 

@@ -1,0 +1,1 @@
+"""Programs over collections, as data."""

@@ -1,0 +1,271 @@
+"""Plans: the program as data.
+
+A plan is a graph of frozen nodes. A node knows its parents, the type of its rows, and the place in
+the user's file where it was made; what it means is said by `ebbflow.engine.batch`, one short
+function per node. Nodes are equal when they mean the same, wherever they were made, so equal parts
+of a program can be found and computed once.
+
+    Source                          rows from outside
+    Map  Filter  FlatMap            one row at a time
+    Fused                           several of those, one after the other (made by a rewrite)
+    Concat                          rows of several, each with a sign: + and -
+    Distinct                        every row once
+    Join  Semi                      rows that meet; rows that meet something, or nothing
+    Reduce  TopK  Sessions          rows of one key together
+    Through                         a user's differential operator
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+from ebbflow.errors import Text
+from ebbflow.fn import Fn
+
+NOWHERE = Text("")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Node:
+    """One step of a plan. `type` is the type of its rows."""
+
+    place: Text = field(default=NOWHERE, repr=False)
+    type: Any = Any
+
+    verb: ClassVar[str]
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        """The nodes whose rows this one reads."""
+        return ()
+
+    # ---- everything below is written with these ----
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((type(self).__name__, *map(_hash, self._essence()))))
+
+    def _essence(self) -> tuple[Any, ...]:
+        """What the node means: every field but the place."""
+        return tuple(getattr(self, each.name) for each in fields(self) if each.name != "place")
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined, no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or type(self) is not type(other):
+            return self is other
+        return hash(self) == hash(other) and self._essence() == other._essence()  # type: ignore[attr-defined]
+
+
+def _hash(part: Any) -> int:
+    try:
+        return hash(part)
+    except TypeError:
+        return 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Source(Node):
+    """Rows from outside, by name. With a `key` there is at most one row of each key."""
+
+    verb = "input"
+    name: str
+    key: Fn | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Unary(Node):
+    """A node with one parent."""
+
+    parent: Node
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Map(Unary):
+    """`fn(row)` instead of every row."""
+
+    verb = "map"
+    fn: Fn
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Filter(Unary):
+    """The rows for which `fn(row)` is true."""
+
+    verb = "filter"
+    fn: Fn
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FlatMap(Unary):
+    """All of `fn(row)` instead of every row."""
+
+    verb = "flat_map"
+    fn: Fn
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Step:
+    """One step of a `Fused` node: `verb` is map, filter or flat_map."""
+
+    verb: str
+    fn: Fn
+    place: Text = field(default=NOWHERE, repr=False, compare=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fused(Unary):
+    """Steps on one row at a time, the first first."""
+
+    verb = "fused"
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Concat(Node):
+    """The rows of all parts, each weight times the sign of its part (1 or -1)."""
+
+    verb = "concat"
+    parts: tuple[Node, ...]
+    signs: tuple[int, ...]
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Distinct(Unary):
+    """Every row of positive weight, once."""
+
+    verb = "distinct"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Binary(Node):
+    """A node with two parents that meet where their keys are equal."""
+
+    left: Node
+    right: Node
+    left_key: Fn
+    right_key: Fn
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Join(Binary):
+    """`merge(l, r)` for every two rows with equal keys; weights multiply."""
+
+    verb = "join"
+    merge: Fn
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Semi(Binary):
+    """The rows of the left whose key some right row has; with `anti`, those whose key none has.
+
+    The right has a key when its rows of that key have together a positive weight.
+    """
+
+    verb = "semi"
+    anti: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Keyed(Unary):
+    """A node that looks at the rows of one key together; without a key, at all rows."""
+
+    key: Fn | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reduce(Keyed):
+    """One row for each key that has rows: the key's parts, then the reducer's result.
+
+    A key made of several parts (`width` > 1) is a tuple and is spread over as many fields; without
+    a key `width` is 0. With `spread` the result is a tuple and is spread too.
+    """
+
+    verb = "reduce"
+    reducer: Any
+    width: int
+    spread: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopK(Keyed):
+    """For each key the n rows with the greatest `by(row)`, or smallest; repeated rows count.
+
+    Equal `by` are decided by the rows themselves, by the order `ebbflow.reducer.row.anyhow`, in the
+    same direction.
+    """
+
+    verb = "top_k"
+    n: int
+    by: Fn
+    smallest: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sessions(Keyed):
+    """Every row with the start and the end of its session.
+
+    A session is a longest run of rows of one key in which no two neighbours in time are further
+    apart than `gap`; it starts at its first row and ends `gap` after its last. The new row is
+    `merge(row, start, end)`.
+    """
+
+    verb = "session"
+    time: Fn
+    gap: Any
+    merge: Fn
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Through(Keyed):
+    """A user's operator on the rows of each key, each key with a state of its own.
+
+    What comes out: when the operator gives bags, its rows, after the key's parts where there is a
+    key; when it gives anything else, one row `(key…, value)`, as long as the key has rows.
+    """
+
+    verb = "through"
+    operator: Any
+    width: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Nodes to keep up to date, by name."""
+
+    outputs: Mapping[str, Node]
+
+    def nodes(self) -> list[Node]:
+        """Every node once, parents before children."""
+        seen: dict[int, Node] = {}
+
+        stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(self.outputs.values())]
+        while stack:
+            node, ready = stack.pop()
+            if id(node) in seen:
+                continue
+            if ready:
+                seen[id(node)] = node
+                continue
+            stack.append((node, True))
+            stack.extend((parent, False) for parent in reversed(node.parents))
+        return list(seen.values())
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """The inputs, by name."""
+        return {node.name: node for node in self.nodes() if isinstance(node, Source)}
