@@ -3,6 +3,7 @@
 Values flow in (⊕) and ebb out (⊖); the views stay right. Start with `ZSet`, a collection that can
 be added to and taken from, and the reducers below, which follow it. The parts:
 
+    ebbflow.flow       programs over collections: Input, Collection, program
     ebbflow.reducer    how a group of rows becomes one value, and how a row is taken out again
     ebbflow.operator   functions kept up to date: joins, aggregates, edited text, your own
     ebbflow.stream     stream functions and stream processors
@@ -12,6 +13,7 @@ be added to and taken from, and the reducers below, which follow it. The parts:
 """
 
 from ebbflow.errors import EbbflowError, LawBroken
+from ebbflow.flow import Collection, Input, program
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -52,7 +54,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "RECOMPUTE",
+    "Collection",
     "EbbflowError",
+    "Input",
     "LawBroken",
     "Reducer",
     "ZSet",
@@ -79,6 +83,7 @@ __all__ = [
     "mode",
     "naive_sum",
     "product",
+    "program",
     "quantile",
     "rank",
     "set_of",

@@ -3,37 +3,403 @@
 Wherever a program asks for a part of a row, a field name, several, or a function will do; all three
 become an `Fn`. An Fn knows what it is called, where it was given, and what it is: a *fingerprint*
 that is the same in every process as long as the function does the same. Where the function is
-simple enough, and the fields of its rows are known, it is also *traced* to an expression over those
-fields: then a compiled loop can have it inline instead of calling it, a rewrite can see which fields
-it reads, and another engine can run it natively.
+simple enough it is also *traced* to an expression over the fields of its rows: then a compiled loop
+can have it inline instead of calling it, a rewrite can see which fields it reads, and another
+engine can run it natively. A traced function is taken as it is when it is given: a name from
+outside that gets another value later keeps the old one in it.
+
+    fn(row)  ==  fn.call(row)  ==  eval(fn.source(bind, "row"))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import builtins
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from types import CellType, FunctionType
 from typing import Any
 
-from ebbflow.errors import Text, place
 from ebbflow.algebra.value import function_name
+from ebbflow.errors import CompositionError, Text, place
+from ebbflow.expression.bytecode import used_globals
+from ebbflow.expression.identity import essence, fingerprint, known_by_name
+from ebbflow.expression.node import Bind, Constant, Expression, Get, Record, Tuple
+from ebbflow.expression.parts import Always, Field, Parts, Then, composed, limited, unknown_field
+from ebbflow.expression.trace import trace
+from ebbflow.expression.value import is_plain, is_simple, plain_fields
+from ebbflow.record import fields_of
 
-Bind = Callable[[Any], str]
+__all__ = ["Bind", "Field", "Fn", "fingerprint", "known_by_name"]
 
 
 class Fn:
-    """A function of one or more rows."""
+    """A function of one or more rows, of these types.
 
-    __slots__ = ("call", "expression", "name", "place", "types")
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", city=str, price=int)
+    >>> double = Fn.of(lambda o: o.price * 2, Order)
+    >>> double(Order("Rome", 7)), double.text, double.reads
+    (14, 'price * 2', (frozenset({'price'}),))
+    >>> double == Fn.of(lambda order: order.price * 2, Order)
+    True
+    """
+
+    __slots__ = (
+        "_essence",
+        "_fingerprint",
+        "_given",
+        "_hash",
+        "_shown",
+        "call",
+        "expression",
+        "name",
+        "place",
+        "types",
+    )
 
     def __init__(self, call: Callable[..., Any], *types: Any, name: str = "") -> None:
-        self.call = call
-        self.types = types
-        self.name = name or function_name(call)
-        self.expression: Any = None
-        self.place: Text = place()
+        arity = len(types) or _arity(call)
+        found = trace(call, types or (Any,) * arity) if arity else None
+        self._set(call, types, name or function_name(call), found, place())
+
+    def _set(
+        self, call: Any, types: Any, name: str, expression: Expression | None, where: Text
+    ) -> None:
+        self.types: tuple[Any, ...] = tuple(types)
+        self.name = name
+        self.expression = expression
+        self._given = call
+        self.call: Callable[..., Any] = call if expression is None else _frozen(call)
+        self.place = where
+        self._shown = ""
+        self._essence: Any = None
+        self._hash: int | None = None
+        self._fingerprint = ""
+
+    @classmethod
+    def _make(
+        cls, call: Any, types: Sequence[Any], name: str, expression: Expression | None, shown: str
+    ) -> Fn:
+        made = cls.__new__(cls)
+        made._set(call, types, name, expression, place())
+        made._shown = shown
+        return made
+
+    # ---- making ----
+
+    @classmethod
+    def of(cls, given: Any, *types: Any, arity: int = 1, verb: str = "") -> Fn:
+        """A field name, several parts as a tuple, or a function of `arity` rows, as an Fn.
+
+        `verb` is who asks, for the error's sake.
+
+        >>> Fn.of("imag")(3 + 4j), Fn.of(("real", abs))(3 + 4j)
+        (4.0, (3.0, 5.0))
+        """
+        if isinstance(given, Fn):
+            return given
+        types = (*types, *(Any,) * (arity - len(types)))
+        if isinstance(given, str):
+            return cls._field(given, types, verb)
+        if type(given) in (tuple, list):
+            parts = [cls.of(each, *types, arity=arity, verb=verb) for each in given]
+            return cls._several(parts, types)
+        if not callable(given):
+            raise CompositionError(
+                f"{_asked(verb, given)}{given!r} is no part of a row",
+                created=place(),
+                remedy="a field name, several of them in a tuple, or a function of a row",
+            )
+        _check_arity(given, len(types), verb)
+        return cls(given, *types)
+
+    @classmethod
+    def record(cls, kind: Any, parts: Sequence[Fn]) -> Fn:
+        """A row of the NamedTuple class `kind`, whose fields are these functions of the same rows.
+
+        >>> from ebbflow.record import record
+        >>> Fn.record(record("Polar", r=float, i=float), [Fn.of(abs), Fn.of("imag")])(3 + 4j)
+        Polar(r=5.0, i=4.0)
+        """
+        fields = getattr(kind, "_fields", None)
+        if fields is None or len(fields) != len(parts):
+            raise CompositionError(
+                f"a {getattr(kind, '__name__', kind)} is not made of {len(parts)} parts",
+                **({} if fields is None else {"fields": Text(", ".join(fields))}),
+                created=place(),
+                remedy="a NamedTuple class, and one function for each of its fields",
+            )
+        types = max((part.types for part in parts), key=len, default=())
+        inside = [part.expression for part in parts]
+        found: Expression | None = None
+        if is_plain(kind) and all(each is not None for each in inside):
+            found = limited(Record(kind, tuple(inside)))  # type: ignore[arg-type]
+        shown = f"Fn.record({kind.__name__}, {list(parts)!r})"
+        return cls._make(Parts(kind, parts), types, kind.__name__, found, shown)
+
+    @classmethod
+    def constant(cls, value: Any, *types: Any) -> Fn:
+        """The same value for every row.
+
+        >>> Fn.constant(3)("anything")
+        3
+        """
+        found = Constant(value) if is_simple(value) else None
+        return cls._make(Always(value), types, repr(value), found, f"Fn.constant({value!r})")
+
+    @classmethod
+    def _field(cls, name: str, types: tuple[Any, ...], verb: str) -> Fn:
+        if len(types) != 1:
+            raise CompositionError(
+                f"{_asked(verb, name)}a field name is a part of one row, not of {len(types)}",
+                created=place(),
+                remedy=f"a function of {len(types)} rows",
+            )
+        kind = types[0]
+        fields = fields_of(kind)
+        if fields is not None and name not in fields:
+            raise unknown_field(name, kind.__name__, tuple(fields), verb)
+        places = plain_fields(kind)
+        if places is None:
+            return cls._make(Field(name), types, name, None, f"Fn({name!r})")
+        get = Get(0, name, places[name])
+        return cls._make(itemgetter(get.index), types, name, get, f"Fn({name!r})")
+
+    @classmethod
+    def _several(cls, parts: Sequence[Fn], types: tuple[Any, ...]) -> Fn:
+        inside = [part.expression for part in parts]
+        found: Expression | None = None
+        if all(each is not None for each in inside):
+            found = limited(Tuple(tuple(inside)))  # type: ignore[arg-type]
+        name = ", ".join([part.name for part in parts])
+        inner = ", ".join([_inner(part) for part in parts])
+        shown = f"Fn(({inner},))" if len(parts) == 1 else f"Fn(({inner}))"
+        return cls._make(Parts(tuple, parts), types, f"({name})", found, shown)
+
+    def then(self, after: Fn) -> Fn:
+        """`after(self(rows))`, as one function.
+
+        It has an expression when both have, and when together they evaluate what one after the
+        other would: nothing that can raise is dropped, repeated, or moved before something else.
+
+        >>> from ebbflow.record import record
+        >>> Order = record("Order", city=str, price=int)
+        >>> double = Fn.of(lambda o: o.price * 2, Order)
+        >>> double.then(Fn.of(lambda x: x > 10, int)).text
+        'price * 2 > 10'
+        """
+        found = None
+        if self.expression is not None and after.expression is not None:
+            found = composed(self.expression, self.types, after.expression, after.types)
+        shown = f"{self!r}.then({after!r})"
+        name = f"{after.name}({self.name})"
+        return type(self)._make(Then(self, after), self.types, name, found, shown)
+
+    # ---- using ----
 
     def __call__(self, *rows: Any) -> Any:
         return self.call(*rows)
 
+    @property
+    def arity(self) -> int:
+        """How many rows it takes."""
+        return len(self.types) or _arity(self.call) or 1
+
+    @property
+    def reads(self) -> tuple[frozenset[str] | None, ...]:
+        """For each argument the fields it reads; None where that is unknown, or all of them."""
+        if self.expression is not None:
+            return tuple(self.expression.reads(self.arity))
+        if isinstance(self.call, (Always, Field, Parts, Then)):
+            return self.call.reads(self.arity)
+        return (None,) * self.arity
+
     def source(self, bind: Bind, *rows: str) -> str:
-        """Python text that computes it from the variables `rows`."""
+        """Python text that computes it from the variables `rows`.
+
+        `bind(value)` gives the name of a variable that holds the value.
+
+        >>> Fn(lambda a, b: a + b).source(repr, "x", "y")
+        '(x + y)'
+        """
+        if self.expression is not None:
+            return self.expression.source(bind, rows)
+        if isinstance(self.call, (Parts, Then)):
+            return self.call.source(bind, rows)
         return f"{bind(self.call)}({', '.join(rows)})"
+
+    @property
+    def text(self) -> str:
+        """How it is shown in a plan: a field, an expression, or the name of a function."""
+        if self.expression is None:
+            return self.call.text if isinstance(self.call, Parts) else self.name
+        return self.expression.text(*_parameters(self.call, self.arity))
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of what it computes, the same in every process."""
+        if not self._fingerprint:
+            self._fingerprint = fingerprint(self)
+        return self._fingerprint
+
+    def __identity__(self) -> Any:
+        return self.expression if self.expression is not None else self.call, self.types
+
+    # ---- being a value ----
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, Fn):
+            return self is other or NotImplemented
+        if hash(self) != hash(other) or self.types != other.types:
+            return False
+        if self.expression is not None or other.expression is not None:
+            return self.expression == other.expression
+        if self.call is other.call:
+            return True
+        return bool(self._meaning() == other._meaning())
+
+    def _meaning(self) -> Any:
+        if self._essence is None:
+            plain = type(self.call) is FunctionType
+            self._essence = essence(self.call) if plain else _Alike(self.call)
+        return self._essence
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            if self.expression is not None:
+                inside = hash(self.expression)
+            elif type(self.call) is FunctionType:
+                inside = hash(self.call.__code__.co_code)
+            else:
+                inside = hash(_Alike(self.call))
+            self._hash = hash((Fn, len(self.types), inside))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return self._shown or f"Fn({self.name})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        call = self._given if _importable(self._given) else self.call
+        return _again, (call, self.types, self.name, self.expression, self.place, self._shown)
+
+
+def _again(
+    call: Any, types: Any, name: str, expression: Expression | None, where: Text, shown: str
+) -> Fn:
+    made = Fn.__new__(Fn)
+    made._set(call, types, name, expression, where)
+    made._shown = shown
+    return made
+
+
+class _Alike:
+    """A callable to compare: equal to itself, and to what says it is equal."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Alike) or type(self.call) is not type(other.call):
+            return False
+        try:
+            return self.call is other.call or bool(self.call == other.call)
+        except Exception:
+            return False
+
+    def __hash__(self) -> int:
+        try:
+            return hash(self.call)
+        except Exception:
+            return hash(type(self.call))
+
+
+# ---- what a callable takes ----
+
+
+def _arity(call: Any) -> int:
+    """How many rows a plain function must be given; 0 where that is not known."""
+    code = getattr(call, "__code__", None)
+    if type(call) is FunctionType and code is not None:
+        return int(code.co_argcount) - len(call.__defaults__ or ())
+    return 0
+
+
+def _check_arity(call: Any, arity: int, verb: str) -> None:
+    if type(call) is FunctionType:
+        code, defaults = call.__code__, len(call.__defaults__ or ())
+        many = bool(code.co_flags & 0x04)
+        missing = code.co_kwonlyargcount > len(call.__kwdefaults__ or ())
+        fits = code.co_argcount - defaults <= arity and (many or arity <= code.co_argcount)
+        if fits and not missing:
+            return
+    else:
+        try:
+            inspect.signature(call).bind(*(None,) * arity)
+            return
+        except ValueError:
+            return
+        except TypeError:
+            if not _has_signature(call):
+                return
+    rows = "one row" if arity == 1 else f"{arity} rows"
+    raise CompositionError(
+        f"{_asked(verb, function_name(call))}{function_name(call)} cannot be called with {rows}",
+        takes=Text(str(inspect.signature(call))),
+        created=place(),
+        remedy=f"a function of {rows}",
+    )
+
+
+def _has_signature(call: Any) -> bool:
+    try:
+        inspect.signature(call)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _inner(part: Fn) -> str:
+    """How a part is written inside another Fn."""
+    text = repr(part)
+    return text if text.startswith("Fn.") or ").then(" in text else text[3:-1]
+
+
+def _asked(verb: str, given: Any) -> str:
+    return f"{verb}({given}): " if verb else ""
+
+
+def _parameters(call: Any, arity: int) -> tuple[str, ...]:
+    """What the arguments are called in text."""
+    if type(call) is FunctionType:
+        return call.__code__.co_varnames[:arity]
+    return {1: ("row",), 2: ("l", "r")}.get(arity, tuple(f"row{i}" for i in range(arity)))
+
+
+def _frozen(call: Any) -> Any:
+    """A traced function that keeps the values its outside names have now."""
+    if type(call) is not FunctionType:
+        return call
+    scope = call.__globals__
+    outside = {name: value for name, value in used_globals(call) if name in scope}
+    cells = call.__closure__
+    if not outside and not cells:
+        return call
+    if outside:
+        outside["__builtins__"] = scope.get("__builtins__", builtins)
+        outside["__name__"] = call.__module__
+    held = cells and tuple([CellType(cell.cell_contents) for cell in cells])
+    kept = FunctionType(call.__code__, outside or scope, call.__name__, call.__defaults__, held)
+    kept.__kwdefaults__, kept.__qualname__ = call.__kwdefaults__, call.__qualname__
+    return kept
+
+
+def _importable(call: Any) -> bool:
+    """Whether pickle would find this very function by its name."""
+    found: Any = sys.modules.get(getattr(call, "__module__", None) or "")
+    for part in getattr(call, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is call

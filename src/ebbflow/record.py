@@ -3,16 +3,33 @@
 A row is any hashable value. Rows that are `NamedTuple`s have named, typed fields, which can be
 asked for by name and become the columns of a table elsewhere. A program makes such types itself:
 the rows of `orders.group_by("city").agg(n=count())` have the fields `city` and `n`. Two types made
-with the same name and fields are the same type, in every process, so their rows can be pickled.
+with the same name and fields are the same type, in every process, so they and their rows can be
+pickled.
 
 A row type is a NamedTuple class, any other class (`int`, `str`), or `Any` where nothing is known.
 """
 
 from __future__ import annotations
 
+import copyreg
+import keyword
 from collections import namedtuple
-from functools import lru_cache
+from threading import Lock
 from typing import Any, get_type_hints
+
+from ebbflow.errors import CompositionError, Text, place
+
+Fields = tuple[tuple[str, Any], ...]
+
+_made: dict[tuple[str, Fields], type[Any]] = {}
+_named: dict[str, type[Any]] = {}
+_lock = Lock()
+
+
+class RecordType(type):
+    """The class of the types made here; it makes them travel as how they were made."""
+
+    recipe: tuple[str, Fields]
 
 
 def record(name: str, **fields: Any) -> type[Any]:
@@ -24,24 +41,81 @@ def record(name: str, **fields: Any) -> type[Any]:
     >>> City is record("City", city=str, n=int)
     True
     """
-    return _made(name, tuple(fields.items()))
+    return _type(name, tuple(fields.items()))
 
 
-@lru_cache(maxsize=None)
-def _made(name: str, fields: tuple[tuple[str, Any], ...]) -> type[Any]:
-    base: Any = namedtuple(name, [field for field, _ in fields])
-    base.__annotations__ = dict(fields)
-    base.__reduce__ = _reduce
-    base.__module__ = __name__
-    return base  # type: ignore[no-any-return]
+def _type(name: str, fields: Fields) -> type[Any]:
+    try:
+        found = _made.get((name, fields))
+    except TypeError as error:
+        raise CompositionError(
+            f"the type of a field of {name} cannot be used: {error}",
+            fields=Text(", ".join(field for field, _ in fields)),
+            created=place(),
+            remedy="a class, or what typing makes of classes",
+        ) from error
+    if found is not None:
+        return found
+    _check(name, [field for field, _ in fields])
+    with _lock:
+        return _made.setdefault((name, fields), _new(name, fields))
 
 
-def _reduce(row: Any) -> tuple[Any, ...]:
-    return _row, (type(row).__name__, tuple(type(row).__annotations__.items()), tuple(row))
+def _check(name: str, fields: list[str]) -> None:
+    for each in (name, *fields):
+        if each.isidentifier() and not keyword.iskeyword(each):
+            if each is name or not each.startswith("_"):
+                continue
+            better = each.lstrip("_") or "value"
+        else:
+            better = "".join(c if f"a{c}".isidentifier() else "_" for c in each).strip("_")
+            better = f"{better}_" if keyword.iskeyword(better) else better or "value"
+            better = better if better.isidentifier() else f"n{better}"
+        what = "row type" if each is name else "field"
+        raise CompositionError(
+            f"{each!r} cannot be the name of a {what}",
+            fields=Text(", ".join(fields)),
+            created=place(),
+            remedy=f"{better!r}: letters, digits and underscores, no keyword of Python's, "
+            "and no underscore in front",
+        )
 
 
-def _row(name: str, fields: tuple[tuple[str, Any], ...], values: tuple[Any, ...]) -> Any:
-    return tuple.__new__(_made(name, fields), values)
+def _new(name: str, fields: Fields) -> type[Any]:
+    plain = namedtuple(name, [field for field, _ in fields])  # type: ignore[misc]
+    inside = {k: v for k, v in vars(plain).items() if k not in ("__annotations__", "__doc__")}
+    made: Any = RecordType(name, (tuple,), {**inside, "__module__": __name__})
+    made.__annotations__ = dict(fields)
+    made.recipe = (name, fields)
+    text = ", ".join([f"{field}: {_short(kind)}" for field, kind in fields])
+    made.__qualname__ = _free(f"{name}({text})")
+    _named[made.__qualname__] = made
+    return made  # type: ignore[no-any-return]
+
+
+def _short(kind: Any) -> str:
+    text = kind.__name__ if isinstance(kind, type) else str(kind)
+    return text.rpartition(".")[2]
+
+
+def _free(text: str) -> str:
+    return text if text not in _named else _free(f"{text}'")
+
+
+def _recipe(kind: RecordType) -> tuple[Any, ...]:
+    return _type, kind.recipe
+
+
+copyreg.pickle(RecordType, _recipe)
+
+
+def __getattr__(name: str) -> Any:
+    """A type made here by its qualified name: so it counts as one of this module, and is never
+    taken apart to be sent elsewhere."""
+    try:
+        return _named[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
 
 def fields_of(kind: Any) -> dict[str, Any] | None:

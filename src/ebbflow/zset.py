@@ -302,6 +302,15 @@ def trusted(weights: dict[Any, int]) -> ZSet[Any]:
     return new
 
 
+def weights_of(rows: ZSet[R]) -> dict[R, int]:
+    """The dict inside a Z-set, to be read and never changed.
+
+    >>> weights_of(ZSet.of("aba"))
+    {'a': 2, 'b': 1}
+    """
+    return rows._weights
+
+
 def _pairs(weights: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(weights, (ZSet, Mapping)):
         yield from weights.items()

@@ -32,7 +32,7 @@ from ebbflow.operator import (
     union,
 )
 from ebbflow.operator.aggregate import Outermost
-from ebbflow.operator.relation import Join
+from ebbflow.operator.joins import Join
 from ebbflow.state.cells import Cells
 from ebbflow.state.node import Form
 from ebbflow.zset import ZSet

@@ -1,1 +1,14 @@
-"""Programs over collections, as data."""
+"""Programs over collections, as data.
+
+`Input` is where rows come in, `Collection` has the verbs, `program` puts several outputs together.
+What they build is a plan (`ebbflow.flow.plan`): frozen nodes, checked when made, that an engine
+runs.
+"""
+
+from ebbflow.flow.collection import Collection
+from ebbflow.flow.grouped import Grouped
+from ebbflow.flow.plan import Plan
+from ebbflow.flow.program import Program, program
+from ebbflow.flow.source import Input
+
+__all__ = ["Collection", "Grouped", "Input", "Plan", "Program", "program"]

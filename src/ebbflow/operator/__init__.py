@@ -1,19 +1,18 @@
 """Differential operators: functions kept up to date by changes.
 
-On bags: `select map_rows project flat_map_rows union product join distinct difference count
+On bags: `select map_rows project flat_map_rows union product join semi distinct difference count
 aggregate group_aggregate`. On edited text: the package `ebbflow.operator.text`. Of your own:
 subclass `Operator`, or use `stateless` and `on_input`.
 """
 
 from ebbflow.operator.aggregate import aggregate, group_aggregate
 from ebbflow.operator.compose import Beside, Each, Fan, Seq, binary, each, seq
+from ebbflow.operator.joins import join, product, semi
 from ebbflow.operator.operator import Live, OnInput, Operator, Stateless, on_input, stateless
 from ebbflow.operator.relation import (
     count,
     flat_map_rows,
-    join,
     map_rows,
-    product,
     project,
     select,
     union,
@@ -43,6 +42,7 @@ __all__ = [
     "product",
     "project",
     "select",
+    "semi",
     "seq",
     "stateless",
     "union",

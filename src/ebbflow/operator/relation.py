@@ -6,17 +6,11 @@ other, or both can change in a step.
 
 - `select`, `map_rows`, `project`, `flat_map_rows`, `union`, `count` are *linear*: what they do to a
   change does not depend on what is there. They have no state.
-- `join` and `product` are linear in each side alone. With an index of both sides, where `l` and `r`
-  are the changes and `L` is taken after its change and `R` before its own,
-
-      change of L ⋈ R  ==  l ⋈ R + L ⋈ r
-
-  Using the old `L`, or the new `R`, forgets or doubles what the two changes make together.
+- `join` and `product` are linear in each side alone, `semi` in one of them (module `joins`).
 - `distinct` and `difference` are neither (module `weights`), and `aggregate` and `group_aggregate`
   merge rows into values (module `aggregate`).
 
-The work of a step follows the change and the rows that it meets, never what else is there. A keyed
-operator says by `keys(change)` which keys of its state a step will touch.
+The work of a step follows the change, never what else is there.
 """
 
 from __future__ import annotations
@@ -26,11 +20,12 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from ebbflow.algebra.value import function_name
+from ebbflow.chain import Chain, Step, gather
 from ebbflow.change import BAG, NATURAL, Both, First, Second, pair
 from ebbflow.errors import CompositionError, place
+from ebbflow.fn import Fn
 from ebbflow.operator.operator import Operator
-from ebbflow.state.index import Index
-from ebbflow.zset import ZSet, trusted, without_zeros
+from ebbflow.zset import ZSet, trusted
 
 Bag = ZSet[Any]
 NOTHING: Bag = ZSet()
@@ -40,34 +35,60 @@ TWO_BAGS = pair(BAG, BAG)
 # ---- linear: no state ----
 
 
-class RowByRow(Operator[Bag, Bag, Bag, Bag]):
-    """An operator that looks at one row at a time, through one function."""
+class Rows(Operator[Bag, Bag, Bag, Bag]):
+    """Steps on one row at a time, in one written loop.
+
+    >>> from ebbflow.chain import Step
+    >>> shout = Rows(Chain([Step("filter", Fn(str.isalpha)), Step("map", Fn(str.upper))]))
+    >>> shout.open(ZSet.of("a1")).send(ZSet({"b": 1, "a": -1, "1": 1}))
+    ZSet({'B': 1, 'A': -1})
+    """
 
     input = BAG
     output = BAG
-    verb: str
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = function
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
         self.created = place()
+        self.moved = gather([chain])
+
+    def f(self, x: Bag) -> Bag:
+        return ZSet([(new, count) for row, count in x.items() for new in self.chain.rows(row)])
 
     def init(self, x: Bag) -> None:
         return None
 
+    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
+        return None, trusted(self.moved(change))
+
+    def __repr__(self) -> str:
+        return f"Rows({self.chain!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.chain,)
+
+
+class RowByRow(Rows):
+    """One step, through one function."""
+
+    verb: str
+    step_verb: str
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+        super().__init__(Chain([Step(self.step_verb, Fn(function))]))
+
     def __repr__(self) -> str:
         return f"{self.verb}({function_name(self.function)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.function,)
 
 
 class Select(RowByRow):
     """The rows that fulfil a condition; see `select`."""
 
-    verb = "select"
-
-    def f(self, x: Bag) -> Bag:
-        return ZSet([(row, count) for row, count in x.items() if self.function(row)])
-
-    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return None, change.filter(self.function)
+    verb, step_verb = "select", "filter"
 
 
 def select(predicate: Callable[[Any], object]) -> Operator[Bag, Bag, Bag, Bag]:
@@ -82,13 +103,7 @@ def select(predicate: Callable[[Any], object]) -> Operator[Bag, Bag, Bag, Bag]:
 class MapRows(RowByRow):
     """Every row through a function; see `map_rows`."""
 
-    verb = "map_rows"
-
-    def f(self, x: Bag) -> Bag:
-        return ZSet([(self.function(row), count) for row, count in x.items()])
-
-    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return None, change.map(self.function)
+    verb, step_verb = "map_rows", "map"
 
 
 def map_rows(f: Callable[[Any], Hashable]) -> Operator[Bag, Bag, Bag, Bag]:
@@ -109,6 +124,9 @@ class Project(MapRows):
 
     def __repr__(self) -> str:
         return f"project({', '.join(map(repr, self.fields))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Project, (self.fields,)
 
 
 def project(*fields: int | str) -> Operator[Bag, Bag, Bag, Bag]:
@@ -137,13 +155,7 @@ def _getter(fields: tuple[Any, ...]) -> Callable[[Any], Any]:
 class FlatMapRows(RowByRow):
     """Every row replaced by several; see `flat_map_rows`."""
 
-    verb = "flat_map_rows"
-
-    def f(self, x: Bag) -> Bag:
-        return ZSet([(new, count) for row, count in x.items() for new in self.function(row)])
-
-    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return None, change.flat_map(self.function)
+    verb, step_verb = "flat_map_rows", "flat_map"
 
 
 def flat_map_rows(f: Callable[[Any], Iterable[Hashable]]) -> Operator[Bag, Bag, Bag, Bag]:
@@ -210,146 +222,6 @@ def union() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
     ZSet({'a': -1, 'b': 1})
     """
     return Union()
-
-
-# ---- bilinear: an index per side ----
-
-
-class Join(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
-    """Rows of both sides with equal keys; see `join`."""
-
-    input = TWO_BAGS
-    output = BAG
-
-    def __init__(self, left_key: Any, right_key: Any, merge: Any = None) -> None:
-        self.left_key, self.right_key, self.merge = left_key, right_key, merge
-        self.created = place()
-
-    def f(self, x: tuple[Bag, Bag]) -> Bag:
-        return x[0].join(x[1], self.left_key, self.right_key, self.merge)
-
-    def init(self, x: tuple[Bag, Bag]) -> tuple[Index[Any, Any], Index[Any, Any]]:
-        return Index(self.left_key, x[0]), Index(self.right_key, x[1])
-
-    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
-        left, right = state
-        left_change, right_change = sides(change)
-        if self.merge is not None:
-            return state, self._merged(left, right, left_change, right_change)
-        from_left, groups = left.apply(left_change), right.groups
-        out = {
-            (row, other): weight * count
-            for key, pairs in from_left.items()
-            if key in groups
-            for row, weight in pairs
-            for other, count in groups[key].items()
-        }
-        from_right, groups = right.apply(right_change), left.groups
-        for key, pairs in from_right.items():
-            if key in groups:
-                others = groups[key].items()
-                for row, weight in pairs:
-                    for other, count in others:
-                        out[other, row] = weight * count
-        for key in from_left.keys() & from_right.keys():
-            _set_met(out, from_left[key], from_right[key], left, right, key)
-        return state, trusted(out)
-
-    def _merged(self, left: Any, right: Any, left_change: Bag, right_change: Bag) -> Bag:
-        merge, total = self.merge, dict[Any, int]()
-        get = total.get
-        from_left, groups = left.apply(left_change), right.groups
-        for key, pairs in from_left.items():
-            if key in groups:
-                for row, weight in pairs:
-                    for other, count in groups[key].items():
-                        new = merge(row, other)
-                        total[new] = get(new, 0) + weight * count
-        from_right, groups = right.apply(right_change), left.groups
-        for key, pairs in from_right.items():
-            if key in groups:
-                for row, weight in pairs:
-                    for other, count in groups[key].items():
-                        new = merge(other, row)
-                        total[new] = get(new, 0) + weight * count
-        return trusted(without_zeros(total))
-
-    def keys(self, change: Any) -> set[Any]:
-        """The keys whose state, on both sides, a step with this change touches."""
-        left, right = sides(change)
-        return {self.left_key(row) for row in left} | {self.right_key(row) for row in right}
-
-    def invariant(self, x: tuple[Bag, Bag], state: Any) -> bool:
-        return bool(state == self.init(x))
-
-    def accepts(self, state: Any, change: Any) -> bool:
-        if not self.input.is_change(change):
-            return False
-        left, right = sides(change)
-        return bool(state[0].holds(left) and state[1].holds(right))
-
-    def __repr__(self) -> str:
-        functions = [self.left_key, self.right_key]
-        merge = f", merge={function_name(self.merge)}" if self.merge else ""
-        return f"join({', '.join(map(function_name, functions))}{merge})"
-
-
-def _set_met(
-    out: dict[Any, int], left_pairs: Any, right_pairs: Any, left: Any, right: Any, key: Any
-) -> None:
-    """The pairs of two rows that both changed: the new product of their weights minus the old."""
-    lefts, rights = left.groups.get(key, {}), right.groups.get(key, {})
-    for row, weight in left_pairs:
-        n = lefts.get(row, 0)
-        for other, change in right_pairs:
-            m = rights.get(other, 0)
-            moved = n * m - (n - weight) * (m - change)
-            if moved:
-                out[row, other] = moved
-            else:
-                out.pop((row, other), None)
-
-
-def join(
-    left_key: Callable[[Any], Hashable],
-    right_key: Callable[[Any], Hashable] | None = None,
-    merge: Callable[[Any, Any], Hashable] | None = None,
-) -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
-    """Every row of the first with every row of the second that has the same key; counts multiply.
-
-    One key function serves both sides. The new row is `merge(left, right)`, by default the pair.
-
-    >>> by_name = join(lambda row: row[0], merge=lambda a, b: (*a, b[1]))
-    >>> live = by_name.open((ZSet.of([("ann", "Rome")]), ZSet.of([("ann", 30)])))
-    >>> live.send(Both(ZSet({("bob", "Oslo"): 1}), ZSet({("ann", 30): -1, ("bob", 25): 1})))
-    ZSet({('ann', 'Rome', 30): -1, ('bob', 'Oslo', 25): 1})
-    """
-    return Join(left_key, left_key if right_key is None else right_key, merge)
-
-
-class Product(Join):
-    """Every row of one with every row of the other; see `product`."""
-
-    def __init__(self) -> None:
-        super().__init__(None, None)
-
-    def f(self, x: tuple[Bag, Bag]) -> Bag:
-        return x[0].product(x[1])
-
-    def keys(self, change: Any) -> set[Any]:
-        return {()}
-
-    def __repr__(self) -> str:
-        return "product()"
-
-
-def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
-    """Every row of the first with every row of the second; counts multiply.
-
-    >>> product().open((ZSet.of("ab"), ZSet.of([1]))).send(Second(ZSet({2: 1})))
-    ZSet({('a', 2): 1, ('b', 2): 1})
-    """
-    return Product()
 
 
 def sides(change: Any) -> tuple[Bag, Bag]:

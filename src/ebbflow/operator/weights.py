@@ -28,15 +28,32 @@ class Distinct(Operator[Bag, Bag, Bag, Bag]):
         return Cells(x.items())
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        get = state.values.get
-        new = {row: get(row, 0) + weight or ABSENT for row, weight in change.items()}
-        old = state.swap(new)
-        out = {}
-        for row, now in new.items():
-            moved = _there(now) - _there(old[row])
-            if moved:
-                out[row] = moved
-        return state, trusted(out)
+        return state, trusted(self.moved(state, change))
+
+    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+        """Take a change in, and give the rows that came or went altogether."""
+        values, old, out = state.values, dict[Any, Any](), dict[Any, int]()
+        get = values.get
+        if state.journal is not None:
+            state.journal.append(old)
+        for row, weight in change.items():
+            was = get(row, 0)
+            now = was + weight
+            old[row] = was or ABSENT
+            if now:
+                values[row] = now
+            else:
+                del values[row]
+            if now > 0:
+                if was <= 0:
+                    out[row] = 1
+            elif was > 0:
+                out[row] = -1
+        return out
+
+    def read(self, state: Any) -> dict[Any, int]:
+        """The whole output, from the state."""
+        return {row: 1 for row, weight in state.values.items() if weight > 0}
 
     def keys(self, change: Bag) -> set[Any]:
         """The rows whose weight a step with this change touches."""
@@ -50,10 +67,6 @@ class Distinct(Operator[Bag, Bag, Bag, Bag]):
 
     def __repr__(self) -> str:
         return "distinct()"
-
-
-def _there(weight: Any) -> int:
-    return int(weight is not ABSENT and weight > 0)
 
 
 def distinct() -> Operator[Bag, Bag, Bag, Bag]:

@@ -11,7 +11,8 @@ The result has the type that Python's own sum has: int, unless there is a Fracti
 a float. Decimals mix with ints only, timedeltas with nothing.
 
 How much of each type there is belongs to the state: when the last float leaves, the sum is an int
-again. Equal states mean equal collections' sums, so accumulators can be compared with `==`.
+again. Equal states mean equal collections' sums, so accumulators can be compared with `==`. A sum
+of ints alone, by far the most frequent, is just how many there are and their sum: `(3, 42)`.
 """
 
 from __future__ import annotations
@@ -57,19 +58,41 @@ class Total(NamedTuple):
     rest: Rest | None = None
 
 
-NOTHING = Total()
+Sum = tuple[int, int] | Total
+
+NOTHING: Sum = (0, 0)
 _NO_REST = Rest()
 EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ONE_TYPE = "numbers of one type, as for Python's own +"
 _made = tuple.__new__
 
 
-def plus(total: Total, x: Any, n: int) -> Total:
+def full(total: Sum) -> Total:
+    """A sum in its general form.
+
+    >>> full((3, 42))
+    Total(size=3, whole=42, scale=0, floats=0, rest=None)
+    """
+    return total if len(total) == 5 else _made(Total, (*total, 0, 0, None))
+
+
+def _short(total: Total) -> Sum:
+    """A sum in the form that it is kept in."""
+    return total if total[3] or total[4] is not None else (total[0], total[1])
+
+
+def plus(total: Sum, x: Any, n: int) -> Sum:
     """The sum with `x` put in `n` times, or taken out -n times.
 
     >>> value(plus(plus(NOTHING, 1, 3), 0.5, 1))
     3.5
     """
+    if len(total) == 2 and isinstance(x, int):
+        return total[0] + n, total[1] + x * n
+    return _short(_plus(full(total), x, n))
+
+
+def _plus(total: Total, x: Any, n: int) -> Total:
     size, whole, scale, floats, rest = total
     if isinstance(x, int):
         new = _made(Total, (size + n, whole + (x * n << scale), scale, floats, rest))
@@ -122,13 +145,13 @@ def _rare(total: Total, x: Any, n: int) -> Total:
         whole = total.whole + x // MICROSECOND * n
         return _with(total._replace(whole=whole), rest._replace(spans=rest.spans + n), x, n)
     if isinstance(x, Integral):
-        return plus(total, int(x), n)
+        return _plus(total, int(x), n)
     if isinstance(x, Rational):
         part = Fraction(int(x.numerator), int(x.denominator)) * n
         rest = rest._replace(fractions=rest.fractions + n, fraction=rest.fraction + part)
         return _with(total, rest, x, n)
     if isinstance(x, Real):
-        return plus(total, float(x), n)
+        return _plus(total, float(x), n)
     raise AlgebraError(
         f"it is not known how to add up a {type(x).__name__} exactly",
         value=x,
@@ -175,12 +198,15 @@ def _mixed(total: Total) -> str:
     return "Decimal" if rest.decimals and (total.floats or rest.fractions) else ""
 
 
-def merged(a: Total, b: Total) -> Total:
+def merged(a: Sum, b: Sum) -> Sum:
     """The sum of two sums.
 
     >>> value(merged(plus(NOTHING, 1, 1), plus(NOTHING, 0.5, 1)))
     1.5
     """
+    if len(a) == 2 and len(b) == 2:
+        return a[0] + b[0], a[1] + b[1]
+    a, b = full(a), full(b)
     whole, scale = dyadic(a.whole, a.scale, b.whole, b.scale)
     new = Total(a.size + b.size, whole, scale, a.floats + b.floats, _merged_rest(a.rest, b.rest))
     alone = new.rest is not None and _mixed(new)
@@ -190,7 +216,7 @@ def merged(a: Total, b: Total) -> Total:
             sums=(a, b),
             remedy=_ONE_TYPE,
         )
-    return new
+    return _short(new)
 
 
 def _merged_rest(a: Rest | None, b: Rest | None) -> Rest | None:
@@ -208,7 +234,7 @@ def _merged_rest(a: Rest | None, b: Rest | None) -> Rest | None:
 # ---- the result ----
 
 
-def value(total: Total) -> Any:
+def value(total: Sum) -> Any:
     """The sum, rounded once; None of no numbers.
 
     >>> value(plus(plus(NOTHING, Decimal("1.10"), 1), Decimal("2.90"), 1))
@@ -216,20 +242,20 @@ def value(total: Total) -> Any:
     >>> value(NOTHING) is None
     True
     """
+    if len(total) == 2:
+        return total[1] if total[0] else None
     return _quotient(total, 1) if total.size else None
 
 
-def average(total: Total) -> Any:
+def average(total: Sum) -> Any:
     """The mean: the exact sum divided by the count, rounded once; None of no numbers.
 
     >>> average(plus(plus(NOTHING, 1, 1), 2, 1))
     1.5
     """
-    if not total.size:
-        return None
-    if total.rest is None and not total.floats:
-        return rounded(total.whole, total.size)
-    return _quotient(total, total.size)
+    if len(total) == 2:
+        return rounded(total[1], total[0]) if total[0] else None
+    return _quotient(total, total.size) if total.size else None
 
 
 def _quotient(total: Total, count: int) -> Any:

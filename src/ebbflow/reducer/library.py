@@ -22,12 +22,14 @@ from typing import Any
 
 from ebbflow.reducer import exact
 from ebbflow.reducer.hashed import Map, tally
+from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.reducer import Reducer, counted
 from ebbflow.reducer.row import Key, getter, same_nan
 
 AnyReducer = Reducer[Any, Any, Any]
 Repeat = Callable[[Any, Any, int], Any]
 
+_TOTAL = "({acc}[1] if len({acc}) == 2 and {acc}[0] else {shown}({acc}))"
 NUMBERS = (0, 1, -1, 2, 7, 0.1, 0.2, -0.5, 1e16, 1e-300, 1e308, math.inf, -math.inf, None)
 SMALL = (0, 1, 2, 3, 5, None)
 
@@ -89,6 +91,25 @@ def _add(a: Any, b: Any) -> Any:
     return a + b
 
 
+def _counting(of: Key | None) -> Inline:
+    line = "{acc} += {n}"
+    return Inline(of, (line if of is None else "if {x} is not None: " + line,), "{acc}")
+
+
+def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
+    """Ints beside ints are added here; `exact.plus` knows what else there is."""
+    return Inline(
+        of,
+        (
+            "if type({x}) is int and len({acc}) == 2: "
+            "{acc} = ({acc}[0] + {n}, {acc}[1] + {x} * {n})",
+            "elif {x} is not None: {acc} = {plus}({acc}, {x}, {n})",
+        ),
+        result,
+        (("plus", exact.plus), ("shown", shown)),
+    )
+
+
 def count(of: Key | None = None) -> AnyReducer:
     """How many rows there are; with `of`, how many whose value is not None.
 
@@ -100,7 +121,7 @@ def count(of: Key | None = None) -> AnyReducer:
     return counted(
         0, _more if of is None else present(_more, of), None, merge=_add, partial=False,
         aggregate="distributive", cost="O(1)", size="O(1)", made=(count, arguments(of), {}),
-        elements=SMALL if of is None else None,
+        elements=SMALL if of is None else None, inline=_counting(of),
     )  # fmt: skip
 
 
@@ -118,6 +139,7 @@ def sum(of: Key | None = None) -> AnyReducer:
     return ready(
         (sum, arguments(of)), exact.NOTHING, exact.plus, of, exact.value,
         merge=exact.merged, aggregate="distributive", elements=NUMBERS,
+        inline=_adding(of, _TOTAL, exact.value),
     )  # fmt: skip
 
 
@@ -132,6 +154,7 @@ def mean(of: Key | None = None) -> AnyReducer:
     return ready(
         (mean, arguments(of)), exact.NOTHING, exact.plus, of, exact.average,
         merge=exact.merged, aggregate="algebraic", elements=NUMBERS,
+        inline=_adding(of, "{shown}({acc})", exact.average),
     )  # fmt: skip
 
 

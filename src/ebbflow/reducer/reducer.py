@@ -96,7 +96,8 @@ class Reducer(Generic[V, A, R]):
       accumulator gets, and what one row costs, to be shown;
     - `equal`: when two accumulators count as the same (default `==`);
     - `elements`: what `check` draws rows from: values, a Hypothesis strategy, or a function
-      returning either.
+      returning either;
+    - `inline`: how it is written inside a loop; see `ebbflow.reducer.inline`.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Reducer(Generic[V, A, R]):
         cost: str = "",
         equal: Callable[[A, A], bool] = operator.eq,
         elements: Any = None,
+        inline: Any = None,
         made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
     ) -> None:
         if not callable(add):
@@ -136,6 +138,7 @@ class Reducer(Generic[V, A, R]):
         self.cost = cost
         self.equal = equal
         self.elements = elements
+        self.inline = inline
         self.made = made
         self.created: Text = place()
 

@@ -1,9 +1,8 @@
 """Reducers in programs: as a differential operator over bags, and as a stream processor.
 
-The operator keeps, for each key, how many rows there are and their accumulator; a group with no
-rows is not there. It also keeps the rows themselves where they may be needed again: when `remove`
-may ask to recompute, or is missing. Where there is no `remove` but a `merge`, it keeps the rows in
-an aggregate tree, whose root is the accumulator. A step that raises leaves the state as it was.
+The operator keeps a cell for each key: how many rows there are, and the accumulators. A group with
+no rows is not there. It also keeps the rows by key, in an index, where a part of the reducer may
+need them again (see `parts`). Where every part can be written out, the whole step is one loop.
 
 The processor reads any Z-sets, in any pieces. A row whose weight is negative is owed: it does not
 count until it has come as often as it was taken away. So a removal that overtakes its insertion
@@ -12,144 +11,181 @@ does no harm, and the output does not depend on how the stream was cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 from ebbflow.algebra import Monoid
+from ebbflow.chain import Chain, gather, grouping
 from ebbflow.change import BAG, KEEP, REPLACE, Replace
-from ebbflow.errors import ChangeError, place
+from ebbflow.errors import place
+from ebbflow.fn import Fn
 from ebbflow.operator import Operator
-from ebbflow.reducer.reducer import Recompute, Reducer
+from ebbflow.reducer.parts import owing, parts_of, spoilt
+from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
-from ebbflow.state.tree import Tree
+from ebbflow.reducer.shape import PAIR, Shape
+from ebbflow.reducer.written import written
+from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
-from ebbflow.zset import ZSETS, ZSet
+from ebbflow.zset import ZSETS, ZSet, trusted
 
-Rows = dict[Any, int]
-Change = list[tuple[Any, int]]
-
-
-class Group:
-    """One group of rows: how many, their accumulator, and the rows where they may be needed.
-
-    >>> Group(acc=0, rows=None)
-    <0 rows at 0>
-    """
-
-    __slots__ = ("acc", "rows", "size")
-
-    def __init__(self, acc: Any, rows: Any) -> None:
-        self.size = 0
-        self.acc = acc
-        self.rows = rows
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Group):
-            return NotImplemented
-        return (self.size, self.acc, self.rows) == (other.size, other.acc, other.rows)
-
-    def __repr__(self) -> str:
-        return f"<{self.size} rows at {self.acc!r}>"
+Bag = ZSet[Any]
 
 
-class Groups:
-    """How a reducer follows the changes of one group.
+class Groups(Operator[Bag, Bag, Any, Any]):
+    """What a reducer keeps for groups of rows, and how that follows changes."""
 
-    >>> from ebbflow.reducer import sum
-    >>> groups = Groups(sum())
-    >>> groups.next(groups.new(), [(5, 2)])[0]
-    2
-    """
+    input = BAG
 
-    def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
+    def __init__(
+        self, reducer: Reducer[Any, Any, Any], key: Callable[[Any], Any] | None, shape: Shape,
+        kind: Any = Any, before: Chain | None = None, owner: Any = None,
+    ) -> None:  # fmt: skip
         self.reducer = reducer
-        self.tree = reducer.remove is None and reducer.merge is not None
-        self.keeps_rows = not self.tree and (reducer.remove is None or reducer.partial is not False)
+        self.key = key
+        self.shape = shape
+        self.kind = kind
+        self.before = before or Chain()
+        self.owner = owner
+        self.created = place()
+        self.compile()
 
-    def new(self) -> Group:
-        return Group(self.reducer.start(), self._tree() if self.tree else {} if self.keeps_rows
-                     else None)  # fmt: skip
+    def compile(self) -> None:
+        """Choose the way of each part, and write the loops."""
+        self.parts = parts_of(self.reducer)
+        self.keeps_rows = any(part.keeps_rows for part in self.parts)
+        self.start = (0, *(part.start() for part in self.parts))
+        self.by_key = grouping(self.key)
+        self.chained = gather([self.before])
+        self.make = self.shape.function(len(self.parts))
+        self.loop = None if self.keeps_rows else written(
+            self.parts, self.key, self.shape, self.kind, self.before, self.owner
+        )  # fmt: skip
 
-    def _tree(self) -> Tree[Any]:
-        return Tree(value=_Single(self.reducer), merge=self.reducer.merge)
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("reducer", "key", "shape", "kind", "before", "owner", "created", "given", "output")
+        return {name: value for name, value in vars(self).items() if name in kept}
 
-    def takes(self, group: Group | None, change: Change) -> bool:
-        """Whether the rows that a change takes away are there, as far as is known."""
-        if group is None:
-            return all(weight > 0 for _, weight in change)
-        if group.rows is None:
-            return group.size >= -sum(weight for _, weight in change if weight < 0)
-        count = group.rows.count if self.tree else lambda row: group.rows.get(row, 0)
-        return all(weight > 0 or count(row) + weight >= 0 for row, weight in change)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.compile()
 
-    def next(self, group: Group, change: Change) -> tuple[int, Any, Any]:
-        """What a group becomes: size, accumulator and tree. The group itself stays as it is."""
-        size = group.size + sum(weight for _, weight in change)
-        if size < 0:
-            raise ChangeError("more rows are taken away than there are", change=change)
-        if not self.tree:
-            return size, self._moved(group, change), None
-        tree = group.rows.update(change)
-        return size, tree.total if size else self.reducer.start(), tree
+    # ---- the state ----
 
-    def commit(self, group: Group, moved: tuple[int, Any, Any], change: Change) -> None:
-        """Let a group become what `next` said."""
-        group.size, group.acc, tree = moved
-        if self.tree:
-            group.rows = tree
-        elif self.keeps_rows:
-            _patch(group.rows, change)
+    def init(self, x: Bag) -> Any:
+        cells: Cells[Any, Any] = Cells()
+        state = (Index(self.key, None, self.by_key, bag=True), cells) if self.keeps_rows else cells
+        self.moved(state, x)
+        return state
 
-    def _moved(self, group: Group, change: Change) -> Any:
-        """Removals first, then additions."""
-        reducer, acc = self.reducer, group.acc
-        for row, weight in change:
-            if weight < 0:
-                acc = reducer.removed(acc, row, -weight)
-                if isinstance(acc, Recompute):
-                    return self._again(group, change)
-        for row, weight in change:
-            if weight > 0:
-                acc = reducer.added(acc, row, weight)
-        return acc
+    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+        """Take a change in, and give the change of the rows `make(key, results)`."""
+        if self.loop is not None:
+            return self.swapped(state, change)
+        change = self.chained(change)
+        if not self.keeps_rows:
+            return self.regrouped(self.by_key(change.items()), None, state)
+        index, cells = state
+        return self.regrouped(index.apply(change), index.groups, cells)
 
-    def _again(self, group: Group, change: Change) -> Any:
-        if group.rows is None:
-            raise ChangeError(
-                f"{self.reducer!r} asks to recompute, but is declared partial=False",
-                remedy="leave partial= out: then the rows are kept for it",
+    def swapped(self, cells: Any, change: Any) -> dict[Any, int]:
+        """A step as one written loop."""
+        old: dict[Any, Any] = {}
+        if cells.journal is not None:
+            cells.journal.append(old)
+        assert self.loop is not None
+        out: dict[Any, int] = self.loop(change, cells.values, old)
+        return out
+
+    def regrouped(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
+        """A step group by group, from the change by key and, where they are kept, all rows."""
+        parts, start, make, old, out = self.parts, self.start, self.make, {}, {}
+        values = cells.values
+        if cells.journal is not None:
+            cells.journal.append(old)
+        for key, pairs in found.items():
+            was = values.get(key)
+            cell = start if was is None else was
+            size = cell[0] + sum([weight for _, weight in pairs])
+            rows = None if groups is None else groups.get(key)
+            if size < 0:
+                owing(key, size)
+            now = None if not size else (
+                size, *[part.moved(acc, pairs, rows)
+                        for part, acc in zip(parts, cell[1:], strict=True)]
+            )  # fmt: skip
+            if now is None and groups is None:
+                self.emptied(key, cell, pairs)
+            before = None if was is None else make(key, *self.results(was))
+            after = None if now is None else make(key, *self.results(now))
+            old[key] = ABSENT if was is None else was
+            if now is None:
+                values.pop(key, None)
+            else:
+                values[key] = now
+            if before is None or after is None or before != after:
+                if before is not None:
+                    out[before] = -1
+                if after is not None:
+                    out[after] = 1
+        return out
+
+    def results(self, cell: tuple[Any, ...]) -> list[Any]:
+        """What the parts show of a cell."""
+        return [part.result(acc) for part, acc in zip(self.parts, cell[1:], strict=True)]
+
+    def emptied(self, key: Any, cell: Any, pairs: Any) -> None:
+        """Where no rows are kept: the last row that leaves must leave nothing behind."""
+        for part, acc in zip(self.parts, cell[1:], strict=True):
+            if part.reducer.partial is False:
+                left = part.moved(acc, pairs, None)
+                if not part.reducer.equal(left, part.start()):
+                    spoilt(key, (0, left))
+
+    def read(self, state: Any) -> dict[Any, int]:
+        """The whole output, from the state."""
+        cells = state[1] if self.keeps_rows else state
+        make = self.make
+        return {make(key, *self.results(cell)): 1 for key, cell in cells.values.items()}
+
+    def keys(self, change: Bag) -> set[Any]:
+        """The keys whose groups a change touches."""
+        return set(self.by_key(self.chained(change).items()))
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        if not self.input.is_change(change):
+            return False
+        if self.keeps_rows:
+            return bool(state[0].holds(trusted(self.chained(change))))
+        for key, pairs in self.by_key(self.chained(change).items()).items():
+            size = state.values.get(key, self.start)[0]
+            if size + sum(weight for _, weight in pairs if weight < 0) < 0:
+                return False
+        return True
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        cells = state[1] if self.keeps_rows else state
+        groups = Index(self.key, trusted(self.chained(x)), self.by_key).groups
+        return (
+            (not self.keeps_rows or state[0].groups == groups)
+            and cells.values.keys() == groups.keys()
+            and all(
+                cell[0] == sum(groups[key].values())
+                and all(map(_agrees, self.parts, cell[1:], [groups[key]] * len(self.parts)))
+                for key, cell in cells.values.items()
             )
-        rows = group.rows.copy()
-        _patch(rows, change)
-        acc = self.reducer.start()
-        for row, weight in rows.items():
-            acc = self.reducer.added(acc, row, weight)
-        return acc
+        )
 
 
-class _Single:
-    """The accumulator of one row, as a value that can be pickled."""
-
-    def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
-        self.reducer = reducer
-
-    def __call__(self, row: Any) -> Any:
-        return self.reducer.add(self.reducer.start(), row)
-
-
-def _patch(rows: Rows, change: Iterable[tuple[Any, int]]) -> None:
-    for row, weight in change:
-        weight += rows.get(row, 0)
-        if weight:
-            rows[row] = weight
-        else:
-            rows.pop(row, None)
+def _agrees(part: Any, acc: Any, rows: Any) -> bool:
+    return bool(part.agrees(acc, rows))
 
 
 # ---- differential operators ----
 
 
-class Reduce(Operator[ZSet[Any], ZSet[Any], ZSet[Any], ZSet[Any]]):
+class Reduce(Groups):
     """The bag of `(key, result)` for a bag of rows; see `Reducer.operator`.
 
     >>> from ebbflow.reducer import sum
@@ -159,66 +195,36 @@ class Reduce(Operator[ZSet[Any], ZSet[Any], ZSet[Any], ZSet[Any]]):
     ZSet({('Rome', 10): -1, ('Rome', 15): 1, ('Oslo', 7): -1})
     """
 
-    def __init__(self, reducer: Reducer[Any, Any, Any], key: tuple[Key, ...]) -> None:
-        self.reducer = reducer
-        self.given = key
-        self.key = getter(*key)
-        self.groups = Groups(reducer)
-        self.input = BAG
-        self.output = BAG
-        self.created = place()
+    output = BAG
 
-    def f(self, x: ZSet[Any]) -> ZSet[Any]:
-        bags: dict[Any, Rows] = {}
-        for row, weight in x.items():
-            bags.setdefault(self.key(row), {})[row] = weight
-        return ZSet.of((key, self.reducer(ZSet(bag))) for key, bag in bags.items())
+    def __init__(
+        self, reducer: Reducer[Any, Any, Any], key: tuple[Key, ...] | Fn | None,
+        shape: Shape = PAIR, kind: Any = Any, before: Chain | None = None, owner: Any = None,
+    ) -> None:  # fmt: skip
+        self.given = key if isinstance(key, tuple) else (key,)
+        by = getter(*key) if isinstance(key, tuple) else key
+        super().__init__(reducer, by, shape, kind, before, owner)
 
-    def init(self, x: ZSet[Any]) -> dict[Any, Group]:
-        return self.step({}, x)[0]
+    def f(self, x: Bag) -> Bag:
+        rows = x.flat_map(self.before.rows) if self.before.steps else x
+        bags: dict[Any, dict[Any, int]] = {}
+        for row, weight in rows.items():
+            bags.setdefault(() if self.key is None else self.key(row), {})[row] = weight
+        several = len(self.parts) > 1
+        out = []
+        for key, bag in bags.items():
+            result = self.reducer(ZSet(bag))
+            out.append(self.make(key, *(result if several else (result,))))
+        return ZSet.of(out)
 
-    def keys(self, change: ZSet[Any]) -> set[Any]:
-        """The keys whose groups a change touches."""
-        return {self.key(row) for row in change}
-
-    def accepts(self, state: dict[Any, Group], change: ZSet[Any]) -> bool:
-        touched = self._by_key(change)
-        return all(self.groups.takes(state.get(key), part) for key, part in touched.items())
-
-    def step(
-        self, state: dict[Any, Group], change: ZSet[Any]
-    ) -> tuple[dict[Any, Group], ZSet[Any]]:
-        finish, out, moves = self.reducer.finish, [], []
-        for key, part in self._by_key(change).items():
-            group = state.get(key)
-            if group is None:
-                group = self.groups.new()
-            else:
-                out.append(((key, finish(group.acc)), -1))
-            moved = self.groups.next(group, part)
-            if moved[0]:
-                out.append(((key, finish(moved[1])), 1))
-            moves.append((key, group, moved, part))
-        output = ZSet(out)
-        for key, group, moved, part in moves:
-            self.groups.commit(group, moved, part)
-            if group.size:
-                state[key] = group
-            else:
-                state.pop(key, None)
-        return state, output
-
-    def _by_key(self, change: ZSet[Any]) -> dict[Any, Change]:
-        parts: dict[Any, Change] = {}
-        for row, weight in change.items():
-            parts.setdefault(self.key(row), []).append((row, weight))
-        return parts
+    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
+        return state, trusted(self.moved(state, change))
 
     def __repr__(self) -> str:
         return f"({self.reducer!r}).operator({', '.join(map(key_text, self.given))})"
 
 
-class ReduceAll(Operator[ZSet[Any], ZSet[Any], Any, Any]):
+class ReduceAll(Groups):
     """The result for all rows of a bag, replaced when it changes; see `Reducer.operator`.
 
     >>> from ebbflow.reducer import max
@@ -227,27 +233,24 @@ class ReduceAll(Operator[ZSet[Any], ZSet[Any], Any, Any]):
     (KEEP, Replace(value=4))
     """
 
-    def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
-        self.reducer = reducer
-        self.groups = Groups(reducer)
-        self.input = BAG
-        self.output = REPLACE
-        self.created = place()
+    output = REPLACE
 
-    def f(self, x: ZSet[Any]) -> Any:
+    def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
+        super().__init__(reducer, None, PAIR)
+
+    def f(self, x: Bag) -> Any:
         return self.reducer(x)
 
-    def init(self, x: ZSet[Any]) -> Group:
-        return self.step(self.groups.new(), x)[0]
+    def now(self, state: Any) -> Any:
+        """The result as it is."""
+        cells = state[1] if self.keeps_rows else state
+        results = self.results(cells.values.get((), self.start))
+        return results[0] if len(results) == 1 else tuple(results)
 
-    def accepts(self, state: Group, change: ZSet[Any]) -> bool:
-        return self.groups.takes(state, list(change.items()))
-
-    def step(self, state: Group, change: ZSet[Any]) -> tuple[Group, Any]:
-        part = list(change.items())
-        moved = self.groups.next(state, part)
-        old, new = self.reducer.finish(state.acc), self.reducer.finish(moved[1])
-        self.groups.commit(state, moved, part)
+    def step(self, state: Any, change: Bag) -> tuple[Any, Any]:
+        old = self.now(state)
+        self.moved(state, change)
+        new = self.now(state)
         return state, KEEP if new is old or new == old else Replace(new)
 
     def __repr__(self) -> str:
@@ -257,7 +260,7 @@ class ReduceAll(Operator[ZSet[Any], ZSet[Any], Any, Any]):
 # ---- stream processors ----
 
 
-class Reducing(Processor[ZSet[Any], ZSet[Any]]):
+class Reducing(Processor[Bag, Bag]):
     """Changes of rows in, changes of results out, however the stream is cut; see
     `Reducer.processor`.
 
@@ -270,33 +273,34 @@ class Reducing(Processor[ZSet[Any], ZSet[Any]]):
     target = ZSETS
 
     def __init__(
-        self, reducer: Reducer[Any, Any, Any], key: tuple[Key, ...], source: Monoid[ZSet[Any]]
+        self, reducer: Reducer[Any, Any, Any], key: tuple[Key, ...], source: Monoid[Bag]
     ) -> None:
         self.reducer = reducer
         self.given = key
         self.source = source
-        self.operator = Reduce(reducer, key or (_all,))
+        self.operator = Reduce(reducer, key or None)
         self.created = place()
 
-    def start(self) -> tuple[Any, ZSet[Any]]:
-        return ({}, {}), ZSet()
+    def start(self) -> tuple[Any, Bag]:
+        return ({}, self.operator.init(ZSet())), ZSet()
 
-    def step(self, state: Any, change: ZSet[Any]) -> tuple[Any, ZSet[Any]]:
+    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
         weights, groups = state
         moved = []
         for row, weight in change.items():
             old = weights.get(row, 0)
             moved.append((row, max(old + weight, 0) - max(old, 0)))
         groups, out = self.operator.step(groups, ZSet(moved))
-        _patch(weights, change.items())
+        for row, weight in change.items():
+            weight += weights.get(row, 0)
+            if weight:
+                weights[row] = weight
+            else:
+                weights.pop(row, None)
         return (weights, groups), out if self.given else out.map(_result)
 
     def __repr__(self) -> str:
         return f"({self.reducer!r}).processor({', '.join(map(key_text, self.given))})"
-
-
-def _all(row: Any) -> None:
-    """The key of the one group of all rows."""
 
 
 def _result(row: tuple[Any, Any]) -> Any:

@@ -1,11 +1,11 @@
 """Index: rows by key, with their weights, and a journal that can undo an epoch.
 
-A join has one index per side. What is done to an index is a change, a Z-set of rows; so the change
-itself is the journal, and the way back is to apply it with its weights negated. (`begin`, `commit`
-and `rollback` are those of `Cells`.)
+A join has one index per side. What is done to an index is a change, rows by key with their weights;
+so the change itself is the journal, and the way back is to apply it with its weights negated.
+(`begin`, `commit` and `rollback` are those of `Cells`.)
 
-Weights may be negative: an index is as good for differences as it is for rows. A row of weight zero
-is not there, and a key without rows is not there either.
+Weights may be negative: an index is as good for differences as it is for rows, unless it is said to
+be of a `bag`. A row of weight zero is not there, and a key without rows is not there either.
 
 `groups` is a plain dict of plain dicts, for loops that cannot afford a call per row. An engine that
 keeps its state elsewhere puts the groups of the touched keys into it, and nothing else.
@@ -17,16 +17,19 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra.value import function_name
+from ebbflow.chain import grouping
+from ebbflow.errors import NotDeterministic
 from ebbflow.state.cells import Journalled
 from ebbflow.zset import ZSet
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound=Hashable)
 
+Change = ZSet[Any] | dict[Any, int]
 Grouped = dict[Any, Iterable[tuple[Any, int]]]
 
 
-class Index(Journalled[ZSet[Any]], Generic[K, R]):
+class Index(Journalled[Grouped], Generic[K, R]):
     """Rows by `key(row)`; without a key, all rows are under `()`.
 
     >>> index = Index(len, ZSet.of(["fig", "pear", "kiwi"]))
@@ -42,54 +45,69 @@ class Index(Journalled[ZSet[Any]], Generic[K, R]):
     {'fig': 1}
     """
 
-    __slots__ = ("groups", "key")
+    __slots__ = ("bag", "grouping", "groups", "key")
 
-    def __init__(self, key: Callable[[R], K] | None = None, rows: ZSet[R] | None = None) -> None:
+    def __init__(
+        self,
+        key: Callable[[R], K] | None = None,
+        rows: ZSet[R] | None = None,
+        by_key: Callable[[Any], Grouped] | None = None,
+        *,
+        bag: bool = False,
+    ) -> None:
         self.key = key
+        self.bag = bag
         self.groups: dict[Any, dict[R, int]] = {}
+        self.grouping = grouping(key) if by_key is None else by_key
         self.journal = None
         if rows is not None:
             self.apply(rows)
 
-    def grouped(self, change: ZSet[R]) -> Grouped:
+    def grouped(self, change: Change) -> Grouped:
         """The rows of a change by key, with their weights. All keys are computed here."""
-        key = self.key
-        if key is None:
-            return {(): change.items()} if change else {}
-        found: dict[Any, list[tuple[R, int]]] = {}
-        for pair in change.items():
-            at = key(pair[0])
-            if at in found:
-                found[at].append(pair)
-            else:
-                found[at] = [pair]
-        return found  # type: ignore[return-value]
+        return self.grouping(change.items())
 
-    def apply(self, change: ZSet[R]) -> Grouped:
+    def apply(self, change: Change) -> Grouped:
         """Add a change, and give its rows by key, which a step nearly always wants next."""
         found = self.grouped(change)
         if self.journal is not None:
-            self.journal.append(change)
-        groups = self.groups
+            self.journal.append(found)
+        owed = self.put(found)
+        if owed and self.bag:
+            raise NotDeterministic(
+                "a row is taken back that is not there",
+                row=owed[0],
+                remedy="functions of a row that give the same answer every time, and change nothing",
+            )
+        return found
+
+    def put(self, found: Grouped) -> list[R]:
+        """Add rows that are by key already, and give those whose weight is negative now."""
+        groups, owed = self.groups, []
         for at, pairs in found.items():
             group = groups.get(at)
             if group is None:
-                groups[at] = dict(pairs)
+                group = groups[at] = dict(pairs)
+                if min(group.values()) < 0:
+                    owed += [row for row, weight in pairs if weight < 0]
                 continue
             get = group.get
             for row, weight in pairs:
                 total = get(row, 0) + weight
-                if total:
+                if total > 0:
                     group[row] = total
+                elif total:
+                    group[row] = total
+                    owed.append(row)
                 else:
                     del group[row]
             if not group:
                 del groups[at]
-        return found
+        return owed
 
-    def undo(self, entry: ZSet[R]) -> None:
+    def undo(self, entry: Grouped) -> None:
         """Take a change out again."""
-        self.apply(-entry)
+        self.put({at: [(row, -weight) for row, weight in pairs] for at, pairs in entry.items()})
 
     def weight(self, row: R) -> int:
         """How often `row` is there; 0 when it is not."""
@@ -105,7 +123,16 @@ class Index(Journalled[ZSet[Any]], Generic[K, R]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.key, self.groups, self.bag)
+
     def __repr__(self) -> str:
         key = "None" if self.key is None else function_name(self.key)
         rows = {row: weight for group in self.groups.values() for row, weight in group.items()}
         return f"Index({key}, {ZSet(rows)!r})"
+
+
+def _rebuilt(key: Any, groups: dict[Any, dict[Any, int]], bag: bool) -> Index[Any, Any]:
+    index: Index[Any, Any] = Index(key, bag=bag)
+    index.groups = groups
+    return index

@@ -1,0 +1,146 @@
+"""Chains: steps on one row at a time, one after the other, in a single loop.
+
+A step keeps some rows (`filter`), turns each into another (`map`), or into several (`flat_map`). A
+chain of them is *linear*: what it does to a change does not depend on what is there, so neighbouring
+steps fuse into one loop, and that loop into the operator behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ebbflow.fn import Fn
+from ebbflow.loop import Loop
+from ebbflow.zset import without_zeros
+
+Delta = dict[Any, int]
+
+
+class Step(NamedTuple):
+    """`verb` is filter, map or flat_map; `owner` is to blame when `fn` raises."""
+
+    verb: str
+    fn: Fn
+    owner: Any = None
+
+
+class Chain:
+    """Steps, the first first.
+
+    >>> chain = Chain([Step("filter", Fn(str.isalpha)), Step("map", Fn(str.upper))])
+    >>> list(chain.rows("a"))
+    ['A']
+    >>> chain.compiled()({"a": 2, "A": -2, "b": 1, "1": 1})
+    {'B': 1}
+    """
+
+    def __init__(self, steps: Iterable[Any] = (), sign: int = 1) -> None:
+        self.steps = tuple(steps)
+        self.sign = sign
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether rows that differ stay different: then no weights have to be added up."""
+        return all(step.verb == "filter" for step in self.steps)
+
+    def rows(self, row: Any) -> Iterable[Any]:
+        """What becomes of one row. This is the meaning of a chain, without a written loop."""
+        rows = [row]
+        for step in self.steps:
+            if step.verb == "filter":
+                rows = [each for each in rows if step.fn(each)]
+            elif step.verb == "map":
+                rows = [step.fn(each) for each in rows]
+            else:
+                rows = [new for each in rows for new in step.fn(each)]
+        return rows
+
+    def write(self, loop: Loop, row: str) -> str:
+        """The steps inside a loop over `row`; gives the variable that holds the row after them."""
+        for step in self.steps:
+            source = step.fn.source(loop.bind, row)
+            owner = step if step.owner is None else step.owner
+            if step.verb == "filter":
+                loop.write(f"if not ({source}): continue", owner, row)
+                continue
+            after = f"row{len(loop.lines)}"
+            if step.verb == "map":
+                loop.write(f"{after} = {source}", owner, row)
+            else:
+                loop.write(f"for {after} in {source}:", owner, row)
+                loop.depth += 1
+            row = after
+        return row
+
+    def compiled(self) -> Callable[[Delta], Delta]:
+        """The chain as a function from a change to a change."""
+        return gather([self])
+
+    def __repr__(self) -> str:
+        return " ".join(f"{step.verb}({step.fn.name})" for step in self.steps) or "nothing"
+
+
+def gather(chains: Sequence[Chain]) -> Callable[..., Delta]:
+    """A function of one change for each chain: all of them through their chains, added up.
+
+    >>> minus = gather([Chain(), Chain(sign=-1)])
+    >>> minus({"a": 1, "b": 1}, {"b": 1, "c": 1})
+    {'a': 1, 'c': -1}
+    """
+    loop = Loop("gather", ", ".join(f"change{i}" for i in range(len(chains))))
+    if len(chains) == 1 and chains[0].sign == 1 and not chains[0].steps:
+        loop.write("return change0")
+        return loop.function()
+    certain = len(chains) == 1 and chains[0].one_to_one
+    loop.write("out = {}")
+    if not certain:
+        loop.write("get = out.get")
+    for i, chain in enumerate(chains):
+        with loop.inside(f"for row, weight in change{i}.items():"):
+            row = chain.write(loop, "row")
+            sign = "-" if chain.sign < 0 else ""
+            total = f"{sign}weight" if certain else f"get({row}, 0) {sign or '+'} weight"
+            loop.write(f"out[{row}] = {total}", *_maker(chain), "row")
+    loop.write("return out" if certain else f"return {loop.bind(without_zeros)}(out)")
+    return loop.function()
+
+
+def _maker(chain: Chain) -> tuple[Any]:
+    """The step that made the rows, to blame when one cannot be hashed."""
+    makers = [step for step in chain.steps if step.verb != "filter"]
+    last = makers[-1] if makers else None
+    return (last if last is None or last.owner is None else last.owner,)
+
+
+def grouping(
+    key: Callable[[Any], Any] | None, before: Chain | None = None, owner: Any = None
+) -> Callable[[Any], dict[Any, Any]]:
+    """A function that sorts the rows of a change by key: `{key: [(row, weight), ...]}`.
+
+    `before` are steps that the rows go through first; they must be one to one.
+
+    >>> grouping(len)({"fig": 1, "nut": -1, "pear": 2}.items())
+    {3: [('fig', 1), ('nut', -1)], 4: [('pear', 2)]}
+    """
+    loop = Loop("grouping", "pairs")
+    steps = before is not None and before.steps
+    if key is None and not steps:
+        loop.write("return {(): pairs} if pairs else {}")
+        return loop.function()
+    loop.write("found = {}")
+    with loop.inside("for pair in pairs:"):
+        loop.write("row = pair[0]")
+        if before is not None:
+            before.write(loop, "row")
+        if key is None:
+            loop.write("key = ()")
+        else:
+            fn = key if isinstance(key, Fn) else Fn(key)
+            loop.write(f"key = {fn.source(loop.bind, 'row')}", owner or fn, "row")
+        with loop.inside("if key in found:", owner or key, "row"):
+            loop.write("found[key].append(pair)")
+        with loop.inside("else:"):
+            loop.write("found[key] = [pair]")
+    loop.write("return found")
+    return loop.function()

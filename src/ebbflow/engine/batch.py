@@ -1,0 +1,386 @@
+"""Batch: what a plan means, computed from scratch.
+
+One short function per node says which rows it has, given the rows of its parents. It is slow and
+plain on purpose: whatever else runs a plan must give, after every change, what is computed here
+from all the input so far. So nothing is taken from the operators, from their state, or from the
+running form of reducers; a reducer means its fold over the rows of a group.
+
+Rows are held with their *weights*, in a dict without zeros. A *bag* is a dict without negative
+weights: what a reducer, a ranking, a session or a user's operator can be given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from ebbflow.change import BAG, ZSET
+from ebbflow.errors import ChangeError, CompositionError, FunctionFailed, Text, canonical
+from ebbflow.flow.plan import (
+    Concat,
+    Distinct,
+    Filter,
+    FlatMap,
+    Fused,
+    Join,
+    Keyed,
+    Map,
+    Node,
+    Plan,
+    Reduce,
+    Semi,
+    Sessions,
+    Source,
+    Step,
+    Through,
+    TopK,
+)
+from ebbflow.record import fields_of
+from ebbflow.reducer.row import anyhow, natural
+from ebbflow.zset import ZSet
+
+Weights = dict[Any, int]
+Pairs = Iterable[tuple[Any, int]]
+
+
+def evaluate(plan: Plan, inputs: Mapping[str, ZSet[Any]]) -> dict[str, ZSet[Any]]:
+    """The outputs of a plan for these inputs, by name. An input that is not given is empty.
+
+    >>> from ebbflow.fn import Fn
+    >>> words = Source(name="words")
+    >>> long = Filter(parent=words, fn=Fn(lambda word: len(word) > 2))
+    >>> evaluate(Plan({"long": long}), {"words": ZSet.of(["to", "flow", "flow"])})
+    {'long': ZSet({'flow': 2})}
+    """
+    found: dict[int, Weights] = {}
+    for node in plan.nodes():
+        if isinstance(node, Source):
+            found[id(node)] = _given(node, inputs.get(node.name, ZSet()))
+        else:
+            found[id(node)] = rows_of(node, *(found[id(parent)] for parent in node.parents))
+    return {name: ZSet(found[id(node)]) for name, node in plan.outputs.items()}
+
+
+def _given(node: Source, rows: ZSet[Any]) -> Weights:
+    """The rows of an input; where it has a key, at most one of each key."""
+    given = dict(rows.items())
+    if node.key is not None:
+        owners: dict[Any, Any] = {}
+        for row, weight in given.items():
+            key = _call(node, node.key, row)
+            if weight != 1 or key in owners:
+                raise ChangeError(
+                    f"input {node.name!r} has one row of each key, and here are more, or fewer",
+                    key=key,
+                    rows=ZSet({row: weight}) + ZSet.of([owners[key]] if key in owners else []),
+                    created=node.place,
+                    remedy="each key once, and each row once",
+                )
+            owners[key] = row
+    return given
+
+
+# ---- one function per node ----
+
+
+@singledispatch
+def rows_of(node: Node, *parents: Weights) -> Weights:
+    """The rows of a node with their weights, given those of its parents.
+
+    >>> rows_of(Distinct(parent=Source(name="words")), {"to": 2, "be": -1})
+    {'to': 1}
+    """
+    raise CompositionError(
+        f"batch cannot evaluate a {type(node).__name__}",
+        created=node.place,
+        remedy="register a function for it with ebbflow.engine.batch.rows_of.register",
+    )
+
+
+@rows_of.register
+def _map(node: Map, rows: Weights) -> Weights:
+    return _total(node, _stepped(node, rows.items()))
+
+
+@rows_of.register
+def _filter(node: Filter, rows: Weights) -> Weights:
+    return _total(node, _stepped(node, rows.items()))
+
+
+@rows_of.register
+def _flat_map(node: FlatMap, rows: Weights) -> Weights:
+    return _total(node, _stepped(node, rows.items()))
+
+
+@rows_of.register
+def _fused(node: Fused, rows: Weights) -> Weights:
+    for step in node.steps:
+        rows = _total(step, _stepped(step, rows.items()))
+    return rows
+
+
+def _stepped(step: Map | Filter | FlatMap | Step, rows: Pairs) -> Iterator[tuple[Any, int]]:
+    for row, weight in rows:
+        if step.verb == "map":
+            yield _call(step, step.fn, row), weight
+        elif step.verb == "filter":
+            if _call(step, lambda row: bool(step.fn(row)), row):
+                yield row, weight
+        else:
+            for image in _call(step, lambda row: list(step.fn(row)), row):
+                yield image, weight
+
+
+@rows_of.register
+def _concat(node: Concat, *parts: Weights) -> Weights:
+    signed = zip(parts, node.signs, strict=True)
+    return _total(
+        node, ((row, weight * sign) for part, sign in signed for row, weight in part.items())
+    )
+
+
+@rows_of.register
+def _distinct(node: Distinct, rows: Weights) -> Weights:
+    return {row: 1 for row, weight in rows.items() if weight > 0}
+
+
+@rows_of.register
+def _join(node: Join, left: Weights, right: Weights) -> Weights:
+    lefts, rights = _groups(node, node.left_key, left), _groups(node, node.right_key, right)
+    return _total(
+        node,
+        (
+            (_call(node, node.merge, l_row, r_row), l_weight * r_weight)
+            for key, l_rows in lefts.items()
+            for l_row, l_weight in l_rows.items()
+            for r_row, r_weight in rights.get(key, {}).items()
+        ),
+    )
+
+
+@rows_of.register
+def _semi(node: Semi, left: Weights, right: Weights) -> Weights:
+    lefts, rights = _groups(node, node.left_key, left), _groups(node, node.right_key, right)
+    return {
+        row: weight
+        for key, rows in lefts.items()
+        for row, weight in rows.items()
+        if (sum(rights.get(key, {}).values()) > 0) != node.anti
+    }
+
+
+@rows_of.register
+def _reduce(node: Reduce, rows: Weights) -> Weights:
+    out = []
+    for key, group in _bags(node, rows):
+        value = _call_on_group(node, node.reducer, key, group)
+        values = tuple(value) if node.spread else (value,)
+        out.append((_record(node, (*_key_parts(key, node.width), *values)), 1))
+    return _total(node, out)
+
+
+@rows_of.register
+def _top_k(node: TopK, rows: Weights) -> Weights:
+    out = []
+    for key, group in _bags(node, rows):
+
+        def place(row: Any) -> Any:
+            return natural(_call(node, node.by, row)), anyhow(row)
+
+        every = [row for row, weight in group.items() for _ in range(min(weight, node.n))]
+        ranked = _sorted(node, every, place, key)
+        best = ranked[: node.n] if node.smallest else ranked[::-1][: node.n]
+        out += [(row, 1) for row in best]
+    return _total(node, out)
+
+
+@rows_of.register
+def _sessions(node: Sessions, rows: Weights) -> Weights:
+    out = []
+    for key, group in _bags(node, rows):
+        sessions: list[list[tuple[Any, Any]]] = []
+        last: Any = None
+        timed = [(_call(node, node.time, row), row) for row in group]
+        for time, row in _sorted(node, timed, lambda pair: pair[0], key):
+            if sessions and _call(node, lambda new, last: new - last <= node.gap, time, last):
+                sessions[-1].append((time, row))
+            else:
+                sessions.append([(time, row)])
+            last = time
+        for session in sessions:
+            start, end = session[0][0], _call(node, lambda at: at + node.gap, session[-1][0])
+            out += [(_call(node, node.merge, row, start, end), group[row]) for _, row in session]
+    return _total(node, out)
+
+
+@rows_of.register
+def _through(node: Through, rows: Weights) -> Weights:
+    out = []
+    for key, group in _bags(node, rows):
+        value = _call_on_group(node, node.operator.f, key, group)
+        front = _key_parts(key, node.width)
+        if node.operator.output not in (BAG, ZSET):
+            out.append((_record(node, (*front, value)), 1))
+        elif front:
+            out += [(_record(node, (*front, row)), weight) for row, weight in value.items()]
+        else:
+            out += value.items()
+    return _total(node, out)
+
+
+# ---- parts of the above ----
+
+
+def _groups(node: Node, key: Callable[[Any], Any] | None, rows: Weights) -> dict[Any, Weights]:
+    """The rows of each key; without a key, all under None."""
+    groups: dict[Any, Weights] = {}
+    for row, weight in rows.items():
+        at = None if key is None else _call(node, key, row)
+        groups.setdefault(_hashable(node, at), {})[row] = weight
+    return groups
+
+
+def _bags(node: Keyed, rows: Weights) -> Iterable[tuple[Any, Weights]]:
+    """The rows of each key, after a check that none of them is owed."""
+    for row, weight in rows.items():
+        if weight < 0:
+            raise ChangeError(
+                f"{node.verb}: a row is owed: it was taken away more often than it was there",
+                row=row,
+                weight=weight,
+                created=node.place,
+                remedy="distinct() after the -, or except_ instead of it",
+            )
+    return _groups(node, node.key, rows).items()
+
+
+def _key_parts(key: Any, width: int) -> tuple[Any, ...]:
+    if width == 0:
+        return ()
+    return (key,) if width == 1 else tuple(key)
+
+
+def _record(node: Node, parts: tuple[Any, ...]) -> Any:
+    """A row of the node's type; a plain tuple where the type has no such fields."""
+    fields = fields_of(node.type)
+    if fields is None or len(fields) != len(parts):
+        return parts
+    return tuple.__new__(node.type, parts)
+
+
+def _total(node: Node | Step, pairs: Pairs) -> Weights:
+    """Equal rows added up, those of weight zero left out."""
+    total: Weights = {}
+    for row, weight in pairs:
+        total[row] = total.get(_hashable(node, row), 0) + weight
+    return {row: weight for row, weight in total.items() if weight}
+
+
+def _sorted(node: Node, rows: list[Any], by: Callable[[Any], Any], key: Any) -> list[Any]:
+    try:
+        return sorted(rows, key=by)
+    except TypeError as error:
+        raise FunctionFailed(
+            f"{node.verb}: the rows of one key cannot be put in order: {error}",
+            key=key,
+            created=node.place,
+            remedy="order by values that can be compared with each other",
+        ) from error
+
+
+def _call(node: Node | Step, f: Callable[..., Any], *rows: Any) -> Any:
+    """`f(*rows)`; when it raises, an error that says where and on what."""
+    try:
+        return f(*rows)
+    except Exception as error:
+        facts = {"row": rows[0]} if len(rows) == 1 else {"rows": rows}
+        raise _failed(node, error, facts) from error
+
+
+def _call_on_group(node: Keyed, f: Callable[..., Any], key: Any, group: Weights) -> Any:
+    bag = ZSet(group)
+    try:
+        return f(bag)
+    except Exception as error:
+        facts = {"rows": bag} if node.key is None else {"key": key, "rows": bag}
+        raise _failed(node, error, facts) from error
+
+
+def _failed(node: Node | Step, error: Exception, facts: Mapping[str, object]) -> FunctionFailed:
+    what = str(error).partition("\n")[0]
+    return FunctionFailed(
+        f"{node.verb}: a function raised {type(error).__name__}{': ' * bool(what)}{what}",
+        **facts,  # type: ignore[arg-type]
+        created=node.place,
+    )
+
+
+def _hashable(node: Node | Step, value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError as error:
+        raise FunctionFailed(
+            f"{node.verb}: rows and keys must be hashable, and a {type(value).__name__} is not",
+            value=value,
+            created=node.place,
+            remedy="tuples for lists, frozensets for sets, a NamedTuple for a dict",
+        ) from error
+    return value
+
+
+# ---- two results beside each other ----
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one collection lacks of another, and what it has too much. True when there is any.
+
+    >>> print(difference(expected=ZSet({"a": 2, "b": 1}), found=ZSet({"a": 1, "c": 1})))
+    missing  'a'
+    missing  'b'
+    extra    'c'
+    """
+
+    missing: ZSet[Any]
+    extra: ZSet[Any]
+    limit: int = 10
+
+    def __bool__(self) -> bool:
+        return bool(self.missing) or bool(self.extra)
+
+    def __str__(self) -> str:
+        return "\n".join([*self._lines("missing", self.missing), *self._lines("extra", self.extra)])
+
+    def _lines(self, word: str, rows: ZSet[Any]) -> Iterator[str]:
+        shown = sorted((canonical(row), weight) for row, weight in rows.items())
+        for row, weight in shown[: self.limit]:
+            yield f"{word:<8} {row}" + (f"  × {weight}" if weight > 1 else "")
+        if len(shown) > self.limit:
+            yield f"{word:<8} and {len(shown) - self.limit} more"
+
+
+def difference(expected: ZSet[Any], found: ZSet[Any], *, limit: int = 10) -> Difference:
+    """How `found` differs from `expected`; shown, at most `limit` rows of each kind.
+
+    >>> bool(difference(ZSet.of("ab"), ZSet.of("ba")))
+    False
+    """
+    gap = expected - found
+    return Difference(gap.positive(), gap.negative(), limit)
+
+
+def mismatch(expected: Mapping[str, ZSet[Any]], found: Mapping[str, ZSet[Any]]) -> Text | None:
+    """None when all outputs agree; else a text that shows by output how they differ.
+
+    >>> print(mismatch({"n": ZSet.of("ab")}, {"n": ZSet.of("a")}))
+    n
+        missing  'b'
+    """
+    lines: list[str] = []
+    for name in dict.fromkeys((*expected, *found)):
+        gap = difference(expected.get(name, ZSet()), found.get(name, ZSet()))
+        if gap:
+            lines += [name, *(f"    {line}" for line in str(gap).splitlines())]
+    return Text("\n".join(lines)) if lines else None

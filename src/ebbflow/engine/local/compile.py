@@ -1,0 +1,408 @@
+"""From a plan to stages.
+
+Steps on one row at a time have no stage of their own where they can be avoided: a *port* says what a
+stage reads as a list of slots, each with the steps that its rows go through on the way. A stage that
+can, has those steps in its own loop; for any other a stage is put before it that gathers them.
+
+    gather      several slots through their steps, added up
+    arrange     the rows of one slot by key: an index where rows are needed, for all who want the
+                same rows by the same key
+    guard       the rows of a slot behind `-`, before a node that needs a bag
+    the rest    one stage for each node with state
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from ebbflow.chain import Chain, Step, gather, grouping
+from ebbflow.expression import Get, Record, Row, Tuple
+from ebbflow.flow.plan import (
+    Concat,
+    Distinct,
+    Filter,
+    FlatMap,
+    Fused,
+    Join,
+    Map,
+    Node,
+    Plan,
+    Reduce,
+    Semi,
+    Sessions,
+    Source,
+    Through,
+    TopK,
+)
+from ebbflow.flow.rewrite import optimise
+from ebbflow.flow.rewrite.graph import consumers
+from ebbflow.fn import Fn
+from ebbflow.operator import joins
+from ebbflow.operator import weights
+from ebbflow.record import fields_of
+from ebbflow.reducer.running import Reduce as Reducing
+from ebbflow.reducer.shape import Shape
+from ebbflow.state.cells import Cells, Journalled
+from ebbflow.state.index import Index
+from ebbflow.zset import ZSet
+
+Port = list[tuple[int, Chain]]
+LINEAR = (Map, Filter, FlatMap, Fused)
+NEEDS_BAG = (Reduce, TopK, Sessions, Through)
+WHOLE = Chain()
+NOTHING: ZSet[Any] = ZSet()
+
+
+class Stage:
+    """Something to run when one of the slots it reads holds a change."""
+
+    __slots__ = ("containers", "label", "node", "reads", "rows_in", "rows_out", "run", "seconds",
+                 "slot")  # fmt: skip
+
+    def __init__(
+        self, node: Node, label: str, reads: Iterable[int], slot: int, run: Callable[..., Any],
+        containers: Iterable[Journalled[Any]] = (),
+    ) -> None:  # fmt: skip
+        self.node = node
+        self.label = label
+        self.reads = tuple(reads)
+        self.slot = slot
+        self.run = run
+        self.containers = tuple(containers)
+        self.rows_in = self.rows_out = 0
+        self.seconds = 0.0
+
+    def __repr__(self) -> str:
+        return f"<stage {self.label}: {self.reads} → {self.slot}>"
+
+
+class Compiler:
+    """Compiles one plan; `stages`, `inputs`, `outputs`, `width` and `readers` are what comes out."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = optimise(plan)
+        self.stages: list[Stage] = []
+        self.width = 0
+        self.inputs: dict[str, int] = {}
+        self.readers: dict[str, Callable[[], dict[Any, int]]] = {}
+        self.ports: dict[int, Port] = {}
+        self.states: dict[int, Callable[[], dict[Any, int]]] = {}
+        self.arranged: dict[tuple[int, Any], tuple[int, Index[Any, Any] | None]] = {}
+        self.guarded: dict[int, int] = {}
+        self.absorbed: dict[int, int] = {}
+        self.count = consumers(self.plan)
+        self.negative = _negative(self.plan)
+        self.after = self._after()
+        self.rows_wanted = self._rows_wanted()
+        for node in self.plan.nodes():
+            self.ports[id(node)] = self._port(node)
+        self.outputs = {name: self.slot(node) for name, node in self.plan.outputs.items()}
+        for name, node in self.plan.outputs.items():
+            if id(node) in self.states:
+                self.readers[name] = self.states[id(node)]
+
+    # ---- ports and slots ----
+
+    def _port(self, node: Node) -> Port:
+        """What a consumer of this node reads."""
+        if id(node) in self.absorbed:
+            return [(self.absorbed[id(node)], WHOLE)]
+        if isinstance(node, Source):
+            return [(self._input(node), WHOLE)]
+        if not isinstance(node, (*LINEAR, Concat)):
+            return [(self._stage(node), WHOLE)]
+        port = self._through(node)
+        return port if self.count[id(node)] == 1 else [(self._gather(node, port), WHOLE)]
+
+    def _through(self, node: Node) -> Port:
+        if isinstance(node, Concat):
+            return [
+                (slot, Chain(chain.steps, chain.sign * sign))
+                for part, sign in zip(node.parts, node.signs, strict=True)
+                for slot, chain in self.ports[id(part)]
+            ]
+        assert isinstance(node, LINEAR)
+        parent = self.ports[id(node.parent)]
+        return [(slot, Chain([*chain.steps, *_steps(node)], chain.sign)) for slot, chain in parent]
+
+    def slot(self, node: Node) -> int:
+        """The slot that holds the change of a node."""
+        return self._gather(node, self.ports[id(node)])
+
+    def _gather(self, node: Node, port: Port) -> int:
+        (slot, chain), *more = port
+        if not more and not chain.steps and chain.sign == 1:
+            return slot
+        chains = [chain for _, chain in port]
+        return self._add(node, [slot for slot, _ in port], _Whole(gather(chains)), label=node.verb)
+
+    def _input(self, node: Source) -> int:
+        slot = self.inputs.get(node.name)
+        if slot is None:
+            slot = self.inputs[node.name] = self._new()
+        return slot
+
+    def _new(self) -> int:
+        self.width += 1
+        return self.width - 1
+
+    def _add(
+        self, node: Node, reads: Iterable[int], run: Callable[..., Any],
+        *containers: Journalled[Any], label: str = "",
+    ) -> int:  # fmt: skip
+        slot = self._new()
+        self.stages.append(Stage(node, label or node.verb, reads, slot, run, containers))
+        return slot
+
+    # ---- rows by key ----
+
+    def _arrange(self, node: Node, key: Fn | None, owner: Node) -> tuple[int, Any]:
+        """The slot with the change of a node by key, and the index where one is kept."""
+        found = self.arranged.get((id(node), key))
+        if found is None:
+            found = self.arranged[id(node), key] = self._arranged(node, key, owner)
+        return found
+
+    def _arranged(self, node: Node, key: Fn | None, owner: Node) -> tuple[int, Any]:
+        port = self.ports[id(node)]
+        slot, chain = port[0]
+        if len(port) > 1 or not chain.one_to_one or chain.sign < 0:
+            slot, chain = self.slot(node), WHOLE
+        slot = self._bagged(node, slot, owner)
+        by_key = grouping(key, chain, owner)
+        if (id(node), key) not in self.rows_wanted:
+            return self._add(node, [slot], _Sorted(by_key), label="by key"), None
+        index: Index[Any, Any] = Index(key, None, by_key, bag=not self.negative[id(node)])
+        return self._add(node, [slot], index.apply, index, label="index"), index
+
+    def _bagged(self, node: Node, slot: int, owner: Node) -> int:
+        """Behind `-`, and before a node that needs a bag: a guard."""
+        if not (self.negative[id(node)] and isinstance(owner, NEEDS_BAG)):
+            return slot
+        if slot not in self.guarded:
+            index: Index[Any, Any] = Index(None, None, bag=True)
+            self.guarded[slot] = self._add(owner, [slot], _Guard(index), index, label="guard")
+        return self.guarded[slot]
+
+    def _rows_wanted(self) -> set[tuple[int, Any]]:
+        wanted: set[tuple[int, Any]] = set()
+        for node in self.plan.nodes():
+            if isinstance(node, (Join, Semi)):
+                wanted.add((id(node.left), node.left_key))
+            if isinstance(node, Join):
+                wanted.add((id(node.right), node.right_key))
+            if isinstance(node, Reduce) and _reducing(node, WHOLE).keeps_rows:
+                wanted.add((id(node.parent), node.key))
+        return wanted
+
+    # ---- nodes with state ----
+
+    def _stage(self, node: Node) -> int:
+        if isinstance(node, (TopK, Sessions, Through)):
+            from ebbflow.operator import per_key, sessions, top_rows
+        match node:
+            case Join():
+                return self._join(node)
+            case Semi():
+                return self._semi(node)
+            case Reduce():
+                return self._reduce(node)
+            case Distinct():
+                return self._keyed(node, node.parent, weights.Distinct())
+            case TopK():
+                operator = top_rows(node.n, node.by, node.key, smallest=node.smallest)
+                return self._keyed(node, node.parent, operator)
+            case Sessions():
+                operator = sessions(node.time, node.gap, node.key, merge=node.merge)
+                return self._keyed(node, node.parent, operator)
+            case Through():
+                operator = per_key(node.operator, node.key, width=node.width, kind=node.type)
+                return self._keyed(node, node.parent, operator)
+        raise AssertionError(f"there is no stage for {node!r}")
+
+    def _join(self, node: Join) -> int:
+        after = self.after.get(id(node))
+        operator = joins.Join(
+            node.left_key, node.right_key, node.merge,
+            after=WHOLE if after is None else Chain(_steps(after)),
+            one_to_one=_injective(node), owner=node,
+        )  # fmt: skip
+        left, lefts = self._arrange(node.left, node.left_key, node)
+        right, rights = self._arrange(node.right, node.right_key, node)
+        slot = self._add(node, [left, right], _Meeting(operator.met, lefts, rights))
+        if after is not None:
+            self.absorbed[id(after)] = slot
+        return slot
+
+    def _semi(self, node: Semi) -> int:
+        operator = joins.Semi(node.left_key, node.right_key, node.anti)
+        left, lefts = self._arrange(node.left, node.left_key, node)
+        right, _ = self._arrange(node.right, node.right_key, node)
+        counts: Cells[Any, int] = Cells()
+        return self._add(
+            node, [left, right], _Counting(operator.met, lefts, counts), counts,
+            label="anti" if node.anti else node.verb,
+        )  # fmt: skip
+
+    def _reduce(self, node: Reduce) -> int:
+        cells: Cells[Any, Any] = Cells()
+        port = self.ports[id(node.parent)]
+        slot, chain = port[0]
+        fused = len(port) == 1 and chain.sign == 1 and not self.negative[id(node.parent)]
+        operator = _reducing(node, chain if fused else WHOLE)
+        if operator.loop is not None:
+            if not fused:
+                slot = self._bagged(node.parent, self.slot(node.parent), node)
+            found = self._add(node, [slot], partial(operator.swapped, cells), cells)
+        else:
+            slot, index = self._arrange(node.parent, node.key, node)
+            run = _Regrouping(operator.regrouped, index, cells)
+            found = self._add(node, [slot], run, cells)
+        state = cells if not operator.keeps_rows else (None, cells)
+        self.states[id(node)] = partial(operator.read, state)
+        return found
+
+    def _keyed(self, node: Node, parent: Node, operator: Any) -> int:
+        slot = self.slot(parent)
+        if isinstance(node, NEEDS_BAG):
+            slot = self._bagged(parent, slot, node)
+        state = operator.init(NOTHING)
+        if hasattr(operator, "read"):
+            self.states[id(node)] = partial(operator.read, state)
+        held = state if isinstance(state, tuple) else (state,)
+        return self._add(node, [slot], partial(operator.moved, state), *held)
+
+    def _after(self) -> dict[int, Node]:
+        """Joins that have the steps behind them in their own loop, with those steps."""
+        found: dict[int, Node] = {}
+        readers: dict[int, Node] = {}
+        for node in self.plan.nodes():
+            for parent in node.parents:
+                readers[id(parent)] = node
+        for node in self.plan.nodes():
+            if isinstance(node, LINEAR) and isinstance(node.parent, Join):
+                reader = readers.get(id(node)) if self.count[id(node)] == 1 else None
+                if self.count[id(node.parent)] == 1 and not isinstance(reader, Reduce):
+                    found[id(node.parent)] = node
+        return found
+
+
+# ---- what stages run ----
+
+
+class _Whole:
+    """A gathering loop, with nothing where a slot holds no change."""
+
+    __slots__ = ("loop",)
+
+    def __init__(self, loop: Callable[..., Any]) -> None:
+        self.loop = loop
+
+    def __call__(self, *changes: Any) -> Any:
+        return self.loop(*[change or {} for change in changes])
+
+
+class _Sorted:
+    __slots__ = ("by_key",)
+
+    def __init__(self, by_key: Callable[..., Any]) -> None:
+        self.by_key = by_key
+
+    def __call__(self, change: Any) -> Any:
+        return self.by_key(change.items())
+
+
+class _Guard:
+    __slots__ = ("index",)
+
+    def __init__(self, index: Index[Any, Any]) -> None:
+        self.index = index
+
+    def __call__(self, change: Any) -> Any:
+        self.index.apply(change)
+        return change
+
+
+class _Meeting:
+    __slots__ = ("left", "met", "right")
+
+    def __init__(self, met: Callable[..., Any], left: Index[Any, Any], right: Any) -> None:
+        self.met, self.left, self.right = met, left, right
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self.met(left or {}, right or {}, self.left.groups, self.right.groups)
+
+
+class _Counting:
+    __slots__ = ("counts", "left", "met")
+
+    def __init__(self, met: Callable[..., Any], left: Index[Any, Any], counts: Any) -> None:
+        self.met, self.left, self.counts = met, left, counts
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self.met(left or {}, right or {}, self.left.groups, self.counts)
+
+
+class _Regrouping:
+    __slots__ = ("cells", "index", "regrouped")
+
+    def __init__(self, regrouped: Callable[..., Any], index: Any, cells: Cells[Any, Any]) -> None:
+        self.regrouped, self.index, self.cells = regrouped, index, cells
+
+    def __call__(self, found: Any) -> Any:
+        index = self.index
+        return self.regrouped(found, None if index is None else index.groups, self.cells)
+
+
+# ---- nodes ----
+
+
+def _steps(node: Node) -> list[Step]:
+    if isinstance(node, Fused):
+        return [Step(step.verb, step.fn, step) for step in node.steps]
+    assert isinstance(node, (Map, Filter, FlatMap))
+    return [Step(node.verb, node.fn, node)]
+
+
+def _reducing(node: Reduce, before: Chain) -> Reducing:
+    shape = Shape(node.type, node.width, node.spread)
+    return Reducing(node.reducer, node.key, shape, node.parent.type, before, node)
+
+
+def _injective(node: Join) -> bool:
+    """Whether no two pairs of rows make the same row: all fields of both sides are in it, but for
+    key fields of the right, which the left tells."""
+    merged = node.merge.expression
+    if merged == Tuple((Row(0), Row(1))):
+        return True
+    ours, theirs = fields_of(node.left.type), fields_of(node.right.type)
+    if not isinstance(merged, Record) or ours is None or theirs is None:
+        return False
+    there = {(item.arg, item.name) for item in merged.items if isinstance(item, Get)}
+    key = node.right_key.expression
+    parts = key.items if isinstance(key, Tuple) else (key,)
+    known = {part.name for part in parts if isinstance(part, Get)}
+    return all((0, name) in there for name in ours) and all(
+        (1, name) in there or name in known for name in theirs
+    )
+
+
+def _negative(plan: Plan) -> dict[int, bool]:
+    """For each node whether its rows may have negative weights."""
+    found: dict[int, bool] = {}
+    for node in plan.nodes():
+        match node:
+            case Map() | Filter() | FlatMap() | Fused():
+                negative = found[id(node.parent)]
+            case Concat():
+                negative = -1 in node.signs or any(found[id(part)] for part in node.parts)
+            case Join():
+                negative = found[id(node.left)] or found[id(node.right)]
+            case Semi():
+                negative = found[id(node.left)]
+            case _:
+                negative = False
+        found[id(node)] = negative
+    return found

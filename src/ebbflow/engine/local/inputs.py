@@ -1,0 +1,357 @@
+"""What goes into a view: changes of inputs, read and checked.
+
+A change of an input may be given as a ZSet, as a mapping from row to weight, or as rows, each of
+which counts once. However it is given, it is read into one form: a dict of rows with weights, none
+of them zero.
+
+An input keeps its rows, so that it can refuse to lose what it does not have: a plain one in a bag,
+one with a key under their keys. One that is not checked keeps none, and
+believes what it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from ebbflow.algebra.value import function_name
+from ebbflow.engine.local.rows import Rows, Weights
+from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text
+from ebbflow.flow.plan import Source
+from ebbflow.record import fields_of, type_text
+from ebbflow.zset import ZSet, trusted, weights_of
+
+NOT_THERE: Any = object()
+
+
+def read(source: Source, change: Any) -> Weights:
+    """A change as a dict of rows with weights, none of them zero.
+
+    >>> numbers = Source(name="numbers")
+    >>> read(numbers, [1, 2, 1]), read(numbers, {1: -1, 2: 0})
+    ({1: 2, 2: 1}, {1: -1})
+    """
+    if isinstance(change, ZSet):
+        return weights_of(change)
+    if isinstance(change, Mapping):
+        weights = dict(change)
+        for weight in weights.values():
+            if type(weight) is not int:
+                _refuse_weight(source, weights)
+        if 0 in weights.values():
+            return {row: weight for row, weight in weights.items() if weight}
+        return weights
+    if _is_one_row(source, change):
+        raise ChangeError(
+            f"input {source.name!r}: one row was given where a change is asked",
+            row=change,
+            created=source.place,
+            remedy=f"give a list, {source.name}=[row], or view.input({source.name!r}).add(row)",
+        )
+    if not isinstance(change, Iterable):
+        raise ChangeError(
+            f"input {source.name!r}: a {type(change).__name__} is not a change",
+            given=change,
+            created=source.place,
+            remedy="give a ZSet, a dict from row to weight, or a list of rows",
+        )
+    return counted(source, change if isinstance(change, (list, tuple)) else list(change))
+
+
+def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
+    """Rows as a change in which each counts once, and once more each time it is repeated."""
+    try:
+        weights = dict.fromkeys(rows, 1)
+        if len(weights) < len(rows):
+            weights = {}
+            for row in rows:
+                weights[row] = weights.get(row, 0) + 1
+    except TypeError:
+        for row in rows:
+            _require_hashable(source, row)
+        raise
+    return weights
+
+
+def _is_one_row(source: Source, change: Any) -> bool:
+    """Whether it is a row, though it could be taken for an iterable of rows."""
+    return isinstance(change, (str, bytes)) or fields_of(type(change)) is not None
+
+
+def _refuse_weight(source: Source, weights: Mapping[Any, Any]) -> None:
+    row, weight = next(item for item in weights.items() if type(item[1]) is not int)
+    raise ChangeError(
+        f"input {source.name!r}: a weight must be an int, not {type(weight).__name__}",
+        row=row,
+        weight=weight,
+        created=source.place,
+        remedy="give {row: 1} to add a row, {row: -1} to remove it, or a list of rows",
+    )
+
+
+def _require_hashable(source: Source, row: Any) -> None:
+    try:
+        hash(row)
+    except TypeError as error:
+        raise ChangeError(
+            f"input {source.name!r}: a row must be hashable, and a {type(row).__name__} "
+            + ("with this in it is not" if isinstance(row, tuple) else "is not"),
+            row=row,
+            created=source.place,
+            remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
+        ) from error
+
+
+class Inlet:
+    """Where the changes of one input go in. Without checks, it keeps no rows.
+
+    `prepare` and its kin read a change, check it, and change nothing; `keep` then makes it so.
+    """
+
+    __slots__ = ("_kind", "name", "source")
+
+    keeps = False
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.name = source.name
+        self._kind = source.type if fields_of(source.type) is not None else None
+
+    def prepare(self, change: Any) -> Weights:
+        """Ready to apply a change."""
+        return read(self.source, change)
+
+    def keep(self) -> None:
+        """Make what was prepared so. Doing it twice is doing it once."""
+
+    def snapshot(self) -> ZSet[Any]:
+        """The rows that are there."""
+        return trusted({})
+
+    def __len__(self) -> int:
+        return 0
+
+    # ---- everything below is written with these ----
+
+    def adds(self, rows: tuple[Any, ...]) -> Weights:
+        """Ready to add these rows."""
+        return self.prepare(trusted(counted(self.source, rows)))
+
+    def removes(self, rows: tuple[Any, ...]) -> Weights:
+        """Ready to remove these rows."""
+        weights = counted(self.source, rows)
+        return self.prepare(trusted({row: -weight for row, weight in weights.items()}))
+
+
+class Bag(Inlet):
+    """A plain input: rows, each as often as it was added.
+
+    >>> bag = Bag(Source(name="words"))
+    >>> bag.prepare(["ebb", "flow", "ebb"]), len(bag)
+    ({'ebb': 2, 'flow': 1}, 0)
+    >>> bag.keep(); bag.snapshot()
+    ZSet({'ebb': 2, 'flow': 1})
+    """
+
+    __slots__ = ("_rows", "keep", "snapshot")
+
+    keeps = True
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self._rows = Rows(partial(absent, source))
+        self.keep = self._rows.keep  # type: ignore[method-assign]
+        self.snapshot = self._rows.snapshot  # type: ignore[method-assign]
+
+    def prepare(self, change: Any) -> Weights:
+        weights = read(self.source, change)
+        kind = self._kind
+        if kind is not None:
+            for row in weights:
+                if type(row) is not kind:
+                    require_type(self.source, row)
+        self._rows.prepare(weights)
+        return weights
+
+    def __len__(self) -> int:
+        return len(self._rows.rows)
+
+
+class Keyed(Inlet):
+    """An input with a key: at most one row of each, found by it.
+
+    >>> from ebbflow.fn import Fn
+    >>> words = Keyed(Source(name="words", key=Fn(lambda word: word[0])))
+    >>> words.prepare(["ebb", "flow"]); words.keep()
+    {'ebb': 1, 'flow': 1}
+    >>> words.upserts(("east", "flow")); words.keep()
+    {'ebb': -1, 'east': 1}
+    """
+
+    __slots__ = ("_added", "_gone", "_key", "_rows")
+
+    keeps = True
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        assert source.key is not None
+        self._key = source.key.call
+        self._rows: dict[Any, Any] = {}
+        self._added: dict[Any, Any] = {}
+        self._gone: Iterable[Any] = ()
+
+    def prepare(self, change: Any) -> Weights:
+        """Ready to apply any change that leaves at most one row of each key."""
+        weights = read(self.source, change)
+        rows = self._rows
+        added: dict[Any, Any] = {}
+        gone: dict[Any, Any] = {}
+        for at, (row, weight) in zip(self._keys(weights), weights.items(), strict=True):
+            if weight > 0:
+                if weight > 1 or at in added:
+                    raise self._crowded(at, row, f"{weight} times" if weight > 1 else added[at])
+                added[at] = row
+            else:
+                old = rows.get(at, NOT_THERE)
+                there = 1 if old is not NOT_THERE and old == row else 0
+                if there + weight < 0:
+                    raise absent(self.source, row, there, -weight)
+                gone[at] = row
+        for at, row in added.items():
+            if at in rows and at not in gone:
+                raise self._crowded(at, row, rows[at])
+        self._added, self._gone = added, [at for at in gone if at not in added]
+        return weights
+
+    def upserts(self, new: tuple[Any, ...]) -> Weights:
+        """Ready to put these rows in, each in place of the row that has its key."""
+        rows = self._rows
+        for row in new:
+            _require_hashable(self.source, row)
+        latest = dict(zip(self._keys(new), new, strict=True))
+        added: dict[Any, Any] = {}
+        weights: Weights = {}
+        for at, row in latest.items():
+            old = rows.get(at, NOT_THERE)
+            if old is not NOT_THERE:
+                if old == row:
+                    continue
+                weights[old] = -1
+            weights[row] = 1
+            added[at] = row
+        self._added, self._gone = added, ()
+        return weights
+
+    def deletes(self, keys: tuple[Any, ...]) -> Weights:
+        """Ready to take away the rows of these keys."""
+        rows = self._rows
+        gone: dict[Any, Any] = {}
+        for at in keys:
+            self._hashable(at)
+            if at not in rows or at in gone:
+                raise AbsentRow(
+                    f"input {self.name!r}: "
+                    + ("a key was deleted twice" if at in gone else "there is no row of this key"),
+                    key=at,
+                    created=self.source.place,
+                    remedy="delete each key once, and only keys that are there",
+                )
+            gone[at] = rows[at]
+        self._added, self._gone = {}, gone
+        return dict.fromkeys(gone.values(), -1)
+
+    def keep(self) -> None:
+        rows = self._rows
+        rows.update(self._added)
+        for at in self._gone:
+            rows.pop(at, None)
+        self._added, self._gone = {}, ()
+
+    def snapshot(self) -> ZSet[Any]:
+        return ZSet.of(self._rows.values())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _keys(self, rows: Iterable[Any]) -> list[Any]:
+        kind, key = self._kind, self._key
+        keys = []
+        for row in rows:
+            if kind is not None and type(row) is not kind:
+                require_type(self.source, row)
+            try:
+                at = key(row)
+            except Exception as error:
+                raise FunctionFailed(
+                    f"input {self.name!r}: its key failed on a row",
+                    key=Text(function_name(key)),
+                    row=row,
+                    error=Text(f"{type(error).__name__}: {error}"),
+                    created=self.source.place,
+                    remedy="make the key work for every row of this input",
+                ) from error
+            self._hashable(at)
+            keys.append(at)
+        return keys
+
+    def _hashable(self, at: Any) -> None:
+        try:
+            hash(at)
+        except TypeError as error:
+            raise ChangeError(
+                f"input {self.name!r}: a key must be hashable, and a {type(at).__name__} is not",
+                key=at,
+                created=self.source.place,
+                remedy="use a tuple for a list, a frozenset for a set",
+            ) from error
+
+    def _crowded(self, at: Any, row: Any, also: Any) -> ChangeError:
+        return ChangeError(
+            f"input {self.name!r}: there would be more than one row of a key",
+            key=at,
+            row=row,
+            also=Text(also) if isinstance(also, str) else also,
+            created=self.source.place,
+            remedy=f"view.input({self.name!r}).upsert(row) replaces the row that has this key",
+        )
+
+
+def require_type(source: Source, row: Any) -> None:
+    """Refuse a row that is not of the type of its input."""
+    kind = source.type
+    if isinstance(row, kind):
+        return
+    name = kind.__name__
+    fits = isinstance(row, tuple) and len(row) == len(kind._fields)
+    raise ChangeError(
+        f"input {source.name!r}: a row must be a {name}, not a {type(row).__name__}",
+        row=row,
+        fields=Text(type_text(kind)),
+        created=source.place,
+        remedy=f"{name}(*row)" if fits else f"give rows made by {name}(...)",
+    )
+
+
+def absent(source: Source, row: Any, there: int, taken: int) -> AbsentRow:
+    """The error for taking away more of a row than there is."""
+    return AbsentRow(
+        f"input {source.name!r}: a row is taken away that is not there"
+        + (" that often" if there else ""),
+        row=row,
+        there=Text(_times(there)),
+        taken=Text(_times(taken)),
+        created=source.place,
+        remedy="remove only rows that were added, as often as they were; nothing was changed",
+    )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def inlet_of(source: Source, check_input: bool) -> Inlet:
+    """Where an input goes in; one with a key always keeps its rows, or it could not find them."""
+    if source.key is not None:
+        return Keyed(source)
+    return Bag(source) if check_input else Inlet(source)

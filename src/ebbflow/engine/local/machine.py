@@ -1,0 +1,110 @@
+"""The compiled plan: a list of stages, each with its operator and its state.
+
+A stage reads the changes of some *slots* and writes the change of its own; slots begin with the
+inputs. An epoch runs the stages in order and leaves out those whose slots hold no change. Between
+`begin` and `commit` the containers of the stages that ran remember how to go back; `rollback` does
+so.
+
+What runs are the operators of `ebbflow.operator` and `ebbflow.reducer`, with the steps before and
+after them written into the same loop where that is possible. Inputs of joins and of reduces that
+keep rows are *arranged*: sorted by key, once for all who want the same rows by the same key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from ebbflow.engine.local.compile import Compiler
+from ebbflow.engine.local.failure import explained
+from ebbflow.flow.plan import Plan
+from ebbflow.state.cells import Journalled
+
+Delta = dict[Any, int]
+
+
+class NodeStats(NamedTuple):
+    """What one stage has done so far, and what it holds."""
+
+    label: str
+    place: str
+    rows_in: int
+    rows_out: int
+    state_rows: int
+    seconds: float
+
+
+class Machine:
+    """A plan, compiled, with all its state; see `ebbflow.engine.local.view` for who runs it."""
+
+    def __init__(self, plan: Plan) -> None:
+        compiled = Compiler(plan)
+        self.plan = compiled.plan
+        self.stages = compiled.stages
+        self.inputs = compiled.inputs
+        self.outputs = compiled.outputs
+        self.width = compiled.width
+        self.readers: Mapping[str, Callable[[], Delta]] = compiled.readers
+        self.open: list[Journalled[Any]] = []
+
+    def begin(self) -> None:
+        """From here on, remember how to go back."""
+        self.open = []
+
+    def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
+        """Take changes of inputs in, and give the changes of those outputs that changed."""
+        slots: list[Any] = [None] * self.width
+        inputs = self.inputs
+        for name, change in changes.items():
+            slots[inputs[name]] = change
+        opened = self.open
+        stage = None
+        try:
+            for stage in self.stages:
+                reads = [slots[slot] for slot in stage.reads]
+                if not any(reads):
+                    continue
+                for container in stage.containers:
+                    container.begin()
+                    opened.append(container)
+                started = perf_counter()
+                out = slots[stage.slot] = stage.run(*reads)
+                stage.seconds += perf_counter() - started
+                stage.rows_in += sum([len(each) for each in reads if each])
+                stage.rows_out += len(out)
+        except Exception as error:
+            raise explained(error, stage) from error
+        return {name: slots[slot] for name, slot in self.outputs.items() if slots[slot]}
+
+    def commit(self) -> None:
+        """Keep what was done since `begin`."""
+        for container in self.open:
+            container.journal = None
+        self.open = []
+
+    def rollback(self) -> None:
+        """Be as at `begin`."""
+        for container in reversed(self.open):
+            container.rollback()
+        self.open = []
+
+    def read(self, name: str) -> Delta | None:
+        """A whole output, where the state of its operator tells; None where it does not."""
+        reader = self.readers.get(name)
+        return None if reader is None else reader()
+
+    def stats(self) -> list[NodeStats]:
+        """What each stage has done so far."""
+        return [
+            NodeStats(
+                stage.label, stage.node.place, stage.rows_in, stage.rows_out,
+                sum(map(_rows, stage.containers)), stage.seconds,
+            )
+            for stage in self.stages
+        ]  # fmt: skip
+
+
+def _rows(container: Any) -> int:
+    groups = getattr(container, "groups", None)
+    return len(container.values) if groups is None else sum(map(len, groups.values()))

@@ -1,0 +1,360 @@
+"""A view: a program that is running, and its outputs as they are now.
+
+The world of a view goes by *epochs*. An epoch takes a change of some inputs and brings all outputs
+up to date, together, or it is refused and everything is as it was: `step`, and what is written with
+it. Epochs come one after the other, whatever threads they come from, and nobody sees half of one.
+
+How an epoch goes:
+
+    the inputs prepare       each change is read and checked; nothing is changed yet
+    the machine runs         it may be rolled back until
+    the outputs prepare      a row that is taken back must be there
+    ---- from here on the epoch happens, whatever comes ----
+    the machine commits, the inputs and outputs keep what they prepared
+    those who listen are told
+
+Everything below the line may be done twice, so an interrupt there finishes the epoch first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from threading import RLock
+from time import perf_counter
+from types import TracebackType
+from typing import Any, NoReturn
+
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.local.handles import Input, Output
+from ebbflow.engine.local.inputs import Inlet, inlet_of
+from ebbflow.engine.local.outputs import Machine, Outlet, may_be_negative
+from ebbflow.engine.local.report import Stats, Verified, compare
+from ebbflow.engine.local.rows import Rows, Weights
+from ebbflow.engine.local.subscribe import Changes, Hub, Letter, Moved
+from ebbflow.errors import (
+    ChangeError,
+    CheckError,
+    CompositionError,
+    EbbflowError,
+    Text,
+    ViewClosed,
+)
+from ebbflow.flow.plan import Node, Plan
+from ebbflow.flow.show import explain
+from ebbflow.zset import ZSet, trusted
+
+NOTHING: ZSet[Any] = ZSet()
+
+OPEN, RUNNING, BROKEN, CLOSED = "", "running", "broken", "closed"
+
+
+class View:
+    """A running program; see the module. Made by `run`.
+
+    >>> from ebbflow.flow.plan import Plan, Source
+    >>> from ebbflow.engine.local import run
+    >>> view = run(Plan({"words": Source(name="said")}))
+    >>> view.step(said=["ebb", "flow"])
+    ZSet({'ebb': 1, 'flow': 1})
+    >>> view.input("said").remove("ebb")
+    ZSet({'ebb': -1})
+    >>> view.value, view.epoch
+    (ZSet({'flow': 1}), 2)
+    """
+
+    __slots__ = (
+        "_barred",
+        "_hub",
+        "_inlets",
+        "_lock",
+        "_machine",
+        "_only",
+        "_outlets",
+        "_seconds",
+        "epoch",
+        "plan",
+    )
+
+    def __init__(self, plan: Plan, machine: Machine, *, check_input: bool = True) -> None:
+        self.plan = plan
+        self.epoch = 0
+        self._machine = machine
+        self._inlets = {
+            name: inlet_of(source, check_input) for name, source in plan.sources.items()
+        }
+        trusting = not all(inlet.keeps for inlet in self._inlets.values())
+        self._outlets = {
+            name: Outlet(name, machine, negative=negative, trusting=trusting)
+            for name, negative in may_be_negative(plan).items()
+        }
+        self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
+        self._hub = Hub()
+        self._lock = RLock()
+        self._barred = OPEN
+        self._seconds = 0.0
+
+    # ---- one epoch ----
+
+    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+        """Change some inputs, all at once, and give what that changed in the output.
+
+        A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
+        `step({"orders": {row: -1}})`. With several outputs their changes come in a dict, by name.
+        """
+        if changes is not None:
+            named = _merged(changes, named) if named else changes  # type: ignore[assignment]
+        inlets = self._inlets
+        moves: list[tuple[Inlet, Callable[[Any], Weights], Any]] = []
+        for name, change in named.items():
+            if name not in inlets:
+                raise self._unknown("input", name, inlets)
+            inlet = inlets[name]
+            moves.append((inlet, inlet.prepare, change))
+        return self._advance(moves)
+
+    def _advance(self, moves: Iterable[tuple[Inlet, Callable[[Any], Weights], Any]]) -> Any:
+        """One epoch. Every move is an inlet, how it prepares, and what it is given."""
+        with self._lock:
+            if self._barred:
+                self._refuse()
+            started = perf_counter()
+            machine, outlets, epoch = self._machine, self._outlets, self.epoch + 1
+            begun = done = False
+            changes: dict[str, Weights] = {}
+            keeping: list[Inlet | Rows] = []
+            try:
+                self._barred = RUNNING
+                for inlet, prepare, given in moves:
+                    delta = prepare(given)
+                    if delta:
+                        changes[inlet.name] = delta
+                        keeping.append(inlet)
+                begun = True
+                machine.begin()
+                moved = machine.run(changes)
+                for name, delta in moved.items():
+                    rows = outlets[name].rows
+                    if rows is not None:
+                        rows.prepare(delta)
+                        keeping.append(rows)
+                done = True
+                letter = self._finish(epoch, keeping, moved)
+            except BaseException:
+                self._barred = BROKEN
+                if done:
+                    self._finish(epoch, keeping, moved)
+                elif begun:
+                    machine.rollback()
+                self._barred = OPEN
+                raise
+            self._barred = OPEN
+            self._seconds += perf_counter() - started
+        if letter is not None:
+            self._hub.deliver(letter)
+        return self._shown(moved)
+
+    def _finish(
+        self, epoch: int, keeping: list[Inlet | Rows], moved: Mapping[str, Weights]
+    ) -> Letter | None:
+        """Make an epoch so. Doing it twice is doing it once."""
+        self._machine.commit()
+        for each in keeping:
+            each.keep()
+        outlets = self._outlets
+        for name in moved:
+            outlets[name].seen = None
+        self.epoch = epoch
+        return self._hub.post(epoch, moved) if moved and self._hub.listening else None
+
+    # ---- reading ----
+
+    @property
+    def value(self) -> Any:
+        """The output as it is now, as a ZSet; with several outputs, a dict of ZSets by name, all
+        of the same epoch."""
+        with self._lock:
+            if self._barred:
+                self._refuse()
+            if self._only is not None:
+                return self._outlets[self._only].value()
+            return {name: outlet.value() for name, outlet in self._outlets.items()}
+
+    def __getitem__(self, name: str) -> Output:
+        if name not in self._outlets:
+            raise self._unknown("output", name, self._outlets)
+        return Output(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.plan.outputs)
+
+    def __len__(self) -> int:
+        return len(self.plan.outputs)
+
+    def input(self, name: str) -> Input:
+        """One input, to change it alone."""
+        if name not in self._inlets:
+            raise self._unknown("input", name, self._inlets)
+        return Input(self, self._inlets[name])
+
+    # ---- listening ----
+
+    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
+        """Call `callback` with every change of the output from now on; what comes back ends that.
+
+        It is called after the epoch, by the thread that stepped, in the order of epochs, and only
+        when something changed. What it raises is raised by `step` after all others were called; the
+        epoch stays. A callback may step the view: everybody hears of that epoch after this one.
+        """
+        return self._subscribe(callback, None, self._shown)
+
+    def changes(self, limit: int = 16) -> Changes:
+        """Every change of the output from now on, for `async for`; it ends when the view is closed.
+
+        At most `limit` changes wait for a slow reader. Later ones are added up into the last, so
+        that none is lost, no writer is held up, and a reader who is far behind gets fewer and
+        larger changes. A writer that would rather wait for room uses `astep`.
+        """
+        return self._stream(limit, None, self._shown)
+
+    async def astep(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+        """`step`, after every reader of `changes()` has room for what it gives.
+
+        It waits without holding up the event loop. Who reads a stream should not wait for it to
+        have room: a reader that writes uses `step`.
+        """
+        await self._hub.room.wait(lambda: bool(self._barred) or not self._hub.full())
+        return self.step(changes, **named)
+
+    def _subscribe(
+        self, callback: Callable[[Any], object], name: str | None, show: Callable[[Moved], Any]
+    ) -> Callable[[], None]:
+        with self._lock:
+            if self._barred:
+                self._refuse()
+            return self._hub.subscribe(callback, name, show)
+
+    def _stream(self, limit: int, name: str | None, show: Callable[[Moved], Any]) -> Changes:
+        with self._lock:
+            if self._barred:
+                self._refuse()
+            return self._hub.stream(limit, name, show)
+
+    # ---- about itself ----
+
+    def verify(self) -> Verified:
+        """Compute everything again from the input, and compare; an error where it differs."""
+        with self._lock:
+            if self._barred:
+                self._refuse()
+            trusting = [name for name, inlet in self._inlets.items() if not inlet.keeps]
+            if trusting:
+                raise CheckError(
+                    "a view that keeps no input rows cannot be verified",
+                    inputs=Text(", ".join(trusting)),
+                    remedy="run() without check_input=False",
+                )
+            inputs = {name: inlet.snapshot() for name, inlet in self._inlets.items()}
+            found = {name: outlet.value() for name, outlet in self._outlets.items()}
+            epoch = self.epoch
+        return compare(epoch, found, evaluate(self.plan, inputs))
+
+    def stats(self) -> Stats:
+        """What was done so far: for every node rows in and out, rows of state, and time."""
+        with self._lock:
+            if self._barred:
+                self._refuse()
+            return Stats(
+                self.epoch,
+                self._seconds,
+                {name: len(each) if each.keeps else None for name, each in self._inlets.items()},
+                {
+                    name: None if outlet.rows is None else len(outlet.rows.rows)
+                    for name, outlet in self._outlets.items()
+                },
+                tuple(self._machine.stats()),
+            )
+
+    def explain(self, format: str = "text") -> str:
+        """What runs here and what it keeps, in the format text, mermaid, dot or json."""
+        with self._lock:
+            if self._barred:
+                self._refuse()
+            facts: dict[Node, object] = {
+                inlet.source: f"{len(inlet):,} rows" if inlet.keeps else "trusted: not kept"
+                for inlet in self._inlets.values()
+            }
+            return explain(getattr(self._machine, "plan", self.plan), format, facts=facts)
+
+    def close(self) -> None:
+        """Stop, and let go of everything. A closed view can only be closed again."""
+        with self._lock:
+            if self._barred == RUNNING:
+                self._refuse()
+            self._barred = CLOSED
+            self._machine = None  # type: ignore[assignment]
+            self._inlets, self._outlets = {}, {}
+        self._hub.end()
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = f", {self._barred}" if self._barred else ""
+        return f"<View of {', '.join(self.plan.outputs)}: epoch {self.epoch}{state}>"
+
+    # ---- inside ----
+
+    def _shown(self, moved: Moved) -> Any:
+        only = self._only
+        if only is not None:
+            return trusted(moved[only]) if only in moved else NOTHING
+        return {
+            name: trusted(moved[name]) if name in moved else NOTHING for name in self.plan.outputs
+        }
+
+    def _refuse(self) -> NoReturn:
+        if self._barred == CLOSED:
+            raise ViewClosed("the view is closed", epoch=self.epoch, remedy="run() a new one")
+        if self._barred == BROKEN:
+            raise ViewClosed(
+                "the view was interrupted while it put things back, and is of no use any more",
+                epoch=self.epoch,
+                remedy="run() a new one",
+            )
+        raise EbbflowError(
+            "the view was used by a function of its own program, in the middle of an epoch",
+            epoch=self.epoch,
+            remedy="let functions depend on their row alone; join with what else they need",
+        )
+
+    def _unknown(self, what: str, name: object, known: Iterable[str]) -> EbbflowError:
+        if self._barred == CLOSED:
+            self._refuse()
+        from difflib import get_close_matches
+
+        near = get_close_matches(str(name), known, 1, 0.0) or ["a name that is there"]
+        names = ", ".join(known) or "none"
+        return CompositionError(
+            f"the program has no {what} {name!r}",
+            **{f"{what}s": Text(names)},
+            remedy=near[0],
+        )
+
+
+def _merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
+    twice = changes.keys() & named.keys()
+    if twice:
+        raise ChangeError(
+            "step: an input was given two changes",
+            inputs=Text(", ".join(sorted(twice))),
+            remedy="add the two up: ZSet + ZSet",
+        )
+    return {**changes, **named}

@@ -1,0 +1,130 @@
+"""Constants, and row types that do nothing of their own.
+
+A function may be read as an expression when what it uses cannot change under it. A *simple* value
+is such a thing: a number, a text, a date, or a tuple of these. A *plain* row type is a NamedTuple
+class as it was generated: its field is an element of the tuple and nothing else, and making a row
+runs no code of the user's.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections import namedtuple
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+_SCALARS = (type(None), bool, int, float, complex, str, bytes, Decimal, type(Ellipsis))
+_TIMES = (datetime.date, datetime.timedelta, datetime.timezone)
+_SAMPLE: Any = namedtuple("_SAMPLE", ["field"])
+_ACCESSOR: Any = type(vars(_SAMPLE)["field"])
+
+
+def is_simple(value: Any) -> bool:
+    """Whether a value is a constant that can be part of an expression.
+
+    >>> is_simple((1, "a", None)), is_simple([1])
+    (True, False)
+    """
+    kind = type(value)
+    if kind in _SCALARS or kind in _TIMES:
+        return True
+    if kind is datetime.datetime or kind is datetime.time:
+        return value.tzinfo is None or type(value.tzinfo) is datetime.timezone
+    return kind in (tuple, frozenset) and all(map(is_simple, value))
+
+
+def constant_key(value: Any) -> Any:
+    """What two constants have in common exactly when one can stand for the other.
+
+    >>> constant_key(1) == constant_key(1.0), constant_key((1,)) == constant_key((True,))
+    (False, False)
+    """
+    kind = type(value)
+    if kind is str or kind is int:
+        return kind, value
+    if kind is tuple:
+        return kind, tuple(map(constant_key, value))
+    if kind is frozenset:
+        return kind, frozenset(map(constant_key, value))
+    return kind, repr(value)
+
+
+def literal(value: Any) -> str | None:
+    """The value as Python text, if it is short and says exactly this value.
+
+    >>> literal((1, "a")), literal(float("inf"))
+    ("(1, 'a')", None)
+    """
+    kind = type(value)
+    if value is None or kind is bool:
+        return repr(value)
+    if kind is int:
+        return repr(value) if -(2**63) <= value < 2**63 else None
+    if kind is float:
+        return repr(value) if math.isfinite(value) else None
+    if kind is str or kind is bytes:
+        return repr(value) if len(value) <= 60 else None
+    if kind is tuple and len(value) <= 8:
+        items = [literal(each) for each in value]
+        inside = ", ".join([each for each in items if each is not None])
+        if None not in items:
+            return f"({inside},)" if len(items) == 1 else f"({inside})"
+    return None
+
+
+@lru_cache(maxsize=1024)
+def plain_fields(kind: Any) -> dict[str, int] | None:
+    """The fields of a plain row type with their places, or None if it is none.
+
+    >>> from ebbflow.record import record
+    >>> plain_fields(record("City", city=str, n=int)), plain_fields(int)
+    ({'city': 0, 'n': 1}, None)
+    """
+    if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        return None
+    for name in ("__getattribute__", "__getitem__"):
+        if getattr(kind, name) is not getattr(tuple, name):
+            return None
+    for index, name in enumerate(kind._fields):
+        found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        if type(found) is not _ACCESSOR or _index(found) != index:
+            return None
+    return {name: index for index, name in enumerate(kind._fields)}
+
+
+def _index(accessor: Any) -> Any:
+    try:
+        return accessor.__reduce__()[1][0]
+    except Exception:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def is_plain(kind: Any) -> bool:
+    """Whether calling a row type does nothing but put its fields together.
+
+    >>> from ebbflow.record import record
+    >>> is_plain(record("City", city=str)), is_plain(int)
+    (True, False)
+    """
+    if plain_fields(kind) is None or type(kind).__call__ is not type.__call__:
+        return False
+    make = kind.__new__
+    code, inside = getattr(make, "__code__", None), getattr(make, "__globals__", {})
+    return bool(
+        kind.__init__ is object.__init__
+        and code is not None
+        and code.co_names == _SAMPLE.__new__.__code__.co_names
+        and code.co_varnames[1 : code.co_argcount] == kind._fields
+        and [inside.get(name) for name in code.co_names] == [tuple.__new__]
+        and len(code.co_code) == len(_alike(len(kind._fields)).co_code)
+        and code.co_code == _alike(len(kind._fields)).co_code
+    )
+
+
+@lru_cache(maxsize=64)
+def _alike(count: int) -> Any:
+    kind: Any = namedtuple("_alike", [f"f{i}" for i in range(count)])  # type: ignore[misc]
+    return kind.__new__.__code__

@@ -1,0 +1,394 @@
+"""Collections: programs over rows that change.
+
+A program is written as if over a collection that stands still. Each method gives a new collection;
+nothing runs until `run()`, and from then on the result follows every change of the inputs. It
+always equals what the same program would give if it were computed from scratch.
+
+Every collection has exactly one row type, found when it is built from the hints of the inputs and
+functions, so a wrong program is an error at the line where it is written:
+
+    Input("orders", Order)      Order, a NamedTuple; or int, str, ...; or nothing: Any
+    map, flat_map               what the function says it returns, or `type=`
+    filter, distinct, top_k     the same rows
+    select                      Row, with the fields that were chosen
+    join, cross                 both names together: OrderPerson; without known fields, pairs
+    + - union                   what both sides have in common
+    reduce, agg                 Group: the key's fields, then the results'
+    tumbling, sliding, session  the same name with window_start and window_end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import isclass
+from typing import Any, NoReturn
+
+from ebbflow.change import BAG, ZSET
+from ebbflow.errors import CompositionError, place
+from ebbflow.flow import joins, types, windows
+from ebbflow.flow.grouped import NEXT, ONE_GROUP, Grouped, aggregated, reduced
+from ebbflow.flow.parts import Part, key, named_parts, part, part_type, plain, refuse, row_type
+from ebbflow.flow.plan import Distinct, Filter, FlatMap, Map, Node, Through, TopK
+from ebbflow.flow.results import AnyReducer
+from ebbflow.flow.running import explain, node_text, planned, run
+from ebbflow.fn import Fn
+from ebbflow.operator import Operator
+
+_HOME = "ebbflow.operator"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Collection:
+    """Rows that change, or what is made of them. Start with `Input`.
+
+    >>> import ebbflow as ef
+    >>> ef.Input("words", str).filter(str.isalpha).map(len, type=int)
+    <int: words → filter → map>
+    """
+
+    node: Node
+
+    @property
+    def type(self) -> Any:
+        """The type of the rows."""
+        return self.node.type
+
+    def with_node(self, node: Node) -> Collection:
+        """A collection of what a node gives."""
+        return Collection(node)
+
+    # ---- one row at a time ----
+
+    def map(self, f: Part, type: Any = None) -> Collection:
+        """`f(row)` instead of every row. The rows are of the type that `f` says it returns.
+
+        >>> import ebbflow as ef
+        >>> def size(word: str) -> int: return len(word)
+        >>> ef.Input("words", str).map(size).type
+        <class 'int'>
+        """
+        plain("map({})", f)
+        fn = part("map({})", self.node, f)
+        kind = row_type("map({})", part_type(self.node, f) if type is None else type)
+        return Collection(Map(parent=self.node, fn=fn, type=kind, place=place()))
+
+    def filter(self, f: Part) -> Collection:
+        """The rows for which `f(row)` is true.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).filter(lambda word: len(word) > 3).type
+        <class 'str'>
+        """
+        plain("filter({})", f)
+        fn = part("filter({})", self.node, f)
+        return Collection(Filter(parent=self.node, fn=fn, type=self.type, place=place()))
+
+    def flat_map(self, f: Part, type: Any = None) -> Collection:
+        """All of `f(row)` instead of every row.
+
+        >>> import ebbflow as ef
+        >>> def letters(word: str) -> list[str]: return list(word)
+        >>> ef.Input("words", str).flat_map(letters).type
+        <class 'str'>
+        """
+        fn = part("flat_map({})", self.node, f)
+        said = part_type(self.node, f)
+        inside = types.iterated(said)
+        if inside is None:
+            refuse(
+                f"flat_map(...): it gives {types.name_of(said)}, which holds no rows",
+                "map(...), or a function that returns a list of rows",
+            )
+        kind = row_type("flat_map({})", inside if type is None else type)
+        return Collection(FlatMap(parent=self.node, fn=fn, type=kind, place=place()))
+
+    def select(self, *fields: str, **named: Part) -> Collection:
+        """Rows of these fields: fields of the row, and new ones made by a function or renamed.
+
+        >>> import ebbflow as ef
+        >>> words = ef.Input("words", str).select(word=lambda word: word, size=len)
+        >>> words.type.__name__, words.type._fields
+        ('Row', ('word', 'size'))
+        """
+        parts = named_parts("select({})", self.node, fields, named)
+        if not parts:
+            refuse("select(): no field is given", 'select("field", other=lambda row: ...)')
+        chosen = {name: part_type(self.node, each) for name, each in parts.items()}
+        kind = row_type("select({})", types.row("Row", chosen))
+        made = Fn.record(kind, [part("select({})", self.node, each) for each in parts.values()])
+        return Collection(Map(parent=self.node, fn=made, type=kind, place=place()))
+
+    # ---- two collections ----
+
+    def join(
+        self, other: Collection, on: Part | None = None, *, left_on: Part | None = None,
+        right_on: Part | None = None, how: str = "inner",
+        select: Callable[[Any, Any], Any] | None = None, type: Any = None,
+    ) -> Collection:  # fmt: skip
+        """Every row with every row of `other` that has the same key.
+
+        `on` is a field of both, several in a tuple, or a function of a row of either; or give the
+        sides different keys, `left_on` and `right_on`. A merged row has the fields of the left,
+        then those of the right; a key field that has the same name on both sides is there once.
+        Where fields are not known, it is the pair. Or say how: `select=lambda left, right: ...`.
+
+        `how` is "inner", "left", "right" or "full" (the rows that meet nothing are kept, with None
+        for the fields of the other side, or for the other row of `select`); "semi" and "anti" give
+        the rows of the left that meet something, or nothing.
+
+        Keys are equal as Python says, so a key that is None meets None, other than in SQL.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> orders = ef.Input("orders", record("Order", id=int, customer=str))
+        >>> people = ef.Input("people", record("Person", customer=str, city=str))
+        >>> orders.join(people, on="customer", how="left")
+        <OrderPerson(id, customer, city): (orders, people) → concat>
+        """
+        right = _collection("join", other).node
+        node = joins.joined(self.node, right, on, left_on, right_on, how, select, type)
+        return Collection(node)
+
+    def cross(
+        self, other: Collection, *, select: Callable[[Any, Any], Any] | None = None,
+        type: Any = None,
+    ) -> Collection:  # fmt: skip
+        """Every row with every row of `other`.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).cross(ef.Input("numbers", int)).type
+        tuple[str, int]
+        """
+        right = _collection("cross", other).node
+        return Collection(joins.crossed(self.node, right, select, type))
+
+    def __add__(self, other: Collection) -> Collection:
+        """The rows of both, each as often as in both together. (UNION ALL.)"""
+        right = _collection("+", other).node
+        return Collection(joins.concatenated(self.node, right, 1, "a + b"))
+
+    def __sub__(self, other: Collection) -> Collection:
+        """The rows with those of `other` taken away, each as often as it is there.
+
+        This is the difference of Z-sets: what `other` has more often is then owed, with a negative
+        weight. `except_` has the meaning of sets.
+        """
+        right = _collection("-", other).node
+        return Collection(joins.concatenated(self.node, right, -1, "a - b"))
+
+    def __radd__(self, other: object) -> NoReturn:
+        raise _no_collection("+", other)
+
+    def __rsub__(self, other: object) -> NoReturn:
+        raise _no_collection("-", other)
+
+    def union(self, other: Collection) -> Collection:
+        """The rows that are in either, every one once."""
+        return Collection(joins.united(self.node, _collection("union", other).node))
+
+    def intersect(self, other: Collection) -> Collection:
+        """The rows that are in both, every one once."""
+        right = _collection("intersect", other).node
+        return Collection(joins.compared(self.node, right, "intersect", anti=False))
+
+    def except_(self, other: Collection) -> Collection:
+        """The rows that are not in `other`, every one once."""
+        right = _collection("except_", other).node
+        return Collection(joins.compared(self.node, right, "except_", anti=True))
+
+    # ---- rows together ----
+
+    def distinct(self) -> Collection:
+        """Every row once, however often it is there."""
+        return Collection(Distinct(parent=self.node, type=self.type, place=place()))
+
+    def group_by(self, *fields: Part, **named: Part) -> Grouped:
+        """The rows of each key together, to be reduced.
+
+        The key's parts become fields: those named here, or `key` for one function without a name.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).group_by(len).reduce(ef.count()).type._fields
+        ('key', 'value')
+        """
+        if not fields and not named:
+            refuse(
+                "group_by(): no key is given",
+                "a field or a function; for one group of all rows: .agg(n=ebbflow.count())",
+            )
+        return Grouped(self, key("group_by({})", self.node, fields, named))
+
+    def reduce(self, reducer: AnyReducer) -> Collection:
+        """Keep `reducer(rows)` of all rows up to date: one row `(value,)`, none when there are no
+        rows.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).reduce(ef.max())
+        <Group(value): words → reduce>
+        """
+        return Collection(reduced(self.node, ONE_GROUP, reducer))
+
+    def agg(self, *unnamed: Any, **reducers: AnyReducer) -> Collection:
+        """Keep several reducers of all rows up to date: one row, none when there are no rows.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).agg(n=ef.count(), last=ef.max())
+        <Group(n, last): words → reduce>
+        """
+        return Collection(aggregated(self.node, ONE_GROUP, unnamed, reducers))
+
+    def top_k(
+        self, n: int, *, by: Part, per: Part | None = None, smallest: bool = False
+    ) -> Collection:
+        """The `n` rows with the greatest `by`, of all or of each `per`; repeated rows count.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).top_k(3, by=len)
+        <str: words → top_k>
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            refuse(f"top_k({n!r}): it gives a positive number of rows", "top_k(1, by=...)")
+        for each in (by, per):
+            plain("top_k(by={})", each)
+        return Collection(TopK(
+            parent=self.node, n=n, by=part("top_k(by={})", self.node, by), smallest=smallest,
+            key=None if per is None else part("top_k(per={})", self.node, per),
+            type=self.type, place=place(),
+        ))  # fmt: skip
+
+    # ---- time ----
+
+    def tumbling(self, time: Part, size: Any, *, origin: Any = None) -> Collection:
+        """Every row with the window of this size that its time is in: `window_start`, `window_end`.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> ef.Input("hits", record("Hit", page=str, at=int)).tumbling("at", 60).type._fields
+        ('page', 'at', 'window_start', 'window_end')
+        """
+        return Collection(windows.tumbled(self.node, time, size, origin))
+
+    def sliding(self, time: Part, size: Any, every: Any, *, origin: Any = None) -> Collection:
+        """Every row once for each window that its time is in; a new window starts every `every`.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("hits", int).sliding(lambda hit: hit, 60, 30)
+        <tuple[int, Any, Any]: hits → flat_map>
+        """
+        return Collection(windows.slid(self.node, time, size, every, origin))
+
+    def session(self, time: Part, gap: Any, *, per: Part | None = None) -> Collection:
+        """Every row with its session: rows of one `per` that follow each other within `gap`.
+
+        The session starts with its first row and ends `gap` after its last.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> hits = ef.Input("hits", record("Hit", user=str, at=int))
+        >>> hits.session("at", 600, per="user")
+        <Hit(user, at, window_start, window_end): hits → session>
+        """
+        return Collection(windows.in_sessions(self.node, time, gap, per))
+
+    # ---- your own ----
+
+    def through(
+        self, operator: Operator[Any, Any, Any, Any], per: Part | None = None, type: Any = None
+    ) -> Collection:
+        """The rows through a differential operator of your own; with `per`, one for each key.
+
+        Its input is a bag. When it gives bags, their rows follow; with a key, `(key…, row)`. When
+        it gives anything else, that is one row `(key…, value)` as long as there are rows. `type` is
+        the type of its rows or values.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.operator import count
+        >>> ef.Input("words", str).through(count(), per=len, type=int)
+        <Group(key, value): words → through>
+        """
+        if not isinstance(operator, Operator):
+            name = getattr(operator, "__name__", repr(operator))
+            makes_one = isclass(operator) and issubclass(operator, Operator)
+            makes_one = makes_one or str(getattr(operator, "__module__", "")).startswith(_HOME)
+            refuse(
+                f"through({name}): that is not an operator",
+                f"through({name}(...))" if makes_one else "an ebbflow.operator.Operator",
+            )
+        if getattr(operator, "input", None) != BAG:
+            refuse(
+                f"through({operator!r}): its input is not a bag, and rows are one",
+                "an operator whose input is ebbflow.change.BAG",
+                input=getattr(operator, "input", None),
+            )
+        found = ONE_GROUP if per is None else key("through(per={})", self.node, (per,), {})
+        kind = Any if type is None else type
+        if found.fn is not None or operator.output not in (BAG, ZSET):
+            kind = types.row("Group", {**found.fields, "value": kind})
+        return Collection(Through(
+            parent=self.node, key=found.fn, operator=operator, width=found.width,
+            type=row_type("through({})", kind), place=place(),
+        ))  # fmt: skip
+
+    # ---- running ----
+
+    def run(self, engine: Any = None, **options: Any) -> Any:
+        """Start to keep it up to date: in this process, or by the `engine` given. Gives a view."""
+        return run(planned({"output": self.node}), engine, **options)
+
+    def explain(self, format: str = "text") -> str:
+        """The plan, with what every node keeps as state: "text", "mermaid", "dot" or "json"."""
+        return explain(planned({"output": self.node}), format)
+
+    # ---- as a value ----
+
+    def __repr__(self) -> str:
+        return f"<{node_text(self.node)}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self.node == other.node if isinstance(other, Collection) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
+    def __bool__(self) -> bool:
+        raise _not_rows("is neither true nor false", "if view.value:")
+
+    def __iter__(self) -> NoReturn:
+        raise _not_rows("cannot be iterated", "for row in view.value:")
+
+    def __len__(self) -> int:
+        raise _not_rows("has no length", "len(view.value)")
+
+    def __contains__(self, row: object) -> bool:
+        raise _not_rows("cannot be searched", "row in view.value")
+
+
+def _collection(call: str, other: Any) -> Collection:
+    """What was given where a collection is asked for."""
+    if not isinstance(other, Collection):
+        raise _no_collection(call, other)
+    return other
+
+
+def _no_collection(call: str, other: object) -> CompositionError:
+    if isinstance(other, Grouped):
+        what = f"{call}: group_by(...) alone is not a collection yet"
+        return CompositionError(what, created=place(), remedy=NEXT)
+    remedy = "an Input or what is made of one; rows themselves come in by view.step(...)"
+    if other == 0:
+        remedy = "functools.reduce(operator.add, collections), which starts with no 0"
+    return CompositionError(
+        f"{call}: the other side must be a collection, and is of type {type(other).__name__}",
+        given=other,
+        created=place(),
+        remedy=remedy,
+    )
+
+
+def _not_rows(what: str, remedy: str) -> CompositionError:
+    return CompositionError(
+        f"a collection is a program, not its rows: it {what}",
+        created=place(),
+        remedy=f"view = c.run(), then {remedy}",
+    )

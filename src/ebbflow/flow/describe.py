@@ -1,0 +1,222 @@
+"""Nodes in words: what one does, what is kept for it, how its reducer follows a change.
+
+These are the words of `explain`, without any layout. A node *keeps* what has to be remembered from
+one change to the next; what is not said here is kept by no engine. A reducer's *verdict* is what it
+declares of itself:
+
+    invertible               remove undoes add, always (`partial=False`)
+    partial                  remove undoes add, or asks for the rows again (`partial=True`)
+    invertible or partial    there is a remove, and nothing is declared: the rows are kept for it
+    tree                     no remove, but a merge: a tree of accumulators answers
+    refold                   neither: when a row goes, its group is folded again
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from ebbflow.errors import shown
+from ebbflow.flow.plan import (
+    Concat,
+    Distinct,
+    Filter,
+    FlatMap,
+    Fused,
+    Join,
+    Map,
+    Node,
+    Reduce,
+    Semi,
+    Sessions,
+    Source,
+    Through,
+    TopK,
+)
+from ebbflow.flow.rewrite.share import keeps_rows
+from ebbflow.fn import Fn
+from ebbflow.record import fields_of
+
+
+def verdict(reducer: Any) -> str:
+    """How a reducer follows a removal, as far as it declares it.
+
+    >>> from ebbflow.reducer import Reducer, sum
+    >>> verdict(sum()), verdict(Reducer(0, max)), verdict(Reducer(0, max, merge=max))
+    ('invertible', 'refold', 'tree')
+    """
+    if reducer.remove is None:
+        return "refold" if reducer.merge is None else "tree"
+    if reducer.partial is None:
+        return "invertible or partial"
+    return "partial" if reducer.partial else "invertible"
+
+
+def fn_text(fn: Fn | None) -> str:
+    """A function as it is shown, on one line: an expression where it is traced, or its name.
+
+    >>> fn_text(Fn(len)), fn_text(None)
+    ('len', 'nothing')
+    """
+    return "nothing" if fn is None else " ".join(fn.text.split())
+
+
+# ---- what a node does ----
+
+
+@singledispatch
+def details(node: Node) -> str:
+    """What a node does, after its verb.
+
+    >>> details(Filter(parent=Source(name="words"), fn=Fn(str.isupper)))
+    'str.isupper'
+    """
+    return ""
+
+
+@details.register
+def _source(node: Source) -> str:
+    return node.name if node.key is None else f"{node.name}, key {fn_text(node.key)}"
+
+
+@details.register(Map)
+@details.register(Filter)
+@details.register(FlatMap)
+def _one_row(node: Map | Filter | FlatMap) -> str:
+    return fn_text(node.fn)
+
+
+@details.register
+def _fused(node: Fused) -> str:
+    return f"{len(node.steps)} steps"
+
+
+def steps(node: Node) -> list[str]:
+    """The steps inside a fused node, the first first; nothing for other nodes."""
+    if not isinstance(node, Fused):
+        return []
+    return [f"{step.verb} {fn_text(step.fn)}" for step in node.steps]
+
+
+@details.register
+def _concat(node: Concat) -> str:
+    return " ".join("+" if sign > 0 else "-" for sign in node.signs)
+
+
+@details.register
+def _join(node: Join) -> str:
+    return _meeting(node)
+
+
+@details.register
+def _semi(node: Semi) -> str:
+    return f"{'not ' if node.anti else ''}{_meeting(node)}"
+
+
+def _meeting(node: Join | Semi) -> str:
+    left, right = fn_text(node.left_key), fn_text(node.right_key)
+    return left if left == right else f"{left} = {right}"
+
+
+@details.register
+def _reduce(node: Reduce) -> str:
+    by = "" if node.key is None else f"by {fn_text(node.key)}: "
+    return by + _reducer_text(node)
+
+
+def _reducer_text(node: Reduce) -> str:
+    """`total = sum('price'), n = count()`, where the parts and their names are known."""
+    made: Any = getattr(node.reducer, "made", None) or (None, (), {})
+    together = getattr(made[0], "__name__", "") == "together" and node.spread
+    parts = made[1] if together else (node.reducer,)
+    names = list(fields_of(node.type) or ())[node.width :]
+    if len(names) != len(parts) or names == ["value"]:
+        return repr(node.reducer)
+    return ", ".join(f"{name} = {part!r}" for name, part in zip(names, parts, strict=True))
+
+
+@details.register
+def _top_k(node: TopK) -> str:
+    per = "" if node.key is None else f" per {fn_text(node.key)}"
+    return f"{node.n} {'smallest' if node.smallest else 'greatest'} {fn_text(node.by)}{per}"
+
+
+@details.register
+def _sessions(node: Sessions) -> str:
+    per = "" if node.key is None else f" per {fn_text(node.key)}"
+    return f"{fn_text(node.time)}, gap {shown(node.gap, width=40)}{per}"
+
+
+@details.register
+def _through(node: Through) -> str:
+    per = "" if node.key is None else f" per {fn_text(node.key)}"
+    return f"{shown(node.operator, width=60)}{per}"
+
+
+# ---- what is kept for it ----
+
+
+@singledispatch
+def kept(node: Node) -> list[str]:
+    """What is kept for a node from one change to the next; nothing for a stateless one.
+
+    >>> kept(Distinct(parent=Source(name="words")))
+    ['a weight for each row']
+    """
+    return []
+
+
+@kept.register
+def _source_keeps(node: Source) -> list[str]:
+    if node.key is None:
+        return ["its rows, to check what is taken away"]
+    return [f"its rows by {fn_text(node.key)}, to find the one that is replaced"]
+
+
+@kept.register
+def _distinct_keeps(node: Distinct) -> list[str]:
+    return ["a weight for each row"]
+
+
+@kept.register
+def _join_keeps(node: Join) -> list[str]:
+    return [
+        f"left rows by {fn_text(node.left_key)}",
+        f"right rows by {fn_text(node.right_key)}",
+    ]
+
+
+@kept.register
+def _semi_keeps(node: Semi) -> list[str]:
+    return [f"left rows by {fn_text(node.left_key)}", "a weight for each key of the right"]
+
+
+@kept.register
+def _reduce_keeps(node: Reduce) -> list[str]:
+    each = "" if node.key is None else f" for each {fn_text(node.key)}"
+    if verdict(node.reducer) == "tree":
+        return [f"a tree of accumulators{each}" if each else "a tree of accumulators"]
+    one = f"an accumulator{each}" if each else "one accumulator"
+    if not keeps_rows(node.reducer):
+        return [one]
+    return [one, "the rows" if node.key is None else f"rows by {fn_text(node.key)}"]
+
+
+@kept.register
+def _top_k_keeps(node: TopK) -> list[str]:
+    return [f"{_rows_of(node)} in the order of {fn_text(node.by)}"]
+
+
+@kept.register
+def _sessions_keeps(node: Sessions) -> list[str]:
+    return [f"{_rows_of(node)} in the order of {fn_text(node.time)}"]
+
+
+@kept.register
+def _through_keeps(node: Through) -> list[str]:
+    each = "" if node.key is None else f" for each {fn_text(node.key)}"
+    return [f"a state of the operator{each}", "its rows"]
+
+
+def _rows_of(node: TopK | Sessions) -> str:
+    return "the rows" if node.key is None else f"the rows of each {fn_text(node.key)}"

@@ -1,0 +1,151 @@
+"""Groups: the rows of each key together, waiting for what is to be made of them.
+
+`group_by` alone is not a collection yet. `reduce` and `agg` make it one, with a row for each key
+that has rows; the row has the key's fields first. A group whose last row goes is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ebbflow.errors import CompositionError, place
+from ebbflow.flow.parts import Key, field_names, row_type, rows_of
+from ebbflow.flow.plan import Node, Reduce
+from ebbflow.flow.results import AnyReducer, given, missing, result_type
+from ebbflow.flow.types import row
+from ebbflow.reducer.combine import together
+from ebbflow.reducer.row import itself
+
+if TYPE_CHECKING:
+    from ebbflow.flow.collection import Collection
+
+ONE_GROUP = Key(None, {})
+
+
+class Grouped:
+    """The rows of a collection by key; see `Collection.group_by`.
+
+    >>> import ebbflow as ef
+    >>> ef.Input("words", str).group_by(len)
+    <rows of "words" by key: .reduce(reducer) or .agg(name=reducer, ...) makes them a collection>
+    """
+
+    __slots__ = ("_key", "_of")
+
+    def __init__(self, of: Collection, key: Key) -> None:
+        self._of = of
+        self._key = key
+
+    def reduce(self, reducer: AnyReducer) -> Collection:
+        """Keep `reducer(rows)` up to date for every group: rows `(key…, value)`.
+
+        Equals `{key: reducer(rows) for key, rows in groups}`, with the touched groups alone
+        recomputed.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).group_by(size=len).reduce(ef.count())
+        <Group(size, value): words → reduce>
+        """
+        return self._of.with_node(reduced(self._of.node, self._key, reducer))
+
+    def agg(self, *unnamed: Any, **reducers: AnyReducer) -> Collection:
+        """Keep several reducers up to date for every group: rows `(key…, one field for each)`.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).group_by(size=len).agg(n=ef.count(), last=ef.max())
+        <Group(size, n, last): words → reduce>
+        """
+        return self._of.with_node(aggregated(self._of.node, self._key, unnamed, reducers))
+
+    def __repr__(self) -> str:
+        by = ", ".join(self._key.fields)
+        return (
+            f"<{rows_of(self._of.node)} by {by}: .reduce(reducer) or .agg(name=reducer, ...) "
+            "makes them a collection>"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(type(self._of), name):
+            raise _not_yet(f".{name} is for collections, and group_by(...) alone is none")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __iter__(self) -> NoReturn:
+        raise _not_yet("group_by(...) alone cannot be iterated")
+
+    def __bool__(self) -> bool:
+        raise _not_yet("group_by(...) alone is neither true nor false")
+
+
+NEXT = "group_by(...).reduce(reducer), or group_by(...).agg(n=ebbflow.count())"
+
+
+def _not_yet(what: str) -> CompositionError:
+    return CompositionError(what, created=place(), remedy=NEXT)
+
+
+def reduced(node: Node, key: Key, reducer: Any) -> Reduce:
+    """The node of `reduce`.
+
+    >>> import ebbflow as ef
+    >>> reduced(ef.Input("words", str).node, ONE_GROUP, ef.max()).type.__annotations__
+    {'value': <class 'str'>}
+    """
+    reducer = given("reduce(...)", node, reducer)
+    if "value" in key.fields:
+        raise CompositionError(
+            "reduce(...): the key has a field 'value', which is the name of the result's field",
+            created=place(),
+            remedy=f"agg(total={reducer!r}), where the result has a name of your choice",
+        )
+    return _node(node, key, {"value": result_type(reducer, node.type)}, reducer, spread=False)
+
+
+def aggregated(
+    node: Node, key: Key, unnamed: tuple[Any, ...], reducers: Mapping[str, Any]
+) -> Reduce:
+    """The node of `agg`.
+
+    >>> import ebbflow as ef
+    >>> node = aggregated(ef.Input("words", str).node, ONE_GROUP, (), {"n": ef.count()})
+    >>> node.reducer, node.spread
+    (count(), False)
+    """
+    if unnamed:
+        raise CompositionError(
+            f"agg({unnamed[0]!r}): every result needs a name",
+            created=place(),
+            remedy=f"agg(name={unnamed[0]!r})",
+        )
+    if not reducers:
+        raise missing("agg()", "agg(n=ebbflow.count())")
+    field_names("agg({}=...)", reducers)
+    for name in reducers:
+        if name in key.fields:
+            raise CompositionError(
+                f"agg({name}=...): {name!r} is already a field of the key",
+                key=tuple(key.fields),
+                created=place(),
+                remedy="another name for the result, or for the key: group_by(name=...)",
+            )
+    checked = {name: given(f"agg({name}=...)", node, each) for name, each in reducers.items()}
+    types = {name: result_type(each, node.type) for name, each in checked.items()}
+    if len(checked) == 1:
+        return _node(node, key, types, next(iter(checked.values())), spread=False)
+    return _node(node, key, types, together(*map(_whole, checked.values())), spread=True)
+
+
+def _whole(reducer: AnyReducer) -> AnyReducer:
+    """A reducer that is itself `a & b` kept in one piece: its result is one field, a tuple."""
+    pieces = reducer.made is not None and reducer.made[0] is together
+    return reducer.then(itself) if pieces else reducer
+
+
+def _node(
+    node: Node, key: Key, results: dict[str, Any], reducer: AnyReducer, *, spread: bool
+) -> Reduce:
+    kind = row_type("reduce({})", row("Group", {**key.fields, **results}))
+    return Reduce(
+        parent=node, key=key.fn, width=key.width, reducer=reducer, spread=spread, type=kind,
+        place=place(),
+    )  # fmt: skip

@@ -1,0 +1,278 @@
+"""Parts of rows: the fields and functions that a program asks for, checked where they are given.
+
+Wherever a program asks for a part of a row, a field name, several, or a function will do. A field
+must be one that the rows have, a function must take what it will be given. What is wrong is said
+in terms of the call the user wrote, which is passed along as its *shape*: `"group_by({})"`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from keyword import iskeyword
+from typing import Any, NoReturn, get_type_hints
+
+from ebbflow.algebra.value import function_name
+from ebbflow.errors import CompositionError, Text, UnknownField, place
+from ebbflow.flow.plan import Node, Source, Unary
+from ebbflow.flow.types import name_of, returned, takes, unhashable
+from ebbflow.fn import Fn
+from ebbflow.record import fields_of
+
+Part = str | Callable[[Any], Any] | tuple[Any, ...]
+
+ROW = ("the row",)
+TWO_ROWS = ("the left row", "the right row")
+_PLAIN = {int, float, complex, bool, str, bytes, tuple, frozenset, type(None)}
+
+
+def part(shape: str, node: Node, given: Any) -> Fn:
+    """A part of the rows of a node: a field name, several in a tuple, or a function.
+
+    >>> part("filter({})", Source(name="words", type=str), len)("flow")
+    4
+    """
+    if isinstance(given, Fn):
+        return given
+    if isinstance(given, str):
+        field(shape, node, given)
+    elif isinstance(given, (tuple, list)) and given:
+        given = tuple(given)
+        for each in given:
+            part(shape, node, each)
+    else:
+        function(shape, given, ROW)
+    return Fn.of(given, node.type)
+
+
+def part_type(node: Node, given: Any) -> Any:
+    """The type of a part: that of the field, or what the function says it returns.
+
+    >>> part_type(Source(name="words", type=str), len)
+    typing.Any
+    """
+    if isinstance(given, str):
+        return _field_type(node.type, given)
+    if isinstance(given, (tuple, list)):
+        return tuple[tuple(part_type(node, each) for each in given)]  # type: ignore[misc]
+    return returned(given.call if isinstance(given, Fn) else given)
+
+
+def field(shape: str, node: Node, name: str) -> None:
+    """Refuse a field that the rows of a node do not have.
+
+    >>> from ebbflow.record import record
+    >>> field("group_by({})", Source(name="orders", type=record("Order", city=str)), "ctiy")
+    Traceback (most recent call last):
+    ebbflow.errors.UnknownField: group_by("ctiy"): rows of "orders" have no field 'ctiy'
+        fields     city
+        created    <doctest ebbflow.flow.parts.field[1]>:1
+        try        group_by("city")
+    """
+    fields = fields_of(node.type)
+    if fields is None:
+        if node.type in _PLAIN and not hasattr(node.type, name):
+            raise UnknownField(
+                f"{_call(shape, name)}: {rows_of(node)} are of type {name_of(node.type)}, which "
+                f"has no field {name!r}",
+                created=place(),
+                remedy="a function of the row, or a NamedTuple as the type of the rows",
+            )
+        return
+    if name not in fields:
+        near = get_close_matches(name, fields, n=1, cutoff=0.5)
+        raise UnknownField(
+            f"{_call(shape, name)}: {rows_of(node)} have no field {name!r}",
+            fields=Text(", ".join(fields) or "none"),
+            created=place(),
+            remedy=_call(shape, near[0]) if near else "one of its fields, or a function of the row",
+        )
+
+
+def _call(shape: str, name: str) -> str:
+    return shape.format(f'"{name}"')
+
+
+def _field_type(kind: Any, name: str) -> Any:
+    fields = fields_of(kind)
+    if fields is not None:
+        return fields.get(name, Any)
+    try:
+        return get_type_hints(kind).get(name, Any)
+    except Exception:  # not a class, or a hint that cannot be read
+        return Any
+
+
+def rows_of(node: Node) -> str:
+    """How an error speaks of the rows of a node: by the name of the input they are rows of, or by
+    their type.
+
+    >>> rows_of(Source(name="orders"))
+    'rows of "orders"'
+    """
+    while isinstance(node, Unary) and node.type is node.parent.type:
+        node = node.parent
+    return f'rows of "{node.name}"' if isinstance(node, Source) else f"{name_of(node.type)} rows"
+
+
+def function(shape: str, given: Any, roles: tuple[str, ...]) -> None:
+    """Refuse what is no function, or one that cannot take what it will be given.
+
+    >>> function("filter({})", lambda a, b: a, ROW)
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: filter(<lambda>): it is called with one argument, the row
+        function   <lambda>(a, b)
+        created    <doctest ebbflow.flow.parts.function[0]>:1
+        try        a function that takes one argument
+    """
+    if not callable(given):
+        refuse(
+            f"{shape.format(repr(given))}: {given!r} is no part of a row",
+            "a field name, several in a tuple, or a function" if len(roles) == 1 else "a function",
+        )
+    name = function_name(given)
+    call = shape.format(name.rpartition(".")[2])
+    if not takes(given, len(roles)):
+        number = ("one argument", "two arguments")[len(roles) - 1]
+        refuse(
+            f"{call}: it is called with {number}, {' and '.join(roles)}",
+            f"a function that takes {number}",
+            function=Text(f"{name.rpartition('.')[2]}{inspect.signature(given)}"),
+        )
+    if inspect.iscoroutinefunction(given):
+        refuse(f"{call}: it is async, and a program's functions answer at once", "a plain function")
+
+
+def refuse(what: str, remedy: str, **facts: object) -> NoReturn:
+    """Raise what is wrong with the line of the user's that is being run."""
+    raise CompositionError(what, **facts, created=place(), remedy=remedy)
+
+
+def plain(shape: str, given: Any) -> None:
+    """Refuse a generator function where one value is wanted.
+
+    >>> def both(row):
+    ...     yield row
+    >>> plain("map({})", both)
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: map(both): it yields, and here one value is wanted
+        created    <doctest ebbflow.flow.parts.plain[1]>:1
+        try        flat_map(both), or return instead of yield
+    """
+    if inspect.isgeneratorfunction(given):
+        name = function_name(given).rpartition(".")[2]
+        refuse(
+            f"{shape.format(name)}: it yields, and here one value is wanted",
+            f"flat_map({name}), or return instead of yield",
+        )
+
+
+def row_type(shape: str, kind: Any) -> Any:
+    """The type, refused when its values cannot be rows.
+
+    >>> row_type("map({})", list)
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: map(...): rows must be hashable, and here is a list
+        type       list
+        created    <doctest ebbflow.flow.parts.row_type[0]>:1
+        try        tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass
+    """
+    kind = type(None) if kind is None else kind
+    if what := unhashable(kind):
+        refuse(
+            f"{shape.format('...')}: rows must be hashable, and here is {what}",
+            "tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass",
+            type=Text(name_of(kind)),
+        )
+    return kind
+
+
+def field_names(shape: str, names: Mapping[str, Any]) -> None:
+    """Refuse names that a field of a NamedTuple cannot have.
+
+    >>> field_names("select({}=...)", {"class": int})
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: select(class=...): 'class' cannot be the name of a field
+        created    <doctest ebbflow.flow.parts.field_names[0]>:1
+        try        a name without a leading underscore that is no keyword of Python
+    """
+    for name in names:
+        if not name.isidentifier() or iskeyword(name) or name.startswith("_"):
+            refuse(
+                f"{shape.format(name)}: {name!r} cannot be the name of a field",
+                "a name without a leading underscore that is no keyword of Python",
+            )
+
+
+# ---- keys that become fields ----
+
+
+@dataclass(frozen=True)
+class Key:
+    """What rows are brought together by: a function, and the fields its parts become."""
+
+    fn: Fn | None
+    fields: dict[str, Any]
+
+    @property
+    def width(self) -> int:
+        """How many fields it becomes."""
+        return len(self.fields)
+
+
+def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]) -> Key:
+    """A key of fields and named functions, or of one function, which becomes the field `key`.
+
+    >>> key("group_by({})", Source(name="words", type=str), (len,), {}).fields
+    {'key': typing.Any}
+    """
+    flat = _flat(given)
+    if len(flat) == 1 and not named and not isinstance(flat[0], str):
+        plain(shape, flat[0])
+        return Key(part(shape, node, flat[0]), {"key": part_type(node, flat[0])})
+    parts = named_parts(shape, node, given, named)
+    whole = tuple(parts.values()) if len(parts) > 1 else next(iter(parts.values()))
+    return Key(
+        part(shape, node, whole), {name: part_type(node, each) for name, each in parts.items()}
+    )
+
+
+def named_parts(
+    shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Parts of a row by the names of the fields they become: fields, and functions with a name.
+
+    >>> named_parts("select({})", Source(name="words", type=str), (), {"size": len})
+    {'size': <built-in function len>}
+    """
+    parts: dict[str, Any] = {}
+    for each in _flat(given):
+        if not isinstance(each, str):
+            function(shape, each, ROW)
+            name = function_name(each).rpartition(".")[2]
+            refuse(
+                f"{shape.format(name)}: a function here needs a name, to be a field",
+                f"{shape.partition('(')[0]}(..., name={name})",
+            )
+        if each in parts:
+            refuse(f"{_call(shape, each)}: the field {each!r} is given twice", "each field once")
+        parts[each] = each
+    for name, each in named.items():
+        if name in parts:
+            refuse(
+                f"{shape.format(name + '=...')}: the field {name!r} is given twice",
+                "another name for one of them",
+            )
+        parts[name] = each
+    field_names(shape.format("{}=..."), parts)
+    for name, each in parts.items():
+        whole = shape if name == each else shape.format(f"{name}={{}}")
+        plain(whole, each)
+        part(whole, node, each)
+    return parts
+
+
+def _flat(given: tuple[Any, ...]) -> list[Any]:
+    return [one for each in given for one in (each if isinstance(each, (tuple, list)) else (each,))]

@@ -1,0 +1,152 @@
+"""What is known of a reducer before it has run: the fields it reads, the type of its result.
+
+A reducer of the library remembers the call that made it: `sum("price")`. What that call was given
+as a part of a row is checked against the rows, so a misspelt field is found when the program is
+built and not when the first row arrives. Of a reducer written by hand nothing is known.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from ebbflow.errors import CompositionError, Text, place
+from ebbflow.flow.parts import field, part_type
+from ebbflow.flow.plan import Node, Source
+from ebbflow.flow.types import classes, either, optional, returned
+from ebbflow.record import fields_of
+from ebbflow.reducer import Map, Reducer
+from ebbflow.reducer.combine import by, on, then, together, where
+
+AnyReducer = Reducer[Any, Any, Any]
+
+_SAME = {"sum", "naive_sum", "min", "max", "first", "last", "arg_min", "arg_max", "mode"}
+_FIXED: dict[str, Any] = {
+    "count": int, "count_distinct": int, "approx_count_distinct": int, "rank": int,
+    "bool_and": bool, "bool_or": bool, "string_agg": str, "histogram": Map, "set_of": frozenset,
+    "collect": tuple, "top_k": tuple,
+}  # fmt: skip
+_BUILTINS = {"sum": "sum", "min": "min", "max": "max", "len": "count", "set": "set_of"}
+
+
+def given(call: str, node: Node, reducer: Any) -> AnyReducer:
+    """The reducer, refused when it is none, or reads a field that the rows do not have.
+
+    >>> given("agg(n=...)", Source(name="words"), len)
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: agg(n=...): len is not a reducer
+        created    <doctest ebbflow.flow.results.given[0]>:1
+        try        ebbflow.count()
+    """
+    if not isinstance(reducer, Reducer):
+        name = getattr(reducer, "__name__", None) or repr(reducer)
+        raise CompositionError(
+            f"{call}: {name} is not a reducer",
+            created=place(),
+            remedy=_instead(name, reducer, node),
+        )
+    for each, name in _fields(reducer):
+        field(_shape(call, each, name), node, name)
+    return reducer
+
+
+def _instead(name: str, reducer: Any, node: Node) -> str:
+    if not callable(reducer):
+        return "a Reducer, such as ebbflow.count()"
+    library = name if reducer.__module__.startswith("ebbflow.reducer") else _BUILTINS.get(name, "")
+    if not library:
+        return "ebbflow.Reducer(init, add, remove), or one of the library, such as ebbflow.count()"
+    return f"ebbflow.{library}({'' if library == 'count' else _likely(node)})"
+
+
+def _likely(node: Node) -> str:
+    """A field to take as an example: the last one that is a number."""
+    fields = fields_of(node.type) or {}
+    numbers = [name for name, kind in fields.items() if set(classes(kind) or ()) & {int, float}]
+    return f'"{numbers[-1]}"' if numbers else f'"{[*fields][-1]}"' if fields else ""
+
+
+def _shape(call: str, reducer: AnyReducer, name: str) -> str:
+    """The call with the reducer as it was written, open at the field."""
+    around, quoted = call.replace("{", "{{").replace("}", "}}"), repr(reducer)
+    opened = quoted.replace("{", "{{").replace("}", "}}").replace(repr(name), "{}", 1)
+    return around.replace("...", opened) if "{}" in opened else around
+
+
+def _fields(reducer: AnyReducer) -> Iterator[tuple[AnyReducer, str]]:
+    """The names that a reducer, or a part of it, was given as parts of a row."""
+    if reducer.made is None:
+        return
+    make, arguments, _ = reducer.made
+    if make is together:
+        for each in arguments:
+            yield from _fields(each)
+    elif make in (where, then, by):
+        yield from _fields(arguments[0])
+    for name in _keys(reducer):
+        if isinstance(name, str):
+            yield reducer, name
+
+
+def _keys(reducer: AnyReducer) -> list[Any]:
+    """What a reducer was given where a part of a row is asked for."""
+    make, arguments, named = reducer.made or (None, (), {})
+    if make is None:
+        return []
+    if make in (where, by, on):
+        return list(arguments[1:])
+    try:
+        signature = inspect.signature(make)
+        bound = signature.bind(*arguments, **named).arguments
+    except (TypeError, ValueError):
+        return []
+    hints = {name: str(each.annotation) for name, each in signature.parameters.items()}
+    return [value for name, value in bound.items() if hints[name].startswith("Key")]
+
+
+# ---- types ----
+
+
+def result_type(reducer: AnyReducer, kind: Any) -> Any:
+    """The type of what a reducer gives for rows of this type, as far as it can be told.
+
+    >>> import ebbflow
+    >>> result_type(ebbflow.count() & ebbflow.max(), str)
+    tuple[int, str]
+    """
+    if reducer.made is None:
+        return Any if reducer.result is None else returned(reducer.result)
+    make, arguments, named = reducer.made
+    if make is together:
+        return tuple[tuple(result_type(each, kind) for each in arguments)]  # type: ignore[misc]
+    if make is then:
+        return returned(arguments[1])
+    if make is where:
+        inner = result_type(arguments[0], kind)
+        return inner if inner is int else optional(inner)
+    if make is on:
+        of = arguments[1] if len(arguments) == 2 else arguments[1:]
+        return result_type(arguments[0], part_type(Source(name="", type=kind), of))
+    if make is by:
+        return Map
+    if make.__module__.startswith("ebbflow.reducer") and make.__name__ in _SAME:
+        return _same(make, arguments, named, kind)
+    return _FIXED.get(make.__name__, Any)
+
+
+def _same(make: Any, arguments: tuple[Any, ...], named: dict[str, Any], kind: Any) -> Any:
+    of = inspect.signature(make).bind(*arguments, **named).arguments.get("of")
+    part = kind if of is None else part_type(Source(name="", type=kind), of)
+    if make.__name__ in ("sum", "naive_sum") and bool in (classes(part) or ()):
+        return either(*(int if each is bool else each for each in classes(part) or ()))
+    return part
+
+
+def missing(call: str, example: str) -> CompositionError:
+    """The error of a call that was given no reducer.
+
+    >>> missing("agg()", 'agg(n=ebbflow.count())').what
+    'agg(): no reducer is given'
+    """
+    return CompositionError(f"{call}: no reducer is given", created=place(), remedy=Text(example))

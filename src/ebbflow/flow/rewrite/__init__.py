@@ -1,0 +1,62 @@
+"""Rewrites: the same program, written another way. Each is a law, and each is tested as one.
+
+A rewrite is a function from a plan to a plan that changes no output, at no epoch. It is pure: the
+plan it was given stays as it is, and what it leaves alone is the same object in the new one. Nodes
+keep the place in the user's file where they were made, so that errors and `explain` speak of it.
+
+    share               equal parts are one part
+    push_filters        rows that will be dropped are dropped early
+    push_projections    fields that nobody reads are dropped early
+    fuse                steps on one row at a time become one step
+
+Two things are taken for granted, as everywhere in a program. A function gives equal answers for
+equal rows. And an answer is worth more than an error: a rewritten program may go on where the plain
+one would have failed, on a row or a field that does not matter in the end; never the other way
+round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ebbflow.flow.plan import Plan
+from ebbflow.flow.rewrite.filters import push_filters
+from ebbflow.flow.rewrite.fuse import fuse
+from ebbflow.flow.rewrite.projections import push_projections
+from ebbflow.flow.rewrite.share import indices, share
+
+Rewrite = Callable[[Plan], Plan]
+
+LOCAL: tuple[Rewrite, ...] = (share, push_filters, fuse)
+ALL: tuple[Rewrite, ...] = (share, push_filters, push_projections, share, fuse)
+
+
+def optimise(plan: Plan, rewrites: Iterable[Rewrite] = LOCAL) -> Plan:
+    """The plan after these rewrites, in order.
+
+    `LOCAL` is what pays in memory; `ALL` has projections too, for state that is written down. Doing
+    it again changes nothing.
+
+    >>> from ebbflow.flow.plan import Filter, Map, Source
+    >>> from ebbflow.fn import Fn
+    >>> words = Source(name="words")
+    >>> loud = Map(parent=Filter(parent=words, fn=Fn(str.isalpha)), fn=Fn(str.upper))
+    >>> [node.verb for node in optimise(Plan({"loud": loud})).nodes()]
+    ['input', 'fused']
+    """
+    for rewrite in rewrites:
+        plan = rewrite(plan)
+    return plan
+
+
+__all__ = [
+    "ALL",
+    "LOCAL",
+    "Rewrite",
+    "fuse",
+    "indices",
+    "optimise",
+    "push_filters",
+    "push_projections",
+    "share",
+]

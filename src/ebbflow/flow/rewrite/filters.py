@@ -1,0 +1,260 @@
+"""Filters early: a row that will be dropped is dropped before it costs anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from operator import is_
+
+from ebbflow.flow.plan import (
+    Concat,
+    Distinct,
+    Filter,
+    Join,
+    Map,
+    Node,
+    Plan,
+    Reduce,
+    Semi,
+    Sessions,
+    Through,
+    TopK,
+)
+from ebbflow.flow.rewrite.graph import bags, consumers, with_parents
+from ebbflow.flow.rewrite.share import indices
+from ebbflow.flow.rewrite.traced import (
+    condition,
+    conjuncts,
+    of_key,
+    of_parts,
+    of_rows,
+    of_side,
+    total,
+)
+from ebbflow.fn import Fn
+
+Moves = list[tuple[int, Fn]]
+
+
+def push_filters(plan: Plan) -> Plan:
+    """Filters move towards the inputs, through everything that keeps a row, or a key, what it is.
+
+    Law (003, Corollary 3.43, exchange of a homomorphism with the state before it):
+
+        filter(p, a + b)                 ==  filter(p, a) + filter(p, b)         also for a - b
+        filter(p, map(f, x))             ==  map(f, filter(f then p, x))
+        filter(p, distinct(x))           ==  distinct(filter(p, x))
+        filter(p, join(a, b))            ==  join(filter(q, a), b)     p(merge(l, r)) == q(l)
+        filter(p, semi(a, b))            ==  semi(filter(p, a), b)     also anti; never into b
+        filter(p, reduce(R, by=k, x))    ==  reduce(R, by=k, filter(q, x))    p(k, value) == q(k)
+        filter(p, top_k(per=k, x))       ==  top_k(per=k, filter(p, x))       p reads only k
+        filter(p & q, x)                 ==  filter(q, filter(p, x))
+
+    and sessions and `through` like the other keyed ones. All but `+`, `-` and distinct need traced
+    functions. What a filter passes must have no other reader, and it does not go in front of an
+    index that other nodes share, which would then be kept twice.
+
+    A filter may fail: `1 / x` does when x is 0. Moved, it must see no row that it did not see
+    before, such as one that meets nothing in the join. So one that can fail moves only where it
+    sees the same rows; to where it sees more, only a *total* one moves, which never fails (see
+    `ebbflow.flow.rewrite.traced.total`). In front of other nodes it may keep rows from them that
+    they would have failed on: nothing fails that did not fail before.
+
+    The first of several filters stays the first, unless a total one moves on where it cannot.
+
+    >>> from ebbflow.flow.plan import Source
+    >>> a, b = Source(name="a"), Source(name="b")
+    >>> both = Concat(parts=(a, b), signs=(1, 1))
+    >>> plan = Plan({"out": Filter(parent=both, fn=Fn(str.isalpha))})
+    >>> [node.verb for node in push_filters(plan).nodes()]
+    ['input', 'filter', 'input', 'filter', 'concat']
+    """
+    while True:
+        moved = _pushed(plan)
+        if all(moved.outputs[name] is node for name, node in plan.outputs.items()):
+            return plan
+        plan = moved
+
+
+def _pushed(plan: Plan) -> Plan:
+    """All filters as far as they go, up to nodes that are read more than once.
+
+    Where every reader of such a node wants the same filter, that is one filter now, which may move
+    on the next time.
+    """
+    nodes, count = plan.nodes(), consumers(plan)
+    found = bags(plan)
+    shared = {
+        (id(reader), id(of))
+        for (of, _), by in indices(plan).items()
+        if len(by) > 1
+        for reader in by
+    }
+    at: dict[int, list[Wish]] = {}
+    edges: dict[tuple[int, int], list[Wish]] = {}
+    for node in reversed(nodes):
+        below: list[list[Wish]] = [[] for _ in node.parents]
+        if isinstance(node, Filter):
+            below[0] = [*_wishes(node), *at.pop(id(node), [])]
+        else:
+            blocked = [
+                i for i, parent in enumerate(node.parents) if (id(node), id(parent)) in shared
+            ]
+            at[id(node)] = _moved(node, at.pop(id(node), []), below, found, blocked)
+        for i, parent in enumerate(node.parents):
+            if count[id(parent)] == 1:
+                at[id(parent)] = below[i]
+            else:
+                edges[id(node), i] = below[i]
+    return _placed(plan, nodes, at, edges)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A filter on its way: one of the conditions of `origin`, as it reads here."""
+
+    fn: Fn
+    origin: Filter
+    parts: tuple[Fn, ...]
+
+
+def _wishes(node: Filter) -> list[Wish]:
+    parts = tuple(conjuncts(node.fn))
+    return [Wish(fn, node, parts) for fn in parts]
+
+
+def _moved(
+    node: Node, wishes: Sequence[Wish], below: list[list[Wish]], found: set[int], blocked: list[int]
+) -> list[Wish]:
+    """Moves wishes from above a node to below it; gives those that stay, in order."""
+    stay: list[Wish] = []
+    for wish in wishes:
+        moves = _passing(node, wish.fn) if _allowed(node, found) else None
+        if moves is None or any(i in blocked for i, _ in moves):
+            stay.append(wish)
+        elif (not stay and _sees_the_same(node, found)) or all(total(fn) for _, fn in moves):
+            for i, fn in moves:
+                below[i].append(replace(wish, fn=fn))
+        else:
+            stay.append(wish)
+    return stay
+
+
+def _allowed(node: Node, found: set[int]) -> bool:
+    """In front of a node that refuses rows that are owed, none may disappear."""
+    return not isinstance(node, (Reduce, TopK, Sessions, Through)) or id(node.parent) in found
+
+
+def _sees_the_same(node: Node, found: set[int]) -> bool:
+    """Whether a condition in front of the node sees the same rows, or keys, as behind it."""
+    if isinstance(node, Concat) and min(node.signs) < 0:
+        return False
+    return isinstance(node, (Map, Distinct, Concat, Reduce, TopK, Sessions)) and all(
+        id(parent) in found for parent in node.parents
+    )
+
+
+# ---- what a condition behind a node is in front of it ----
+
+
+@singledispatch
+def _passing(node: Node, fn: Fn) -> Moves | None:
+    """The condition for each parent that takes it; None where it cannot be said in front."""
+    return None
+
+
+@_passing.register
+def _map(node: Map, fn: Fn) -> Moves | None:
+    return _one(condition(node.fn, fn))
+
+
+@_passing.register
+def _distinct(node: Distinct, fn: Fn) -> Moves | None:
+    return _one(fn)
+
+
+@_passing.register
+def _concat(node: Concat, fn: Fn) -> Moves | None:
+    return [(i, of_rows(fn, part.type)) for i, part in enumerate(node.parts)]
+
+
+@_passing.register
+def _join(node: Join, fn: Fn) -> Moves | None:
+    whole = condition(node.merge, fn)
+    if whole is None:
+        return None
+    for side in (0, 1):
+        if (only := of_side(whole, side)) is not None:
+            return [(side, only)]
+    return None
+
+
+@_passing.register
+def _semi(node: Semi, fn: Fn) -> Moves | None:
+    return _one(fn)
+
+
+@_passing.register
+def _reduce(node: Reduce, fn: Fn) -> Moves | None:
+    return _one(of_parts(fn, node.key, node.width))
+
+
+@_passing.register
+def _through(node: Through, fn: Fn) -> Moves | None:
+    return _one(of_parts(fn, node.key, node.width))
+
+
+@_passing.register
+def _top_k(node: TopK, fn: Fn) -> Moves | None:
+    return _one(of_key(fn, node.key))
+
+
+@_passing.register
+def _sessions(node: Sessions, fn: Fn) -> Moves | None:
+    whole = condition(node.merge, fn)
+    only = None if whole is None else of_side(whole, 0)
+    return None if only is None else _one(of_key(only, node.key))
+
+
+def _one(fn: Fn | None) -> Moves | None:
+    return None if fn is None else [(0, fn)]
+
+
+# ---- the plan with the filters where they stopped ----
+
+
+def _placed(
+    plan: Plan,
+    nodes: Iterable[Node],
+    at: dict[int, list[Wish]],
+    edges: dict[tuple[int, int], list[Wish]],
+) -> Plan:
+    become: dict[int, Node] = {}
+    made: dict[tuple[int, Fn], Node] = {}
+    for node in nodes:
+        parents = [
+            _filtered(become[id(parent)], edges.get((id(node), i), []), made)
+            for i, parent in enumerate(node.parents)
+        ]
+        if isinstance(node, Filter):
+            become[id(node)] = parents[0]
+        else:
+            become[id(node)] = _filtered(with_parents(node, *parents), at.get(id(node), []), made)
+    return Plan({name: become[id(node)] for name, node in plan.outputs.items()})
+
+
+def _filtered(node: Node, wishes: Sequence[Wish], made: dict[tuple[int, Fn], Node]) -> Node:
+    """The node with filters behind it; conditions that were one filter, and stayed so, are one."""
+    i = 0
+    while i < len(wishes):
+        origin, parts = wishes[i].origin, wishes[i].parts
+        here = [wish.fn for wish in wishes[i : i + len(parts)]]
+        whole = len(here) == len(parts) and all(map(is_, here, parts))
+        fn = origin.fn if whole else wishes[i].fn
+        i += len(parts) if whole else 1
+        if (id(node), fn) not in made:
+            new = with_parents(origin, node) if whole else None
+            made[id(node), fn] = new or replace(origin, parent=node, fn=fn, type=node.type)
+        node = made[id(node), fn]
+    return node

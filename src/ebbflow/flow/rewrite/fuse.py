@@ -1,0 +1,89 @@
+"""Fusion: neighbouring steps on one row at a time become one step."""
+
+from __future__ import annotations
+
+from ebbflow.flow.plan import Filter, FlatMap, Fused, Map, Node, Plan, Step, Unary
+from ebbflow.flow.rewrite.graph import consumers, rebuilt
+from ebbflow.flow.rewrite.traced import composed
+
+STATELESS = (Map, Filter, FlatMap, Fused)
+_KINDS: dict[str, type[Map] | type[Filter] | type[FlatMap]] = {
+    "map": Map,
+    "filter": Filter,
+    "flat_map": FlatMap,
+}
+
+
+def fuse(plan: Plan) -> Plan:
+    """A run of maps, filters and flat_maps becomes one `Fused` node, and maps that are traced one.
+
+    Law (003, Theorem 3.37, for the homomorphisms that act row by row):
+
+        map(g, map(f, x))  ==  map(f then g, x)
+        g(f(x))            ==  fused([f, g], x)         for any map, filter or flat_map f and g
+
+    Valid when only the next step reads the one before: a node that is read twice, or is an output,
+    is computed once as it is, and not again inside each of its readers. Two traced maps become one
+    where nothing would be computed twice. A part of a row that the second map does not ask for is
+    then not computed at all, so a function may no longer fail that failed before; nothing fails
+    that did not.
+
+    The node has the place of the last step, and every step keeps its own.
+
+    >>> from ebbflow.flow.plan import Source
+    >>> from ebbflow.fn import Fn
+    >>> words = Source(name="words")
+    >>> long = Filter(parent=words, fn=Fn(str.isalpha))
+    >>> plan = fuse(Plan({"out": Map(parent=long, fn=Fn(str.upper))}))
+    >>> [step.verb for step in plan.outputs["out"].steps]
+    ['filter', 'map']
+    """
+    count = consumers(plan)
+    swallowed: set[int] = set()
+    for node in plan.nodes():
+        if isinstance(node, STATELESS):
+            before = node.parent
+            if isinstance(before, STATELESS) and count[id(before)] == 1:
+                swallowed.add(id(before))
+
+    def change(new: Node, old: Node) -> Node:
+        if id(old) in swallowed or not isinstance(old, STATELESS):
+            return new
+        run = [new]
+        while id(old.parent) in swallowed:  # type: ignore[attr-defined]
+            old = old.parent  # type: ignore[attr-defined]
+            run.append(run[-1].parent)  # type: ignore[attr-defined]
+        return _one(run[::-1])
+
+    return rebuilt(plan, change)
+
+
+def _one(run: list[Node]) -> Node:
+    """One node instead of a run, the first first."""
+    first, last = run[0], run[-1]
+    steps: list[Step] = []
+    for node in run:
+        for step in _steps(node):
+            both = composed(steps[-1].fn, step.fn) if steps and _maps(steps[-1], step) else None
+            if both is None:
+                steps.append(step)
+            else:
+                steps[-1] = Step(verb="map", fn=both, place=step.place)
+    if len(steps) == len(_steps(last)) and first is last:
+        return last
+    assert isinstance(first, Unary)
+    if len(steps) == 1:
+        kind = _KINDS[steps[0].verb]
+        return kind(parent=first.parent, fn=steps[0].fn, type=last.type, place=last.place)
+    return Fused(parent=first.parent, steps=tuple(steps), type=last.type, place=last.place)
+
+
+def _steps(node: Node) -> tuple[Step, ...]:
+    if isinstance(node, Fused):
+        return node.steps
+    assert isinstance(node, (Map, Filter, FlatMap))
+    return (Step(verb=node.verb, fn=node.fn, place=node.place),)
+
+
+def _maps(before: Step, after: Step) -> bool:
+    return before.verb == after.verb == "map"

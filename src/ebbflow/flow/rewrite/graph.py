@@ -1,0 +1,106 @@
+"""Plans as graphs: who reads a node, and a plan built again with other nodes.
+
+A *consumer* of a node is an edge to a node that reads it, or an output. A node with one consumer
+can be moved, or become part of its consumer; one with several is computed once for all of them, and
+must stay what it is.
+
+Nothing here calls itself: a plan may be thousands of nodes deep.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from ebbflow.flow.plan import (
+    Concat,
+    Distinct,
+    Filter,
+    FlatMap,
+    Fused,
+    Join,
+    Map,
+    Node,
+    Plan,
+    Reduce,
+    Semi,
+    Sessions,
+    Source,
+    TopK,
+)
+
+Change = Callable[[Node, Node], Node]
+
+
+def consumers(plan: Plan) -> Counter[int]:
+    """How many edges and outputs read each node, by its id.
+
+    >>> words = Source(name="words")
+    >>> both = Concat(parts=(words, words), signs=(1, 1))
+    >>> count = consumers(Plan({"both": both}))
+    >>> count[id(words)], count[id(both)]
+    (2, 1)
+    """
+    count: Counter[int] = Counter(id(node) for node in plan.outputs.values())
+    for node in plan.nodes():
+        count.update(id(parent) for parent in node.parents)
+    return count
+
+
+def with_parents(node: Node, *parents: Node) -> Node:
+    """The same node reading other parents; the very same node when they are its own.
+
+    >>> words, names = Source(name="words"), Source(name="names")
+    >>> with_parents(Distinct(parent=words), names).parents == (names,)
+    True
+    """
+    if all(new is old for new, old in zip(parents, node.parents, strict=True)):
+        return node
+    if isinstance(node, Concat):
+        return replace(node, parts=parents)
+    names = ("left", "right") if len(parents) == 2 else ("parent",)
+    return replace(node, **dict(zip(names, parents, strict=True)))  # type: ignore[arg-type]
+
+
+def rebuilt(plan: Plan, change: Change) -> Plan:
+    """The plan with `change(new, old)` instead of each node, parents first.
+
+    `old` is the node as it was, `new` the same node reading what became of its parents. When
+    nothing changes, the same nodes are given back.
+
+    >>> words = Source(name="words")
+    >>> plan = Plan({"all": Distinct(parent=words)})
+    >>> rebuilt(plan, lambda new, old: new).outputs["all"] is plan.outputs["all"]
+    True
+    """
+    become: dict[int, Node] = {}
+    for node in plan.nodes():
+        parents = [become[id(parent)] for parent in node.parents]
+        become[id(node)] = change(with_parents(node, *parents), node)
+    return Plan({name: become[id(node)] for name, node in plan.outputs.items()})
+
+
+def bags(plan: Plan) -> set[int]:
+    """The ids of the nodes that never hold a row of negative weight, whatever the inputs.
+
+    Only `-` makes such rows. Nodes that keep them out, or refuse them, hold bags again.
+
+    >>> words = Source(name="words")
+    >>> less = Concat(parts=(words, words), signs=(1, -1))
+    >>> once = Distinct(parent=less)
+    >>> [id(node) in bags(Plan({"once": once})) for node in (words, less, once)]
+    [True, False, True]
+    """
+    found: set[int] = set()
+    for node in plan.nodes():
+        if isinstance(node, (Source, Distinct, Reduce, TopK, Sessions)):
+            found.add(id(node))
+        elif isinstance(node, Semi):
+            if id(node.left) in found:
+                found.add(id(node))
+        elif isinstance(node, (Map, Filter, FlatMap, Fused, Join, Concat)):
+            plus = not isinstance(node, Concat) or min(node.signs) > 0
+            if plus and all(id(parent) in found for parent in node.parents):
+                found.add(id(node))
+    return found

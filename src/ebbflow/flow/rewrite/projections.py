@@ -1,0 +1,310 @@
+"""Projections early: a field that nobody reads is dropped before it is kept."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ebbflow.expression import Record
+from ebbflow.flow.plan import (
+    Binary,
+    Filter,
+    FlatMap,
+    Fused,
+    Join,
+    Keyed,
+    Map,
+    Node,
+    Plan,
+    Reduce,
+    Semi,
+    Sessions,
+    Step,
+    TopK,
+)
+from ebbflow.flow.rewrite.graph import bags, with_parents
+from ebbflow.flow.rewrite.share import indices
+from ebbflow.flow.rewrite.traced import narrowing, over, written
+from ebbflow.fn import Fn
+from ebbflow.record import fields_of, record
+
+Names = frozenset[str] | None  # None: the row as a whole
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def push_projections(plan: Plan) -> Plan:
+    """Only the fields that are read reach the nodes that keep rows.
+
+    Law (002: joins are bilinear and maps are linear, so weights of rows that become equal add up):
+
+        join(a, b)               ==  join(narrow(a), narrow(b))            merge reads no more
+        semi(a, b)               ==  semi(a, narrow(b))                    the key reads no more
+        reduce(R, by=k, x)       ==  reduce(R, by=k, narrow(x))            k and R read no more
+        narrow(semi(a, b))       ==  semi(narrow(a), b)
+        narrow(top_k(x))         ==  top_k(narrow(x))      narrow keeps the first fields, see below
+        narrow(map(f, x))        ==  map(f then narrow, x)                 also a join's merge
+
+    Valid when it is known which fields are read: every function traced, every reducer one of the
+    library's that was given fields by name. Nodes that need whole rows are left alone: distinct,
+    the parts of a concat, `through`, outputs. So are a reduce and a top_k of rows that may be owed:
+    rows made equal could hide that. `top_k` decides between equals by the rows themselves, from
+    their first field on, so rows may lose last fields only. An index that several nodes share keeps
+    what any of them reads. A field that nobody reads is not computed, so it can no longer fail. And
+    where a dropped field told 1 from 1.0, which are equal, one of the two stands for both.
+
+    It pays where rows are written down: durable state and what Spark keeps and shuffles. It does
+    not in memory, where an index refers to the row that is there anyway, and a narrower one is a
+    new tuple; so the local engine does without.
+
+    >>> from ebbflow.flow.plan import Source
+    >>> from ebbflow.reducer import sum
+    >>> Order = record("Order", id=int, city=str, price=int)
+    >>> orders = Source(name="orders", type=Order)
+    >>> totals = Reduce(parent=orders, key=Fn.of("city", Order), reducer=sum("price"),
+    ...                 width=1, spread=False)
+    >>> narrow = push_projections(Plan({"totals": totals})).outputs["totals"].parent
+    >>> narrow.verb, narrow.type._fields
+    ('map', ('city', 'price'))
+    """
+    work = _Work(plan)
+    for node in reversed(work.nodes):
+        work.ask(node)
+    return work.built()
+
+
+@dataclass
+class _Work:
+    """What is read of every node, and on every edge to a node that keeps rows."""
+
+    plan: Plan
+    need: dict[int, Names] = field(default_factory=dict)
+    edge: dict[tuple[int, int], Names] = field(default_factory=dict)
+    made: dict[tuple[int, frozenset[str]], Node] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.nodes = self.plan.nodes()
+        self.bags = bags(self.plan)
+        self.need = {id(node): None for node in self.plan.outputs.values()}
+
+    def ask(self, node: Node) -> None:
+        """Adds what a node reads of its parents; all that reads the node has been asked."""
+        need = self.need.setdefault(id(node), NOTHING)
+        for i, parent in enumerate(node.parents):
+            reads = self._reads(node, i, need)
+            self.edge[id(node), i] = reads
+            self.need[id(parent)] = _union(self.need.get(id(parent), NOTHING), reads)
+
+    def _reads(self, node: Node, i: int, need: Names) -> Names:
+        if isinstance(node, Join):
+            keys = (node.left_key, node.right_key)
+            return _union(_fields(_narrowed(node.merge, node.type, need), i), _fields(keys[i]))
+        if isinstance(node, Semi):
+            return _fields(node.right_key) if i else _union(need, _fields(node.left_key))
+        if isinstance(node, (Map, FlatMap, Filter, Fused)):
+            return _of_steps(node, need)
+        if isinstance(node, Sessions):
+            merged = _fields(_narrowed(node.merge, node.type, need))
+            return _union(merged, _fields(node.key), _fields(node.time))
+        if isinstance(node, (Reduce, TopK)) and id(node.parent) in self.bags:
+            if isinstance(node, Reduce):
+                return _union(_fields(node.key), reducer_reads(node.reducer, node.parent.type))
+            return _first_fields(node.type, _union(need, _fields(node.key), _fields(node.by)))
+        return None
+
+    def built(self) -> Plan:
+        """The plan in which every node gets what is read of it."""
+        for (of, key), readers in indices(self.plan).items():
+            self._agree([edge for reader in readers for edge in _edges(reader, of, key)])
+        become: dict[int, Node] = {}
+        for node in self.nodes:
+            parents = [
+                self._narrow(node, i, become[id(parent)]) for i, parent in enumerate(node.parents)
+            ]
+            become[id(node)] = _retyped(node, parents, self.need[id(node)])
+        return Plan({name: become[id(node)] for name, node in self.plan.outputs.items()})
+
+    def _agree(self, edges: list[tuple[int, int]]) -> None:
+        """Nodes that share an index read the same fields of it."""
+        reads = _union(*(self.edge[edge] for edge in edges))
+        self.edge.update(dict.fromkeys(edges, reads))
+
+    def _narrow(self, node: Node, i: int, parent: Node) -> Node:
+        """What a node that keeps rows reads instead of its parent."""
+        reads, fields = self.edge[id(node), i], fields_of(parent.type)
+        if not isinstance(node, (Binary, Reduce, TopK)) or reads is None or not fields:
+            return parent
+        kept = _some(reads, fields)
+        if len(kept) == len(fields):
+            return parent
+        if (id(parent), kept) not in self.made:
+            fn = narrowing(parent.type, kept)
+            kind = getattr(fn.expression, "type", parent.type)
+            self.made[id(parent), kept] = Map(parent=parent, fn=fn, type=kind, place=node.place)
+        return self.made[id(parent), kept]
+
+
+def _edges(reader: Node, of: Node, key: Fn) -> list[tuple[int, int]]:
+    keys = _keys(reader)
+    found = [i for i, parent in enumerate(reader.parents) if parent is of and keys[i] == key]
+    return [(id(reader), i) for i in found]
+
+
+def _keys(node: Node) -> tuple[Fn | None, ...]:
+    if isinstance(node, Binary):
+        return (node.left_key, node.right_key)
+    return (node.key,) if isinstance(node, Keyed) else ()
+
+
+# ---- sets of fields ----
+
+
+def _union(*names: Names) -> Names:
+    """All of them; the whole row when one of them is the whole row."""
+    found: set[str] = set()
+    for each in names:
+        if each is None:
+            return None
+        found |= each
+    return frozenset(found)
+
+
+def _fields(fn: Fn | None, arg: int = 0) -> Names:
+    """The fields of an argument that a function reads, if it is traced."""
+    if fn is None:
+        return NOTHING
+    return None if fn.expression is None else fn.reads[arg]
+
+
+def _some(names: frozenset[str], fields: dict[str, Any]) -> frozenset[str]:
+    """Those of the fields that are named, and at least the first: a row has some field."""
+    return names.intersection(fields) or frozenset({next(iter(fields))})
+
+
+def _first_fields(kind: Any, names: Names) -> Names:
+    """The first fields of a row type, as many as it takes to have these."""
+    fields = list(fields_of(kind) or ())
+    if names is None or not names <= set(fields):
+        return None
+    return frozenset(fields[: max((fields.index(name) + 1 for name in names), default=0)])
+
+
+def _of_steps(node: Map | FlatMap | Filter | Fused, need: Names) -> Names:
+    if isinstance(node, Map):
+        return _fields(_narrowed(node.fn, node.type, need))
+    steps = node.steps if isinstance(node, Fused) else (Step(verb=node.verb, fn=node.fn),)
+    for step in reversed(steps):
+        need = _union(need, _fields(step.fn)) if step.verb == "filter" else _fields(step.fn)
+    return need
+
+
+def reducer_reads(reducer: Any, kind: Any) -> Names:
+    """The fields that a reducer reads of rows of this type; None when that is not known.
+
+    Known is what a reducer of the library was given by name. `string_agg` may tell values apart
+    that are equal, and so would see that rows became equal.
+
+    >>> from ebbflow.reducer import Reducer, count, sum
+    >>> Order = record("Order", city=str, price=int)
+    >>> sorted(reducer_reads(count() & sum("price").where("city"), Order))
+    ['city', 'price']
+    >>> reducer_reads(Reducer(0, max), Order) is None
+    True
+    """
+    made = getattr(reducer, "made", None)
+    if made is None or not made[0].__module__.startswith("ebbflow.reducer."):
+        return None
+    make, given, named = made
+    if make.__name__ == "together":
+        return _union(*(reducer_reads(each, kind) for each in given))
+    if make.__name__ == "then":
+        return reducer_reads(given[0], kind)
+    if make.__name__ in ("where", "by"):
+        return _union(reducer_reads(given[0], kind), *(_named(each, kind) for each in given[1:]))
+    if make.__name__ == "on":
+        return _union(*(_named(each, kind) for each in given[1:]))
+    if make.__name__ == "string_agg":
+        return None
+    signature = inspect.signature(make)
+    bound = signature.bind(*given, **named).arguments
+    found: Names = NOTHING
+    for name, parameter in signature.parameters.items():
+        if "Key" in str(parameter.annotation):
+            part = bound.get(name)
+            whole = part is None and name == "of" and make.__name__ != "count"
+            found = _union(found, None if whole else _named(part, kind))
+    return found
+
+
+def _named(part: Any, kind: Any) -> Names:
+    if part is None:
+        return NOTHING
+    return frozenset({part}) if isinstance(part, str) and part in (fields_of(kind) or ()) else None
+
+
+# ---- nodes of narrower rows ----
+
+
+def _narrowed(fn: Fn, kind: Any, need: Names) -> Fn:
+    """A function that makes rows of this type, making only the fields that are read."""
+    made, fields = fn.expression, fields_of(kind)
+    if need is None or not fields or not isinstance(made, Record) or made.type is not kind:
+        return fn
+    kept = _some(need, fields)
+    if len(kept) == len(fields):
+        return fn
+    items = dict(zip(fields, made.items, strict=True))
+    narrow = record(kind.__name__, **{name: fields[name] for name in fields if name in kept})
+    return written(Record(narrow, tuple(items[name] for name in narrow._fields)), *fn.types)
+
+
+def _retyped(node: Node, parents: list[Node], need: Names) -> Node:
+    """The node of other parents, whose rows may have fewer fields, making the fields needed."""
+    old = [parent.type for parent in node.parents]
+    new = [parent.type for parent in parents]
+    moved: dict[str, Any] = {}
+    if isinstance(node, (Map, Join, Sessions)):
+        name = "fn" if isinstance(node, Map) else "merge"
+        made = _narrowed(getattr(node, name), node.type, need)
+        if made is not getattr(node, name):
+            moved |= {name: made, "type": getattr(made.expression, "type", node.type)}
+        if old != new:
+            rest = made.types[len(new) :]
+            moved[name] = _over(made, (*new, *rest))
+    if old != new:
+        moved |= {name: _over(fn, (new[at],)) for name, fn, at in _functions(node)}
+        if isinstance(node, (Filter, Semi, TopK)):
+            moved["type"] = new[0]
+        if isinstance(node, Fused):
+            moved |= _retyped_steps(node, new[0])
+    node = with_parents(node, *parents)
+    return replace(node, **moved) if moved else node
+
+
+def _functions(node: Node) -> list[tuple[str, Fn, int]]:
+    """The functions of one row that a node has: by name, and of which parent's rows."""
+    names: dict[str, int] = {}
+    if isinstance(node, Binary):
+        names = {"left_key": 0, "right_key": 1}
+    elif isinstance(node, Keyed):
+        names = {"key": 0, "by": 0, "time": 0}
+    elif isinstance(node, (Filter, FlatMap)):
+        names = {"fn": 0}
+    found = [(name, getattr(node, name, None), at) for name, at in names.items()]
+    return [(name, fn, at) for name, fn, at in found if fn is not None]
+
+
+def _retyped_steps(node: Fused, kind: Any) -> dict[str, Any]:
+    steps = list(node.steps)
+    for i, step in enumerate(steps):
+        steps[i] = replace(step, fn=_over(step.fn, (kind,)))
+        if step.verb != "filter":
+            return {"steps": tuple(steps)}
+    return {"steps": tuple(steps), "type": kind}
+
+
+def _over(fn: Fn, types: tuple[Any, ...]) -> Fn:
+    moved = over(fn, *types)
+    assert moved is not None, "a row was narrowed although a function needs it whole"
+    return moved

@@ -1,0 +1,206 @@
+"""Conditions that never fail, whatever the row, as far as the types of its fields can tell.
+
+A filter that is moved may see rows it would not have seen. It may move there when it is *total*: no
+part of it can raise on any row of the type, and its answer is certainly true or false. The types of
+fields are taken at their word: a field that is said to be an int and holds None is a wrong row.
+
+    x == y, x != y, x is y     always
+    x < y, x <= y ...          two numbers (int, float, bool), two texts, or two bytes
+    x + y, x - y, x * y        two ints, or two floats: an int too large for a float raises
+    x + y                      two texts too
+    x % n, x // n              an int by a constant that is not 0
+    -x, abs(x), len(x)         of numbers, numbers, and what certainly has a length
+    not x, x and y, a if x else b, bool(x)     where x has a type whose values are true or false
+    x in (1, 2)                a constant tuple; a text in a text
+
+A field that may be None is no number: `price > 10` is not total when price is `int | None`, nor is
+`price is not None and price > 10`, although it never fails. Elements, attributes, division by
+what may be 0, `float(x)` and everything else count as able to raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import NoneType
+from typing import Any
+
+from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row, Tuple
+from ebbflow.flow.types import classes
+from ebbflow.record import fields_of
+
+Kinds = frozenset[type]
+
+INT = frozenset({int, bool})
+NUMBER = frozenset({int, bool, float})
+SIZED: Kinds = frozenset({str, bytes, tuple, frozenset})
+TRUTHY: Kinds = frozenset({int, bool, float, str, bytes, NoneType, tuple, frozenset})
+BOOL: Kinds = frozenset({bool})
+
+
+class MayRaise(Exception):
+    """Some part may fail."""
+
+
+def never_raises(expression: Expression, types: Sequence[Any]) -> bool:
+    """Whether an expression over rows of these types gives true or false for every row.
+
+    >>> from ebbflow.record import record
+    >>> row = record("Order", price=int, paid=int | None)
+    >>> price, paid = Get(0, "price", 0), Get(0, "paid", 1)
+    >>> def above(part): return Operation(">", (part, Constant(10)))
+    >>> never_raises(above(price), [row]), never_raises(above(paid), [row])
+    (True, False)
+    """
+    try:
+        return _truth(_kinds(expression, types)) is not None
+    except MayRaise:
+        return False
+
+
+def is_bool(expression: Expression, types: Sequence[Any]) -> bool:
+    """Whether an expression that does not raise gives True or False, and nothing like them.
+
+    >>> is_bool(Operation("==", (Row(0), Constant(0))), [int]), is_bool(Row(0), [int])
+    (True, False)
+    """
+    if isinstance(expression, Operation) and expression.op in ("&", "|", "^"):
+        return all(is_bool(part, types) for part in expression.args)
+    if isinstance(expression, Operation) and expression.op in ("==", "!=", "<", "<=", ">", ">="):
+        return all(_known(part, types) for part in expression.args)
+    return isinstance(expression, Operation) and expression.op in ("is", "is not", "not", "in",
+                                                                   "not in", "bool")  # fmt: skip
+
+
+def _known(part: Expression, types: Sequence[Any]) -> bool:
+    """Whether comparing it gives a bool: not so for values that answer with something else."""
+    try:
+        kinds = _kinds(part, types)
+    except MayRaise:
+        return False
+    return kinds is not None and kinds <= TRUTHY
+
+
+def _kinds(expression: Expression, types: Sequence[Any]) -> Kinds | None:
+    """The classes that values of an expression may have; None when nothing is known."""
+    if isinstance(expression, Row):
+        return _classes(types[expression.arg])
+    if isinstance(expression, Get):
+        return _classes((fields_of(types[expression.arg]) or {}).get(expression.name, Any))
+    if isinstance(expression, Constant):
+        return frozenset({type(expression.value)})
+    parts = [_kinds(part, types) for part in expression.parts]
+    if isinstance(expression, (Tuple, Record)):
+        return frozenset({tuple})
+    assert isinstance(expression, Operation)
+    rule = _RULES.get(expression.op)
+    if rule is None:
+        raise MayRaise
+    return rule(expression, parts)
+
+
+def _classes(kind: Any) -> Kinds | None:
+    known = classes(kind)
+    if known is None:
+        return None
+    return frozenset(tuple if issubclass(each, tuple) else each for each in known)
+
+
+# ---- what each operation needs, and what it gives ----
+
+Rule = Callable[[Operation, list[Kinds | None]], Kinds | None]
+
+
+def _need(condition: bool) -> None:
+    if not condition:
+        raise MayRaise
+
+
+def _truth(kinds: Kinds | None) -> Kinds:
+    _need(kinds is not None and kinds <= TRUTHY)
+    return BOOL
+
+
+def _within(kinds: Kinds | None, *allowed: Kinds) -> bool:
+    return kinds is not None and any(kinds <= each for each in allowed)
+
+
+def _equality(_: Operation, parts: list[Kinds | None]) -> Kinds | None:
+    return BOOL if all(_within(part, TRUTHY) for part in parts) else None
+
+
+def _identity(_: Operation, parts: list[Kinds | None]) -> Kinds:
+    return BOOL
+
+
+def _order(_: Operation, parts: list[Kinds | None]) -> Kinds:
+    _need(any(_all(parts, each) for each in (NUMBER, frozenset({str}), frozenset({bytes}))))
+    return BOOL
+
+
+def _all(parts: list[Kinds | None], allowed: Kinds) -> bool:
+    return all(_within(part, allowed) for part in parts)
+
+
+def _arithmetic(operation: Operation, parts: list[Kinds | None]) -> Kinds:
+    if len(parts) == 1:
+        _need(_within(parts[0], NUMBER))
+        return frozenset({int}) if _within(parts[0], INT) else NUMBER
+    if _all(parts, INT):
+        return frozenset({int})
+    if operation.op == "+" and _all(parts, frozenset({str})):
+        return frozenset({str})
+    _need(_all(parts, frozenset({float})))
+    return frozenset({float})
+
+
+def _remainder(operation: Operation, parts: list[Kinds | None]) -> Kinds:
+    by = operation.args[1]
+    _need(_all(parts, INT) and isinstance(by, Constant) and bool(by.value))
+    return frozenset({int})
+
+
+def _bits(_: Operation, parts: list[Kinds | None]) -> Kinds:
+    _need(_all(parts, INT))
+    return BOOL if _all(parts, BOOL) else frozenset({int})
+
+
+def _not(_: Operation, parts: list[Kinds | None]) -> Kinds:
+    return _truth(parts[0])
+
+
+def _either(_: Operation, parts: list[Kinds | None]) -> Kinds | None:
+    """`x and y`, `x or y`: one of the two."""
+    _truth(parts[0])
+    return None if parts[0] is None or parts[1] is None else parts[0] | parts[1]
+
+
+def _if(_: Operation, parts: list[Kinds | None]) -> Kinds | None:
+    _truth(parts[0])
+    return None if parts[1] is None or parts[2] is None else parts[1] | parts[2]
+
+
+def _in(operation: Operation, parts: list[Kinds | None]) -> Kinds:
+    among = operation.args[1]
+    listed = isinstance(among, Constant) and type(among.value) is tuple
+    _need(listed or _all(parts, frozenset({str})))
+    return BOOL
+
+
+def _len(_: Operation, parts: list[Kinds | None]) -> Kinds:
+    _need(len(parts) == 1 and _within(parts[0], SIZED))
+    return frozenset({int})
+
+
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("==", "!="), _equality),
+    **dict.fromkeys(("is", "is not"), _identity),
+    **dict.fromkeys(("<", "<=", ">", ">="), _order),
+    **dict.fromkeys(("+", "-", "*", "abs"), _arithmetic),
+    **dict.fromkeys(("%", "//"), _remainder),
+    **dict.fromkeys(("&", "|", "^"), _bits),
+    **dict.fromkeys(("not", "bool"), _not),
+    **dict.fromkeys(("and", "or"), _either),
+    **dict.fromkeys(("in", "not in"), _in),
+    "if": _if,
+    "len": _len,
+}

@@ -1,0 +1,291 @@
+"""Traced functions put together and taken apart: what rewrites need to move them.
+
+A traced function is an expression over the fields of its rows, so it can be said in terms of other
+rows: of what a map or a join makes them from, of a key, of a narrower row. Each function here gives
+None where that cannot be done, or where the result would be large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from ebbflow.expression import Expression, Get, Operation, Record, Row, Tuple
+from ebbflow.flow.rewrite.total import is_bool, never_raises
+from ebbflow.fn import Fn
+from ebbflow.record import fields_of, record
+
+LARGE = 120
+
+
+class Written:
+    """An expression as a function. It is compiled when it is first called.
+
+    >>> Written(Operation("+", (Row(0), Row(1))), 2)(3, 4)
+    7
+    """
+
+    def __init__(self, expression: Expression, arity: int) -> None:
+        self.expression = expression
+        self.arity = arity
+        self._call: Callable[..., Any] | None = None
+
+    def __call__(self, *rows: Any) -> Any:
+        if self._call is None:
+            self._call = self._compiled()
+        return self._call(*rows)
+
+    def _compiled(self) -> Callable[..., Any]:
+        bound: dict[str, Any] = {}
+
+        def bind(value: Any) -> str:
+            name = f"value{len(bound)}"
+            bound[name] = value
+            return name
+
+        rows = [f"row{i}" for i in range(self.arity)]
+        source = f"lambda {', '.join(rows)}: {self.expression.source(bind, rows)}"
+        return eval(source, bound)  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Written) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.expression, self.arity
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Written, self._parts()
+
+
+def written(expression: Expression, *types: Any) -> Fn:
+    """An expression over rows of these types as an Fn.
+
+    >>> written(Operation("+", (Row(0), Row(1))), int, int).text
+    'l + r'
+    """
+    name = expression.text()
+    call = Written(expression, len(types))
+    return Fn._make(call, types, name, expression, f"Fn({name})")
+
+
+def _small(expression: Expression) -> bool:
+    return sum(1 for _ in islice(expression.walk(), LARGE + 1)) <= LARGE
+
+
+# ---- one after the other ----
+
+
+def composed(first: Fn, second: Fn) -> Fn | None:
+    """`second(first(row))` as one traced function, which evaluates what both would.
+
+    >>> double = written(Operation("+", (Row(0), Row(0))), int)
+    >>> composed(double, written(Operation("-", (Row(0),)), int)).text
+    '-(row + row)'
+    """
+    if first.expression is None or second.expression is None:
+        return None
+    both = first.then(second)
+    return both if both.expression is not None and _small(both.expression) else None
+
+
+def condition(first: Fn, second: Fn) -> Fn | None:
+    """`second(first(rows))` in terms of the rows, for a condition that is looked at before.
+
+    What `first` does besides is done afterwards, so nothing is lost when it is left out here.
+
+    >>> from ebbflow.expression import Constant
+    >>> from ebbflow.record import record
+    >>> Twice = record("Twice", n=int, double=int)
+    >>> row = Row(0)
+    >>> f = written(Record(Twice, (row, Operation("+", (row, row)))), int)
+    >>> condition(f, written(Operation("==", (Get(0, "n", 0), Constant(3))), Twice)).text
+    'row == 3'
+    """
+    made, asked = first.expression, second.expression
+    if made is None or asked is None:
+        return None
+    try:
+        found = asked.substitute(lambda part: _part_of(made, part))
+    except LookupError:
+        return None
+    return written(found, *(first.types or (Any,) * first.arity)) if _small(found) else None
+
+
+def _part_of(made: Expression, part: Row | Get) -> Expression:
+    """A row that was made by an expression, or a field of it."""
+    if isinstance(part, Row):
+        return made
+    if isinstance(made, Row):
+        return Get(made.arg, part.name, part.index)
+    if isinstance(made, (Record, Tuple)):
+        return made.items[part.index]
+    raise LookupError(part.name)
+
+
+# ---- conditions ----
+
+
+def total(fn: Fn) -> bool:
+    """Whether a condition is true or false for every row of its type; see `rewrite.total`.
+
+    >>> total(written(Operation("==", (Row(0), Row(0))), int)), total(Fn(len, str))
+    (True, False)
+    """
+    return fn.expression is not None and never_raises(fn.expression, fn.types)
+
+
+def conjuncts(fn: Fn) -> list[Fn]:
+    """The conditions that hold exactly when this one does, in order; itself when it is only one.
+
+    `p and q` is looked at from left to right, as two filters are. `p & q` looks at both, and is cut
+    where both are certainly True or False.
+
+    >>> both = Operation("and", (Row(0), Operation("-", (Row(0),))))
+    >>> [each.text for each in conjuncts(written(both, int))]
+    ['row', '-row']
+    """
+    if fn.expression is None:
+        return [fn]
+    found: list[Expression] = []
+    stack = [fn.expression]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Operation) and _cuts(each, fn.types):
+            stack += reversed(each.args)
+        else:
+            found.append(each)
+    return [fn] if len(found) == 1 else [written(each, *fn.types) for each in found]
+
+
+def _cuts(each: Operation, types: tuple[Any, ...]) -> bool:
+    return each.op == "and" or (each.op == "&" and all(is_bool(part, types) for part in each.args))
+
+
+def of_side(fn: Fn, side: int) -> Fn | None:
+    """A function of several rows as one of the row at `side`, if it reads no other.
+
+    >>> of_side(written(Operation("-", (Row(1),)), int, int), 1).text
+    '-row'
+    >>> of_side(written(Operation("+", (Row(0), Row(1))), int, int), 1) is None
+    True
+    """
+    if fn.expression is None:
+        return None
+    used = {part.arg for part in fn.expression.walk() if isinstance(part, (Row, Get))}
+    if used != {side}:
+        return None
+    alone = fn.expression.substitute(
+        lambda part: Row(0) if isinstance(part, Row) else Get(0, part.name, part.index)
+    )
+    return written(alone, fn.types[side])
+
+
+def of_parts(fn: Fn, key: Fn | None, width: int) -> Fn | None:
+    """A condition on `(key…, value)` as one on the row the key was taken from.
+
+    >>> from ebbflow.record import record
+    >>> parity = written(Operation("&", (Row(0), Row(0))), int)
+    >>> Row2 = record("Row2", key=int, n=int)
+    >>> of_parts(written(Get(0, "key", 0), Row2), parity, 1).text
+    'row & row'
+    >>> of_parts(written(Get(0, "n", 1), Row2), parity, 1) is None
+    True
+    """
+    if fn.expression is None or key is None or key.expression is None:
+        return None
+    if width == 1:
+        parts: tuple[Expression, ...] = (key.expression,)
+    elif isinstance(key.expression, Tuple) and len(key.expression.items) == width:
+        parts = key.expression.items
+    else:
+        return None
+
+    def part_of_key(part: Row | Get) -> Expression:
+        if isinstance(part, Row):
+            raise LookupError
+        return parts[part.index]
+
+    try:
+        found = fn.expression.substitute(part_of_key)
+    except LookupError:
+        return None
+    constant = not any(isinstance(part, (Row, Get)) for part in found.walk())
+    return None if constant or not _small(found) else written(found, *key.types)
+
+
+def of_key(fn: Fn, key: Fn | None) -> Fn | None:
+    """The condition itself, if it reads nothing but fields that the key consists of.
+
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", city=str, price=int)
+    >>> city = Fn.of("city", Order)
+    >>> of_key(Fn.of(lambda o: o.city == "Rome", Order), city).text
+    "city == 'Rome'"
+    >>> of_key(Fn.of(lambda o: o.price == 3, Order), city) is None
+    True
+    """
+    if fn.expression is None or key is None or key.expression is None:
+        return None
+    inside = key.expression.items if isinstance(key.expression, Tuple) else (key.expression,)
+    used = {part for part in fn.expression.walk() if isinstance(part, (Row, Get))}
+    return fn if used and used <= set(inside) else None
+
+
+# ---- other rows ----
+
+
+def of_rows(fn: Fn, kind: Any) -> Fn:
+    """The same function of the same rows, when it is known that they are of this type.
+
+    >>> of_rows(written(Operation("-", (Row(0),)), int | None), int).types
+    (<class 'int'>,)
+    """
+    if fn.expression is None or fn.types == (kind,):
+        return fn
+    return written(fn.expression, kind)
+
+
+def over(fn: Fn, *types: Any) -> Fn | None:
+    """The same function of rows of other types that have the fields it reads.
+
+    >>> from ebbflow.record import record
+    >>> price = Fn.of("price", record("Order", city=str, price=int))
+    >>> over(price, record("Price", price=int)).expression
+    Get(arg=0, name='price', index=0)
+    >>> over(price, record("City", city=str)) is None
+    True
+    """
+    if fn.types == types:
+        return fn
+    if fn.expression is None:
+        return None
+    places = [list(fields_of(kind) or ()) for kind in types]
+
+    def moved(part: Row | Get) -> Expression:
+        if fn.types[part.arg] == types[part.arg]:
+            return part
+        if isinstance(part, Row) or part.name not in places[part.arg]:
+            raise LookupError
+        return Get(part.arg, part.name, places[part.arg].index(part.name))
+
+    try:
+        return written(fn.expression.substitute(moved), *types)
+    except LookupError:
+        return None
+
+
+def narrowing(kind: Any, names: frozenset[str]) -> Fn:
+    """The function that keeps only these fields of a row, in the order they have.
+
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", id=int, city=str, price=int)
+    >>> narrowing(Order, frozenset({"price", "city"}))(Order(1, "Rome", 10))
+    Order(city='Rome', price=10)
+    """
+    fields = fields_of(kind) or {}
+    kept = {name: fields[name] for name in fields if name in names}
+    return Fn.record(record(kind.__name__, **kept), [Fn.of(name, kind) for name in kept])

@@ -1,0 +1,89 @@
+"""From nodes to a plan that runs.
+
+A plan is made when everything in it is known: then inputs of one name must be one input. Engines
+are above this layer; the one that is used when none is given is looked up by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from ebbflow.errors import CompositionError, Text, place
+from ebbflow.flow import types
+from ebbflow.flow.plan import Node, Plan, Source
+from ebbflow.record import fields_of, type_text
+
+LOCAL = "ebbflow.engine.local"
+
+
+def planned(outputs: Mapping[str, Node]) -> Plan:
+    """A plan of these nodes, in which every input has one meaning.
+
+    >>> import ebbflow as ef
+    >>> (ef.Input("rows", int).map(str) + ef.Input("rows", str)).run()
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: two inputs are called "rows" and are not the same
+        first      rows of type int, created <doctest ebbflow.flow.running.planned[1]>:1
+        second     rows of type str, created <doctest ebbflow.flow.running.planned[1]>:1
+        try        one Input("rows", ...), used in both places, or another name
+    """
+    plan = Plan(outputs)
+    seen: dict[str, Source] = {}
+    for node in plan.nodes():
+        if isinstance(node, Source) and seen.setdefault(node.name, node) != node:
+            raise CompositionError(
+                f'two inputs are called "{node.name}" and are not the same',
+                first=_described(seen[node.name]),
+                second=_described(node),
+                remedy=f'one Input("{node.name}", ...), used in both places, or another name',
+            )
+    return plan
+
+
+def _described(node: Source) -> Text:
+    key = "" if node.key is None else f" with the key {node.key.name}"
+    return Text(f"rows of type {types.text(node.type)}{key}, created {node.place}")
+
+
+def run(plan: Plan, engine: Any, **options: Any) -> Any:
+    """Run a plan by an engine, which is anything with `run(plan, **options)`; by default, here."""
+    if engine is None:
+        return importlib.import_module(LOCAL).run(plan, **options)
+    if not callable(getattr(engine, "run", None)):
+        raise CompositionError(
+            f"run({engine!r}): that is not an engine",
+            created=place(),
+            remedy="run() for this process, or an engine, which has run(plan)",
+        )
+    return engine.run(plan, **options)
+
+
+def explain(plan: Plan, format: str) -> str:
+    """A plan as text; see `ebbflow.flow.show`."""
+    from ebbflow.flow.show import explain
+
+    return explain(plan, format)
+
+
+def node_text(node: Node) -> str:
+    """A node in one line: its rows, and the way to them.
+
+    >>> import ebbflow as ef
+    >>> node_text(ef.Input("words", str).filter(len).node)
+    'str: words → filter'
+    """
+    known = fields_of(node.type) is not None
+    kind = type_text(node.type) if known else types.name_of(node.type)
+    return f"{kind}: {_way(node)}"
+
+
+def _way(node: Node) -> str:
+    if isinstance(node, Source):
+        return node.name
+    if len(node.parents) == 1:
+        before = _way(node.parents[0])
+    else:
+        before = f"({', '.join(Plan({'': node}).sources)})"
+    return f"{before} → {'anti' if getattr(node, 'anti', False) else node.verb}"

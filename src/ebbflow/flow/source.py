@@ -1,0 +1,79 @@
+"""Inputs: where rows come into a program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ebbflow.errors import CompositionError, place
+from ebbflow.flow.collection import Collection
+from ebbflow.flow.parts import Part, part, plain, row_type
+from ebbflow.flow.plan import Source
+from ebbflow.flow.types import classes, name_of
+from ebbflow.reducer.row import key_text
+
+
+class Input(Collection):
+    """Rows from outside, by name.
+
+    `type` says what the rows are: a NamedTuple class, `int`, `str`, any class of hashable values,
+    or nothing. With a `key`, a field, several in a tuple, or a function, there is at most one row
+    of each key: then rows can be upserted, and deleted by key.
+
+    >>> from typing import NamedTuple
+    >>> class Order(NamedTuple):
+    ...     id: int
+    ...     city: str
+    ...     price: int
+    >>> orders = Input("orders", Order, key="id")
+    >>> orders
+    Input('orders', Order, key='id')
+    >>> orders.filter(lambda order: order.price > 10)
+    <Order(id, city, price): orders → filter>
+    >>> orders.group_by("ctiy")
+    Traceback (most recent call last):
+    ebbflow.errors.UnknownField: group_by("ctiy"): rows of "orders" have no field 'ctiy'
+        fields     id, city, price
+        created    <doctest ebbflow.flow.source.Input[5]>:1
+        try        group_by("city")
+    """
+
+    _key: Part | None
+
+    def __init__(self, name: str, type: Any = Any, key: Part | None = None) -> None:
+        if not isinstance(name, str) or not name:
+            raise CompositionError(
+                f"Input({name!r}): an input has a name, by which rows are given to it",
+                created=place(),
+                remedy='Input("orders", Order)',
+            )
+        if classes(type) is None and type is not Any and _is_a_row(type):
+            raise CompositionError(
+                f"Input({name!r}, ...): the type of the rows is asked for, not a row",
+                given=type,
+                created=place(),
+                remedy=f"Input({name!r}, {_class_of(type)})",
+            )
+        kind = row_type(f"Input({name!r}, {{}})", type)
+        source = Source(name=name, type=kind, place=place())
+        if key is not None:
+            plain(f"Input({name!r}, key={{}})", key)
+            fn = part(f"Input({name!r}, key={{}})", source, key)
+            source = Source(name=name, type=kind, key=fn, place=place())
+        super().__init__(source)
+        object.__setattr__(self, "_key", key)
+
+    def __repr__(self) -> str:
+        node = self.node
+        assert isinstance(node, Source)
+        kind = "" if node.type is Any else f", {name_of(node.type)}"
+        key = "" if self._key is None else f", key={key_text(self._key)}"
+        return f"Input({node.name!r}{kind}{key})"
+
+
+def _is_a_row(given: Any) -> bool:
+    """Whether a value is plainly no type: a number, a text, a tuple, a list."""
+    return isinstance(given, (int, float, str, bytes, tuple, list, dict, set, frozenset))
+
+
+def _class_of(row: Any) -> str:
+    return type(row).__name__

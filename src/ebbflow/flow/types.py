@@ -1,0 +1,240 @@
+"""What is known of a type: when two fit, what a function returns, what can be a row.
+
+Every collection has exactly one row type, found when it is built. Types come from the user's hints
+and are believed as far as they go; where there is no hint the type is `Any`, which fits everything.
+Two types are refused only where they are *clearly* different: `int` and `str`, but not `int` and
+`float`, nor `int` and `int | None`, nor a class and its subclass.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Number
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from ebbflow.record import _type, fields_of
+
+
+def common(first: Any, second: Any) -> Any:
+    """The type of values of either type; None when the two are clearly different.
+
+    >>> common(int, int), common(int, Any), common(int, float), common(bool, int)
+    (<class 'int'>, typing.Any, <class 'float'>, <class 'int'>)
+    >>> common(int, int | None)
+    int | None
+    >>> common(int, str) is None
+    True
+    """
+    if first is second or first == second:
+        return first
+    if Any in (first, second):
+        return Any
+    if fields_of(first) is not None and fields_of(second) is not None:
+        return _common_record(first, second)
+    ours, theirs = classes(first), classes(second)
+    if ours is None or theirs is None:
+        return Any
+    if not _meet(ours, theirs):
+        return None
+    return either(*ours, *theirs)
+
+
+def _common_record(first: Any, second: Any) -> Any:
+    ours, theirs = fields_of(first) or {}, fields_of(second) or {}
+    if list(ours) != list(theirs):
+        return None
+    both = {name: common(kind, theirs[name]) for name, kind in ours.items()}
+    if None in both.values():
+        return None
+    return first if both == ours else row(first.__name__, both)
+
+
+def _meet(ours: tuple[type, ...], theirs: tuple[type, ...]) -> bool:
+    """Whether a value of the one can be equal to a value of the other; None alone meets all."""
+    some, others = set(ours) - {NoneType}, set(theirs) - {NoneType}
+    return not some or not others or any(_alike(a, b) for a in some for b in others)
+
+
+def _alike(a: type, b: type) -> bool:
+    try:
+        return (
+            issubclass(a, b)
+            or issubclass(b, a)
+            or (issubclass(a, Number) and issubclass(b, Number))
+        )
+    except TypeError:
+        return True
+
+
+def either(*kinds: Any) -> Any:
+    """The union of classes, without those that another one covers.
+
+    >>> either(int, str, bool, NoneType)
+    int | str | None
+    """
+    different = list(dict.fromkeys(kinds))
+    wide = [a for a in different if not any(_covers(b, a) for b in different if b is not a)]
+    return functools.reduce(operator.or_, wide)
+
+
+def _covers(wide: Any, narrow: Any) -> bool:
+    try:
+        return issubclass(narrow, wide) or (wide is float and issubclass(narrow, int))
+    except TypeError:
+        return False
+
+
+def optional(kind: Any) -> Any:
+    """The type, or None.
+
+    >>> optional(int), optional(Any), optional(int | None)
+    (int | None, typing.Any, int | None)
+    """
+    if kind is Any:
+        return Any
+    try:
+        return kind | None
+    except TypeError:
+        return Any
+
+
+def classes(kind: Any) -> tuple[type, ...] | None:
+    """The classes a value of this type may have; None when nothing is known.
+
+    >>> classes(int | None), classes(list[int]), classes(Any)
+    ((<class 'int'>, <class 'NoneType'>), (<class 'list'>,), None)
+    """
+    origin = get_origin(kind)
+    if kind is Any or kind is None:
+        return None if kind is Any else (NoneType,)
+    if origin is Literal:
+        return tuple(dict.fromkeys(type(value) for value in get_args(kind)))
+    if origin in (Union, UnionType):
+        parts = [classes(part) for part in get_args(kind)]
+        return None if None in parts else tuple(each for part in parts for each in part or ())
+    if origin is Annotated or hasattr(kind, "__supertype__"):
+        return classes(get_args(kind)[0] if origin is Annotated else kind.__supertype__)
+    if origin is not None:
+        return classes(origin)
+    return (kind,) if isinstance(kind, type) else None
+
+
+# ---- functions ----
+
+
+def returned(f: Any) -> Any:
+    """What a function says it returns; a class returns itself.
+
+    >>> def double(n: int) -> int: return 2 * n
+    >>> returned(double), returned(str), returned(lambda n: n)
+    (<class 'int'>, <class 'str'>, typing.Any)
+    """
+    while isinstance(f, functools.partial):
+        f = f.func
+    if isinstance(f, type):
+        return f
+    hinted = f if inspect.isroutine(f) else type(f).__call__
+    try:
+        kind = get_type_hints(hinted).get("return", Any)
+    except Exception:  # a name in a hint that cannot be found from here
+        return Any
+    return kind
+
+
+def iterated(kind: Any) -> Any:
+    """The type of what a value of this type gives when iterated; None when it cannot be.
+
+    >>> iterated(list[int]), iterated(str), iterated(tuple[int, ...]), iterated(int), iterated(Any)
+    (<class 'int'>, <class 'str'>, <class 'int'>, None, typing.Any)
+    """
+    known = classes(kind)
+    if known is None:
+        return Any
+    if not all(issubclass(each, Iterable) for each in known):
+        return None
+    inside = get_args(kind)
+    if kind is str:
+        return str
+    if len(known) > 1 or not inside:
+        return Any
+    if known[0] is tuple:
+        return functools.reduce(_common_or_any, [each for each in inside if each is not ...])
+    return inside[0]
+
+
+def _common_or_any(first: Any, second: Any) -> Any:
+    kind = common(first, second)
+    return Any if kind is None else kind
+
+
+def takes(f: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments; True when it does not tell.
+
+    >>> takes(lambda a, b: a, 2), takes(lambda a, b: a, 1), takes(lambda a, b=0: a, 1)
+    (True, False, True)
+    """
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
+# ---- rows ----
+
+
+def row(name: str, fields: Mapping[str, Any]) -> Any:
+    """`record(name, **fields)` for fields of any name, `name` too.
+
+    >>> row("City", {"name": str})("Rome")
+    City(name='Rome')
+    """
+    return _type(name, tuple(fields.items()))
+
+
+def unhashable(kind: Any) -> str:
+    """What of a type cannot be hashed, in words; nothing when all can.
+
+    >>> unhashable(list[int]), unhashable(row("Post", {"tags": list})), unhashable(int)
+    ('a list', "a list in the field 'tags'", '')
+    """
+    for each in classes(kind) or ():
+        if each.__hash__ is None:
+            return f"a {each.__name__}"
+    for name, part in (fields_of(kind) or {}).items():
+        if inside := unhashable(part):
+            return inside if "in the field" in inside else f"{inside} in the field {name!r}"
+    return ""
+
+
+def text(kind: Any) -> str:
+    """A type as it is shown in an error: a record with the types of its fields.
+
+    >>> text(row("City", {"city": str, "n": int})), text(int | None), text(list[int])
+    ('City(city: str, n: int)', 'int | None', 'list[int]')
+    """
+    fields = fields_of(kind)
+    if fields is not None:
+        return (
+            f"{kind.__name__}({', '.join(f'{name}: {name_of(t)}' for name, t in fields.items())})"
+        )
+    return name_of(kind)
+
+
+def name_of(kind: Any) -> str:
+    """A type by its name alone.
+
+    >>> name_of(row("City", {"city": str})), name_of(Any), name_of(int | None)
+    ('City', 'Any', 'int | None')
+    """
+    if isinstance(kind, type) and get_origin(kind) is None:
+        return "None" if kind is NoneType else kind.__name__
+    return str(kind).replace("typing.", "")

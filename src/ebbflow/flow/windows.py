@@ -1,0 +1,322 @@
+"""Windows: spans of time that rows belong to.
+
+A window is `[start, end)`. A row gets the fields `window_start` and `window_end`, and grouping by
+them is all the rest. Nothing waits for a watermark: a row that comes late simply revises the
+window it belongs to.
+
+    tumbling   windows of one size, side by side: every row is in exactly one
+    sliding    windows of one size, a new one every so often: a row may be in several
+    session    as long as rows come close enough after each other
+
+Time is whatever the rows have: an int, a float, a date, or a datetime. Windows are counted from an
+`origin`: 0, or 1970-01-01. Datetimes with a time zone are counted on the clock of the origin's
+zone, which is UTC unless another is given: with an origin in `ZoneInfo("Europe/Rome")` a day is a
+day in Rome, also when the clocks change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from types import NoneType
+from typing import Any
+
+from ebbflow.errors import CompositionError, Text, place
+from ebbflow.flow import types
+from ebbflow.flow.parts import Part, part, part_type, plain, refuse, rows_of
+from ebbflow.flow.plan import FlatMap, Map, Node, Sessions
+from ebbflow.fn import Fn
+from ebbflow.record import fields_of
+
+DAY = timedelta(days=1)
+EPOCH = datetime(1970, 1, 1)
+EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_DAY = date(1970, 1, 1)
+
+
+# ---- the nodes ----
+
+
+def tumbled(node: Node, time: Part, size: Any, origin: Any) -> Map:
+    """The node of `tumbling`.
+
+    >>> import ebbflow as ef
+    >>> tumbled(ef.Input("hits", int).node, lambda hit: hit, 60, None).fn(150)
+    (150, 120, 180)
+    """
+    clock = _clock("tumbling", node, time, size, size, origin)
+    fn = Fn.of(Tumbling(clock, _Row(clock.row)), node.type)
+    return Map(parent=node, fn=fn, type=clock.row or _pair(node), place=place())
+
+
+def slid(node: Node, time: Part, size: Any, every: Any, origin: Any) -> FlatMap:
+    """The node of `sliding`.
+
+    >>> import ebbflow as ef
+    >>> list(slid(ef.Input("hits", int).node, lambda hit: hit, 60, 30, None).fn(150))
+    [(150, 120, 180), (150, 150, 210)]
+    """
+    clock = _clock("sliding", node, time, size, every, origin)
+    fn = Fn.of(Sliding(clock, _Row(clock.row)), node.type)
+    return FlatMap(parent=node, fn=fn, type=clock.row or _pair(node), place=place())
+
+
+def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
+    """The node of `session`.
+
+    >>> import ebbflow as ef
+    >>> in_sessions(ef.Input("hits", int).node, lambda hit: hit, 60, None).merge(150, 120, 210)
+    (150, 120, 210)
+    """
+    kind = _checked("session", node, time, {"gap": gap})
+    row = _with_window("session", node, kind)
+    return Sessions(
+        parent=node,
+        time=Fn.of(Time("session", part("session({})", node, time), gap), node.type),
+        gap=gap,
+        merge=Fn.of(_Row(row), node.type, kind, kind, arity=3),
+        key=None if per is None else part("session(per={})", node, per),
+        type=row or _pair(node),
+        place=place(),
+    )
+
+
+def _pair(node: Node) -> Any:
+    return tuple[node.type, Any, Any]  # type: ignore[name-defined]
+
+
+# ---- what runs ----
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The row with its window: more fields, or a tuple of three where fields are not known."""
+
+    type: Any
+
+    def __call__(self, row: Any, start: Any, end: Any) -> Any:
+        if self.type is None:
+            return (row, start, end)
+        return tuple.__new__(self.type, (*row, start, end))
+
+
+@dataclass(frozen=True)
+class Time:
+    """The time of a row, refused when it is not one that windows of this size can be counted in."""
+
+    verb: str
+    of: Fn
+    size: Any
+
+    def __call__(self, row: Any) -> Any:
+        time = self.of(row)
+        if type(time) is int and type(self.size) is int:
+            return time
+        if wrong := unfit(time, self.size):
+            raise _late(self.verb, time, *wrong)
+        return time
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Windows of one `size`, one every `every` from `origin` on."""
+
+    verb: str
+    time: Fn
+    size: Any
+    every: Any
+    origin: Any
+    row: Any
+
+    def at(self, row: Any) -> tuple[Any, Any, Any]:
+        """The time of a row on this clock, the origin, and the number of the last window that has
+        started by then."""
+        time, every, origin = self.time(row), self.every, self.origin or 0
+        if type(time) is int and type(every) is int and type(origin) is int:
+            return time, origin, (time - origin) // every
+        for span in (self.size, every):
+            if wrong := unfit(time, span):
+                raise _late(self.verb, time, *wrong)
+        time, origin = self._from_origin(time)
+        return time, origin, self._number(time, origin)
+
+    def _from_origin(self, time: Any) -> tuple[Any, Any]:
+        origin = self.origin
+        if isinstance(time, datetime):
+            if time.tzinfo is None:
+                origin = EPOCH if origin is None else origin
+            else:
+                origin = EPOCH_UTC if origin is None else origin
+                time = time if origin.tzinfo is None else time.astimezone(origin.tzinfo)
+            if (time.tzinfo is None) != (origin.tzinfo is None):
+                raise _late(
+                    self.verb, time, "the time and the origin have not both a time zone",
+                    "an origin with a time zone for times with one, and without for times without",
+                )  # fmt: skip
+        elif isinstance(time, date):
+            origin = EPOCH_DAY if origin is None else origin
+        else:
+            origin = 0 if origin is None else origin
+        return time, origin
+
+    def _number(self, time: Any, origin: Any) -> Any:
+        """For floats the division is only nearly right, so the neighbours are tried."""
+        guess = (time - origin) // self.every
+        for number in (guess, guess - 1, guess + 1):
+            if origin + number * self.every <= time < origin + (number + 1) * self.every:
+                return number
+        raise _late(
+            self.verb, time, f"it is too large to tell windows of {_span(self.every)} apart",
+            "ints, or datetimes, which are exact",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tumbling:
+    """A row with the one window it is in."""
+
+    clock: Clock
+    merge: _Row
+
+    def __call__(self, row: Any) -> Any:
+        _, origin, number = self.clock.at(row)
+        every = self.clock.every
+        return self.merge(row, origin + number * every, origin + (number + 1) * every)
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """A row with each of the windows it is in, the earliest first."""
+
+    clock: Clock
+    merge: _Row
+
+    def __call__(self, row: Any) -> list[Any]:
+        return [self.merge(row, start, end) for start, end in reversed([*self._windows(row)])]
+
+    def _windows(self, row: Any) -> Iterator[tuple[Any, Any]]:
+        time, origin, number = self.clock.at(row)
+        every, size = self.clock.every, self.clock.size
+        start = origin + number * every
+        while time < start + size:
+            yield start, start + size
+            number -= 1
+            start = origin + number * every
+
+
+def unfit(time: Any, size: Any) -> tuple[str, str] | None:
+    """Why windows of this size cannot be counted in this kind of time, and what to do; or None.
+
+    >>> unfit(None, 60)
+    ('it is None', 'a time for every row, or filter() before the window')
+    """
+    if time is None:
+        return "it is None", "a time for every row, or filter() before the window"
+    span = isinstance(size, timedelta)
+    if isinstance(time, date):
+        if not span:
+            return (
+                f"it is a {type(time).__name__}, and {size!r} is a number",
+                "a timedelta, such as timedelta(hours=1)",
+            )
+        if not isinstance(time, datetime) and size % DAY:
+            return "it is a date, which has no hours", "a timedelta of whole days"
+        return None
+    if span:
+        return (
+            f"it is of type {type(time).__name__}, and {_span(size)} is a timedelta",
+            "a number, in the unit of the times",
+        )
+    try:
+        return None if time - time == size - size else ("it is not finite", "a finite time")
+    except (TypeError, ArithmeticError):
+        return (
+            f"it is of type {type(time).__name__}, in which no time can be counted",
+            "an int, a float, a date or a datetime",
+        )
+
+
+def _span(span: Any) -> str:
+    return repr(span).removeprefix("datetime.")
+
+
+def _late(verb: str, time: Any, why: str, remedy: str) -> CompositionError:
+    return CompositionError(
+        f"{verb}: the time of a row will not do: {why}", time=time, remedy=remedy
+    )
+
+
+# ---- checks when built ----
+
+
+def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any) -> Clock:
+    kind = _checked(verb, node, time, {"size": size, "every": every})
+    if isinstance(size, timedelta) != isinstance(every, timedelta):
+        refuse(
+            f"{verb}(size={_span(size)}, every={_span(every)}): one is a timedelta, the other not",
+            "two numbers, or two timedeltas",
+        )
+    if origin is not None and (wrong := unfit(origin, size)):
+        refuse(
+            f"{verb}(origin={_span(origin)}): {wrong[0]}", "an origin of the same kind as the times"
+        )
+    row = _with_window(verb, node, kind)
+    return Clock(verb, part(f"{verb}({{}})", node, time), size, every, origin, row)
+
+
+_EXAMPLES: dict[type, Any] = {
+    int: 0,
+    float: 0.0,
+    bool: False,
+    datetime: EPOCH,
+    date: EPOCH_DAY,
+    str: "",
+}
+
+
+def _checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
+    """The type of the windows' ends, after a look at the time and the size of the windows."""
+    part(f"{verb}({{}})", node, time)
+    plain(f"{verb}({{}})", time)
+    kind = part_type(node, time)
+    known = [each for each in types.classes(kind) or () if each is not NoneType]
+    example = _EXAMPLES.get(known[0]) if len(known) == 1 else None
+    for name, span in spans.items():
+        _positive(verb, name, span)
+        if example is not None and (wrong := unfit(example, span)):
+            shown = f'"{time}"' if isinstance(time, str) else "..."
+            what = wrong[0].replace("it is", "the time is", 1)
+            refuse(f"{verb}({shown}, {name}={_span(span)}): {what}", wrong[1])
+    if not known:
+        return Any
+    ends = types.either(*known)
+    floats = any(isinstance(span, float) for span in spans.values())
+    return float if ends is int and floats else ends
+
+
+def _positive(verb: str, name: str, span: Any) -> None:
+    zero = timedelta(0) if isinstance(span, timedelta) else 0
+    try:
+        fine = not isinstance(span, bool) and span > zero and span - span == zero
+    except TypeError:
+        fine = False
+    if not fine:
+        refuse(
+            f"{verb}({name}={_span(span)}): {name} must be a positive span of time",
+            "a number in the unit of the times, or a timedelta",
+        )
+
+
+def _with_window(verb: str, node: Node, kind: Any) -> Any:
+    """The row type with two more fields; None where the fields are not known."""
+    fields = fields_of(node.type)
+    if fields is None:
+        return None
+    if clash := [name for name in ("window_start", "window_end") if name in fields]:
+        refuse(
+            f"{verb}(...): {rows_of(node)} have already a field {clash[0]!r}",
+            f"select() it under another name before: select(..., first_start={clash[0]!r})",
+            fields=Text(", ".join(fields)),
+        )
+    return types.row(node.type.__name__, {**fields, "window_start": kind, "window_end": kind})

@@ -1,0 +1,313 @@
+"""Operators on two bags that meet where their keys are equal.
+
+`join` and `product` are linear in each side alone. With an index of both sides, where `l` and `r`
+are the changes and `L` and `R` hold the rows after them,
+
+    change of L ⋈ R  ==  l ⋈ R + L ⋈ r - l ⋈ r
+
+What the two changes make together is in the first term and in the second, so once too often. Both
+indices are brought up to date first, so that one index can serve several joins.
+
+`semi` gives the rows of the left whose key the right has, or has not. It is linear in the left only:
+a key of the right counts once, however many rows have it.
+
+The work of a step follows the change and the rows that it meets, never what else is there.
+`keys(change)` are the keys of the state that a step will touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any
+
+from ebbflow.algebra.value import function_name
+from ebbflow.chain import Chain, grouping
+from ebbflow.errors import place
+from ebbflow.fn import Fn
+from ebbflow.loop import Loop
+from ebbflow.operator.operator import Operator
+from ebbflow.operator.relation import TWO_BAGS, BAG, Bag, sides
+from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.index import Grouped, Index
+from ebbflow.zset import ZSet, trusted, without_zeros
+
+
+class OnKeys(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
+    """An operator on two bags by a key of each."""
+
+    input = TWO_BAGS
+    output = BAG
+
+    def __init__(self, left_key: Any, right_key: Any) -> None:
+        self.left_key, self.right_key = left_key, right_key
+        self.created = place()
+        self.compile()
+
+    def compile(self) -> None:
+        """Write the loops that this operator runs."""
+
+    @cached_property
+    def by_left(self) -> Callable[[Any], Grouped]:
+        """The rows of the left by key."""
+        return grouping(self.left_key)
+
+    @cached_property
+    def by_right(self) -> Callable[[Any], Grouped]:
+        """The rows of the right by key."""
+        return grouping(self.right_key)
+
+    def keys(self, change: Any) -> set[Any]:
+        """The keys whose state, on both sides, a step with this change touches."""
+        left, right = sides(change)
+        return {*self.by_left(left.items()), *self.by_right(right.items())}
+
+    def __getstate__(self) -> dict[str, Any]:
+        written = ("by_left", "by_right", "met")
+        return {name: value for name, value in vars(self).items() if name not in written}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.compile()
+
+
+class Join(OnKeys):
+    """Rows of both sides with equal keys; see `join`.
+
+    `merge` makes the new row, and `after` are steps that it still goes through. `one_to_one` says
+    that no two pairs of rows make the same new row.
+    """
+
+    def __init__(
+        self,
+        left_key: Any,
+        right_key: Any,
+        merge: Any = None,
+        *,
+        after: Chain | None = None,
+        one_to_one: bool = False,
+        owner: Any = None,
+    ) -> None:
+        self.merge, self.after, self.owner = merge, after or Chain(), owner
+        self.one_to_one = (one_to_one or merge is None) and self.after.one_to_one
+        super().__init__(left_key, right_key)
+
+    def compile(self) -> None:
+        self.met = _met(self.merge, self.after, self.one_to_one, self.owner)
+
+    def f(self, x: tuple[Bag, Bag]) -> Bag:
+        pairs = x[0].join(x[1], self.left_key, self.right_key, self.merge)
+        return pairs.flat_map(self.after.rows) if self.after.steps else pairs
+
+    def init(self, x: tuple[Bag, Bag]) -> tuple[Index[Any, Any], Index[Any, Any]]:
+        left, right = x
+        return (
+            Index(self.left_key, left, self.by_left),
+            Index(self.right_key, right, self.by_right),
+        )
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
+        left, right = state
+        left_change, right_change = sides(change)
+        found = left.apply(left_change), right.apply(right_change)
+        return state, trusted(self.met(*found, left.groups, right.groups))
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        if not self.input.is_change(change):
+            return False
+        left, right = sides(change)
+        return bool(state[0].holds(left) and state[1].holds(right))
+
+    def __repr__(self) -> str:
+        functions = [self.left_key, self.right_key]
+        merge = f", merge={function_name(self.merge)}" if self.merge else ""
+        return f"join({', '.join(map(function_name, functions))}{merge})"
+
+
+def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[..., Any]:
+    """The loop of a join: from the changes of both sides by key and all rows by key, after them, to
+    the change of the output."""
+    fn = merge if merge is None or isinstance(merge, Fn) else Fn(merge)
+    blamed = fn if owner is None else owner
+
+    def emit(weight: str) -> None:
+        made = "left, right" if fn is None else fn.source(loop.bind, "left", "right")
+        if not after.steps and one_to_one:
+            loop.write(f"out[{made}] = {weight}", blamed, "left", "right")
+            return
+        loop.write(f"row = {made}" if fn else f"row = ({made})", blamed, "left", "right")
+        row = after.write(loop, "row")
+        total = weight if one_to_one else f"get({row}, 0) + {weight}"
+        loop.write(f"out[{row}] = {total}", blamed, "left", "right")
+
+    loop = Loop("met", "from_left, from_right, lefts, rights")
+    loop.write("out = {}")
+    if not one_to_one:
+        loop.write("get = out.get")
+    for mine, other, others in (("left", "right", "rights"), ("right", "left", "lefts")):
+        with (
+            loop.inside(f"for key, pairs in from_{mine}.items():"),
+            loop.inside(f"if key in {others}:"),
+        ):
+            loop.write(f"there = {others}[key].items()")
+            with (
+                loop.inside(f"for {mine}, weight in pairs:"),
+                loop.inside(f"for {other}, count in there:"),
+            ):
+                emit("weight * count")
+    with loop.inside("if from_left and from_right:"):
+        with loop.inside("for key in from_left.keys() & from_right.keys():"):
+            if one_to_one:
+                loop.write("ours, theirs = lefts.get(key, {}), rights.get(key, {})")
+            with loop.inside("for left, weight in from_left[key]:"):
+                if one_to_one:
+                    loop.write("n = ours.get(left, 0)")
+                with loop.inside("for right, count in from_right[key]:"):
+                    if one_to_one:
+                        loop.write("m = theirs.get(right, 0)")
+                        emit("n * m - (n - weight) * (m - count)")
+                    else:
+                        emit("-weight * count")
+        loop.write(f"return {loop.bind(without_zeros)}(out)")
+    loop.write("return out" if one_to_one else f"return {loop.bind(without_zeros)}(out)")
+    return loop.function()
+
+
+def join(
+    left_key: Callable[[Any], Hashable],
+    right_key: Callable[[Any], Hashable] | None = None,
+    merge: Callable[[Any, Any], Hashable] | None = None,
+) -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
+    """Every row of the first with every row of the second that has the same key; counts multiply.
+
+    One key function serves both sides. The new row is `merge(left, right)`, by default the pair.
+
+    >>> from ebbflow.change import Both
+    >>> by_name = join(lambda row: row[0], merge=lambda a, b: (*a, b[1]))
+    >>> live = by_name.open((ZSet.of([("ann", "Rome")]), ZSet.of([("ann", 30)])))
+    >>> live.send(Both(ZSet({("bob", "Oslo"): 1}), ZSet({("ann", 30): -1, ("bob", 25): 1})))
+    ZSet({('bob', 'Oslo', 25): 1, ('ann', 'Rome', 30): -1})
+    """
+    return Join(left_key, left_key if right_key is None else right_key, merge)
+
+
+class Product(Join):
+    """Every row of one with every row of the other; see `product`."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None)
+
+    def f(self, x: tuple[Bag, Bag]) -> Bag:
+        return x[0].product(x[1])
+
+    def keys(self, change: Any) -> set[Any]:
+        return {()}
+
+    def __repr__(self) -> str:
+        return "product()"
+
+
+def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
+    """Every row of the first with every row of the second; counts multiply.
+
+    >>> from ebbflow.change import Second
+    >>> product().open((ZSet.of("ab"), ZSet.of([1]))).send(Second(ZSet({2: 1})))
+    ZSet({('a', 2): 1, ('b', 2): 1})
+    """
+    return Product()
+
+
+class Semi(OnKeys):
+    """The rows of the left whose key the right has, or has not; see `semi`.
+
+    The state is an index of the left, and for each key of the right how many rows have it.
+    """
+
+    def __init__(self, left_key: Any, right_key: Any, anti: bool = False) -> None:
+        self.anti = anti
+        super().__init__(left_key, right_key)
+
+    def f(self, x: tuple[Bag, Bag]) -> Bag:
+        left, right = x
+        counts = right.map(self.right_key)
+        return left.filter(lambda row: (counts.weight(self.left_key(row)) > 0) is not self.anti)
+
+    def init(self, x: tuple[Bag, Bag]) -> tuple[Index[Any, Any], Cells[Any, int]]:
+        left, right = x
+        return Index(self.left_key, left, self.by_left), Cells(right.map(self.right_key).items())
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
+        index, counts = state
+        left, right = sides(change)
+        found = index.apply(left)
+        return state, trusted(self.met(found, self.by_right(right.items()), index.groups, counts))
+
+    def met(
+        self, from_left: Grouped, from_right: Grouped, lefts: Any, counts: Cells[Any, int]
+    ) -> dict[Any, int]:
+        """The change of the output, from the changes of both sides by key and the rows of the left
+        by key, after them. The counts are brought up to date here."""
+        there, anti, out = counts.values, self.anti, dict[Any, int]()
+        new: dict[Any, Any] = {}
+        for key, pairs in from_right.items():
+            old = there.get(key, 0)
+            now = old + sum([weight for _, weight in pairs])
+            new[key] = now or ABSENT
+            if (old > 0) is not (now > 0):
+                if (now > 0) is not anti:
+                    out.update(lefts.get(key, ()))
+                else:
+                    _leave(out, lefts.get(key, {}), from_left.get(key, ()))
+        for key, pairs in from_left.items():
+            old = there.get(key, 0)
+            now = new.get(key, old)
+            if now is ABSENT:
+                now = 0
+            if (old > 0) is (now > 0) and (now > 0) is not anti:
+                out.update(pairs)
+        if new:
+            counts.swap(new)
+        return out
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        if not self.input.is_change(change):
+            return False
+        left, right = sides(change)
+        counts, there = self.by_right(right.items()), state[1].values
+        return bool(state[0].holds(left)) and all(
+            there.get(key, 0) + sum(weight for _, weight in pairs) >= 0
+            for key, pairs in counts.items()
+        )
+
+    def __repr__(self) -> str:
+        functions = ", ".join(map(function_name, (self.left_key, self.right_key)))
+        return f"semi({functions}{', anti=True' if self.anti else ''})"
+
+
+def _leave(out: dict[Any, int], rows: dict[Any, int], moved: Any) -> None:
+    """Take away the rows that were there before `moved`."""
+    gone = {row: -weight for row, weight in rows.items()}
+    for row, weight in moved:
+        weight += gone.get(row, 0)
+        if weight:
+            gone[row] = weight
+        else:
+            gone.pop(row, None)
+    out.update(gone)
+
+
+def semi(
+    left_key: Callable[[Any], Hashable],
+    right_key: Callable[[Any], Hashable] | None = None,
+    *,
+    anti: bool = False,
+) -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
+    """The rows of the first whose key some row of the second has; with `anti`, none has.
+
+    >>> from ebbflow.change import Second
+    >>> unpaid = semi(lambda order: order[0], lambda payment: payment, anti=True)
+    >>> live = unpaid.open((ZSet.of([(1, "pen"), (2, "ink")]), ZSet.of([2])))
+    >>> live.send(Second(ZSet({1: 2}))), live.send(Second(ZSet({1: -1, 2: -1})))
+    (ZSet({(1, 'pen'): -1}), ZSet({(2, 'ink'): 1}))
+    """
+    return Semi(left_key, left_key if right_key is None else right_key, anti)

@@ -1,0 +1,220 @@
+"""Files: the few things that state on disk asks of a place where files are kept.
+
+Everything the rest of this package does to files it does through `Files`, so that a folder can be
+replaced by something else, and so that a test can stop the world at any of these calls. A *name* is
+that of a file in one flat folder. What is promised:
+
+- a file is written once, from its beginning to its end, and never changed after;
+- what was written before `sync` returned is there after a crash; what was written later may be
+  there, in part, or not at all;
+- `publish` gives a complete file its final name, all at once: after a crash it has the old name or
+  the new one, and when `publish` has returned, the new one.
+
+On an object store, writing would fill an upload, `publish` would be a put that fails when the name
+is taken, and `map` a download into a local cache.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from pathlib import Path
+
+from ebbflow.errors import EbbflowError
+
+
+class StateError(EbbflowError):
+    """State on disk could not be read or written."""
+
+
+class Damaged(StateError):
+    """A file of the state is not what was written, or is not there."""
+
+
+class InUse(StateError):
+    """The state is open in another place."""
+
+
+class Writer(ABC):
+    """A file that is being written."""
+
+    name: str
+    at: int
+    """How many bytes were written so far."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> None:
+        """Add to the end: all of it, or raise OSError."""
+
+    @abstractmethod
+    def sync(self) -> None:
+        """Return when everything written is safe."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+class Files(ABC):
+    """A flat folder of files."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of all files."""
+
+    @abstractmethod
+    def size(self, name: str) -> int | None:
+        """The length of a file, or None when there is none of that name."""
+
+    @abstractmethod
+    def map(self, name: str) -> memoryview:
+        """The content of a file that will not change; read when it is touched."""
+
+    @abstractmethod
+    def create(self, name: str) -> Writer:
+        """Begin a file; if there is one of that name, it is lost."""
+
+    @abstractmethod
+    def publish(self, name: str, final: str) -> None:
+        """Give a synced file its final name, and return when that is safe."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a file; it need not be there. After a crash it may be back."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Return when names of files that were created are safe."""
+
+    @abstractmethod
+    def jot(self, name: str, text: str) -> None:
+        """Replace a short file. It need not survive a crash."""
+
+    @abstractmethod
+    def read(self, name: str) -> str | None:
+        """What was jotted down under this name, or None."""
+
+    @abstractmethod
+    def lock(self) -> None:
+        """Keep others out until `unlock`, or raise InUse."""
+
+    @abstractmethod
+    def unlock(self) -> None:
+        """Let others in."""
+
+
+class Folder(Files):
+    """Files in a directory of this machine, or one it shares.
+
+    >>> import tempfile
+    >>> folder = Folder(tempfile.mkdtemp())
+    >>> writer = folder.create("a.tmp")
+    >>> writer.write(b"hello"); writer.sync(); writer.close()
+    >>> folder.publish("a.tmp", "a")
+    >>> folder.names(), bytes(folder.map("a"))
+    (['a'], b'hello')
+    """
+
+    LOCK = "lock"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._held: int | None = None
+
+    def names(self) -> list[str]:
+        if not self.path.is_dir():
+            return []
+        return sorted(e.name for e in os.scandir(self.path) if e.is_file() and e.name != self.LOCK)
+
+    def size(self, name: str) -> int | None:
+        try:
+            return os.stat(self.path / name).st_size
+        except FileNotFoundError:
+            return None
+
+    def map(self, name: str) -> memoryview:
+        with open(self.path / name, "rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+    def create(self, name: str) -> Writer:
+        self.path.mkdir(parents=True, exist_ok=True)
+        return _LocalWriter(self.path, name)
+
+    def publish(self, name: str, final: str) -> None:
+        os.rename(self.path / name, self.path / final)
+        self.settle()
+
+    def remove(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self.path / name)
+
+    def settle(self) -> None:
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def jot(self, name: str, text: str) -> None:
+        file = os.open(self.path / name, os.O_WRONLY | os.O_CREAT, 0o666)
+        try:
+            os.pwrite(file, text.encode(), 0)
+            os.ftruncate(file, len(text.encode()))
+        finally:
+            os.close(file)
+
+    def read(self, name: str) -> str | None:
+        try:
+            return (self.path / name).read_text("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+
+    def lock(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        held = os.open(self.path / self.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = os.pread(held, 64, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(held)
+            raise InUse(
+                "this state is open already",
+                path=str(self.path),
+                process=owner,
+                remedy="close the other view, or read a snapshot of it from there",
+            ) from None
+        os.ftruncate(held, 0)
+        os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
+        self._held = held
+
+    def unlock(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def __repr__(self) -> str:
+        return f"Folder({str(self.path)!r})"
+
+
+class _LocalWriter(Writer):
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        self.at = 0
+        self._file = open(path / name, "wb", buffering=1 << 18)  # noqa: SIM115
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self.at += len(data)
+
+    def sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._file.close()

@@ -1,0 +1,212 @@
+"""A hash of keys and rows that is the same in every process, computed for many at a time.
+
+Python's own `hash` is equal for equal keys, but for texts it is another one in every process. This
+one is the same everywhere and agrees with `==` just as well: `1`, `1.0`, `True` and `Decimal(1)`
+have one hash, a NamedTuple has that of the plain tuple, two times have one hash when they are the
+same instant. Equal hashes do not mean equal keys; whoever finds a hash compares the keys as well,
+with `same`.
+
+How a value is hashed is part of the format on disk. By kind:
+
+    numbers      Python's numeric hash, which is defined by the number alone, mixed
+    text, bytes  eight bytes at a time, mixed; longer than 64 bytes: BLAKE2b
+    tuples       the hashes of the items, in order
+    sets         the hashes of the elements, added up
+    dates, times days, or microseconds (with a zone: of the instant)
+    the rest     by what `pickle` would be told to rebuild it from: class, arguments, attributes
+
+The last line has a limit: values that are equal must be rebuilt from equal parts. A class whose
+`==` overlooks some of its attributes does not do for keys.
+
+NaN is one key here, as nothing could be found under it otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from hashlib import blake2b
+from numbers import Number
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+
+Words = Any
+"""A NumPy array of unsigned 64-bit integers."""
+
+_SHORT = 64
+_START = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def hashes(values: Sequence[Any]) -> Words:
+    """The hash of each value.
+
+    >>> one, other = hashes([1, "Rome"]), hashes([True, "Oslo"])
+    >>> bool(one[0] == other[0]), bool(one[1] == other[1])
+    (True, False)
+    >>> hex(hashes(["Rome"])[0])
+    '0xe9c19342cf7c9206'
+    """
+    kinds = set(map(type, values))
+    if len(kinds) == 1:
+        return _family(kinds.pop())(values)
+    places: dict[type, list[int]] = {}
+    for i, value in enumerate(values):
+        places.setdefault(type(value), []).append(i)
+    found = np.empty(len(values), np.uint64)
+    for kind, at in places.items():
+        found[at] = _family(kind)([values[i] for i in at])
+    return found
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether `a` and `b` are one key: equal, or NaN in the same places.
+
+    >>> same((1, float("nan")), (1.0, float("nan"))), same("1", 1)
+    (True, False)
+    """
+    if a is b or a == b:
+        return True
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return isinstance(a, Number) and isinstance(b, Number) and a != a and b != b
+
+
+def mixed(words: Words) -> Words:
+    """Each word with its bits spread over all others. (The finisher of SplitMix64.)"""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+# ---- one function per family of types ----
+
+
+def _family(kind: type) -> Callable[[Sequence[Any]], Words]:
+    for kinds, function in _FAMILIES:
+        if issubclass(kind, kinds):
+            return function
+    return _others
+
+
+def _numbers(values: Sequence[Any]) -> Words:
+    known = map(hash, values)
+    if not isinstance(values[0], int):
+        known = map(_number, values)
+    found = np.fromiter(known, np.int64, len(values))
+    return mixed(found.view(np.uint64) + np.uint64(1))
+
+
+def _number(value: Any) -> int:
+    return hash(value) if value == value else 0x7FF8
+
+
+def _texts(values: Sequence[str]) -> Words:
+    return _blobs([value.encode("utf-8", "surrogatepass") for value in values], 2)
+
+
+def _bytes(values: Sequence[bytes]) -> Words:
+    return _blobs([bytes(value) for value in values], 3)
+
+
+def _blobs(values: list[bytes], seed: int) -> Words:
+    lengths = np.fromiter(map(len, values), np.uint64, len(values))
+    long = np.flatnonzero(lengths > _SHORT)
+    if len(long):
+        values = list(values)
+        for i in long:
+            values[i] = blake2b(values[i], digest_size=8).digest()
+    found = mixed((lengths << np.uint64(8)) + np.uint64(seed))
+    lengths[long] = 8
+    count = -(-int(lengths.max()) // 8)
+    if not count:
+        return found
+    table = np.array(values, dtype=f"S{8 * count}").view("<u8").reshape(len(values), count)
+    for i in range(count):
+        more = mixed(found ^ mixed(table[:, i] + np.uint64(i)))
+        found = np.where(lengths > 8 * i, more, found)
+    return found
+
+
+def _tuples(values: Sequence[tuple[Any, ...]]) -> Words:
+    lengths = set(map(len, values))
+    if len(lengths) > 1:
+        found = np.empty(len(values), np.uint64)
+        for length in lengths:
+            at = [i for i, value in enumerate(values) if len(value) == length]
+            found[at] = _tuples([values[i] for i in at])
+        return found
+    found = mixed(np.full(len(values), (lengths.pop() << 8) + 4, np.uint64))
+    for column in zip(*values, strict=True):
+        found = mixed(found ^ hashes(column)) + np.uint64(4)
+    return found
+
+
+def _sets(values: Sequence[frozenset[Any]]) -> Words:
+    totals = [hashes(list(value)).sum(dtype=np.uint64) if value else 0 for value in values]
+    return mixed(np.array(totals, np.uint64) ^ np.uint64(5))
+
+
+def _times(values: Sequence[datetime]) -> Words:
+    counts, seeds = [], []
+    for value in values:
+        ahead = value.replace(fold=0).utcoffset()
+        naive = value.replace(tzinfo=None) - _START
+        counts.append((naive if ahead is None else naive - ahead) // _MICROSECOND)
+        seeds.append(6 if ahead is None else 7)
+    return mixed(mixed(np.array(counts, np.int64).view(np.uint64)) + np.array(seeds, np.uint64))
+
+
+def _dates(values: Sequence[date]) -> Words:
+    days = np.fromiter((value.toordinal() for value in values), np.int64, len(values))
+    return mixed(mixed(days.view(np.uint64)) + np.uint64(8))
+
+
+def _nones(values: Sequence[None]) -> Words:
+    return mixed(np.full(len(values), 9, np.uint64))
+
+
+def _others(values: Sequence[Any]) -> Words:
+    return mixed(hashes([_parts(value) for value in values]) + np.uint64(10))
+
+
+def _parts(value: Any) -> Any:
+    """What a value is rebuilt from, made of tuples, sets and texts."""
+    if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, dict):
+        return frozenset((_inside(key), _inside(item)) for key, item in value.items())
+    if isinstance(value, (list, set)):
+        return tuple(map(_inside, value)) if isinstance(value, list) else frozenset(value)
+    made = value.__reduce_ex__(4)
+    if isinstance(made, str):
+        return (type(value).__module__, made)
+    make, given, *more = made
+    return (_inside(make), *map(_inside, (given, *(list(m) if _runs(m) else m for m in more))))
+
+
+def _runs(value: Any) -> bool:
+    return hasattr(value, "__next__")
+
+
+def _inside(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_inside, value))
+    return value if _family(type(value)) is not _others else _parts(value)
+
+
+_FAMILIES: list[tuple[type | tuple[type, ...], Callable[[Any], Words]]] = [
+    (Number, _numbers),
+    (str, _texts),
+    (tuple, _tuples),
+    (bytes, _bytes),
+    (frozenset, _sets),
+    (datetime, _times),
+    (date, _dates),
+    (type(None), _nones),
+]
+NAN = math.nan
+"""The NaN that is given back, so that rows with NaN that were stored are equal to each other."""

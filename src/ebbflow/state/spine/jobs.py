@@ -1,0 +1,155 @@
+"""Jobs: large merges, done a little with every epoch.
+
+A job merges some neighbouring segments of a spine into a file of its own. It is paid with *credit*:
+every entry that is written gives some, every entry that is read by a merge costs one. As an entry
+is merged about once for each size of segment, that much credit per entry is enough to have each job
+done before the next one of its size is due; so there is never much to wait for, and no epoch pays
+for all of it. The longest an epoch may have to wait is for one step, and the writing of one chunk.
+
+A job that fails, for want of room say, is given up and begun again later. The segments it was about
+to replace are still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from ebbflow.state.spine.files import Files
+from ebbflow.state.spine.segment import Part, Segment, SegmentWriter
+from ebbflow.state.spine.spine import Spine, due
+
+PATIENCE = 64
+"""How many epochs to wait, at most, before a job that failed is begun again."""
+
+
+class Job:
+    """One merge under way: the segments of a spine from `begin` on."""
+
+    def __init__(self, files: Files, name: str, spine: Spine, begin: int) -> None:
+        self.spine = spine
+        self.segments = spine.segments[begin:]
+        self.size = sum(map(len, self.segments))
+        self.done = False
+        self.written = 0
+        self._files = files
+        self._steps = spine.merge(self.segments, last=begin == 0)
+        self._writer = files.create(name)
+        self._out: SegmentWriter | None = None
+
+    def step(self) -> int:
+        """Go on for a step; gives how many entries it read."""
+        found = next(self._steps, None)
+        if found is None:
+            self._finish()
+            return 0
+        read, part = found
+        if part is not None:
+            self._add(part)
+        return read
+
+    def _add(self, part: Part) -> None:
+        if self._out is None:
+            self._out = SegmentWriter(part.form, self._writer)
+        self._out.add(part)
+        self._writer.sync()
+
+    def _finish(self) -> None:
+        ref = None if self._out is None else self._out.finish()
+        self._writer.sync()
+        self._writer.close()
+        self._files.settle()
+        self.written = self._writer.at
+        begin = self.spine.segments.index(self.segments[0])
+        new = [] if ref is None else [Segment.opened(ref, self._files.map(ref.file))]
+        self.spine.segments[begin : begin + len(self.segments)] = new
+        self.done = True
+
+    def give_up(self) -> None:
+        """Stop, and leave nothing behind."""
+        self._writer.close()
+        with suppress(OSError):
+            self._files.remove(self._writer.name)
+
+
+class Jobs:
+    """The jobs of a store. Of one spine there may be several, each on newer segments than the one
+    before; the smallest goes first.
+    """
+
+    def __init__(self, files: Files, prefix: str) -> None:
+        self._files = files
+        self._prefix = prefix
+        self._running: list[Job] = []
+        self._count = 0
+        self._credit = 0
+        self._failures = 0
+        self._pause = 0
+        self.written = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._running)
+
+    def free(self, spine: Spine) -> int:
+        """From which segment on no job is at work."""
+        last = [job.segments[-1] for job in self._running if job.spine is spine]
+        return max((spine.segments.index(segment) + 1 for segment in last), default=0)
+
+    def files(self) -> set[str]:
+        """Files that jobs still read."""
+        refs = [segment.ref for job in self._running for segment in job.segments]
+        return {ref.file for ref in refs if ref is not None}
+
+    def pay(self, entries: int, spines: Iterable[Spine]) -> None:
+        """Begin what is due, and go on for what an epoch of so many entries is good for."""
+        if self._pause:
+            self._pause -= 1
+            return
+        known = list(spines)
+        self.begin(known)
+        if not self._running:
+            self._credit = 0
+            return
+        sizes = max(len(spine) for spine in known).bit_length() // 2
+        self._credit += entries * sizes
+        self._credit -= self.work(self._credit)
+
+    def begin(self, spines: Iterable[Spine]) -> None:
+        """Begin the jobs that are due."""
+        for spine in spines:
+            free = self.free(spine)
+            at = due([len(segment) for segment in spine.segments[free:]], first=not free)
+            if at is not None:
+                self.start(spine, free + at)
+
+    def start(self, spine: Spine, begin: int) -> None:
+        """Begin to merge the segments of a spine from `begin` on."""
+        self._count += 1
+        name = f"merge-{self._prefix}-{self._count:04d}"
+        with suppress(OSError):
+            self._running.append(Job(self._files, name, spine, begin))
+
+    def work(self, entries: int) -> int:
+        """Go on until so many entries were read; gives how many were."""
+        read = 0
+        while self._running and read < entries:
+            job = min(self._running, key=lambda job: job.size)
+            try:
+                read += job.step()
+            except OSError:
+                self.give_up()
+                self._failures += 1
+                self._pause = min(2**self._failures, PATIENCE)
+                break
+            if job.done:
+                self._running.remove(job)
+                self._failures = 0
+                self.written += job.written
+        return read
+
+    def give_up(self) -> None:
+        """Stop all jobs."""
+        for job in self._running:
+            job.give_up()
+        self._running = []
+        self._credit = 0

@@ -1,0 +1,173 @@
+"""Manifests: what the state of an epoch consists of.
+
+An epoch is one file: the segments it adds, then its *manifest*, then a *trailer* of 24 bytes.
+
+    segments     each starts at a multiple of 64 bytes
+    manifest     JSON: the epoch, and for each spine the list of its segments, wherever they are
+    trailer      checksum, format version and length of the manifest, then the word `EBBFLOW\\n`
+
+The file is written under a temporary name, flushed, and renamed; so it is complete or it is not
+there, and the newest one says what the state is. Its name is the epoch and a *revision*: when the
+state of an epoch is merged without a new epoch, there is one more manifest for it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+from ebbflow.state.spine.files import Damaged, Files, StateError, Writer
+from ebbflow.state.spine.segment import Ref
+
+FORMAT = 1
+"""The version of the format on disk that is written, and the only one that is read."""
+TEMPORARY = ".tmp"
+WITNESS = "newest"
+_TRAILER = struct.Struct("<IIQ8s")
+_MAGIC = b"EBBFLOW\n"
+_NAME = re.compile(r"epoch-(\d{12,})-(\d{4,})")
+_ALIGN = 64
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One spine as a manifest has it."""
+
+    operator: str
+    bucket: int
+    layout: str
+    key: str
+    row: str
+    segments: tuple[Ref, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The state at the end of an epoch.
+
+    `sizes` are the lengths of the other files that hold its segments. `retained` are the manifests
+    of older epochs that can still be opened, each with the files it needs.
+    """
+
+    epoch: int
+    revision: int
+    spines: tuple[Listed, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    retained: Mapping[str, list[str]] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of its file.
+
+        >>> Manifest(7, 0).name
+        'epoch-000000000007-0000'
+        """
+        return f"epoch-{self.epoch:012d}-{self.revision:04d}"
+
+    def files(self) -> set[str]:
+        """Every file it needs."""
+        return {self.name, *(ref.file for spine in self.spines for ref in spine.segments)}
+
+    def write(self, writer: Writer) -> None:
+        """Put it at the end of its file."""
+        text = json.dumps(
+            {
+                "epoch": self.epoch,
+                "revision": self.revision,
+                "spines": [[*astuple(s)[:-1], [*map(astuple, s.segments)]] for s in self.spines],
+                "sizes": self.sizes,
+                "retained": self.retained,
+                "notes": self.notes,
+            },
+            separators=(",", ":"),
+        ).encode()
+        writer.write(text)
+        writer.write(_TRAILER.pack(zlib.crc32(text), FORMAT, len(text), _MAGIC))
+
+
+def read(files: Files, name: str) -> Manifest:
+    """The manifest in a file, if it is whole and every file it needs has its length."""
+    if files.size(name) is None:
+        raise missing(name)
+    whole = files.map(name)
+    if len(whole) < _TRAILER.size:
+        raise torn(name, "it is too short")
+    crc, version, length, magic = _TRAILER.unpack(whole[-_TRAILER.size :])
+    if magic != _MAGIC:
+        raise torn(name, "it does not end as it should")
+    if version != FORMAT:
+        raise StateError(
+            f"{name} was written in another format",
+            format=version,
+            known=FORMAT,
+            remedy="the version of ebbflow that wrote it",
+        )
+    text = whole[-_TRAILER.size - length : -_TRAILER.size]
+    if length > len(whole) - _TRAILER.size or zlib.crc32(text) != crc:
+        raise torn(name, "its manifest is not what was written")
+    said = json.loads(bytes(text))
+    spines = tuple(
+        Listed(*rest, segments=tuple(Ref(*ref) for ref in refs)) for *rest, refs in said["spines"]
+    )
+    found = Manifest(
+        said["epoch"], said["revision"], spines, said["sizes"], said["retained"], said["notes"]
+    )
+    if found.name != name:
+        raise torn(name, f"it is a copy of {found.name}")
+    for other, size in found.sizes.items():
+        there = files.size(other)
+        if there is None:
+            raise missing(other)
+        if there != size:
+            raise torn(other, f"it has {there} bytes and should have {size}")
+    return found
+
+
+def epochs(names: Iterable[str]) -> list[tuple[int, int]]:
+    """The epochs and revisions that have a file, in order.
+
+    >>> epochs(["epoch-000000000007-0000", "merge-000000000007-0000"])
+    [(7, 0)]
+    """
+    matches = map(_NAME.fullmatch, names)
+    return sorted((int(match[1]), int(match[2])) for match in matches if match)
+
+
+def newest(files: Files) -> Manifest | None:
+    """The manifest that says what the state is, or None where there is no state."""
+    names = files.names()
+    known = epochs(names)
+    last = Manifest(*known[-1]).name if known else ""
+    witness = files.read(WITNESS) or ""
+    if _NAME.fullmatch(witness) and epochs([witness])[0] > (known[-1] if known else (-1, 0)):
+        raise missing(witness)
+    if not known:
+        stray = [name for name in names if name.startswith("merge-")]
+        if witness or stray:
+            raise missing(witness or "the newest epoch")
+        return None
+    return read(files, last)
+
+
+def pad(writer: Writer) -> None:
+    """Fill up to where a segment may begin."""
+    writer.write(bytes(-writer.at % _ALIGN))
+
+
+def missing(name: str) -> Damaged:
+    """The error for a file that is not there."""
+    return Damaged(f"{name} is missing", remedy="restore it from a copy")
+
+
+def torn(name: str, what: str) -> Damaged:
+    """The error for a file that is not what was written."""
+    return Damaged(
+        f"{name} is damaged: {what}",
+        remedy="restore it from a copy, or open an older epoch that is retained",
+    )

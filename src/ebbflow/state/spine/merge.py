@@ -1,0 +1,249 @@
+"""Merging: several segments become one, a chunk at a time.
+
+Merging adds up the weights of a row and drops it at zero (bag), or keeps the newest entry of a key
+(value); an entry that says "taken away" goes when nothing older is left that it could hide. What
+comes out answers as what went in did.
+
+It is done a *step* at a time. A step looks at the next piece of each segment, takes from all of
+them what comes before the end of the first that ends, sorts that, and settles it. So a step holds a
+piece of each segment in memory, however large the segments are, and an engine may do other things between steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ebbflow.state.spine.columns import Shape, common, decode, recast
+from ebbflow.state.spine.hashing import Words, same
+from ebbflow.state.spine.segment import BAG, CHUNK, Form, Part, Segment
+
+STEP = 1 << 14
+"""How many entries of each segment a step looks at, more or less."""
+
+
+def merged(
+    segments: Sequence[Segment], *, last: bool, key_type: Any = None, row_type: Any = None
+) -> Iterator[tuple[int, Part | None]]:
+    """Merge segments, the oldest first. After each step: how many entries it read, and a chunk if
+    one is complete. `last` says that there is no older segment.
+    """
+    types = (key_type, row_type)
+    form = common_form([segment.form for segment in segments])
+    cursors = [_Cursor(segment, form, types) for segment in segments]
+    waiting: list[Part] = []
+    size = 0
+    while cursors := [cursor for cursor in cursors if cursor.window is not None]:
+        end = min(cursor.end() for cursor in cursors)
+        taken = [cursor.take(end) for cursor in cursors]
+        read = sum(map(len, taken))
+        part = settled(joined([piece for piece in taken if len(piece)]), last, types)
+        if len(part):
+            waiting.append(part)
+            size += len(part)
+        if size < CHUNK:
+            yield read, None
+            continue
+        pieces = cut(joined(waiting))
+        waiting, size = [], 0
+        for piece in pieces:
+            yield read, piece
+            read = 0
+    if waiting:
+        yield 0, joined(waiting)
+
+
+def common_form(forms: Sequence[Form]) -> Form:
+    """A form that holds the entries of all."""
+    key, row = common(form.key for form in forms), common(form.row for form in forms)
+    return Form(forms[0].layout, key, row)
+
+
+def joined(parts: list[Part]) -> Part:
+    """Parts of one form, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    second = None
+    if first.second is not None:
+        second = np.concatenate([part.second for part in parts])
+    return Part(
+        first.form,
+        np.concatenate([part.hash for part in parts]),
+        second,
+        np.concatenate([part.count for part in parts]),
+        [pa.concat_arrays(columns) for columns in zip(*(p.keys for p in parts), strict=True)],
+        [pa.concat_arrays(columns) for columns in zip(*(p.rows for p in parts), strict=True)],
+    )
+
+
+def settled(part: Part, last: bool, types: tuple[Any, Any] = (None, None)) -> Part:
+    """Sorted, with one entry for what is the same. Older entries come first in `part`."""
+    order = _order(part.hash, part.second)
+    hash = part.hash[order]
+    alike = hash[1:] == hash[:-1]
+    if part.second is not None:
+        second = part.second[order]
+        alike &= second[1:] == second[:-1]
+    if alike.any():
+        first = _firsts(part, order, alike, types)
+    else:
+        first = np.arange(len(order))
+    if part.form.layout == BAG:
+        totals = np.zeros(len(order), np.int64)
+        np.add.at(totals, first, part.count[order])
+        keep = np.flatnonzero(totals)
+        return replace(part.pick(order[keep]), count=totals[keep])
+    newest = np.zeros(len(order), np.int64)
+    np.maximum.at(newest, first, np.arange(len(order)))
+    keep = order[newest[np.unique(first)]]
+    if last:
+        keep = keep[part.count[keep] > 0]
+    return part.pick(keep)
+
+
+def cut(part: Part, size: int | None = None) -> list[Part]:
+    """Chunks of about `size`; what has one hash stays together."""
+    size = size or CHUNK
+    if len(part) < 2 * size:
+        return [part] if len(part) else []
+    change = part.hash[1:] != part.hash[:-1]
+    if part.second is not None:
+        change |= part.second[1:] != part.second[:-1]
+    allowed = np.flatnonzero(change) + 1
+    found, begin = [], 0
+    while len(part) - begin >= 2 * size:
+        at = allowed.searchsorted(begin + size)
+        if at == len(allowed):
+            break
+        end = int(allowed[at])
+        found.append(part.pick(slice(begin, end)))
+        begin = end
+    return [*found, part.pick(slice(begin, len(part)))]
+
+
+class _Cursor:
+    """How far one segment has been merged."""
+
+    def __init__(self, segment: Segment, form: Form, types: tuple[Any, Any]) -> None:
+        self._parts = (piece for part in segment.parts() for piece in cut(part, STEP))
+        self._form, self._types = form, types
+        self.window: Part | None = None
+        self._next()
+
+    def end(self) -> tuple[int, int]:
+        window = self.window
+        assert window is not None
+        return int(window.hash[-1]), 0 if window.second is None else int(window.second[-1])
+
+    def take(self, end: tuple[int, int]) -> Part:
+        """What comes before `end`, and what is at it."""
+        window = self.window
+        assert window is not None
+        if window.second is None:
+            count = int(window.hash.searchsorted(np.uint64(end[0]), "right"))
+        else:
+            low, high = (int(window.hash.searchsorted(np.uint64(end[0]), s)) for s in _SIDES)
+            count = low + int(window.second[low:high].searchsorted(np.uint64(end[1]), "right"))
+        found = window.pick(slice(0, count))
+        if count == len(window):
+            self._next()
+        else:
+            self.window = window.pick(slice(count, len(window)))
+        return found
+
+    def _next(self) -> None:
+        part = next(self._parts, None)
+        self.window = None if part is None else recast_part(part, self._form, self._types)
+
+
+_SIDES = ("left", "right")
+
+
+def recast_part(part: Part, form: Form, types: tuple[Any, Any]) -> Part:
+    """The same entries in another form."""
+    if part.form == form:
+        return part
+    keys = recast(part.form.key, form.key, part.keys, types[0])
+    rows = recast(part.form.row, form.row, part.rows, types[1])
+    return replace(part, form=form, keys=keys, rows=rows)
+
+
+def _order(hash: Words, second: Words | None) -> Any:
+    """The places of the entries in order. What is given are sorted runs, so a stable sort by hash
+    is nearly free; the row hash then only has to be looked at where hashes are equal.
+    """
+    order = np.argsort(hash, kind="stable")
+    if second is None:
+        return order
+    found, rows = hash[order], second[order]
+    equal = found[1:] == found[:-1]
+    if not (equal & (rows[1:] < rows[:-1])).any():
+        return order
+    group = np.concatenate([[0], np.cumsum(~equal)])
+    among = np.zeros(len(order), bool)
+    among[1:] |= equal
+    among[:-1] |= equal
+    places = np.flatnonzero(among)
+    order[places] = order[places][np.lexsort((rows[places], group[places]))]
+    return order
+
+
+def _firsts(part: Part, order: Any, alike: Any, types: tuple[Any, Any]) -> Any:
+    """For each entry in order, the place of the first one that is the same: same key and, in a
+    bag, same row. `alike` are the neighbours with the same hash.
+    """
+    before = np.flatnonzero(alike)
+    equal = _equal(part, order[before], order[before + 1], types)
+    starts = np.concatenate([[True], ~alike])
+    first = np.flatnonzero(starts)[np.cumsum(starts) - 1]
+    for at in np.unique(first[before[~equal]]):  # different keys with one hash: hardly ever
+        run = np.flatnonzero(first == at)
+        known: list[int] = []
+        for place in run:
+            for other in known:
+                if _equal(part, order[[other]], order[[place]], types)[0]:
+                    first[place] = other
+                    break
+            else:
+                known.append(place)
+                first[place] = place
+    return first
+
+
+def _equal(part: Part, left: Any, right: Any, types: tuple[Any, Any]) -> Any:
+    """Which entries at `left` are the same as those at `right`."""
+    sides = [(part.form.key, part.keys, types[0])]
+    if part.form.layout == BAG:
+        sides.append((part.form.row, part.rows, types[1]))
+    found = np.ones(len(left), bool)
+    for shape, columns, kind in sides:
+        equal = np.ones(len(left), bool)
+        for column in columns:
+            equal &= _equal_column(column.take(pa.array(left)), column.take(pa.array(right)))
+        unsure = np.flatnonzero(~equal)
+        if len(unsure):
+            one, other = (_objects(shape, columns, at[unsure], kind) for at in (left, right))
+            equal[unsure] = list(map(same, one, other))
+        found &= equal
+    return found
+
+
+def _equal_column(left: Any, right: Any) -> Any:
+    """Where the columns are the same for certain."""
+    if pa.types.is_null(left.type):
+        return np.ones(len(left), bool)
+    equal = pc.fill_null(pc.equal(left, right), False)
+    if left.null_count:
+        equal = pc.or_(equal, pc.and_(pc.is_null(left), pc.is_null(right)))
+    return equal.to_numpy(zero_copy_only=False)
+
+
+def _objects(shape: Shape, columns: list[Any], at: Any, kind: Any) -> list[Any]:
+    places = pa.array(at)
+    return decode(shape, [column.take(places) for column in columns], kind)

@@ -1,0 +1,318 @@
+"""Segments: sorted, immutable pieces of state.
+
+A segment holds what some epochs did to the state of one operator. It is sorted by the hash of the
+key, so that many keys are looked up together by one binary search per chunk, and only the rows that
+match become Python objects. There are two *layouts*:
+
+    bag      key, row, weight     the entries of a row add up over all segments; 0 means not there
+    value    key, value or none   the newest entry of a key counts; none means it was taken away
+
+An *entry* is one line of a segment. A segment is an Arrow IPC file of one or more *chunks* (record
+batches), followed by a *directory*: where each chunk is, its first and last hash, its checksum. The
+columns are `hash`, then `row_hash` and `weight` (bag) or `live` (value), then those of the keys,
+`k0`, `k1`, … and those of the rows or values, `r0`, `r1`, …; `Form` says which kinds these are.
+
+Entries with one hash (in a bag: with one hash and row hash) are never in two chunks.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ebbflow.state.spine.columns import Shape, decode
+from ebbflow.state.spine.files import Damaged, Writer
+from ebbflow.state.spine.hashing import Words
+
+BAG, VALUE = "bag", "value"
+CHUNK = 1 << 16
+"""Entries per chunk, more or less: what is read, checked and merged in one piece."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The columns of a segment."""
+
+    layout: str
+    key: Shape
+    row: Shape
+
+    def schema(self) -> Any:
+        """As Arrow says it."""
+        words = [("hash", pa.uint64())]
+        if self.layout == BAG:
+            words += [("row_hash", pa.uint64()), ("weight", pa.int64())]
+        else:
+            words += [("live", pa.uint8())]
+        keys = [(f"k{i}", kind) for i, kind in enumerate(self.key.types())]
+        rows = [(f"r{i}", kind) for i, kind in enumerate(self.row.types())]
+        return pa.schema([*words, *keys, *rows])
+
+    def text(self) -> dict[str, Any]:
+        """As the directory says it; `Form.read` is the way back."""
+        return {
+            "layout": self.layout,
+            "key": [self.key.how, *self.key.kinds],
+            "row": [self.row.how, *self.row.kinds],
+        }
+
+    @staticmethod
+    def read(text: Mapping[str, Any]) -> Form:
+        """The form of which this is the text.
+
+        >>> form = Form("bag", Shape("one", ("int",)), Shape("tuple", ("text", "float")))
+        >>> Form.read(form.text()) == form
+        True
+        """
+        (key, *keys), (row, *rows) = text["key"], text["row"]
+        return Form(text["layout"], Shape(key, tuple(keys)), Shape(row, tuple(rows)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some entries in columns: what segments are made of, and what merging works on.
+
+    `second` is the row hash in a bag, and None otherwise; `count` is the weight in a bag, and
+    1 or 0 for whether there is a value otherwise.
+    """
+
+    form: Form
+    hash: Words
+    second: Words | None
+    count: Any
+    keys: list[Any]
+    rows: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.hash)
+
+    def pick(self, at: Any) -> Part:
+        """The entries at these places: an array of places, or a slice."""
+        second = None if self.second is None else self.second[at]
+        if isinstance(at, slice):
+            start, stop, _ = at.indices(len(self))
+            keys = [column.slice(start, stop - start) for column in self.keys]
+            rows = [column.slice(start, stop - start) for column in self.rows]
+        else:
+            places = pa.array(at)
+            keys = [column.take(places) for column in self.keys]
+            rows = [column.take(places) for column in self.rows]
+        return replace(
+            self, hash=self.hash[at], second=second, count=self.count[at], keys=keys, rows=rows
+        )
+
+    def batch(self) -> Any:
+        """As an Arrow record batch."""
+        words = [self.hash] if self.second is None else [self.hash, self.second]
+        columns = [*map(pa.array, [*words, self.count]), *self.keys, *self.rows]
+        return pa.RecordBatch.from_arrays(columns, schema=self.form.schema())
+
+    @staticmethod
+    def of(form: Form, batch: Any) -> Part:
+        """The way back; nothing is copied."""
+        columns = batch.columns
+        keys = 3 if form.layout == BAG else 2
+        rows = keys + len(form.key.kinds)
+        words = [column.to_numpy(zero_copy_only=True) for column in columns[:keys]]
+        second = words[1] if form.layout == BAG else None
+        return Part(form, words[0], second, words[-1], columns[keys:rows], columns[rows:])
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Where a segment is: the manifest has one for each. `crc` is that of the directory."""
+
+    file: str
+    offset: int
+    length: int
+    directory: int
+    crc: int
+    entries: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the directory says of one chunk."""
+
+    offset: int
+    length: int
+    crc: int
+    entries: int
+    first: int
+    last: int
+
+
+class Segment:
+    """A segment in memory or on disk; on disk, chunks are checked when they are first touched."""
+
+    __slots__ = ("_blob", "_loaded", "_reader", "chunks", "firsts", "form", "lasts",
+                 "length", "ref")  # fmt: skip
+
+    def __init__(self, form: Form, chunks: list[Entry], length: int, ref: Ref | None) -> None:
+        self.form = form
+        self.chunks = chunks
+        self.length = length
+        self.ref = ref
+        self.firsts = np.array([chunk.first for chunk in chunks], np.uint64)
+        self.lasts = np.array([chunk.last for chunk in chunks], np.uint64)
+        self._loaded: dict[int, Part] = {}
+        self._blob: Any = None
+        self._reader: Any = None
+
+    @classmethod
+    def held(cls, parts: list[Part]) -> Segment:
+        """A segment in memory."""
+        chunks = [
+            Entry(0, 0, 0, len(part), int(part.hash[0]), int(part.hash[-1])) for part in parts
+        ]
+        segment = cls(parts[0].form, chunks, sum(map(len, parts)), None)
+        segment._loaded = dict(enumerate(parts))
+        return segment
+
+    @classmethod
+    def opened(cls, ref: Ref, file: memoryview) -> Segment:
+        """A segment on disk. Its directory and the ends of its Arrow file are checked here."""
+        blob = file[ref.offset : ref.offset + ref.length]
+        words = blob[ref.length - ref.directory :]
+        if len(blob) != ref.length or zlib.crc32(words) != ref.crc:
+            raise damaged(ref, "its directory")
+        said = json.loads(bytes(words))
+        chunks = [Entry(*entry) for entry in said["chunks"]]
+        segment = cls(Form.read(said["form"]), chunks, ref.entries, ref)
+        arrow = ref.length - ref.directory
+        if zlib.crc32(blob[chunks[-1].offset + chunks[-1].length : arrow]) != said["footer"]:
+            raise damaged(ref, "the footer of its Arrow file")
+        segment._blob = blob
+        segment._reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(blob[:arrow])))
+        return segment
+
+    def __len__(self) -> int:
+        return self.length
+
+    def part(self, i: int) -> Part:
+        """The `i`-th chunk."""
+        found = self._loaded.get(i)
+        if found is None:
+            chunk = self.chunks[i]
+            if zlib.crc32(self._blob[chunk.offset : chunk.offset + chunk.length]) != chunk.crc:
+                raise damaged(self.ref, f"chunk {i}")
+            found = self._loaded[i] = Part.of(self.form, self._reader.get_batch(i))
+        return found
+
+    def parts(self) -> Iterator[Part]:
+        """Every chunk in order, none of them kept in memory."""
+        for i in range(len(self.chunks)):
+            known = i in self._loaded
+            yield self.part(i)
+            if not known:
+                del self._loaded[i]
+
+    def find(self, wanted: Words) -> Iterator[tuple[Any, Part]]:
+        """The entries that have one of the hashes `wanted`, which are sorted: for each chunk that
+        has some, the places in `wanted` and the entries.
+        """
+        lows = wanted.searchsorted(self.firsts, "left").tolist()
+        highs = wanted.searchsorted(self.lasts, "right").tolist()
+        for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
+            if low >= high:
+                continue
+            part, asked = self.part(i), wanted[low:high]
+            begin = part.hash.searchsorted(asked, "left")
+            there = np.flatnonzero(part.hash[np.minimum(begin, len(part) - 1)] == asked)
+            if not len(there):
+                continue
+            begin = begin[there]
+            count = part.hash.searchsorted(asked[there], "right") - begin
+            owners = np.repeat(there + low, count)
+            ends = np.cumsum(count)
+            places = np.arange(ends[-1]) + np.repeat(begin - ends + count, count)
+            yield owners, part.pick(places)
+
+    def check(self) -> None:
+        """Read everything and compare the checksums."""
+        for _ in self.parts():
+            pass
+
+
+def damaged(ref: Ref | None, what: str) -> Damaged:
+    """The error for a segment that is not what was written."""
+    assert ref is not None
+    return Damaged(
+        f"{ref.file} is damaged: {what} is not what was written",
+        segment=f"{ref.length} bytes at {ref.offset}",
+        remedy="restore the file from a copy, or open an older epoch that is retained",
+    )
+
+
+class Sink:
+    """A file being written, seen from a segment: counts bytes and sums what passes."""
+
+    closed = False
+
+    def __init__(self, write: Callable[[Any], None], at: int = 0) -> None:
+        self._write = write
+        self.at = at
+        self.crc = 0
+
+    def write(self, data: Any) -> int:
+        self._write(data)
+        self.crc = zlib.crc32(data, self.crc)
+        self.at += len(data)
+        return len(data)
+
+    def mark(self) -> int:
+        """The checksum of what was written since the last mark."""
+        found, self.crc = self.crc, 0
+        return found
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class SegmentWriter:
+    """Writes a segment, chunk by chunk, at the end of a file that may hold others."""
+
+    def __init__(self, form: Form, writer: Writer) -> None:
+        self.form = form
+        self._start = writer.at
+        self._sink = Sink(writer.write)
+        self._out = pa.PythonFile(self._sink, mode="w")
+        self._arrow = pa.ipc.new_file(self._out, form.schema())
+        self._chunks: list[Entry] = []
+        self._file = writer.name
+
+    def add(self, part: Part) -> None:
+        """Write one chunk."""
+        batch = part.batch()
+        at = self._sink.at
+        self._arrow.write_batch(batch)
+        size = self._sink.at - at
+        first, last = int(part.hash[0]), int(part.hash[-1])
+        self._chunks.append(Entry(at, size, self._sink.mark(), len(part), first, last))
+
+    def finish(self) -> Ref:
+        """Write the rest, and say where the segment is."""
+        self._arrow.close()
+        footer = self._sink.mark()
+        arrow = self._sink.at
+        chunks = [list(vars(chunk).values()) for chunk in self._chunks]
+        said = {"form": self.form.text(), "chunks": chunks, "footer": footer}
+        self._sink.write(json.dumps(said, separators=(",", ":")).encode())
+        entries = sum(chunk.entries for chunk in self._chunks)
+        length = self._sink.at
+        return Ref(self._file, self._start, length, length - arrow, self._sink.mark(), entries)
+
+
+def values(part: Part, key_type: Any, row_type: Any) -> tuple[list[Any], list[Any]]:
+    """The keys and the rows of some entries as Python objects."""
+    keys = decode(part.form.key, part.keys, key_type)
+    return keys, decode(part.form.row, part.rows, row_type)

@@ -1,0 +1,119 @@
+"""Snapshot: the state at the end of one epoch, read from its manifest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ebbflow.record import type_text
+from ebbflow.state.spine.files import Files, Folder, StateError
+from ebbflow.state.spine.manifest import Listed, Manifest, epochs, newest, read
+from ebbflow.state.spine.segment import Ref, Segment
+from ebbflow.state.spine.spine import Spine
+
+Name = tuple[str, int]
+"""An operator and a bucket."""
+
+
+class Snapshot:
+    """The state at the end of one epoch, to be read.
+
+    Without `epoch` it is the newest one. It needs no lock: should the files be removed meanwhile,
+    by the one who writes, reading fails.
+    """
+
+    def __init__(self, place: str | os.PathLike[str] | Files, epoch: int | None = None) -> None:
+        self.files = place if isinstance(place, Files) else Folder(place)
+        found = newest(self.files) if epoch is None else self._at(epoch)
+        self.manifest = found or Manifest(-1, 0)
+        self._listed: dict[Name, Listed] = {(s.operator, s.bucket): s for s in self.manifest.spines}
+        self._spines: dict[Name, Spine] = {}
+        self._maps: dict[str, memoryview] = {}
+
+    def _at(self, epoch: int) -> Manifest:
+        known = epochs(self.files.names())
+        last = Manifest(*known[-1]).name if known else ""
+        retained = [last, *read(self.files, last).retained] if known else []
+        names = [name for name in retained if epochs([name])[0][0] == epoch]
+        if not names:
+            raise StateError(
+                f"epoch {epoch} is not there",
+                epochs=sorted(epochs([name])[0][0] for name in retained),
+                remedy="one of these epochs, or a larger keep_epochs from now on",
+            )
+        return read(self.files, max(names))
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch; -1 before the first one."""
+        return self.manifest.epoch
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """What was noted down with the epoch."""
+        return self.manifest.notes
+
+    def spine(
+        self,
+        operator: str,
+        bucket: int = 0,
+        *,
+        layout: str,
+        key_type: Any = Any,
+        row_type: Any = Any,
+    ) -> Spine:
+        """The spine of an operator and bucket. `row_type` is the class of its rows or values."""
+        name = operator, bucket
+        key, row = type_text(key_type), type_text(row_type)
+        listed = self._listed.setdefault(name, Listed(operator, bucket, layout, key, row, ()))
+        if (listed.layout, listed.key, listed.row) != (layout, key, row):
+            raise StateError(
+                f"the state of {operator!r} is of another kind",
+                stored=(listed.layout, listed.key, listed.row),
+                wanted=(layout, key, row),
+                remedy="the program that wrote it, or store.drop(operator) to begin again",
+            )
+        if name not in self._spines:
+            segments = map(self._open, listed.segments)
+            self._spines[name] = Spine(layout, key_type, row_type, segments)
+        return self._spines[name]
+
+    def _open(self, ref: Ref) -> Segment:
+        if ref.file not in self._maps:
+            self._maps[ref.file] = self.files.map(ref.file)
+        return Segment.opened(ref, self._maps[ref.file])
+
+    def names(self) -> list[Name]:
+        """The operators and buckets there is state for."""
+        return sorted(self._listed)
+
+    def info(self) -> dict[str, Any]:
+        """What is there: the epoch, and of each spine the entries, bytes and segments."""
+        spines = [
+            {
+                "operator": spine.operator,
+                "bucket": spine.bucket,
+                "layout": spine.layout,
+                "key": spine.key,
+                "row": spine.row,
+                "entries": sum(ref.entries for ref in spine.segments),
+                "bytes": sum(ref.length for ref in spine.segments),
+                "segments": len(spine.segments),
+            }
+            for spine in self.manifest.spines
+        ]
+        own = self.files.size(self.manifest.name) or 0
+        return {
+            "epoch": self.epoch,
+            "epochs": sorted({self.epoch, *(epochs([n])[0][0] for n in self.manifest.retained)}),
+            "files": len(self.manifest.sizes) + 1,
+            "bytes": sum(self.manifest.sizes.values()) + own,
+            "spines": spines,
+        }
+
+    def verify(self) -> None:
+        """Read everything and compare the checksums."""
+        for spine in self.manifest.spines:
+            for ref in spine.segments:
+                Segment.opened(ref, self.files.map(ref.file)).check()

@@ -1,0 +1,226 @@
+"""Spine: the state of one operator and bucket, as a list of segments.
+
+What an epoch does is a new segment at the end of the list; nothing before it changes. To look up
+keys, every segment is asked, so there must not be many: segments of about one size are merged into
+one of the next size, `FANOUT` at a time. The sizes grow geometrically, so there are at most
+`FANOUT` segments for each of `log n` sizes, and an entry is written again `log n` times in all. When
+the newer segments together are as large as the oldest, everything is merged: state that was taken
+back goes away.
+
+    small merges    up to a chunk; done at once and written with the epoch
+    large merges    a *job*, written to a file of its own, some steps with every epoch
+
+Segments *staged* in this epoch are seen by `probe` and `scan` as if they had been committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ebbflow.errors import AlgebraError
+from ebbflow.state.cells import ABSENT
+from ebbflow.state.spine.columns import Shape, encode, nothing
+from ebbflow.state.spine.hashing import hashes, same
+from ebbflow.state.spine.merge import cut, joined, merged, settled
+from ebbflow.state.spine.segment import BAG, CHUNK, VALUE, Form, Part, Segment, values
+
+FANOUT = 4
+_SMALLEST = 256
+
+
+class Spine:
+    """Segments, the oldest first: those that were committed, then those that are staged.
+
+    >>> spine = Spine("bag")
+    >>> spine.append({"Rome": [(("Rome", 3), 1), (("Rome", 5), 2)]})
+    >>> spine.append({"Rome": [(("Rome", 3), -1)]})
+    >>> spine.probe(["Rome", "Oslo"])
+    {'Rome': {('Rome', 5): 2}}
+    >>> cells = Spine("value")
+    >>> cells.append({"Rome": 7, "Oslo": 2})
+    >>> cells.append({"Oslo": ABSENT})
+    >>> cells.probe(["Rome", "Oslo"])
+    {'Rome': 7}
+    """
+
+    def __init__(
+        self,
+        layout: str,
+        key_type: Any = None,
+        row_type: Any = None,
+        segments: Iterable[Segment] = (),
+    ) -> None:
+        if layout not in (BAG, VALUE):
+            raise AlgebraError("a spine is a bag or holds values", layout=layout, remedy='"bag"')
+        self.layout = layout
+        self.key_type = key_type
+        self.row_type = row_type
+        self.segments: list[Segment] = list(segments)
+        self.staged: list[Segment] = []
+
+    # ---- writing ----
+
+    def append(self, change: Mapping[Any, Any]) -> None:
+        """Stage what an epoch did: `{key: [(row, weight), …]}` or `{key: value or ABSENT}`."""
+        if change:
+            parts = cut((self._bag if self.layout == BAG else self._values)(change))
+            if parts:
+                self.staged.append(Segment.held(parts))
+
+    def _bag(self, change: Mapping[Any, Iterable[tuple[Any, int]]]) -> Part:
+        groups = [list(pairs) for pairs in change.values()]
+        rows = [row for pairs in groups for row, _ in pairs]
+        weights = [weight for pairs in groups for _, weight in pairs]
+        owner = np.repeat(np.arange(len(groups)), [len(pairs) for pairs in groups])
+        keys = list(change)
+        if not rows:
+            return Part(_EMPTY, *(np.empty(0),) * 3, [], [])
+        key, key_columns = encode(keys, self.key_type)
+        row, row_columns = encode(rows, self.row_type)
+        try:
+            count = np.fromiter(weights, np.int64, len(weights))
+        except OverflowError as error:
+            raise AlgebraError("a weight has more than 64 bits", remedy="fewer copies") from error
+        if len(keys) != len(rows):
+            key_columns = [column.take(pa.array(owner)) for column in key_columns]
+        form = Form(BAG, key, row)
+        part = Part(form, hashes(keys)[owner], hashes(rows), count, key_columns, row_columns)
+        return settled(part, False, (self.key_type, self.row_type))
+
+    def _values(self, change: Mapping[Any, Any]) -> Part:
+        keys, found = list(change), list(change.values())
+        live = np.array([value is not ABSENT for value in found])
+        key, key_columns = encode(keys, self.key_type)
+        if live.all():
+            row, columns = encode(found, self.row_type)
+        elif live.any():
+            row, columns = encode([value for value in found if value is not ABSENT], self.row_type)
+            places = pa.array(np.cumsum(live) - 1, mask=~live)
+            columns = [column.take(places) for column in columns]
+        else:
+            row = Shape("one", ("none",))
+            columns = nothing(row, len(found))
+        part = Part(Form(VALUE, key, row), hashes(keys), None, live.astype(np.uint8), key_columns, columns)
+        return settled(part, False, (self.key_type, self.row_type))
+
+    def rollback(self) -> None:
+        """Forget what is staged."""
+        self.staged = []
+
+    # ---- reading ----
+
+    def probe(self, keys: Iterable[Any]) -> dict[Any, Any]:
+        """What is known of these keys: `{key: {row: weight}}` or `{key: value}`, for each key that
+        is there.
+        """
+        asked = list(dict.fromkeys(keys))
+        segments = [*self.segments, *self.staged]
+        if not asked or not segments:
+            return {}
+        hash = hashes(asked)
+        order = np.argsort(hash)
+        wanted = hash[order]
+        if (wanted[1:] == wanted[:-1]).any():
+            return self._one_by_one(asked)
+        sought = [asked[i] for i in order.tolist()]
+        found: dict[Any, Any] = {}
+        gather = self._gather_rows if self.layout == BAG else self._gather_values
+        for segment in segments:
+            hits = list(segment.find(wanted))
+            if hits:
+                owners = np.concatenate([owner for owner, _ in hits]).tolist()
+                part = joined([part for _, part in hits])
+                gather(found, [sought[i] for i in owners], part)
+        if self.layout == BAG:
+            return {key: rows for key, rows in found.items() if rows}
+        return {key: value for key, value in found.items() if value is not ABSENT}
+
+    def _gather_rows(self, found: dict[Any, Any], sought: list[Any], part: Part) -> None:
+        stored, rows = values(part, self.key_type, self.row_type)
+        for key, known, row, weight in zip(sought, stored, rows, part.count.tolist(), strict=True):
+            if key == known or same(key, known):
+                group = found.get(key)
+                if group is None:
+                    found[key] = {row: weight}
+                elif total := group.get(row, 0) + weight:
+                    group[row] = total
+                else:
+                    del group[row]
+
+    def _gather_values(self, found: dict[Any, Any], sought: list[Any], part: Part) -> None:
+        stored, rows = values(part, self.key_type, self.row_type)
+        for key, known, value, live in zip(sought, stored, rows, part.count.tolist(), strict=True):
+            if key == known or same(key, known):
+                found[key] = value if live else ABSENT
+
+    def _one_by_one(self, keys: list[Any]) -> dict[Any, Any]:
+        """Keys of which two have the same hash."""
+        if len(keys) == 1:
+            return self.probe(keys)
+        found: dict[Any, Any] = {}
+        for key in keys:
+            found |= self.probe([key])
+        return found
+
+    def scan(self) -> Iterator[tuple[Any, Any, int]]:
+        """Everything there is: `(key, row, weight)`, or `(key, value, 1)`, by and by."""
+        for part in self.chunks():
+            keys, rows = values(part, self.key_type, self.row_type)
+            yield from zip(keys, rows, map(int, part.count.tolist()), strict=True)
+
+    def chunks(self) -> Iterator[Part]:
+        """Everything there is, in columns."""
+        segments = [*self.segments, *self.staged]
+        for _, part in self.merge(segments, last=True) if segments else ():
+            if part is not None:
+                yield part
+
+    # ---- merging ----
+
+    def merge(
+        self, segments: Sequence[Segment], *, last: bool
+    ) -> Iterator[tuple[int, Part | None]]:
+        """Merge some of the segments, step by step."""
+        return merged(segments, last=last, key_type=self.key_type, row_type=self.row_type)
+
+    def __len__(self) -> int:
+        """How many entries there are; rows that were taken back count until they are merged."""
+        return sum(map(len, self.segments)) + sum(map(len, self.staged))
+
+    def __repr__(self) -> str:
+        return f"<Spine: {self.layout}, {len(self)} entries, {len(self.segments)} segments>"
+
+
+def due(sizes: Sequence[int], fanout: int = FANOUT) -> int | None:
+    """Of segments with these sizes, the oldest first: from which one on to merge, or None.
+
+    >>> due([1000, 30, 20, 10]), due([1000, 30, 20, 10, 40]), due([100, 60, 50])
+    (None, 1, 0)
+    """
+    if len(sizes) > 1 and sum(sizes[1:]) >= sizes[0]:
+        return 0
+    counts: dict[int, int] = {}
+    begin: int | None = None
+    top = 0
+    for i in range(len(sizes) - 1, -1, -1):
+        level = _level(sizes[i])
+        if level < top:
+            continue
+        top = level
+        counts[level] = counts.get(level, 0) + 1
+        if counts[level] >= fanout:
+            begin = i
+            break
+    return begin
+
+
+def _level(size: int) -> int:
+    return max(0, (max(size, 1) // _SMALLEST).bit_length() // 2)
+
+
+_EMPTY = Form(BAG, Shape("one", ("none",)), Shape("one", ("none",)))
+__all__ = ["ABSENT", "CHUNK", "FANOUT", "Spine", "due"]

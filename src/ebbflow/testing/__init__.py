@@ -1,0 +1,23 @@
+"""Random programs and random changes, and an engine beside batch.
+
+Whatever runs plans is tested the same way: programs and changes that nobody thought of, and after
+every change the same answer as from scratch.
+
+    from hypothesis import given, strategies as st
+    from ebbflow.testing import changes, follow, plans
+
+    @given(st.data())
+    def test_my_engine(data):
+        program = data.draw(plans())
+        follow(my_engine.run, program, data.draw(changes(program)))
+
+Your own program is tested in the same way, by `changes(program)` and `follow`. `random_program` and
+`random_epochs` give the same from a seed, without Hypothesis. Needs Hypothesis to be installed.
+"""
+
+from ebbflow.testing.epochs import Epoch, changes, random_epochs
+from ebbflow.testing.follow import follow
+from ebbflow.testing.programs import plans, random_program
+from ebbflow.testing.verbs import KINDS
+
+__all__ = ["KINDS", "Epoch", "changes", "follow", "plans", "random_epochs", "random_program"]

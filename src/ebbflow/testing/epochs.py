@@ -1,0 +1,222 @@
+"""Random changes that are valid for the inputs of a program.
+
+An *epoch* is what happens at once: for some inputs, a Z-set of rows that come and go. Epochs follow
+each other, so what may be taken away depends on what has come before. They are made from *edits*,
+each of which always means something: add a row, take one of those that are there, put another in
+its place, repeat it. Any list of edits gives valid epochs, and a shorter list simpler ones.
+
+Rows have few different values, so that keys meet and rows repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from ebbflow.errors import CheckError
+from ebbflow.flow.plan import Plan, Source
+from ebbflow.flow.program import Program
+from ebbflow.record import fields_of, type_text
+from ebbflow.testing.functions import Choices
+from ebbflow.testing.programs import SearchStrategy, st
+from ebbflow.zset import ZSet
+
+Epoch = dict[str, ZSet[Any]]
+Rows = Callable[[int], Any]
+Edit = tuple[str, int, int, int]  # what, to which input, with which row, and how
+
+NUMBERS = 1 << 16
+POOL = 10
+WHAT = ("add", "remove", "replace", "add", "repeat", "remove all")
+TIMES = (1, 1, 1, 2, 1, 3, 1, 1, 2, 1, 1, 20)
+VALUES: dict[Any, tuple[Any, ...]] = {
+    int: (0, 1, 2, 3, -1),
+    str: ("a", "b", "ab", ""),
+    bool: (False, True),
+    float: (0.0, 0.5, 1.5, -1.0),
+    type(None): (None,),
+}
+
+
+def values_of(kind: Any) -> tuple[Any, ...] | None:
+    """Some values of a type, the simplest first; None when none are known.
+
+    >>> values_of(str | None)
+    (None, 'a', 'b', 'ab', '')
+    """
+    if kind is None or kind in VALUES:
+        return VALUES[type(None) if kind is None else kind]
+    if get_origin(kind) in (Union, UnionType):
+        parts = [values_of(part) for part in get_args(kind)]
+        if None not in parts:
+            return tuple(sorted((x for part in parts for x in part or ()), key=_none_first))
+    return None
+
+
+def _none_first(value: Any) -> bool:
+    return value is not None
+
+
+def row_maker(node: Source) -> Callable[[int], Any]:
+    """The rows of an input by number, the simplest first.
+
+    >>> row = row_maker(Source(name="words", type=str))
+    >>> row(0), row(1), row(5)
+    ('a', 'b', 'b')
+    """
+    fields = fields_of(node.type)
+    if node.type is Any:
+        return _rows(_tuple, [VALUES[int], VALUES[str]])
+    kinds = {"": node.type} if fields is None else fields
+    found = {name: values_of(kind) for name, kind in kinds.items()}
+    for name, values in found.items():
+        if values is None:
+            raise CheckError(
+                f"no rows are known for input {node.name!r}",
+                field=name or "the row",
+                type=type_text(kinds[name]),
+                remedy=f"rows={{{node.name!r}: ...}}, where rows of it come from",
+            )
+    return _rows(_one if fields is None else node.type, [values or () for values in found.values()])
+
+
+def _rows(make: Callable[..., Any], parts: list[tuple[Any, ...]]) -> Callable[[int], Any]:
+    def row(number: int) -> Any:
+        choices = Choices(number)
+        return make(*[choices.pick(values) for values in parts])
+
+    return row
+
+
+def _tuple(*parts: Any) -> tuple[Any, ...]:
+    return parts
+
+
+def _one(part: Any) -> Any:
+    return part
+
+
+# ---- edits to epochs ----
+
+
+class _Inputs:
+    """The inputs so far, to find what can be taken away."""
+
+    def __init__(self, sources: Mapping[str, Source], rows: Mapping[str, Rows]) -> None:
+        self.sources = sources
+        self.rows = rows
+        self.names = tuple(sources)
+        self.there: dict[str, dict[Any, int]] = {name: {} for name in sources}
+
+    def epoch(self, edits: Iterable[Edit]) -> Epoch:
+        """What the edits do together, in their order."""
+        change: dict[str, list[tuple[Any, int]]] = {}
+        for what, which, row, number in edits if self.names else ():
+            name = self.names[which % len(self.names)]
+            moved = change.setdefault(name, [])
+            for each, weight in self._meant(what, name, self.rows[name](row), number):
+                rows = self.there[name]
+                rows[each] = rows.get(each, 0) + weight
+                if not rows[each]:
+                    del rows[each]
+                moved.append((each, weight))
+        return {name: ZSet(moved) for name, moved in change.items()}
+
+    def _meant(self, what: str, name: str, row: Any, number: int) -> list[tuple[Any, int]]:
+        rows, key, times = self.there[name], self.sources[name].key, TIMES[number % len(TIMES)]
+        old = [*rows][-1 - number % len(rows)] if rows else None
+        if key is not None:
+            if what in ("remove", "remove all"):
+                return [(old, -1)] if rows else []
+            same = [(each, -1) for each in rows if key(each) == key(row)]
+            return [*same, (row, 1)]
+        if what == "add" or not rows:
+            return [(row, times)]
+        if what == "remove":
+            return [(old, -min(times, rows[old]))]
+        if what == "remove all":
+            return [(old, -rows[old])]
+        if what == "repeat":
+            return [(old, times)]
+        return [(row, 1), (old, -1)] if number % 2 else [(old, -1), (row, 1)]
+
+
+def plan_of(program: Any) -> Plan:
+    """The plan of a program, of a collection, or a plan itself.
+
+    >>> from ebbflow.flow.source import Input
+    >>> list(plan_of(Input("words", str)).outputs)
+    ['output']
+    """
+    if isinstance(program, Plan):
+        return program
+    return program.plan if isinstance(program, Program) else Plan({"output": program.node})
+
+
+def changes(
+    program: Any,
+    *,
+    steps: int = 6,
+    size: int = 5,
+    rows: Mapping[str, SearchStrategy[Any]] | None = None,
+) -> SearchStrategy[list[Epoch]]:
+    """A Hypothesis strategy of at most `steps` epochs of at most `size` edits each.
+
+    Each epoch is a dict from input names to changes, valid for what the inputs are by then: rows
+    come, come again, go, or are replaced, in several inputs at once; now and then nothing happens.
+    An input with a key never has two rows of one key. `rows` are strategies for the rows of some
+    inputs; they are needed where the type of an input does not tell its rows.
+
+    >>> from hypothesis import find, settings
+    >>> from ebbflow.flow.source import Input
+    >>> def takes(epochs): return any(not z.is_bag for epoch in epochs for z in epoch.values())
+    >>> find(changes(Input("words", str)), takes, settings=settings(database=None))
+    [{'words': ZSet({'a': 1})}, {'words': ZSet({'a': -1})}]
+    """
+    sources, given = plan_of(program).sources, rows or {}
+    known = {name: row_maker(node) for name, node in sources.items() if name not in given}
+    number = st.integers(0, NUMBERS - 1)
+    edit = st.tuples(st.sampled_from(WHAT), number, number, number)
+    every = st.lists(st.lists(edit, max_size=size), max_size=steps)
+    pools = st.fixed_dictionaries(
+        {name: st.lists(each, min_size=1, max_size=POOL) for name, each in given.items()}
+    )
+
+    def epochs(pools: Mapping[str, Sequence[Any]], edits: list[list[Edit]]) -> list[Epoch]:
+        inputs = _Inputs(sources, {**known, **{name: _picked(pools[name]) for name in pools}})
+        return [inputs.epoch(each) for each in edits]
+
+    return st.builds(epochs, pools, every)
+
+
+def _picked(pool: Sequence[Any]) -> Rows:
+    return lambda number: pool[number % len(pool)]
+
+
+def random_epochs(
+    program: Any,
+    seed: int | Random,
+    n: int,
+    *,
+    size: int = 5,
+    rows: Mapping[str, Callable[[Random], Any]] | None = None,
+) -> list[Epoch]:
+    """`n` epochs of up to `size` edits from a seed, without Hypothesis.
+
+    >>> from ebbflow.flow.source import Input
+    >>> random_epochs(Input("words", str), 1, 3) == random_epochs(Input("words", str), 1, 3)
+    True
+    """
+    dice = seed if isinstance(seed, Random) else Random(seed)
+    sources, given = plan_of(program).sources, rows or {}
+    made = {name: row_maker(node) for name, node in sources.items() if name not in given}
+    made |= {name: _picked([each(dice) for _ in range(POOL)]) for name, each in given.items()}
+    inputs = _Inputs(sources, made)
+
+    def edit() -> Edit:
+        a, b, c = (dice.randrange(NUMBERS) for _ in range(3))
+        return dice.choice(WHAT), a, b, c
+
+    return [inputs.epoch([edit() for _ in range(dice.randint(0, size))]) for _ in range(n)]

@@ -1,0 +1,184 @@
+"""What a generated program does to its rows: parts of rows, and functions of them as texts.
+
+A generator knows of every collection the *kinds* of its parts: `int`, `str`, `maybe` (an int or
+None), or `any`, of which only equality is used. From kinds it writes expressions over the row `r`,
+such as `r.k + 1`, and from expressions functions. All of them are total and deterministic, and give
+equal answers for equal rows. Some are simple enough to be traced to columns, some are not.
+
+What is chosen is given from outside as one number, so a number always means the same function, and
+small numbers mean simple ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+from ebbflow.record import fields_of
+from ebbflow.reducer import RECOMPUTE
+
+T = TypeVar("T")
+
+
+class Choices:
+    """A number that decides, digit by digit; the first of all options when it is used up.
+
+    >>> choices = Choices(7)
+    >>> choices.pick("abc"), choices.pick("abc"), choices.pick("abc")
+    ('b', 'c', 'a')
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of the options."""
+        self.number, at = divmod(self.number, len(options))
+        return options[at]
+
+
+class Pair(NamedTuple):
+    """Two ints: what generated functions make of typed rows."""
+
+    k: int
+    v: int
+
+
+@cache
+def function(text: str, rows: str = "r") -> Callable[..., Any]:
+    """The function of `rows` that an expression writes; the same text gives the same function.
+
+    >>> function("r + 1")(2), function("l * r", "l, r")(2, 3)
+    (3, 6)
+    >>> function("r + 1").__qualname__
+    'lambda r: r + 1'
+    """
+    whole = f"lambda {rows}: {text}"
+    made: Any = eval(whole, {"Pair": Pair, "RECOMPUTE": RECOMPUTE})
+    made.__name__ = made.__qualname__ = whole
+    return made  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The kinds of the parts of a row, and the names of those parts where the row has fields.
+
+    A row that is not a tuple has one part, which is the row itself: `whole`.
+    """
+
+    kinds: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    whole: bool = False
+
+    @classmethod
+    def of(cls, kinds: Sequence[str], kind: Any) -> Shape:
+        """The shape of rows of type `kind` with these parts."""
+        fields = fields_of(kind) or {}
+        return cls(tuple(kinds), tuple(fields) if len(fields) == len(kinds) else ())
+
+    @classmethod
+    def of_type(cls, kind: Any) -> Shape:
+        """What can be told from a type alone.
+
+        >>> Shape.of_type(Pair).kinds, Shape.of_type(int).kinds, Shape.of_type(Any).kinds
+        (('int', 'int'), ('int',), ('any',))
+        """
+        fields = fields_of(kind)
+        if fields is None:
+            return cls((kind_of(kind),), whole=True)
+        return cls(tuple(map(kind_of, fields.values())), tuple(fields))
+
+    def path(self, at: int, row: str = "r") -> str:
+        """The expression for a part."""
+        if self.whole:
+            return row
+        return f"{row}.{self.names[at]}" if self.names else f"{row}[{at}]"
+
+    def paths(self, *kinds: str, row: str = "r") -> list[str]:
+        """The expressions for all parts of these kinds."""
+        return [self.path(at, row) for at, kind in enumerate(self.kinds) if kind in kinds]
+
+    # ---- expressions and functions ----
+
+    def number(self, choices: Choices, row: str = "r") -> str:
+        """An expression that is an int, whatever the row has."""
+        options = self.paths("int", row=row)
+        options += [f"len({path})" for path in self.paths("str", row=row)]
+        options += [f"(0 if {p} is None else {p})" for p in self.paths("maybe", row=row)]
+        return choices.pick(options or ["1"])
+
+    def condition(self, choices: Choices) -> str:
+        """An expression that is true or false."""
+        tests = []
+        for p in self.paths("int"):
+            tests += [f"{p} > 1", f"{p} % 2 == 0", f"{p} <= 2 and {p} != 0"]
+        for p in self.paths("str"):
+            tests += [f"{p} == 'a'", f"{p} < 'b'", f"{p}.startswith('a')"]
+        for p in self.paths("maybe"):
+            tests += [f"{p} is None", f"{p} == 1", f"{p} is not None and {p} > 0"]
+        for p in self.paths("any"):
+            tests += [f"{p} is not None"]
+        return choices.pick(tests)
+
+    def term(self, choices: Choices) -> tuple[str, str]:
+        """An expression of any kind, with its kind."""
+        terms: list[tuple[str, str]] = []
+        for p in self.paths("int"):
+            terms += [(p, "int"), (f"{p} + 1", "int"), (f"{p} * 2", "int"), (f"{p} % 2", "int")]
+            terms += [
+                (f"-{p}", "int"),
+                (f"abs({p})", "int"),
+                (f"{p} if {p} > 1 else None", "maybe"),
+            ]
+        for p in self.paths("str"):
+            terms += [(p, "str"), (f"{p} + 'a'", "str"), (f"len({p})", "int")]
+        for p in self.paths("maybe"):
+            terms += [(p, "maybe"), (f"0 if {p} is None else {p}", "int")]
+        terms += [(p, "any") for p in self.paths("any")]
+        return choices.pick(terms)
+
+    def key(self, choices: Choices, *kinds: str) -> Key:
+        """A part with few values, where rows meet; of one of these kinds, if any are given."""
+        wanted = kinds or ("int", "str", "maybe", "any")
+        parts = [Key(self, self.path(at), k) for at, k in enumerate(self.kinds) if k in wanted]
+        if "int" in wanted:
+            parts += [Key(self, f"{path} % 2", "int") for path in self.paths("int")]
+        return choices.pick(parts)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A part of rows by which they are brought together: its expression and its kind."""
+
+    shape: Shape
+    text: str
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """The name of the field it is; nothing when it is none."""
+        name = self.text.removeprefix("r.")
+        return name if name in self.shape.names else ""
+
+    @property
+    def given(self) -> Any:
+        """As a program asks for it: by name where there is one, else by function."""
+        return self.name or function(self.text)
+
+
+def kind_of(kind: Any) -> str:
+    """The kind of values of a type.
+
+    >>> kind_of(int), kind_of(int | None), kind_of(str), kind_of(float)
+    ('int', 'maybe', 'str', 'any')
+    """
+    if kind is int:
+        return "int"
+    if kind is str:
+        return "str"
+    return "maybe" if kind == int | None else "any"
+
+
+TYPES = {"int": int, "str": str, "maybe": int | None, "any": Any}

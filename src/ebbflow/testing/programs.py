@@ -1,0 +1,168 @@
+"""Random programs, built as a user builds them.
+
+A program is grown from a *recipe*: which inputs there are, a list of verbs, each with a number that
+decides its details, and numbers that choose the outputs. Every recipe means a program. So a shorter
+recipe with smaller numbers is a simpler program, which is all that Hypothesis needs to shrink a
+failing program to the few steps that matter; and a recipe of plain random numbers will do where
+Hypothesis is not wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple
+
+from ebbflow.errors import CheckError
+from ebbflow.flow.collection import Collection
+from ebbflow.flow.program import Program, program
+from ebbflow.flow.source import Input
+from ebbflow.testing.functions import Choices, Shape
+from ebbflow.testing.verbs import KINDS, VERBS, Grown
+
+try:
+    from hypothesis import strategies as st
+    from hypothesis.strategies import SearchStrategy
+except ImportError as error:  # pragma: no cover
+    raise CheckError(
+        "random programs need Hypothesis", remedy="pip install 'ebbflow[laws]'"
+    ) from error
+
+
+class Item(NamedTuple):
+    """Rows of generated inputs."""
+
+    k: int
+    v: int
+    s: str
+
+
+class Tag(NamedTuple):
+    """Rows of generated inputs that lack something now and then."""
+
+    k: int
+    w: int | None
+
+
+class Event(NamedTuple):
+    """Rows of generated inputs that happen at some time."""
+
+    k: int
+    t: int
+
+
+TYPES = (Item, Tag, Event, int, Any)
+HALF = 1 << 24  # Hypothesis draws numbers below this evenly, and greater ones mostly small
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a program is grown from: `inputs` are (which type, whether it has a key)."""
+
+    inputs: tuple[tuple[int, bool], ...]
+    steps: tuple[tuple[str, int], ...]
+    outputs: tuple[int, ...]
+
+
+def grow(
+    recipe: Recipe, inputs: Sequence[Collection] = (), types: Sequence[Any] = TYPES
+) -> Program:
+    """The program that a recipe means, over its own inputs or over those given.
+
+    >>> recipe = Recipe(((0, False),), (("filter", 1), ("distinct", 0)), ())
+    >>> grow(recipe)
+    <program of out: Item(k, v, s): a → filter → distinct>
+    """
+    pool = [Grown(each, Shape.of_type(each.type)) for each in inputs]
+    if not inputs:
+        pool = [
+            _input(name, types[which % len(types)], keyed)
+            for name, (which, keyed) in zip("abcdefgh", recipe.inputs, strict=False)
+        ]
+    ends = len(pool)
+    for verb, number in recipe.steps:
+        grown = VERBS[verb](pool, Choices(number))
+        if grown is not None:
+            pool.append(grown)
+    chosen = {"out": pool[-1].rows}
+    for number in recipe.outputs:
+        more = pool[::-1][number % len(pool)] if len(pool) > ends else pool[-1]
+        if all(more.rows.node is not each.node for each in chosen.values()):
+            chosen[f"out{len(chosen) + 1}"] = more.rows
+    return program(**chosen)
+
+
+def _input(name: str, kind: Any, keyed: bool) -> Grown:
+    shape = Shape(("int", "str")) if kind is Any else Shape.of_type(kind)
+    if not keyed or shape.whole:
+        return Grown(Input(name, kind), shape)
+    key = shape.key(Choices(0)).given
+    return Grown(Input(name, kind, key=key), shape)
+
+
+def plans(
+    inputs: Sequence[Collection] | int | None = None,
+    *,
+    size: int = 8,
+    kinds: Iterable[str] = KINDS,
+    types: Sequence[Any] = TYPES,
+) -> SearchStrategy[Program]:
+    """A Hypothesis strategy of programs of at most `size` steps, each of one of `kinds`.
+
+    `inputs` are collections of yours, or how many to make at most (3). Made ones have rows of one
+    of `types`: NamedTuples, `int`, `str`, or `Any`, which stands for plain tuples of an int and a
+    str; some of them have a key. Fields that are `int`, `str` or `int | None` are computed with,
+    others are compared only.
+
+    Programs fail on no row, and give equal results for equal inputs. Where a collection may owe
+    rows, behind `-`, nothing follows that needs a bag.
+
+    >>> from hypothesis import find, settings
+    >>> from ebbflow.flow.plan import Join
+    >>> def joins(made): return any(isinstance(node, Join) for node in made.plan.nodes())
+    >>> find(plans(), joins, settings=settings(database=None, derandomize=True))
+    <program of out: tuple[Item, Item]: (a, a) → join>
+    """
+    kinds = tuple(kinds)
+    given = () if inputs is None or isinstance(inputs, int) else tuple(inputs)
+    most = inputs if isinstance(inputs, int) else 3
+    for kind in kinds:
+        if kind not in VERBS:
+            raise CheckError(f"{kind!r} is no kind of step", remedy=", ".join(KINDS))
+    half = st.integers(0, HALF - 1)
+    step = st.builds(_step, st.sampled_from(kinds), half, half)
+    one_input = st.tuples(st.integers(0, len(types) - 1), st.booleans())
+    recipes = st.builds(
+        Recipe,
+        st.just(()) if given else st.lists(one_input, min_size=1, max_size=most).map(tuple),
+        st.lists(step, max_size=size).map(tuple),
+        st.lists(st.integers(0, size), max_size=2).map(tuple),
+    )
+    return recipes.map(lambda recipe: grow(recipe, given, types))
+
+
+def _step(kind: str, low: int, high: int) -> tuple[str, int]:
+    return kind, low + HALF * high
+
+
+def random_program(
+    seed: int | Random,
+    *,
+    inputs: Sequence[Collection] = (),
+    size: int = 8,
+    kinds: Sequence[str] = KINDS,
+    types: Sequence[Any] = TYPES,
+) -> Program:
+    """A program of `size` steps from a seed, without Hypothesis: for soak tests and benchmarks.
+
+    >>> random_program(7, size=3).plan == random_program(7, size=3).plan
+    True
+    """
+    dice = seed if isinstance(seed, Random) else Random(seed)
+    recipe = Recipe(
+        tuple((dice.randrange(len(types)), dice.random() < 0.3) for _ in range(dice.randint(1, 3))),
+        tuple((dice.choice(kinds), dice.randrange(HALF * HALF)) for _ in range(size)),
+        tuple(dice.randint(0, size) for _ in range(dice.randint(0, 2))),
+    )
+    return grow(recipe, inputs, types)

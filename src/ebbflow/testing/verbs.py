@@ -1,0 +1,409 @@
+"""The verbs of generated programs: each makes one more collection of those there are.
+
+A verb looks for collections it can be applied to, decides the rest by the numbers it is given, and
+builds through the same methods that a user calls. What must be known of a collection goes along
+with it: the shape of its rows, whether it is a *bag* for certain (behind `-` it may not be), and
+its *degree*, which is how many inputs have been multiplied: it is kept low, so that results stay
+small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ebbflow.change import BAG, NATURAL
+from ebbflow.flow.types import common
+from ebbflow.operator import count, distinct, map_rows, on_input, select, stateless
+from ebbflow.testing.functions import TYPES, Choices, Key, Pair, Shape, function
+from ebbflow.testing.reducers import SORTS, reducer
+from ebbflow.zset import ZSet
+
+MOST = 3
+HOWS = ("inner", "left", "semi", "anti", "right", "full")
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A collection of a generated program, with what the generator knows of it."""
+
+    rows: Any
+    shape: Shape
+    bag: bool = True
+    degree: int = 1
+
+    @property
+    def type(self) -> Any:
+        """The type of its rows."""
+        return self.rows.node.type
+
+    def then(self, rows: Any, kinds: Sequence[str] | None = None, **facts: Any) -> Grown:
+        """What comes of it: `rows`, with rows of the same shape, or with parts of these kinds."""
+        whole = facts.pop("whole", self.shape.whole if kinds is None else False)
+        kinds = self.shape.kinds if kinds is None else tuple(kinds)
+        shape = Shape(kinds, whole=True) if whole else Shape.of(kinds, rows.node.type)
+        return Grown(rows, shape, **{"bag": self.bag, "degree": self.degree, **facts})
+
+
+Pool = list[Grown]
+Verb = Callable[[Pool, Choices], "Grown | None"]
+
+
+def one(pool: Pool, choices: Choices, fits: Callable[[Grown], object] = bool) -> Grown | None:
+    """One of the collections that fit, the newest first and most often; None when none does."""
+    found = [each for each in reversed(pool) if fits(each)]
+    return choices.pick([*found[:1] * 2, *found[1:]]) if found else None
+
+
+# ---- one row at a time ----
+
+
+def _filter(pool: Pool, choices: Choices) -> Grown | None:
+    of = pool[-1] if (found := one(pool, choices)) is None else found
+    return of.then(of.rows.filter(function(of.shape.condition(choices))))
+
+
+def _map(pool: Pool, choices: Choices) -> Grown | None:
+    of = one(pool, choices) or pool[-1]
+    result = choices.pick(("pair", "term", "tuple"))
+    if result == "pair":
+        k, v = of.shape.number(choices), of.shape.number(choices)
+        made = function(f"Pair({k}, {v} + 1)")
+        return of.then(of.rows.map(made, type=Pair), ("int", "int"))
+    text, kind = of.shape.term(choices)
+    if result == "term":
+        hint = choices.pick((None, TYPES[kind]))
+        return of.then(of.rows.map(function(text), type=hint), (kind,), whole=True)
+    other, second = of.shape.term(choices)
+    return of.then(of.rows.map(function(f"({text}, {other})")), (kind, second))
+
+
+def _flat_map(pool: Pool, choices: Choices) -> Grown | None:
+    of = one(pool, choices) or pool[-1]
+    result = choices.pick(("same", "pairs", "ints"))
+    number = of.shape.number(choices)
+    if result == "same":
+        text = choices.pick(("[r, r]", f"[r] * (({number}) % 3)", "(r,)"))
+        return of.then(of.rows.flat_map(function(text), type=of.type))
+    if result == "pairs":
+        made = function(f"[Pair({number}, i) for i in range(2)]")
+        return of.then(of.rows.flat_map(made, type=Pair), ("int", "int"))
+    made = function(f"range(({number}) % 3)")
+    return of.then(of.rows.flat_map(made, type=int), ("int",), whole=True)
+
+
+def _select(pool: Pool, choices: Choices) -> Grown | None:
+    of = one(pool, choices, lambda each: each.shape.names)
+    if of is None:
+        return None
+    names, kinds = of.shape.names, dict(zip(of.shape.names, of.shape.kinds, strict=True))
+    chosen = list(dict.fromkeys(choices.pick(names) for _ in range(choices.pick((1, 2)))))
+    parts = [kinds[name] for name in chosen]
+    if not choices.pick((0, 1)) or "x" in chosen:
+        return of.then(of.rows.select(*chosen), parts)
+    text, kind = of.shape.term(choices)
+    return of.then(of.rows.select(*chosen, x=function(text)), [*parts, kind])
+
+
+# ---- two collections ----
+
+
+def _fit(first: Grown) -> Callable[[Grown], object]:
+    """Whether rows of another collection can be added to those of the first."""
+    return lambda each: each.shape == first.shape and common(first.type, each.type) is not None
+
+
+def _two_alike(pool: Pool, choices: Choices) -> tuple[Grown, Grown, dict[str, Any]]:
+    left = one(pool, choices) or pool[-1]
+    right = one(pool, choices, _fit(left)) or left
+    facts = {"bag": left.bag and right.bag, "degree": max(left.degree, right.degree)}
+    return left, right, facts
+
+
+def _plus(pool: Pool, choices: Choices) -> Grown | None:
+    left, right, facts = _two_alike(pool, choices)
+    return left.then(left.rows + right.rows, **facts)
+
+
+def _minus(pool: Pool, choices: Choices) -> Grown | None:
+    left, right, facts = _two_alike(pool, choices)
+    form = choices.pick(("some of it", "one of each", "another", "another, distinct"))
+    if form == "some of it":
+        return left.then(left.rows - left.rows.filter(function(left.shape.condition(choices))))
+    if form == "one of each":
+        return left.then(left.rows - left.rows.distinct())
+    rest = left.rows - right.rows
+    if form == "another":
+        return left.then(rest, **{**facts, "bag": False})
+    return left.then(rest.distinct(), **{**facts, "bag": True})
+
+
+def _sets(verb: str) -> Verb:
+    def apply(pool: Pool, choices: Choices) -> Grown | None:
+        left, right, facts = _two_alike(pool, choices)
+        return left.then(getattr(left.rows, verb)(right.rows), **{**facts, "bag": True})
+
+    return apply
+
+
+def _two(pool: Pool, choices: Choices) -> tuple[Grown, Grown] | None:
+    left = one(pool, choices, lambda each: each.degree < MOST)
+    if left is None:
+        return None
+    right = one(pool, choices, lambda each: left.degree + each.degree <= MOST)
+    return None if right is None else (left, right)
+
+
+def _joins(how: str) -> Verb:
+    def apply(pool: Pool, choices: Choices) -> Grown | None:
+        both = _two(pool, choices)
+        return None if both is None else _join(*both, how, choices)
+
+    return apply
+
+
+def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
+    ours, theirs = _keys(left, right, choices)
+    on = {"left_on": ours.given, "right_on": theirs.given}
+    shared = ours.name if ours.name and ours.name == theirs.name else ""
+    if shared:
+        on = {"on": shared}
+    if how in ("semi", "anti"):
+        return left.then(left.rows.join(right.rows, **on, how=how))
+    facts = {"bag": left.bag and right.bag, "degree": left.degree + right.degree}
+    natural = _merged(left, right, how, shared)
+    if natural is None or choices.pick((0, 0, 1)):
+        text, kinds = _chosen(left, right, how, choices)
+        merge = function(text, "l, r")
+        return left.then(left.rows.join(right.rows, **on, how=how, select=merge), kinds, **facts)
+    return left.then(left.rows.join(right.rows, **on, how=how), natural, **facts)
+
+
+def _keys(left: Grown, right: Grown, choices: Choices) -> tuple[Key, Key]:
+    """Keys of both sides that can be equal; by preference a field that both have."""
+    common_names = [
+        Key(left.shape, f"r.{name}", kind)
+        for name, kind in zip(left.shape.names, left.shape.kinds, strict=False)
+        if kind != "any" and (name, kind) in zip(right.shape.names, right.shape.kinds, strict=False)
+    ]
+    if common_names and choices.pick((1, 1, 0)):
+        ours = choices.pick(common_names)
+        return ours, Key(right.shape, ours.text, ours.kind)
+    kinds = [kind for kind in ("int", "str", "maybe") if kind in left.shape.kinds]
+    alike = [kind for kind in kinds if kind in right.shape.kinds]
+    if not alike:
+        numbers = left.shape.number(choices), right.shape.number(choices)
+        return Key(left.shape, numbers[0], "int"), Key(right.shape, numbers[1], "int")
+    kind = choices.pick(alike)
+    return left.shape.key(choices, kind), right.shape.key(choices, kind)
+
+
+def _merged(left: Grown, right: Grown, how: str, shared: str) -> list[str] | None:
+    """The kinds of merged rows; None where names clash or only one side has names."""
+    ours, theirs = left.shape, right.shape
+    left_open, right_open = how in ("right", "full"), how in ("left", "full")
+    if not ours.names and not theirs.names:
+        return ["any", "any"]
+    if not (ours.names and theirs.names) or set(ours.names) & set(theirs.names) - {shared}:
+        return None
+    first = [
+        kind if name == shared or not left_open else _open(kind)
+        for name, kind in zip(ours.names, ours.kinds, strict=True)
+    ]
+    second = [
+        kind if not right_open else _open(kind)
+        for name, kind in zip(theirs.names, theirs.kinds, strict=True)
+        if name != shared
+    ]
+    return first + second
+
+
+def _open(kind: str) -> str:
+    return "maybe" if kind in ("int", "maybe") else "any"
+
+
+def _chosen(left: Grown, right: Grown, how: str, choices: Choices) -> tuple[str, list[str]]:
+    """What `select=` makes of two rows, one of which may be None."""
+    ours, theirs = left.shape.number(choices, "l"), right.shape.number(choices, "r")
+    kinds = ["int", "int"]
+    if how in ("right", "full"):
+        ours, kinds[0] = f"None if l is None else {ours}", "maybe"
+    if how in ("left", "full"):
+        theirs, kinds[1] = f"None if r is None else {theirs}", "maybe"
+    return f"({ours}, {theirs})", kinds
+
+
+def _cross(pool: Pool, choices: Choices) -> Grown | None:
+    both = _two(pool, choices)
+    if both is None:
+        return None
+    left, right = both
+    facts = {"bag": left.bag and right.bag, "degree": left.degree + right.degree}
+    natural = _merged(left, right, "inner", "")
+    if natural is not None:
+        return left.then(left.rows.cross(right.rows), natural, **facts)
+    text, kinds = _chosen(left, right, "inner", choices)
+    crossed = left.rows.cross(right.rows, select=function(text, "l, r"))
+    return left.then(crossed, kinds, **facts)
+
+
+# ---- rows of one key ----
+
+
+def _distinct(pool: Pool, choices: Choices) -> Grown | None:
+    of = one(pool, choices) or pool[-1]
+    return of.then(of.rows.distinct(), bag=True)
+
+
+def _a_bag(pool: Pool, choices: Choices) -> Grown | None:
+    return one(pool, choices, lambda each: each.bag)
+
+
+def _reduces(*sorts: str) -> Verb:
+    """Groups, or all rows, through reducers of these sorts."""
+
+    def apply(pool: Pool, choices: Choices) -> Grown | None:
+        of = _a_bag(pool, choices)
+        if of is None:
+            return None
+        grouped, keys = _grouped(of, choices)
+        made, kind = reducer(of.shape, choices, sorts)
+        if not choices.pick((0, 1)) and "value" not in keys:
+            return of.then(grouped.reduce(made), [*keys.values(), kind], degree=1)
+        names = [name for name in ("n", "total", "best", "more") if name not in keys]
+        results, kinds = {names[0]: made}, [*keys.values(), kind]
+        if choices.pick((0, 1)):
+            results[names[1]], another = reducer(of.shape, choices, SORTS)
+            kinds.append(another)
+        return of.then(grouped.agg(**results), kinds, degree=1)
+
+    return apply
+
+
+def _grouped(of: Grown, choices: Choices) -> tuple[Any, dict[str, str]]:
+    """What is to be reduced, and the fields of its key with their kinds."""
+    form = choices.pick(("one", "function", "two", "named", "all"))
+    first, second = of.shape.key(choices), of.shape.key(choices)
+    if form == "all":
+        return of.rows, {}
+    if form == "two" and first.name and second.name and first.name != second.name:
+        names = {first.name: first.kind, second.name: second.kind}
+        return of.rows.group_by(first.name, second.name), names
+    if form == "named":
+        return of.rows.group_by(m=function(first.text)), {"m": first.kind}
+    if form == "one" and first.name:
+        return of.rows.group_by(first.name), {first.name: first.kind}
+    return of.rows.group_by(function(first.text)), {"key": first.kind}
+
+
+def _top_k(pool: Pool, choices: Choices) -> Grown | None:
+    of = _a_bag(pool, choices)
+    if of is None:
+        return None
+    by = function(of.shape.number(choices))
+    if of.shape.paths("int", "str"):
+        by = choices.pick((of.shape.key(choices, "int", "str").given, by))
+    per = of.shape.key(choices).given if choices.pick((1, 0)) else None
+    n, smallest = choices.pick((1, 2, 3)), choices.pick((False, True))
+    return of.then(of.rows.top_k(n, by=by, per=per, smallest=smallest), degree=1)
+
+
+def _windows(verb: str) -> Verb:
+    def apply(pool: Pool, choices: Choices) -> Grown | None:
+        def fits(each: Grown) -> bool:
+            named = {"window_start", "window_end"} & {*each.shape.names}
+            return not named and (each.bag or verb != "session")
+
+        of = one(pool, choices, fits)
+        if of is None:
+            return None
+        time: Any = function(of.shape.number(choices))
+        if of.shape.paths("int") and choices.pick((1, 0)):
+            time = of.shape.key(choices, "int").given
+        size, every = choices.pick((2, 1, 3)), choices.pick((1, 2))
+        if verb == "tumbling":
+            rows = of.rows.tumbling(time, size)
+        elif verb == "sliding":
+            rows = of.rows.sliding(time, size, every)
+        else:
+            per = of.shape.key(choices).given if choices.pick((1, 0)) else None
+            rows = of.rows.session(time, size, per=per)
+        kinds = of.shape.kinds if of.shape.names else ("any",)
+        return of.then(rows, [*kinds, "int", "int"])
+
+    return apply
+
+
+# ---- a user's own operators ----
+
+
+def _size(bag: ZSet[Any]) -> int:
+    return sum(weight for _, weight in bag.items())
+
+
+def _different(bag: ZSet[Any], change: ZSet[Any]) -> int:
+    return len(bag + change) - len(bag)
+
+
+def _doubled(bag: ZSet[Any]) -> ZSet[Any]:
+    return bag + bag
+
+
+OPERATORS: list[Callable[[str], Any]] = [
+    lambda condition: select(function(condition)),
+    lambda condition: map_rows(function(f"(1 if {condition} else 0, r)")),
+    lambda condition: stateless(_doubled, _doubled, input=BAG, output=BAG, name="doubled"),
+    lambda condition: distinct() >> map_rows(function(f"(1 if {condition} else 0, 1)")),
+    lambda condition: on_input(len, _different, input=BAG, output=NATURAL, name="different"),
+    lambda condition: stateless(_size, _size, input=BAG, output=NATURAL, name="size"),
+    lambda condition: select(function(condition)) >> count(),
+]
+GIVES = (None, ("int", "any"), None, ("int", "int"), "value", "value", "value")
+
+
+def _through(pool: Pool, choices: Choices) -> Grown | None:
+    of = _a_bag(pool, choices)
+    if of is None:
+        return None
+    at = choices.pick(range(len(OPERATORS)))
+    operator, gives = OPERATORS[at](of.shape.condition(choices)), GIVES[at]
+    key = of.shape.key(choices) if choices.pick((0, 1)) else None
+    per = None if key is None else function(key.text) if key.name == "value" else key.given
+    rows = of.rows.through(operator, per=per)
+    front = [] if key is None else [key.kind]
+    if gives == "value":
+        return of.then(rows, [*front, "int"], degree=1)
+    return of.then(rows, [*front, "any"] if front else gives)
+
+
+VERBS: dict[str, Verb] = {
+    "filter": _filter,
+    "map": _map,
+    "distinct": _distinct,
+    "plus": _plus,
+    "join": _joins("inner"),
+    "reduce": _reduces("library"),
+    "select": _select,
+    "flat_map": _flat_map,
+    "invertible": _reduces("invertible"),
+    "partial": _reduces("partial"),
+    "tree": _reduces("tree"),
+    "refold": _reduces("refold"),
+    "minus": _minus,
+    "semi": _joins("semi"),
+    "anti": _joins("anti"),
+    "left": _joins("left"),
+    "right": _joins("right"),
+    "full": _joins("full"),
+    "cross": _cross,
+    "top_k": _top_k,
+    "union": _sets("union"),
+    "intersect": _sets("intersect"),
+    "except": _sets("except_"),
+    "tumbling": _windows("tumbling"),
+    "sliding": _windows("sliding"),
+    "session": _windows("session"),
+    "through": _through,
+}
+KINDS = tuple(VERBS)
