@@ -80,8 +80,6 @@ class Groups(Floor):
                 if not n:
                     del groups[key]
                     continue
-            elif not n:
-                continue
             groups[key] = after = (key, total, n)
             out[after] = 1
         return out
@@ -115,8 +113,6 @@ class NamedGroups(Groups):
                 if not n:
                     del groups[key]
                     continue
-            elif not n:
-                continue
             groups[key] = after = new(Total, (key, total, n))
             out[after] = 1
         return out
@@ -318,6 +314,28 @@ class Kept(Floor):
                 rows[row] = rows.get(row, 0) - weight
                 if not rows[row]:
                     del rows[row]
+
+
+class Whole(Floor):
+    """A floor that also keeps its result, row by row, where it could only be computed again."""
+
+    def __init__(self, floor: Floor) -> None:
+        self.floor = floor
+        self.result: Bag = {}
+
+    def step(self, change: Change) -> Bag:
+        out = self.floor.step(change)
+        result = self.result
+        find = result.get
+        for row, weight in out.items():
+            if total := find(row, 0) + weight:
+                result[row] = total
+            else:
+                del result[row]
+        return out
+
+    def value(self) -> Bag:
+        return self.result
 
 
 PLAIN = {"group": Groups, "join": Pairs, "q1": Q1, "q2": Q2}

@@ -17,7 +17,8 @@ rivals (`rivals.py`).
 
 The engine is held to the floor that does what it does: `dict` believes its input, `dict kept` keeps
 every input row and looks whether what goes is there, as the engine does unless it is told
-`check_input=False`; both give NamedTuple rows, as the engine does. `dict plain` gives tuples.
+`check_input=False`; both give NamedTuple rows, as the engine does. `dict plain` gives tuples, and
+`dict whole` keeps also the rows of a join's result, which `dict kept` would compute again.
 Memory is what Python allocated (MB), and how much larger the process grew (RSS MB), which is all
 that can be said of the rivals.
 
@@ -34,6 +35,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -94,11 +96,14 @@ def contestants(query: str, without: list[str]) -> Made:
         "dict plain": floors.PLAIN[query],
         "dict": named,
         "dict kept": lambda: floors.Kept(named()),
+        "dict whole": lambda: floors.Whole(floors.Kept(named())),
         "engine trusting": lambda: Engine(query, check_input=False),
         "engine": lambda: Engine(query),
     }
     if floors.PLAIN[query] is named:
         del made["dict plain"]
+    if query in ("group", "q2"):
+        del made["dict whole"]
     for name, rival in rivals.installed().items():
         if hasattr(rival, query) or name == "DuckDB":
             made[name] = lambda rival=rival: rival(query)
@@ -160,8 +165,8 @@ def send(live: Any, changes: list[data.Change], few: int, times: list[float]) ->
 def figures(work: str, name: str, times: list[float]) -> Row:
     slow = sorted(times)
     p95 = slow[int(len(slow) * 0.95)]
-    return {"work": work, "contestant": name, "µs": median(slow) * 1e6, "p95 µs": p95 * 1e6,
-            "max µs": slow[-1] * 1e6, "steps": len(slow)}  # fmt: skip
+    return {"work": work, "contestant": name, "µs": median(slow) * 1e6, "least µs": slow[0] * 1e6,
+            "p95 µs": p95 * 1e6, "max µs": slow[-1] * 1e6, "steps": len(slow)}  # fmt: skip
 
 
 def settle() -> None:
@@ -215,21 +220,35 @@ def loads(work: str, made: Made, sizes: data.Sizes, rounds: int) -> list[Row]:
 
 
 def memory(work: str, made: Made, quick: bool) -> list[Row]:
-    """Each contestant in a process of its own; rivals are not Python, so of them only the RSS."""
-    rows = []
-    for name in made:
-        row: Row = {"work": work, "contestant": name}
-        for unit in ["RSS MB"] if name in rivals.RIVALS else ["MB", "RSS MB"]:
-            command = [sys.executable, __file__, "--alone", work, name, unit]
-            done = subprocess.run(
-                command + ["--quick"] * quick, capture_output=True, text=True, check=False,
-                cwd=Path(__file__).parent,
-            )  # fmt: skip
-            if done.returncode:
-                raise RuntimeError(f"{name} failed: {done.stderr}")
-            row[unit] = json.loads(done.stdout.splitlines()[-1])
-        rows.append(row)
-    return rows
+    """Each contestant in a process of its own, two at a time: nothing is timed here."""
+    names = [name for name in made if not (quick and name in ("dict plain", "dict whole"))]
+    asked = [(name, unit) for name in names for unit in units(name, quick)]
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(zip(asked, pool.map(lambda ask: sent_away(work, *ask, quick), asked),
+                         strict=True))  # fmt: skip
+    return [
+        {
+            "work": work,
+            "contestant": name,
+            **{unit: found[name, unit] for unit in units(name, quick)},
+        }
+        for name in names
+    ]
+
+
+def units(name: str, quick: bool) -> list[str]:
+    """Of a rival, which is not written in Python, only the growth of its process can be told."""
+    return ["RSS MB"] if name in rivals.RIVALS else ["MB"] if quick else ["MB", "RSS MB"]
+
+
+def sent_away(work: str, name: str, unit: str, quick: bool) -> float:
+    """What `alone` says in a new process."""
+    here = Path(__file__).resolve()
+    command = [sys.executable, str(here), "--alone", work, name, unit] + ["--quick"] * quick
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here.parent)
+    if done.returncode:
+        raise RuntimeError(f"{name} failed: {done.stderr}")
+    return float(json.loads(done.stdout.splitlines()[-1]))
 
 
 def alone(work: str, name: str, unit: str, sizes: data.Sizes) -> float:
@@ -255,10 +274,10 @@ def parts(query: str, sizes: data.Sizes) -> Iterator[data.Change]:
         for bag in data.in_parts(data.order_rows(sizes.rows, sizes.keys, dice)):
             yield {"orders": bag}
         return
-    for bag in data.in_parts(data.side_rows(data.Click, sizes.side, dice)):
-        yield {"clicks": bag, "sales": {}}
-    for bag in data.in_parts(data.side_rows(data.Sale, sizes.side, dice)):
-        yield {"clicks": {}, "sales": bag}
+    clicks = data.in_parts(data.side_rows(data.Click, sizes.side, dice))
+    sales = data.in_parts(data.side_rows(data.Sale, sizes.side, Random(7)))
+    for one, other in zip(clicks, sales, strict=True):
+        yield {"clicks": one, "sales": other}
 
 
 def taken(unit: str) -> int:
@@ -293,6 +312,7 @@ def measure(works: list[str], sizes: data.Sizes, rounds: int, asked: Any) -> lis
         if work in QUERY:
             made = contestants(QUERY[work], asked.without)
             found += updates(work, made, sizes, rounds)
+            gc.unfreeze()
             continue
         for query, kind in (("group", "a"), ("join", "b")):
             made = contestants(query, asked.without)
@@ -326,6 +346,7 @@ def main() -> None:
     question = (__doc__ or "").splitlines()[0]
     if asked.json:
         print(json.dumps({"question": question, "rows": rows, "targets": judged,
+                          "load average": os.getloadavg(),
                           "not installed": rivals.missing()}, indent=2))  # fmt: skip
         return
     print(question)
@@ -334,6 +355,7 @@ def main() -> None:
         table([row for row in rows if row["work"] == work])
     print("\nTargets" + " (judged at full size only)" * asked.quick)
     table(judged)
+    print("\nload average of the machine: {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg()))
     if rivals.missing():
         print(f"not installed: {', '.join(rivals.missing())}; pip install 'ebbflow[bench]'")
 

@@ -1,6 +1,6 @@
 """The rivals of `local.py`: Pathway, and recomputing with DuckDB or Polars, when installed.
 
-    pip install 'ebbflow[bench]'
+    pip install 'ebbflow[bench]'     in an environment of its own: Pathway wants pyarrow below 26
 
 They are treated kindly. Where a choice was to be made, it was made in their favour:
 
@@ -118,18 +118,19 @@ class Polars(Recompute):
         return pairs.filter(pl.col("x") == pl.col("m")).group_by("x").agg(pl.col("y").max())
 
 
+PAIRS = """SELECT l.x, r.x AS y FROM left_ l JOIN right_ r ON l.x % 500 = r.x % 1000
+           WHERE l.x % 10 = 0 AND r.x % 5 = 0"""
+SQL = {
+    "group": "SELECT key, sum(price)::BIGINT, count(*) FROM orders GROUP BY key",
+    "join": """SELECT click, c.user, page, sale, price
+               FROM clicks c JOIN sales s ON c.user = s.user""",
+    "q1": PAIRS,
+    "q2": f"{PAIRS} ORDER BY l.x DESC, r.x DESC LIMIT 1",
+}
+
+
 class DuckDB(Recompute):
     """A database in memory: delete, insert, ask."""
-
-    QUERIES = {
-        "group": "SELECT key, sum(price)::BIGINT, count(*) FROM orders GROUP BY key",
-        "join": "SELECT click, c.user, page, sale, price FROM clicks c JOIN sales s "
-        "ON c.user = s.user",
-        "q1": "SELECT l.x, r.x AS y FROM left_ l JOIN right_ r ON l.x % 500 = r.x % 1000 "
-        "WHERE l.x % 10 = 0 AND r.x % 5 = 0",
-        "q2": "SELECT l.x, r.x AS y FROM left_ l JOIN right_ r ON l.x % 500 = r.x % 1000 "
-        "WHERE l.x % 10 = 0 AND r.x % 5 = 0 ORDER BY l.x DESC, r.x DESC LIMIT 1",
-    }
 
     def __init__(self, query: str) -> None:
         import duckdb
@@ -153,7 +154,7 @@ class DuckDB(Recompute):
             if len(new):
                 base.register("new", new)
                 base.execute(f"INSERT INTO {table} SELECT * FROM new")
-        self.answer = base.sql(self.QUERIES[self.query]).pl()
+        self.answer = base.sql(SQL[self.query]).pl()
         return self.answer
 
     def close(self) -> None:
@@ -211,8 +212,8 @@ class Pathway:
     def join(self, pw: Any, table: Any) -> Any:
         clicks, sales = table.filter(table.side == 0), table.filter(table.side == 1)
         pairs = clicks.join(sales, clicks.key == sales.key)
-        return pairs.select(click=clicks.number, user=clicks.key, page=clicks.data, sale=sales.number,
-                            price=sales.data)  # fmt: skip
+        return pairs.select(click=clicks.number, user=clicks.key, page=clicks.data,
+                            sale=sales.number, price=sales.data)  # fmt: skip
 
     def q1(self, pw: Any, table: Any) -> Any:
         left = table.filter((table.side == 0) & (table.number % 10 == 0))

@@ -102,8 +102,6 @@ def main() -> None:
     view.input("plans").upsert(Plan("basic", Decimal("5.00"), 10, Decimal("0.60")))
     print("ann moves to the pro plan")
     view.input("contracts").upsert(Contract("ann", "pro"))
-    print("cat leaves")
-    view.input("contracts").delete("cat")
     for row in sorted(view["revenue"].value):
         print(f"{row.plan}: {row.total} from {row.customers} customers")
 

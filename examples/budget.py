@@ -4,9 +4,8 @@ Each cell of the sheet is one row, keyed by category and month, and the right jo
 every planned cell what was really spent. Totals by month and over everything are groupings of that
 table, so they agree with it at every moment: all outputs of a program change in one step.
 
-The cash position is a linear function of the entries: what a change adds to it does not depend on
-what was there before. `stateless` says just that, with the same function twice, and `through` puts
-it into the program, one for each account.
+What was paid from an account is a linear function of its entries: what a change adds does not
+depend on what was there before. `stateless` says so, and `through` puts it into the program.
 
     python examples/budget.py
 """
@@ -59,7 +58,6 @@ program = ef.program(
     table=table,
     by_month=table.group_by("month").agg(**edge),
     overall=table.agg(**edge, over=ef.count().where(lambda cell: cell.spent > cell.planned)),
-    unplanned=spent.join(lines, on=("category", "month"), how="anti"),
     paid_from=entries.through(cash, per="account"),
     largest=entries.reduce(ef.arg_max("amount")),
 )
@@ -100,12 +98,12 @@ def main() -> None:
     view.input("lines").upsert(Line("food", 2, 350))
     view.input("entries").remove(Entry("bank", "rent", 2, 900))
     show("more for food; February's rent bounced")
-    for row in view["overall"].value:
-        print(f"over all: {row.spent} of {row.planned}, {row.over} cell over its plan")
+    (overall,) = view["overall"].value
+    print(f"over all: {overall.spent} of {overall.planned}, cells over their plan: {overall.over}")
     for account, amount in sorted(view["paid_from"].value):
         print(f"paid from the {account}: {amount}")
-    for (largest,) in view["largest"].value:
-        print(f"largest entry: {largest.amount} for {largest.category}")
+    ((largest,),) = view["largest"].value
+    print(f"largest entry: {largest.amount} for {largest.category}")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,11 @@ start = {
         User("dan", "Peru", "pro"),
     ],
     "rules": [Rule("dark", "all", 50), Rule("dark", "pro", 100), Rule("beta", "Italy", 100)],
-    "overrides": [Override("beta", "dan", True), Override("dark", "dan", False)],
+    "overrides": [
+        Override("beta", "cat", True),
+        Override("beta", "dan", True),
+        Override("dark", "dan", False),
+    ],
 }
 
 
@@ -88,16 +92,14 @@ def main() -> None:
         print(what)
         for row, weight in sorted(changes["enabled"].items()):
             print(f"  {row.flag} is {'on' if weight > 0 else 'off'} for {row.user}")
-        for row in changes["redundant"].positive():
+        for row in sorted(changes["redundant"].positive()):
             print(f"  the override of {row.flag} for {row.user} can go: a rule says the same")
 
     tell("at first", view.step(start))
     tell("'beta' for all of the pros too", view.step(rules=[Rule("beta", "pro", 100)]))
     tell("dan moves to the free plan", view.input("users").upsert(User("dan", "Peru", "free")))
-    tell(
-        "'dark' for everyone: dan is still held back",
-        view.step(rules=ef.ZSet({Rule("dark", "all", 50): -1, Rule("dark", "all", 100): 1})),
-    )
+    wider = {Rule("dark", "all", 50): -1, Rule("dark", "all", 100): 1}
+    tell("'dark' for everyone: dan is still held back", view.step(rules=wider))
     tell("until his override goes", view.input("overrides").delete(("dark", "dan")))
     for flag, count in sorted(view["reach"].value):
         print(f"{flag} reaches {count}")

@@ -28,6 +28,10 @@ class Limit(NamedTuple):
     amount: int
 
 
+def listed(countries: frozenset[str]) -> str:
+    return ", ".join(sorted(countries))
+
+
 payments = ef.Input("payments", Payment)
 limits = ef.Input("limits", Limit, key="card")
 
@@ -38,7 +42,7 @@ bursts = (
         n=ef.count(),
         total=ef.sum("amount"),
         countries=ef.count_distinct("country"),
-        where=ef.string_agg("country", separator=" → ", by="minute"),
+        where=ef.set_of("country").then(listed),
     )
 )
 
@@ -52,10 +56,14 @@ def verdict(row: Any) -> str:
     return ", ".join(reason for reason, holds in reasons.items() if holds)
 
 
-program = (
+alerts = (
     bursts.join(limits, on="card")
     .select("card", "window_start", "where", why=verdict)
     .filter(lambda alert: alert.why)
+)
+spent = payments.tumbling("minute", 24 * 60).group_by("card", "window_start")
+program = ef.program(
+    alerts=alerts, daily=spent.agg(total=ef.sum("amount"), largest=ef.max("amount"))
 )
 
 start = {
@@ -79,7 +87,7 @@ def tell(change: ef.ZSet) -> None:
 
 def main() -> None:
     view = program.run()
-    view.on_change(tell)
+    view["alerts"].on_change(tell)
     print("the day's payments")
     view.step(start)
     print("two payments are booked late: they join two quiet sessions into one")
@@ -91,7 +99,8 @@ def main() -> None:
     view.input("payments").remove(late[1])
     print("the payment in Peru was fraud: charged back")
     view.input("payments").remove(Payment(6, "9876", 9, "PE", 15))
-    print(f"open alerts: {len(view.value)}")
+    for row in sorted(view["daily"].value):
+        print(f"card {row.card} spent {row.total} that day, {row.largest} at most")
 
 
 if __name__ == "__main__":

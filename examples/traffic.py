@@ -2,13 +2,12 @@
 
 Three ways to say what you mean when the library has no word for it:
 
-- *A reducer of your own.* `speeds` counts cars by steps of 10 km/h; a car that is taken back is
-  subtracted.
+- *A reducer of your own.* `speeds` counts cars by steps of 10 km/h, and counts down what is taken
+  back: `ebbflow check examples.traffic:speeds`.
 - *A reducer made of others.* The mean of 350° and 10° is 0°, not 180°. `heading` adds up the
   directions as vectors, with sums that are exact: what leaves leaves no trace.
 - *An operator of your own.* `Gaps` keeps the times of the cars in order. A car that comes between
-  two others replaces one gap by two, and nothing else is touched. It is checked as the library's
-  are: `ebbflow check examples.traffic`.
+  two others replaces one gap by two, and no other gap is touched.
 
     python examples/traffic.py
 """
@@ -16,6 +15,7 @@ Three ways to say what you mean when the library has no word for it:
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import partial
 from itertools import pairwise
 from math import atan2, cos, degrees, radians, sin
 from typing import Any, NamedTuple
@@ -32,16 +32,13 @@ class Car(NamedTuple):
     heading: int
 
 
-def counted(by: int) -> Any:
-    def step(bins: tuple[int, ...], speed: int) -> tuple[int, ...]:
-        at = max(0, min(speed // 10, len(bins) - 1))
-        return (*bins[:at], bins[at] + by, *bins[at + 1 :])
-
-    return step
+def count(bins: tuple[int, ...], speed: int, by: int = 1) -> tuple[int, ...]:
+    at = max(0, min(speed // 10, len(bins) - 1))
+    return (*bins[:at], bins[at] + by, *bins[at + 1 :])
 
 
-speeds = ef.Reducer((0,) * 15, counted(1), counted(-1), name="speeds", elements=range(0, 200, 7))
-
+uncount = partial(count, by=-1)
+speeds = ef.Reducer((0,) * 15, count, uncount, partial=False, elements=range(0, 200, 7))
 east = ef.sum(lambda car: cos(radians(car.heading)))
 north = ef.sum(lambda car: sin(radians(car.heading)))
 heading = (east & north).then(lambda sums: round(degrees(atan2(sums[1], sums[0])), 6) % 360)
@@ -53,8 +50,7 @@ class Gaps(Operator[Any, Any, Any, Any]):
     input, output = BAG, BAG
 
     def f(self, cars: Any) -> Any:
-        times = self.init(cars)
-        return ef.ZSet.of(after - before for before, after in pairwise(times))
+        return ef.ZSet.of(b - a for a, b in pairwise(self.init(cars)))
 
     def init(self, cars: Any) -> tuple[int, ...]:
         return tuple(sorted(car.second for car in cars.rows()))

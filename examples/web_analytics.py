@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ebbflow as ef
 
@@ -94,7 +94,7 @@ async def dashboard(changes: AsyncIterator[ef.ZSet]) -> None:
             print(f"  {step}: {before.get(step, 0)} → {after.get(step, 0)}")
 
 
-async def play(view: ef.View) -> None:
+async def play(view: Any) -> None:
     watching = asyncio.create_task(dashboard(view["funnel"].changes(limit=1)))
     for change in story.values():
         await view.astep(change)
@@ -103,8 +103,7 @@ async def play(view: ef.View) -> None:
 
 
 def main() -> None:
-    view = program.run()
-    asyncio.run(play(view))
+    asyncio.run(play(program.run()))
 
 
 if __name__ == "__main__":

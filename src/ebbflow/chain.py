@@ -1,8 +1,8 @@
 """Chains: steps on one row at a time, one after the other, in a single loop.
 
 A step keeps some rows (`filter`), turns each into another (`map`), or into several (`flat_map`). A
-chain of them is *linear*: what it does to a change does not depend on what is there, so neighbouring
-steps fuse into one loop, and that loop into the operator behind it.
+chain of them is *linear*: what it does to a change does not depend on what is there. So neighbours
+fuse into one loop, and that loop into the operator behind it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class RecordType(type):
     recipe: tuple[str, Fields]
 
 
-def record(name: str, **fields: Any) -> type[Any]:
+def record(name: str, /, **fields: Any) -> type[Any]:
     """A NamedTuple type with these fields.
 
     >>> City = record("City", city=str, n=int)

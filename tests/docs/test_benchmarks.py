@@ -116,3 +116,120 @@ def test_004_O10_figure_7_is_drawn_with_all_its_bars(
         for call in axes.bar.call_args_list:
             assert len(call.args[0]) == len(call.args[1]) == len(KINDS)
     chart.savefig.assert_called_once_with("figure7.png", dpi=150)
+
+
+WORKS = ["a", "e", "b", "q1", "q2", "l-a", "l-b", "m-a", "m-b"]
+HELD = {"dict", "dict kept", "engine trusting", "engine"}
+
+
+@pytest.fixture(scope="module")
+def local() -> Any:
+    return run(FOLDER / "local.py")
+
+
+def part(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module(name)
+
+
+def test_the_engine_and_its_floors_take_every_work(local: Any) -> None:
+    by_work = {work: [r for r in local["rows"] if r["work"] == work] for work in WORKS}
+    assert sum(map(len, by_work.values())) == len(local["rows"])
+    for work, rows in by_work.items():
+        found = {row["contestant"]: row for row in rows}
+        assert set(found) >= HELD, work
+        unit = {"l": "rows/s", "m": "MB"}.get(work[0], "µs")
+        assert all(found[name][unit] > 0 for name in HELD)
+        assert found["dict"]["/ dict"] == found["dict kept"]["/ dict kept"] == 1
+        if unit == "µs":
+            for row in rows:
+                assert row["least µs"] <= row["µs"] <= row["p95 µs"] <= row["max µs"]
+
+
+def test_targets_at_small_sizes_are_shown_and_not_judged(local: Any) -> None:
+    assert {row["met"] for row in local["targets"]} == {"not asked"}
+    about = [row["target"] for row in local["targets"] if " of " in row["target"]]
+    assert about == [
+        "e: µs of engine trusting", "e: µs of engine",
+        "l-a: rows/s of engine", "l-b: rows/s of engine",
+    ]  # fmt: skip
+    held = [row["target"] for row in local["targets"] if "/ dict" in row["target"]]
+    assert held == [f"{work}: {pair}" for work in ("a", "b", "q1", "q2", "m-a", "m-b")
+                    for pair in ("engine trusting / dict", "engine / dict kept")]  # fmt: skip
+
+
+def test_a_target_is_judged_by_its_own_two_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = part("local_targets", monkeypatch).targets
+    times = {"dict": 2.0, "dict kept": 4.0, "engine trusting": 3.0, "engine": 6.1,
+             "Pathway": 61.0, "Polars": 60.0}  # fmt: skip
+    rows = [{"work": "a", "contestant": name, "µs": time} for name, time in times.items()]
+    assert [(row["target"], row["found"], row["met"]) for row in judge(rows, False)] == [
+        ("a: engine trusting / dict", 1.5, "yes"),
+        ("a: engine / dict kept", pytest.approx(1.525), "NO"),
+        ("a: Pathway / engine", pytest.approx(10.0), "yes"),
+        ("a: Polars / engine", pytest.approx(9.836, abs=1e-3), "NO"),
+    ]
+
+
+def test_contestants_that_do_different_work_are_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    same = part("local", monkeypatch).same
+    same("the result", {"dict": {(1, 2): 1}, "engine": {(1, 2): 1}})
+    with pytest.raises(AssertionError, match="the result of engine is not that of dict"):
+        same("the result", {"dict": {(1, 2): 1}, "engine": {(1, 3): 1}})
+
+
+@pytest.mark.parametrize("kind", ["PLAIN", "NAMED"])
+def test_floors_keep_what_recomputing_gives(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine is held to them, so they must be right: also where groups come and go."""
+    floors, data = part("floors", monkeypatch), part("local_data", monkeypatch)
+    recompute = part("paper_004", monkeypatch).recompute
+
+    def group(orders: dict[Any, int]) -> dict[Any, int]:
+        keys = {order.key for order in orders}
+        prices = {key: [o.price for o in orders if o.key == key] for key in keys}
+        return {(key, sum(found), len(found)): 1 for key, found in prices.items()}
+
+    def join(clicks: dict[Any, int], sales: dict[Any, int]) -> dict[Any, int]:
+        return {(*c, s.sale, s.price): 1 for c in clicks for s in sales if c.user == s.user}
+
+    def greatest(left: dict[Any, int], right: dict[Any, int]) -> dict[Any, int]:
+        return {(max(recompute(left, right)),): 1}
+
+    for query, source, size, again in [
+        ("group", data.orders(30, 20), 10, group), ("group", data.orders(30, 20), 1, group),
+        ("join", data.sides(40), 20, join), ("q1", data.Numbers(2_000), 200, recompute),
+        ("q2", data.Numbers(2_000), 200, greatest),
+    ]:  # fmt: skip
+        floor = floors.Whole(floors.Kept(getattr(floors, kind)[query]()))
+        now: dict[str, dict[Any, int]] = {name: {} for name in source.load}
+        for change in [source.load, *(source.change(size) for _ in range(30))]:
+            floor.step(change)
+            for name, bag in change.items():
+                now[name] = {r: 1 for r in now[name] | bag if bag.get(r, 1) > 0}
+            wanted = again(*now.values())
+            assert floor.value() == floor.floor.value() == wanted, query
+
+
+@pytest.mark.parametrize("kind", ["PLAIN", "NAMED"])
+def test_a_group_whose_row_stays_the_same_gives_no_change(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    floors, data = part("floors", monkeypatch), part("local_data", monkeypatch)
+    floor = getattr(floors, kind)["group"]()
+    floor.step({"orders": {data.Order(1, 1, 10): 1}})
+    assert floor.step({"orders": {data.Order(1, 1, 10): -1, data.Order(2, 1, 10): 1}}) == {}
+
+
+def test_a_floor_that_keeps_its_input_refuses_what_is_not_there_and_stays_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    floors, data = part("floors", monkeypatch), part("local_data", monkeypatch)
+    one, two, three = (data.Order(n, 1, 10 * n) for n in (1, 2, 3))
+    floor = floors.Kept(floors.NamedGroups())
+    assert floor.step({"orders": {one: 1, two: 1}}) == {(1, 30, 2): 1}
+    with pytest.raises(ValueError, match="is not there"):
+        floor.step({"orders": {one: -1, three: -1, two: -1}})
+    assert floor.rows == {"orders": {one: 1, two: 1}}
+    assert floor.step({"orders": {one: -1, two: -1}}) == {(1, 30, 2): -1}

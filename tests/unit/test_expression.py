@@ -144,10 +144,10 @@ def test_rows_that_are_not_tuples_can_be_computed_with() -> None:
     assert text(lambda x: x.real, int) is None
 
 
-def local() -> Any:
-    value = 1
-    yield_ = [o for o in (1, 2)]
-    return value, yield_
+def local(o: Any) -> Any:
+    value = o.a
+    value += 1
+    return value
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def local() -> Any:
         lambda o: f"{o.a}",
         lambda o: [o.a],
         lambda o: {o.a},
-        lambda o: [x for x in o.s],
+        lambda o: [x + 1 for x in o.s],
         lambda o: (yield o.a),
         lambda o: o.a is o.b,
         lambda *rows: rows[0],
@@ -303,16 +303,14 @@ def test_the_bytecode_of_other_versions_is_read_too(version: str) -> None:
 
 # ---- the same results and the same exceptions ----
 
-VALUES = st.sampled_from(
-    [0, 1, -1, 2, 5, True, False, 0.0, -0.0, 1.5, -2.5, float("inf"), float("nan"), None]
-    + ["", "a", "ab", "5", b"x", (1,), (1, "a"), 10**30]
-)
+NUMBERS = [0, 1, -1, 2, 5, True, False, 0.0, -0.0, 1.5, -2.5, float("inf"), float("nan"), 10**30]
+OTHERS = [None, "", "a", "ab", "5", b"x", (1,), (1, "a")]
+VALUES = st.sampled_from([*NUMBERS, *OTHERS])
 ORDERS = st.builds(Order, VALUES, VALUES, VALUES, VALUES)
-LEAVES = st.sampled_from(
-    ["o.a", "o.b", "o.s", "o.n", "o", "o[1]", "0", "1", "-1", "2.5", "'a'", "None", "True", "K", "T"]
-    + ["(1, 2)", "1e308", "b'x'", "9" * 25]
-)
-POWERS = st.sampled_from(["o.a", "2", "-1", "0.5", "K"])
+PARTS = ["o.a", "o.b", "o.s", "o.n", "o", "o[1]", "K", "T"]
+LITERALS = ["0", "1", "-1", "2.5", "'a'", "None", "True", "(1, 2)", "1e308", "b'x'", "9" * 25]
+LEAVES = st.sampled_from([*PARTS, *LITERALS])
+POWERS = st.sampled_from(["2", "-1", "0.5", "K"])
 
 
 def bigger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -398,10 +396,10 @@ def test_reads_names_the_fields_of_every_argument() -> None:
     def reads(call: Any) -> Any:
         return Fn.of(call, Order, Total, arity=2).reads
 
-    assert reads(lambda l, r: l.a + l.b > r.t) == (frozenset("ab"), frozenset("t"))
-    assert reads(lambda l, r: l.a) == (frozenset("a"), frozenset())
-    assert reads(lambda l, r: (l, l.a)) == (None, frozenset())
-    assert reads(lambda l, r: print(l)) == (None, None)
+    assert reads(lambda x, y: x.a + x.b > y.t) == (frozenset("ab"), frozenset("t"))
+    assert reads(lambda x, y: x.a) == (frozenset("a"), frozenset())
+    assert reads(lambda x, y: (x, x.a)) == (None, frozenset())
+    assert reads(lambda x, y: print(x)) == (None, None)
 
 
 def test_fields_can_be_replaced_by_expressions() -> None:
@@ -418,6 +416,10 @@ def test_fields_can_be_replaced_by_expressions() -> None:
         Operation("[]", (Constant(5), Constant(0))),
         Operation("[]", (Constant("a"), Constant("b"))),
         Operation("[]", (Tuple((Row(0),)), Constant("b"))),
+        Operation("[]", (Constant(None), Constant(0))),
+        Operation("[]", (Operation("<<", (Constant(3), Constant(2))), Constant(0))),
+        Operation("~", (Constant(True),)),
+        Operation("is", (Operation("<<", (Constant(3), Constant(2))), Constant(None))),
         Operation("is", (Constant("a"), Constant(None))),
         Operation("is", (Tuple(()), Constant(None))),
         Operation(".", (Constant(5), Constant("real"))),

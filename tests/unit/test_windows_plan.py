@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import pickle
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import example, given
@@ -20,7 +19,21 @@ from ebbflow.flow.plan import FlatMap, Map, Plan, Sessions
 from ebbflow.zset import ZSet
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-UTC = timezone.utc
+
+
+class Rome(tzinfo):
+    """One hour before Greenwich, and two in the summer of 2024."""
+
+    def utcoffset(self, at: datetime | None) -> timedelta:
+        return HOUR + self.dst(at)
+
+    def dst(self, at: datetime | None) -> timedelta:
+        clock = at and at.replace(tzinfo=None)
+        summer = clock and datetime(2024, 3, 31, 2) <= clock < datetime(2024, 10, 27, 3)
+        return HOUR if summer else timedelta(0)
+
+    def tzname(self, at: datetime | None) -> str:
+        return "Rome"
 
 
 class Hit(NamedTuple):
@@ -90,19 +103,21 @@ def test_windows_are_counted_from_the_origin(t: Any, size: Any, origin: Any, win
 
 
 def test_times_with_a_zone_are_counted_in_utc() -> None:
-    rome = datetime(2024, 5, 1, 1, 30, tzinfo=ZoneInfo("Europe/Rome"))
+    rome = datetime(2024, 5, 1, 1, 30, tzinfo=Rome())
     [(start, end)] = windows(rome, DAY)
     assert (start, end) == (datetime(2024, 4, 30, tzinfo=UTC), datetime(2024, 5, 1, tzinfo=UTC))
     assert start.tzinfo is UTC
 
 
 def test_with_an_origin_in_a_zone_a_day_is_a_day_there_also_when_the_clocks_change() -> None:
-    zone = ZoneInfo("Europe/Rome")
+    zone = Rome()
     origin = datetime(1970, 1, 1, tzinfo=zone)
     late = datetime(2024, 3, 31, 21, 59, tzinfo=UTC)
     [(start, end)] = windows(late, DAY, origin=origin)
     assert (start, end) == (datetime(2024, 3, 31, tzinfo=zone), datetime(2024, 4, 1, tzinfo=zone))
     assert end.astimezone(UTC) - start.astimezone(UTC) == timedelta(hours=23)
+    after = datetime(2024, 3, 31, 22, 30, tzinfo=UTC)
+    assert windows(after, DAY, origin=origin) == [(end, end + DAY)]
 
 
 @given(
@@ -186,7 +201,8 @@ def test_rows_without_fields_become_triples() -> None:
         (ef.Input("r", Stamped).tumbling("at", HOUR), datetime),
         (ef.Input("r", Dated).tumbling("on", DAY), date),
         (ef.Input("r", Hit).tumbling("at", 0.5), float),
-        (ef.Input("r", Hit).tumbling(moment, 5), Any),
+        (ef.Input("r", Hit).tumbling(lambda hit: hit.at // 2, 5), int),
+        (ef.Input("r", Hit).tumbling(lambda hit: {}.get(hit.at), 5), Any),
     ],
 )
 def test_002_D7_the_ends_of_windows_have_the_type_of_the_times(made: Any, kind: Any) -> None:

@@ -37,8 +37,8 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
+from ebbflow.ordering import anyhow
 from ebbflow.record import fields_of
-from ebbflow.reducer.row import anyhow, natural
 from ebbflow.zset import ZSet
 
 Weights = dict[Any, int]
@@ -187,7 +187,7 @@ def _top_k(node: TopK, rows: Weights) -> Weights:
     for key, group in _bags(node, rows):
 
         def place(row: Any) -> Any:
-            return natural(_call(node, node.by, row)), anyhow(row)
+            return anyhow(_call(node, node.by, row)), anyhow(row)
 
         every = [row for row, weight in group.items() for _ in range(min(weight, node.n))]
         ranked = _sorted(node, every, place, key)

@@ -328,8 +328,8 @@ class _Source(Writer):
 
     def apart(self, expression: Expression, level: int) -> str:
         if isinstance(expression, Constant):
-            singular = expression.value is None or type(expression.value) is bool
-            return self(expression, level) if singular else self.bind(expression.value)
+            compared = level == COMPARE + 1 and type(expression.value) in (type(None), bool)
+            return self(expression, level) if compared else self.bind(expression.value)
         fixed = not any(isinstance(each, (Row, Get)) for each in expression.walk())
         text = self(expression, IF if fixed else level)
         if fixed or isinstance(expression, Tuple):

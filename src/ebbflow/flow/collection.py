@@ -8,7 +8,7 @@ Every collection has exactly one row type, found when it is built from the hints
 functions, so a wrong program is an error at the line where it is written:
 
     Input("orders", Order)      Order, a NamedTuple; or int, str, ...; or nothing: Any
-    map, flat_map               what the function says it returns, or `type=`
+    map, flat_map               what the function says, or is seen, to return; or `type=`
     filter, distinct, top_k     the same rows
     select                      Row, with the fields that were chosen
     join, cross                 both names together: OrderPerson; without known fields, pairs
@@ -21,21 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import isclass
 from typing import Any, NoReturn
 
-from ebbflow.change import BAG, ZSET
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow import joins, types, windows
 from ebbflow.flow.grouped import NEXT, ONE_GROUP, Grouped, aggregated, reduced
 from ebbflow.flow.parts import Part, key, named_parts, part, part_type, plain, refuse, row_type
-from ebbflow.flow.plan import Distinct, Filter, FlatMap, Map, Node, Through, TopK
+from ebbflow.flow.plan import Distinct, Filter, FlatMap, Map, Node, TopK
 from ebbflow.flow.results import AnyReducer
 from ebbflow.flow.running import explain, node_text, planned, run
+from ebbflow.flow.through import passed
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator
-
-_HOME = "ebbflow.operator"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -61,7 +58,7 @@ class Collection:
     # ---- one row at a time ----
 
     def map(self, f: Part, type: Any = None) -> Collection:
-        """`f(row)` instead of every row. The rows are of the type that `f` says it returns.
+        """`f(row)` instead of every row, of the type that `f` says, or is seen, to return.
 
         >>> import ebbflow as ef
         >>> def size(word: str) -> int: return len(word)
@@ -103,7 +100,7 @@ class Collection:
         kind = row_type("flat_map({})", inside if type is None else type)
         return Collection(FlatMap(parent=self.node, fn=fn, type=kind, place=place()))
 
-    def select(self, *fields: str, **named: Part) -> Collection:
+    def select(self, /, *fields: str, **named: Part) -> Collection:
         """Rows of these fields: fields of the row, and new ones made by a function or renamed.
 
         >>> import ebbflow as ef
@@ -184,26 +181,46 @@ class Collection:
         raise _no_collection("-", other)
 
     def union(self, other: Collection) -> Collection:
-        """The rows that are in either, every one once."""
+        """The rows that are in either, every one once.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("a", int).union(ef.Input("b", int))
+        <int: (a, b) → concat → distinct>
+        """
         return Collection(joins.united(self.node, _collection("union", other).node))
 
     def intersect(self, other: Collection) -> Collection:
-        """The rows that are in both, every one once."""
+        """The rows that are in both, every one once.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("a", int).intersect(ef.Input("b", int))
+        <int: (a, b) → semi>
+        """
         right = _collection("intersect", other).node
         return Collection(joins.compared(self.node, right, "intersect", anti=False))
 
     def except_(self, other: Collection) -> Collection:
-        """The rows that are not in `other`, every one once."""
+        """The rows that are not in `other`, every one once.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("a", int).except_(ef.Input("b", int))
+        <int: (a, b) → anti>
+        """
         right = _collection("except_", other).node
         return Collection(joins.compared(self.node, right, "except_", anti=True))
 
     # ---- rows together ----
 
     def distinct(self) -> Collection:
-        """Every row once, however often it is there."""
+        """Every row once, however often it is there.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).distinct()
+        <str: words → distinct>
+        """
         return Collection(Distinct(parent=self.node, type=self.type, place=place()))
 
-    def group_by(self, *fields: Part, **named: Part) -> Grouped:
+    def group_by(self, /, *fields: Part, **named: Part) -> Grouped:
         """The rows of each key together, to be reduced.
 
         The key's parts become fields: those named here, or `key` for one function without a name.
@@ -229,7 +246,7 @@ class Collection:
         """
         return Collection(reduced(self.node, ONE_GROUP, reducer))
 
-    def agg(self, *unnamed: Any, **reducers: AnyReducer) -> Collection:
+    def agg(self, /, *unnamed: Any, **reducers: AnyReducer) -> Collection:
         """Keep several reducers of all rows up to date: one row, none when there are no rows.
 
         >>> import ebbflow as ef
@@ -307,33 +324,18 @@ class Collection:
         >>> ef.Input("words", str).through(count(), per=len, type=int)
         <Group(key, value): words → through>
         """
-        if not isinstance(operator, Operator):
-            name = getattr(operator, "__name__", repr(operator))
-            makes_one = isclass(operator) and issubclass(operator, Operator)
-            makes_one = makes_one or str(getattr(operator, "__module__", "")).startswith(_HOME)
-            refuse(
-                f"through({name}): that is not an operator",
-                f"through({name}(...))" if makes_one else "an ebbflow.operator.Operator",
-            )
-        if getattr(operator, "input", None) != BAG:
-            refuse(
-                f"through({operator!r}): its input is not a bag, and rows are one",
-                "an operator whose input is ebbflow.change.BAG",
-                input=getattr(operator, "input", None),
-            )
-        found = ONE_GROUP if per is None else key("through(per={})", self.node, (per,), {})
-        kind = Any if type is None else type
-        if found.fn is not None or operator.output not in (BAG, ZSET):
-            kind = types.row("Group", {**found.fields, "value": kind})
-        return Collection(Through(
-            parent=self.node, key=found.fn, operator=operator, width=found.width,
-            type=row_type("through({})", kind), place=place(),
-        ))  # fmt: skip
+        return Collection(passed(self.node, operator, per, type))
 
     # ---- running ----
 
     def run(self, engine: Any = None, **options: Any) -> Any:
-        """Start to keep it up to date: in this process, or by the `engine` given. Gives a view."""
+        """Start to keep it up to date: in this process, or by the `engine` given. Gives a view.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).map(str.upper).run()
+        >>> view.step(words=["to", "be"])
+        ZSet({'TO': 1, 'BE': 1})
+        """
         return run(planned({"output": self.node}), engine, **options)
 
     def explain(self, format: str = "text") -> str:

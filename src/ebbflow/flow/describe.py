@@ -17,6 +17,7 @@ from functools import singledispatch
 from typing import Any
 
 from ebbflow.errors import shown
+from ebbflow.expression import Constant
 from ebbflow.flow.plan import (
     Concat,
     Distinct,
@@ -34,6 +35,7 @@ from ebbflow.flow.plan import (
     TopK,
 )
 from ebbflow.flow.rewrite.share import keeps_rows
+from ebbflow.flow.windows import Sliding, Time, Tumbling
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of
 
@@ -58,10 +60,27 @@ def fn_text(fn: Fn | None) -> str:
     >>> fn_text(Fn(len)), fn_text(None)
     ('len', 'nothing')
     """
-    return "nothing" if fn is None else " ".join(fn.text.split())
+    if fn is None:
+        return "nothing"
+    if isinstance(fn.call, Time):
+        return fn_text(fn.call.of)
+    if isinstance(fn.call, (Tumbling, Sliding)):
+        clock = fn.call.clock
+        every = f" every {clock.every}" if isinstance(fn.call, Sliding) else ""
+        return f"windows of {clock.size}{every} by {fn_text(clock.time)}"
+    return " ".join(fn.text.split())
 
 
 # ---- what a node does ----
+
+
+def verb(node: Node) -> str:
+    """The verb of a node, as a program would have it.
+
+    >>> verb(Distinct(parent=Source(name="words")))
+    'distinct'
+    """
+    return "anti" if isinstance(node, Semi) and node.anti else node.verb
 
 
 @singledispatch
@@ -103,19 +122,18 @@ def _concat(node: Concat) -> str:
     return " ".join("+" if sign > 0 else "-" for sign in node.signs)
 
 
-@details.register
-def _join(node: Join) -> str:
-    return _meeting(node)
-
-
-@details.register
-def _semi(node: Semi) -> str:
-    return f"{'not ' if node.anti else ''}{_meeting(node)}"
-
-
+@details.register(Join)
+@details.register(Semi)
 def _meeting(node: Join | Semi) -> str:
+    if _crosses(node):
+        return "every row with every row"
     left, right = fn_text(node.left_key), fn_text(node.right_key)
     return left if left == right else f"{left} = {right}"
+
+
+def _crosses(node: Join | Semi) -> bool:
+    left, right = node.left_key.expression, node.right_key.expression
+    return isinstance(left, Constant) and left == right
 
 
 @details.register
@@ -180,6 +198,8 @@ def _distinct_keeps(node: Distinct) -> list[str]:
 
 @kept.register
 def _join_keeps(node: Join) -> list[str]:
+    if _crosses(node):
+        return ["the left rows", "the right rows"]
     return [
         f"left rows by {fn_text(node.left_key)}",
         f"right rows by {fn_text(node.right_key)}",

@@ -49,7 +49,7 @@ class Grouped:
         """
         return self._of.with_node(reduced(self._of.node, self._key, reducer))
 
-    def agg(self, *unnamed: Any, **reducers: AnyReducer) -> Collection:
+    def agg(self, /, *unnamed: Any, **reducers: AnyReducer) -> Collection:
         """Keep several reducers up to date for every group: rows `(key…, one field for each)`.
 
         >>> import ebbflow as ef

@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, place
 from ebbflow.expression.node import Constant, Get, Record
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow import types
+from ebbflow.flow.inferred import inferred
 from ebbflow.flow.parts import TWO_ROWS, function, part, part_type, plain, refuse, row_type
 from ebbflow.flow.plan import Concat, Distinct, Join, Map, Node, Semi
 from ebbflow.fn import Fn
@@ -150,8 +152,8 @@ def _same_types(left: Node, right: Node, ours: Any, theirs: Any) -> None:
             refuse(
                 "join(...): the keys are of different types and are never equal",
                 f"a key of the same type on both sides, such as left_on={_converted(our, other)}",
-                left=Text(f"{_shown(our)}: {types.name_of(one)}"),
-                right=Text(f"{_shown(their)}: {types.name_of(other)}"),
+                left=Text(f"{Fn.of(our, left.type).text}: {types.name_of(one)}"),
+                right=Text(f"{Fn.of(their, right.type).text}: {types.name_of(other)}"),
             )
 
 
@@ -159,13 +161,9 @@ def _several(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
-def _shown(given: Any) -> str:
-    return given if isinstance(given, str) else getattr(given, "__name__", repr(given))
-
-
 def _converted(given: Any, kind: Any) -> str:
-    row = f"row.{given}" if isinstance(given, str) else f"{_shown(given)}(row)"
-    return f"lambda row: {types.name_of(kind)}({row})"
+    inside = f"row.{given}" if isinstance(given, str) else "..."
+    return f"lambda row: {types.name_of(kind)}({inside})"
 
 
 def _shared(ours: Any, theirs: Any) -> set[str]:
@@ -238,20 +236,25 @@ def _merging(
     call: str, left: Node, right: Node, how: str, shared: set[str], select: Any, kind: Any
 ) -> Merging:
     if select is not None:
-        return _selected(f"{call}(select={{}})", left, right, select, kind)
+        return _selected(f"{call}(select={{}})", left, right, how, select, kind)
     if fields_of(left.type) is None or fields_of(right.type) is None:
         return _paired(left, right, how)
     return _merged(call, left, right, how, shared)
 
 
-def _selected(shape: str, left: Node, right: Node, select: Any, kind: Any) -> Merging:
+def _selected(shape: str, left: Node, right: Node, how: str, select: Any, kind: Any) -> Merging:
     function(shape, select, TWO_ROWS)
     plain(shape, select)
+    name = function_name(select).rpartition(".")[2]
+    both = Fn.of(select, left.type, right.type, arity=2)
+    if kind is None:
+        kind = types.returned(select)
+        kind = inferred(both) if kind is Any and how == "inner" else kind
     return Merging(
-        row_type(shape, types.returned(select) if kind is None else kind),
-        Fn.of(select, left.type, right.type, arity=2),
-        Fn.of(Alone(select, left=True), left.type),
-        Fn.of(Alone(select, left=False), right.type),
+        row_type(shape, kind),
+        both,
+        Fn(Alone(select, left=True), left.type, name=f"{name}(row, None)"),
+        Fn(Alone(select, left=False), right.type, name=f"{name}(None, row)"),
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, get_type_hints
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, UnknownField, place
+from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import name_of, returned, takes, unhashable
 from ebbflow.fn import Fn
@@ -48,16 +49,19 @@ def part(shape: str, node: Node, given: Any) -> Fn:
 
 
 def part_type(node: Node, given: Any) -> Any:
-    """The type of a part: that of the field, or what the function says it returns.
+    """The type of a part: that of the field, or what the function says it returns, or is seen to.
 
     >>> part_type(Source(name="words", type=str), len)
     typing.Any
+    >>> part_type(Source(name="words", type=str), lambda word: word[:3])
+    <class 'str'>
     """
     if isinstance(given, str):
         return _field_type(node.type, given)
     if isinstance(given, (tuple, list)):
         return tuple[tuple(part_type(node, each) for each in given)]  # type: ignore[misc]
-    return returned(given.call if isinstance(given, Fn) else given)
+    said = returned(given.call if isinstance(given, Fn) else given)
+    return inferred(Fn.of(given, node.type)) if said is Any else said
 
 
 def field(shape: str, node: Node, name: str) -> None:

@@ -50,13 +50,22 @@ class Node:
         """What the node means: every field but the place."""
         return tuple(getattr(self, each.name) for each in fields(self) if each.name != "place")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Hashes differ from process to process, so they do not travel."""
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        Node.__post_init__(self)
+
     def __hash__(self) -> int:
         return self._hash  # type: ignore[attr-defined, no-any-return]
 
     def __eq__(self, other: object) -> bool:
         if self is other or type(self) is not type(other):
             return self is other
-        return hash(self) == hash(other) and self._essence() == other._essence()  # type: ignore[attr-defined]
+        return hash(self) == hash(other) and self._essence() == other._essence()
 
 
 def _hash(part: Any) -> int:
@@ -110,7 +119,7 @@ class FlatMap(Unary):
     fn: Fn
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Step:
     """One step of a `Fused` node: `verb` is map, filter or flat_map."""
 
@@ -205,8 +214,8 @@ class Reduce(Keyed):
 class TopK(Keyed):
     """For each key the n rows with the greatest `by(row)`, or smallest; repeated rows count.
 
-    Equal `by` are decided by the rows themselves, by the order `ebbflow.reducer.row.anyhow`, in the
-    same direction.
+    The order is `ebbflow.ordering.anyhow`: Python's own among values of one kind, with None before
+    all and NaN behind all numbers. Equal `by` are decided by the rows, in the same direction.
     """
 
     verb = "top_k"
@@ -253,7 +262,9 @@ class Plan:
         """Every node once, parents before children."""
         seen: dict[int, Node] = {}
 
-        stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(self.outputs.values())]
+        stack: list[tuple[Node, bool]] = [
+            (node, False) for node in reversed(list(self.outputs.values()))
+        ]
         while stack:
             node, ready = stack.pop()
             if id(node) in seen:

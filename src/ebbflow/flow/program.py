@@ -22,7 +22,14 @@ class Program:
     plan: Plan
 
     def run(self, engine: Any = None, **options: Any) -> Any:
-        """Start to keep the outputs up to date: in this process, or by the `engine` given."""
+        """Start to keep the outputs up to date: in this process, or by the `engine` given.
+
+        >>> import ebbflow as ef
+        >>> words = ef.Input("words", str)
+        >>> view = program(loud=words.map(str.upper), n=words.agg(n=ef.count())).run()
+        >>> view.step(words=["to", "be"])
+        {'loud': ZSet({'TO': 1, 'BE': 1}), 'n': ZSet({Group(n=2): 1})}
+        """
         return run(self.plan, engine, **options)
 
     def explain(self, format: str = "text") -> str:

@@ -27,6 +27,7 @@ _FIXED: dict[str, Any] = {
     "bool_and": bool, "bool_or": bool, "string_agg": str, "histogram": Map, "set_of": frozenset,
     "collect": tuple, "top_k": tuple,
 }  # fmt: skip
+_NEVER_NONE = set(_FIXED) - {"bool_and", "bool_or"}
 _BUILTINS = {"sum": "sum", "min": "min", "max": "max", "len": "count", "set": "set_of"}
 
 
@@ -124,7 +125,7 @@ def result_type(reducer: AnyReducer, kind: Any) -> Any:
         return returned(arguments[1])
     if make is where:
         inner = result_type(arguments[0], kind)
-        return inner if inner is int else optional(inner)
+        return inner if _of_nothing(arguments[0]) else optional(inner)
     if make is on:
         of = arguments[1] if len(arguments) == 2 else arguments[1:]
         return result_type(arguments[0], part_type(Source(name="", type=kind), of))
@@ -133,6 +134,11 @@ def result_type(reducer: AnyReducer, kind: Any) -> Any:
     if make.__module__.startswith("ebbflow.reducer") and make.__name__ in _SAME:
         return _same(make, arguments, named, kind)
     return _FIXED.get(make.__name__, Any)
+
+
+def _of_nothing(reducer: AnyReducer) -> bool:
+    """Whether it gives a number or a collection, and not None, when there are no rows."""
+    return reducer.made is not None and reducer.made[0].__name__ in _NEVER_NONE
 
 
 def _same(make: Any, arguments: tuple[Any, ...], named: dict[str, Any], kind: Any) -> Any:

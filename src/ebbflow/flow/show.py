@@ -24,12 +24,13 @@ whose rows it holds), `key` and `readers` (ids). All of them are always there.
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.flow.describe import details, fn_text, kept, steps, verdict
+from ebbflow.flow.describe import details, fn_text, kept, steps, verb, verdict
 from ebbflow.flow.plan import Node, Plan, Reduce
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.share import indices
@@ -133,7 +134,7 @@ def _described(plan: Plan, facts: Facts, judge: Judge) -> Described:
         item = Item(
             id=ids[id(node)],
             node=node,
-            verb=node.verb,
+            verb=verb(node),
             details=details(node),
             steps=steps(node),
             parents=[ids[id(parent)] for parent in node.parents],
@@ -168,9 +169,14 @@ def _from_outputs_down(plan: Plan) -> list[Node]:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the text; those of a node have its type and its place in columns of their own."""
+    """A line of the text; those of a node have its type and its place in columns of their own.
 
-    text: str
+    It begins with `start`; where it does not fit, it goes on below, after `below`.
+    """
+
+    start: str
+    text: str = ""
+    below: str = ""
     type: str = ""
     place: str = ""
 
@@ -186,14 +192,15 @@ def _text(plan: Described) -> str:
             item = plan[id]
             number = f"{id:>{len(str(len(plan.items)))}} "
             if id in drawn:
-                lines.append(Line(f"{mark}↑ {id} {item.label}"))
+                lines.append(Line(f"{mark}↑ {id} ", item.label, f"{indent}    "))
                 continue
             drawn.add(id)
-            lines.append(Line(f"{mark}{number}{item.label}", item.type, item.place))
             branches = len(item.parents) > 1
-            bar = "│" if branches else " "
-            below = f"{indent}{bar}{' ' * (len(number) - 1)}"
-            lines += [Line(f"{below}{note}") for note in _notes(plan, item)]
+            below = indent + ("│" if branches else " ").ljust(len(number))
+            start, more = f"{mark}{number}", f"{below}  "
+            lines.append(Line(start, item.label, more, item.type, item.place))
+            for name, words in _notes(plan, item):
+                lines.append(Line(f"{below}{name:<8} ", words, below + " " * 9))
             marks = [("├─ ", "│  ")] * (len(item.parents) - 1) + [("└─ ", "   ")]
             for parent, (own, rest) in zip(item.parents[::-1], marks[::-1], strict=False):
                 own, rest = (own, rest) if branches else ("", "")
@@ -201,7 +208,7 @@ def _text(plan: Described) -> str:
     return _laid_out(lines)
 
 
-def _notes(plan: Described, item: Item) -> list[str]:
+def _notes(plan: Described, item: Item) -> list[tuple[str, str]]:
     """The lines below a node."""
     found = [("steps" if i == 0 else "", step) for i, step in enumerate(item.steps)]
     if item.state:
@@ -220,24 +227,24 @@ def _notes(plan: Described, item: Item) -> list[str]:
         found.append(("shared", f"read by {', '.join([*named, *map(str, item.readers)])}"))
     if item.facts is not None:
         found.append(("now", item.facts))
-    return [f"{name:<8} {words}" for name, words in found]
+    return found
 
 
 def _laid_out(lines: list[Line]) -> str:
-    """Lines in columns, as narrow as they allow; long ones are cut so that the others fit."""
+    """Lines in columns. What is too long goes on below; a type that is too long is cut."""
     nodes = [line for line in lines if line.type]
     place_width = max((len(line.place) for line in nodes), default=0)
-    type_width = min(max((len(line.type) for line in nodes), default=0), 40)
-    widest = max((len(line.text) for line in nodes), default=0)
+    type_width = min(max((len(line.type) for line in nodes), default=0), 34)
+    widest = max((len(line.start + line.text) for line in nodes), default=0)
     text_width = min(widest, max(WIDTH - type_width - place_width - 4, 40))
     shown = []
     for line in lines:
+        width = (text_width if line.type else WIDTH) - len(line.start)
+        first, *more = textwrap.wrap(line.text, max(width, 20), break_long_words=False) or [""]
+        row = line.start + first
         if line.type:
-            text, kind = _cut(line.text, text_width), _cut(line.type, type_width)
-            row = f"{text:<{text_width}}  {kind:<{type_width}}  {line.place}"
-        else:
-            row = _cut(line.text, WIDTH)
-        shown.append(row.rstrip())
+            row = f"{row:<{text_width}}  {_cut(line.type, type_width):<{type_width}}  {line.place}"
+        shown += [row.rstrip(), *(f"{line.below}{each}" for each in more)]
     return "\n".join(shown)
 
 

@@ -8,6 +8,7 @@ subclass `Operator`, or use `stateless` and `on_input`.
 from ebbflow.operator.aggregate import aggregate, group_aggregate
 from ebbflow.operator.compose import Beside, Each, Fan, Seq, binary, each, seq
 from ebbflow.operator.joins import join, product, semi
+from ebbflow.operator.keyed import per_key
 from ebbflow.operator.operator import Live, OnInput, Operator, Stateless, on_input, stateless
 from ebbflow.operator.relation import (
     count,
@@ -17,6 +18,8 @@ from ebbflow.operator.relation import (
     select,
     union,
 )
+from ebbflow.operator.session import sessions
+from ebbflow.operator.top import top_rows
 from ebbflow.operator.weights import difference, distinct
 
 __all__ = [
@@ -39,11 +42,14 @@ __all__ = [
     "join",
     "map_rows",
     "on_input",
+    "per_key",
     "product",
     "project",
     "select",
     "semi",
     "seq",
+    "sessions",
     "stateless",
+    "top_rows",
     "union",
 ]

@@ -8,8 +8,8 @@ are the changes and `L` and `R` hold the rows after them,
 What the two changes make together is in the first term and in the second, so once too often. Both
 indices are brought up to date first, so that one index can serve several joins.
 
-`semi` gives the rows of the left whose key the right has, or has not. It is linear in the left only:
-a key of the right counts once, however many rows have it.
+`semi` gives the rows of the left whose key the right has, or has not. It is linear in the left
+only: a key of the right counts once, however many rows have it.
 
 The work of a step follows the change and the rows that it meets, never what else is there.
 `keys(change)` are the keys of the state that a step will touch.
@@ -23,14 +23,15 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.chain import Chain, grouping
+from ebbflow.change import BAG
 from ebbflow.errors import place
 from ebbflow.fn import Fn
 from ebbflow.loop import Loop
 from ebbflow.operator.operator import Operator
-from ebbflow.operator.relation import TWO_BAGS, BAG, Bag, sides
+from ebbflow.operator.relation import TWO_BAGS, Bag, sides
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
-from ebbflow.zset import ZSet, trusted, without_zeros
+from ebbflow.zset import trusted, without_zeros
 
 
 class OnKeys(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
@@ -182,6 +183,7 @@ def join(
 
     One key function serves both sides. The new row is `merge(left, right)`, by default the pair.
 
+    >>> from ebbflow import ZSet
     >>> from ebbflow.change import Both
     >>> by_name = join(lambda row: row[0], merge=lambda a, b: (*a, b[1]))
     >>> live = by_name.open((ZSet.of([("ann", "Rome")]), ZSet.of([("ann", 30)])))
@@ -210,6 +212,7 @@ class Product(Join):
 def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
     """Every row of the first with every row of the second; counts multiply.
 
+    >>> from ebbflow import ZSet
     >>> from ebbflow.change import Second
     >>> product().open((ZSet.of("ab"), ZSet.of([1]))).send(Second(ZSet({2: 1})))
     ZSet({('a', 2): 1, ('b', 2): 1})
@@ -304,6 +307,7 @@ def semi(
 ) -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
     """The rows of the first whose key some row of the second has; with `anti`, none has.
 
+    >>> from ebbflow import ZSet
     >>> from ebbflow.change import Second
     >>> unpaid = semi(lambda order: order[0], lambda payment: payment, anti=True)
     >>> live = unpaid.open((ZSet.of([(1, "pen"), (2, "ink")]), ZSet.of([2])))

@@ -127,7 +127,7 @@ class Live(Generic[X, DX, Y, DY]):
         All or nothing: when a part refuses the change or raises, the state is what it was, wherever
         it is kept in an `Index`, in `Cells`, or in values that are not altered in place.
         """
-        held = list(_journalled(self.state))
+        held = list(journalled(self.state))
         for container in held:
             container.begin()
         try:
@@ -148,13 +148,18 @@ class Live(Generic[X, DX, Y, DY]):
         return f"<{self.operator!r} at {self.state!r}>"
 
 
-def _journalled(state: Any) -> Iterator[Journalled[Any]]:
-    """The containers that a state is made of."""
+def journalled(state: Any) -> Iterator[Journalled[Any]]:
+    """The containers that a state is made of.
+
+    >>> from ebbflow.state.cells import Cells
+    >>> list(journalled((Cells({"a": 1}), 3)))
+    [Cells({'a': 1})]
+    """
     if isinstance(state, Journalled):
         yield state
     elif isinstance(state, tuple):
         for part in state:
-            yield from _journalled(part)
+            yield from journalled(part)
 
 
 class ByFunctions(Operator[X, DX, Y, DY]):

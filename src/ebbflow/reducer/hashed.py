@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
 from ebbflow.errors import AbsentRow, AlgebraError
-from ebbflow.reducer.row import anyhow
+from ebbflow.ordering import anyhow
 
 K = TypeVar("K")
 V = TypeVar("V")

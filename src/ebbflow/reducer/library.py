@@ -20,11 +20,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ebbflow.ordering import same_nan
 from ebbflow.reducer import exact
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.reducer import Reducer, counted
-from ebbflow.reducer.row import Key, getter, same_nan
+from ebbflow.reducer.row import Key, getter
 
 AnyReducer = Reducer[Any, Any, Any]
 Repeat = Callable[[Any, Any, int], Any]

@@ -16,8 +16,8 @@ from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
+from ebbflow.ordering import is_nan
 from ebbflow.reducer.exact import dyadic, rounded
-from ebbflow.reducer.row import is_nan
 
 
 class Dyadic(NamedTuple):

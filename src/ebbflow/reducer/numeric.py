@@ -10,10 +10,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from ebbflow.ordering import is_nan
 from ebbflow.reducer import exact, moments
 from ebbflow.reducer.library import NUMBERS, AnyReducer, arguments, ready
 from ebbflow.reducer.reducer import counted
-from ebbflow.reducer.row import Key, getter, is_nan
+from ebbflow.reducer.row import Key, getter
 
 # ---- products ----
 

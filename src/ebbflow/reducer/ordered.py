@@ -15,9 +15,10 @@ from fractions import Fraction
 from typing import Any
 
 from ebbflow.errors import AlgebraError
+from ebbflow.ordering import NAN, TOP, is_nan, natural
 from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
 from ebbflow.reducer.library import AnyReducer, arguments, ready
-from ebbflow.reducer.row import NAN, TOP, Key, is_nan, natural
+from ebbflow.reducer.row import Key
 from ebbflow.state.tree import Tree
 
 ORDERED: dict[str, Any] = {"size": "O(n)", "cost": "O(log n)", "elements": (0, 1, 2, 2.5, 9, None)}

@@ -5,7 +5,7 @@ accumulator of its own, so when one has to look at the rows again the other need
 
     Folding      `add` and `remove` for each row; when `remove` declines, the rows again
     Treed        no `remove`, but a `merge`: an aggregate tree of the rows
-    Outermost    max and min: the few values nearest to that end; when they are gone, the rows again
+    Extreme      max and min: the few values nearest to that end; when they are gone, the rows again
 
 An accumulator is never altered, so the old one is all it takes to go back.
 """
@@ -13,17 +13,17 @@ An accumulator is never altered, so the old one is all it takes to go back.
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import nlargest, nsmallest
-from itertools import islice
-from math import isqrt
 from typing import Any
 
 from ebbflow.errors import ChangeError, NotDeterministic
+from ebbflow.ordering import NAN
 from ebbflow.reducer import ordered
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.reducer import Recompute, Reducer
-from ebbflow.reducer.row import NAN, getter
+from ebbflow.reducer.row import getter
+from ebbflow.state.outer import NONE, Outer, Outermost
 from ebbflow.state.tree import Tree
+from ebbflow.zset import without_zeros
 
 Rows = dict[Any, int]
 Pairs = Any
@@ -116,24 +116,17 @@ class Single:
         return self.reducer.add(self.reducer.start(), row)
 
 
-class Outermost(Part):
-    """For max and min: a tree of the values nearest to the end, and its *room*.
-
-    Every value that is not before the first of the tree (for `max`) is in the tree; what is before
-    it costs one comparison. The tree is picked with twice its room, and cut back to that when it has
-    twice as many again. When it is empty it is picked anew from the rows, with more room each time,
-    so a group is looked through at most about log n times before all of it is in its tree.
-    """
+class Extreme(Part):
+    """For max and min: the outermost values; see `ebbflow.state.outer`."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any) -> None:
         super().__init__(reducer)
         self.keeps_rows = True
-        self.up = up
         self.of = getter(of)
-        self.nothing: tuple[Tree[Any], int] = (Tree(), 0)
+        self.outermost = Outermost(up)
 
-    def start(self) -> tuple[Tree[Any], int]:
-        return self.nothing
+    def start(self) -> Outer:
+        return NONE
 
     def values(self, pairs: Pairs) -> Rows:
         """How often each value comes or goes; None is no value."""
@@ -145,52 +138,23 @@ class Outermost(Part):
                 if type(value) is not int:
                     value = ordered.kept(value)
                 total[value] = get(value, 0) + weight
-        return total
+        return without_zeros(total)
 
     def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
-        tree, room = acc
-        moved = self.values(pairs)
-        if not room:
-            return self.picked(self.values((rows or {}).items()), 16) if rows else acc
-        if tree.distinct:
-            floor = tree.first if self.up else tree.last
-            near = [
-                (value, weight)
-                for value, weight in moved.items()
-                if weight and (value >= floor if self.up else value <= floor)
-            ]
-            if not near:
-                return acc
-            tree = tree.update(near)
-        elif not moved:
+        moved, there = self.values(pairs), rows or {}
+        if not moved:
             return acc
-        if not tree.distinct:
-            return self.picked(self.values((rows or {}).items()), 2 * room)
-        if tree.distinct > 4 * room:
-            tree = Tree.counted(islice(reversed(tree) if self.up else iter(tree), 2 * room))
-        return tree, room
-
-    def picked(self, values: Rows, room: int) -> tuple[Tree[Any], int]:
-        """The tree of the outermost of these values."""
-        room = max(room, isqrt(len(values)))
-        outer = (nlargest if self.up else nsmallest)(2 * room, values)
-        return Tree.counted((value, values[value]) for value in outer), room
+        return self.outermost.moved(acc, moved.items(), lambda: self.values(there.items()))
 
     def result(self, acc: Any) -> Any:
         tree = acc[0]
         if not tree.distinct:
             return None
-        end = tree.last if self.up else tree.first
+        end = tree.last if self.outermost.up else tree.first
         return end if type(end) is int else ordered.shown(end)
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
-        tree, room = acc
-        values = self.values(rows.items())
-        if not tree.distinct or not tree.invariant():
-            return not values and not tree.distinct
-        floor = tree.first if self.up else tree.last
-        outer = {x: n for x, n in values.items() if (x >= floor if self.up else x <= floor)}
-        return tree.distinct <= 4 * room and dict(tree) == outer
+        return self.outermost.agrees(acc, self.values(rows.items()))
 
 
 def parts_of(reducer: Reducer[Any, Any, Any]) -> tuple[Part, ...]:
@@ -198,7 +162,7 @@ def parts_of(reducer: Reducer[Any, Any, Any]) -> tuple[Part, ...]:
 
     >>> from ebbflow.reducer import count, max, median
     >>> [type(part).__name__ for part in parts_of(count() & max() & median())]
-    ['Folding', 'Outermost', 'Folding']
+    ['Folding', 'Extreme', 'Folding']
     """
     made = reducer.made
     if made is not None and made[0] is together:
@@ -209,7 +173,7 @@ def parts_of(reducer: Reducer[Any, Any, Any]) -> tuple[Part, ...]:
 def _part(reducer: Reducer[Any, Any, Any]) -> Part:
     made = reducer.made
     if made is not None and made[0] in ENDS:
-        return Outermost(reducer, ENDS[made[0]], made[1][0] if made[1] else None)
+        return Extreme(reducer, ENDS[made[0]], made[1][0] if made[1] else None)
     if reducer.remove is None and reducer.merge is not None:
         return Treed(reducer)
     return Folding(reducer)

@@ -10,11 +10,12 @@ from itertools import chain
 from itertools import repeat as repeated
 from typing import Any
 
+from ebbflow.ordering import anyhow
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.ordered import ORDERED, kept, put, tree_merge
 from ebbflow.reducer.reducer import counted
-from ebbflow.reducer.row import Key, anyhow, getter
+from ebbflow.reducer.row import Key, getter
 from ebbflow.state.tree import Tree
 
 

@@ -1,22 +1,13 @@
-"""Parts of rows, and an order for rows of any kind.
-
-Wherever a part of a row is asked for, a field name, several, or a function will do. What reducers
-sort they sort by `natural`, Python's own order with NaN behind everything else; where a tie must
-not depend on who came first, by `anyhow`, which orders values of any type.
-"""
+"""Parts of rows: wherever one is asked for, a field name, several, or a function will do."""
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from numbers import Real
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.errors import AlgebraError, CompositionError
+from ebbflow.errors import CompositionError
 
 Key = str | Callable[[Any], Any]
 
@@ -116,123 +107,3 @@ def key_text(of: Any) -> str:
     ("'price'", 'len')
     """
     return function_name(of) if callable(of) and not hasattr(of, "fold") else repr(of)
-
-
-# ---- orders ----
-
-
-class _Top:
-    """Greater than everything but itself."""
-
-    def __lt__(self, other: object) -> bool:
-        return False
-
-    def __gt__(self, other: object) -> bool:
-        return other is not TOP
-
-    def __le__(self, other: object) -> bool:
-        return other is TOP
-
-    def __ge__(self, other: object) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return "TOP"
-
-    def __reduce__(self) -> str:
-        return "TOP"
-
-
-TOP = _Top()
-NAN = math.nan
-
-
-def is_nan(x: Any) -> bool:
-    """Whether a value is not equal to itself, as NaN is not.
-
-    >>> is_nan(math.nan), is_nan(3)
-    (True, False)
-    """
-    try:
-        return bool(x != x)
-    except InvalidOperation as error:
-        raise AlgebraError(
-            "a signaling NaN cannot be compared or computed with",
-            value=x,
-            remedy="Decimal('NaN'), or a row without it",
-        ) from error
-
-
-def without_nan(x: Any, other: Any) -> Any:
-    """The value with `other` instead of NaN, inside tuples too; in frozensets NaN becomes `NAN`.
-
-    >>> without_nan((1, (float("nan"), 2)), 0)
-    (1, (0, 2))
-    """
-    if isinstance(x, tuple):
-        parts = [without_nan(part, other) for part in x]
-        return x if all(map(operator.is_, parts, x)) else tuple.__new__(type(x), parts)
-    if isinstance(x, frozenset):
-        parts = [without_nan(part, NAN) for part in x]
-        return x if all(map(operator.is_, parts, x)) else frozenset(parts)
-    return other if is_nan(x) else x
-
-
-def natural(x: Any) -> Any:
-    """The value itself, to sort by; NaN becomes greater than everything else, in tuples too.
-
-    >>> sorted([3.0, math.nan, 1.0], key=natural)
-    [1.0, 3.0, nan]
-    """
-    return without_nan(x, TOP)
-
-
-def same_nan(x: Any) -> Any:
-    """The value, and one and the same object for every NaN in it: so NaN equals NaN.
-
-    >>> same_nan(float("nan")) is same_nan(float("nan"))
-    True
-    >>> same_nan((1, float("nan"))) == same_nan((1, float("nan")))
-    True
-    """
-    return without_nan(x, NAN)
-
-
-def anyhow(x: Any) -> tuple[Any, ...]:
-    """A key that orders values of any mixture of types, equal ones together.
-
-    >>> sorted(["b", 2, None, (1, None), (1, 0), "a", 1.5], key=anyhow)
-    [None, 1.5, 2, 'a', 'b', (1, None), (1, 0)]
-    """
-    kind = type(x)
-    if kind is str:
-        return (3, "str", x)
-    if kind is int or kind is float or isinstance(x, (Real, Decimal)):
-        return (2,) if is_nan(x) else (1, x)
-    if x is None:
-        return (0,)
-    if isinstance(x, (str, bytes)):
-        return (3, "str" if isinstance(x, str) else "bytes", x)
-    if isinstance(x, tuple):
-        return (4, *map(anyhow, x))
-    if isinstance(x, frozenset):
-        return (5, *sorted(map(anyhow, x)))
-    orderable = any("__lt__" in vars(base) for base in kind.__mro__[:-1])
-    return (6, kind.__name__, x) if orderable else (7, kind.__name__, printed(x))
-
-
-def printed(x: Any) -> str:
-    """The repr of a value that has no order, which must tell what the value is.
-
-    >>> printed(3j)
-    '3j'
-    """
-    kind: Any = type(x)
-    if kind.__repr__ is object.__repr__ and kind.__eq__ is not object.__eq__:
-        raise AlgebraError(
-            f"a {kind.__name__} has no place in an order: equal ones print differently",
-            value=x,
-            remedy=f"give {kind.__name__} an __lt__ or a __repr__ (a dataclass has one), or reduce "
-            "a part of it",
-        )
-    return repr(x)

@@ -100,8 +100,8 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def regrouped(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""
-        parts, start, make, old, out = self.parts, self.start, self.make, {}, {}
-        values = cells.values
+        parts, start, make, values = self.parts, self.start, self.make, cells.values
+        old, out = dict[Any, Any](), dict[Any, int]()
         if cells.journal is not None:
             cells.journal.append(old)
         for key, pairs in found.items():

@@ -12,7 +12,8 @@ class Shape(NamedTuple):
     """A row of type `kind`: the `width` parts of the key, then the results.
 
     A key of several parts is a tuple and is spread; so are the results with `spread`, and otherwise
-    several of them are one tuple; a single result that is spread is a tuple itself. Without a `kind` the row is a plain tuple.
+    several of them are one tuple. A single result that is spread is a tuple itself. Without a
+    `kind` the row is a plain tuple.
 
     >>> Shape(width=2, spread=True).function(2)(("Rome", "May"), 30, 2)
     ('Rome', 'May', 30, 2)

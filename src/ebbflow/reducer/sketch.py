@@ -14,11 +14,12 @@ from numbers import Number
 from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
+from ebbflow.ordering import is_nan, printed, same_nan
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready, tally_merge
 from ebbflow.reducer.ordered import Quantile, fraction, keep, tree_merge
 from ebbflow.reducer.reducer import RECOMPUTE
-from ebbflow.reducer.row import Key, is_nan, printed, same_nan
+from ebbflow.reducer.row import Key
 from ebbflow.state.tree import Tree
 
 

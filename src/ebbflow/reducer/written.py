@@ -1,7 +1,7 @@
 """The step of a reduce as one loop, for reducers whose steps can be written out.
 
-Such a reducer says how in an `Inline`. Then rows need not be sorted into removals and additions, nor
-added up before.
+Such a reducer says how in an `Inline`. Then rows need not be sorted into removals and additions,
+nor added up before.
 """
 
 from __future__ import annotations

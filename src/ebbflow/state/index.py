@@ -77,7 +77,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
             raise NotDeterministic(
                 "a row is taken back that is not there",
                 row=owed[0],
-                remedy="functions of a row that give the same answer every time, and change nothing",
+                remedy="functions that give the same answer for the same row every time",
             )
         return found
 

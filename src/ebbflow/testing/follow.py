@@ -48,9 +48,9 @@ def follow(
     epoch 2: words ZSet({'b': 1})
     <BLANKLINE>
     output
-    └─ 1 distinct     str
+    └─ 1 distinct     str  <doctest ebbflow.testing.follow.follow[1]>:1
          keeps    a weight for each row
-       2 input words  str
+       2 input words  str  <doctest ebbflow.testing.follow.follow[1]>:1
          keeps    its rows, to check what is taken away
     """
     plan = plan_of(program)

@@ -1,10 +1,10 @@
 """Random programs, built as a user builds them.
 
 A program is grown from a *recipe*: which inputs there are, a list of verbs, each with a number that
-decides its details, and numbers that choose the outputs. Every recipe means a program. So a shorter
-recipe with smaller numbers is a simpler program, which is all that Hypothesis needs to shrink a
-failing program to the few steps that matter; and a recipe of plain random numbers will do where
-Hypothesis is not wanted.
+decides its details, and whether it is an output besides the last. Every recipe means a program. So
+a shorter recipe with smaller numbers is a simpler program, which is all that Hypothesis needs to
+shrink a failing program to the few steps that matter; and a recipe of plain random numbers will do
+where Hypothesis is not wanted.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Event(NamedTuple):
 
 
 TYPES = (Item, Tag, Event, int, Any)
-HALF = 1 << 24  # Hypothesis draws numbers below this evenly, and greater ones mostly small
+NUMBERS = 1 << 24  # numbers below this Hypothesis draws evenly, and greater ones mostly small
+OUTPUTS = 3
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,6 @@ class Recipe:
 
     inputs: tuple[tuple[int, bool], ...]
     steps: tuple[tuple[str, int], ...]
-    outputs: tuple[int, ...]
 
 
 def grow(
@@ -70,7 +70,7 @@ def grow(
 ) -> Program:
     """The program that a recipe means, over its own inputs or over those given.
 
-    >>> recipe = Recipe(((0, False),), (("filter", 1), ("distinct", 0)), ())
+    >>> recipe = Recipe(((0, False),), (("filter", 1), ("distinct", 0)))
     >>> grow(recipe)
     <program of out: Item(k, v, s): a → filter → distinct>
     """
@@ -80,17 +80,16 @@ def grow(
             _input(name, types[which % len(types)], keyed)
             for name, (which, keyed) in zip("abcdefgh", recipe.inputs, strict=False)
         ]
-    ends = len(pool)
+    outputs: dict[str, Collection] = {}
     for verb, number in recipe.steps:
-        grown = VERBS[verb](pool, Choices(number))
+        choices = Choices(number)
+        is_output = choices.pick((False,) * 7 + (True,))
+        grown = VERBS[verb](pool, choices)
         if grown is not None:
             pool.append(grown)
-    chosen = {"out": pool[-1].rows}
-    for number in recipe.outputs:
-        more = pool[::-1][number % len(pool)] if len(pool) > ends else pool[-1]
-        if all(more.rows.node is not each.node for each in chosen.values()):
-            chosen[f"out{len(chosen) + 1}"] = more.rows
-    return program(**chosen)
+            if is_output and len(outputs) < OUTPUTS - 1:
+                outputs[f"out{len(outputs) + 1}"] = grown.rows
+    return program(**{**outputs, "out": pool[-1].rows})
 
 
 def _input(name: str, kind: Any, keyed: bool) -> Grown:
@@ -119,10 +118,10 @@ def plans(
     rows, behind `-`, nothing follows that needs a bag.
 
     >>> from hypothesis import find, settings
-    >>> from ebbflow.flow.plan import Join
-    >>> def joins(made): return any(isinstance(node, Join) for node in made.plan.nodes())
-    >>> find(plans(), joins, settings=settings(database=None, derandomize=True))
-    <program of out: tuple[Item, Item]: (a, a) → join>
+    >>> from ebbflow.flow.plan import TopK
+    >>> def ranks(made): return any(isinstance(node, TopK) for node in made.plan.nodes())
+    >>> find(plans(), ranks, settings=settings(database=None, derandomize=True))
+    <program of out: Item(k, v, s): a → top_k>
     """
     kinds = tuple(kinds)
     given = () if inputs is None or isinstance(inputs, int) else tuple(inputs)
@@ -130,20 +129,14 @@ def plans(
     for kind in kinds:
         if kind not in VERBS:
             raise CheckError(f"{kind!r} is no kind of step", remedy=", ".join(KINDS))
-    half = st.integers(0, HALF - 1)
-    step = st.builds(_step, st.sampled_from(kinds), half, half)
-    one_input = st.tuples(st.integers(0, len(types) - 1), st.booleans())
+    step = st.tuples(st.sampled_from(kinds), st.integers(0, NUMBERS - 1))
+    one_input = st.tuples(st.integers(0, len(types) - 1), st.sampled_from((False, False, True)))
     recipes = st.builds(
         Recipe,
         st.just(()) if given else st.lists(one_input, min_size=1, max_size=most).map(tuple),
         st.lists(step, max_size=size).map(tuple),
-        st.lists(st.integers(0, size), max_size=2).map(tuple),
     )
     return recipes.map(lambda recipe: grow(recipe, given, types))
-
-
-def _step(kind: str, low: int, high: int) -> tuple[str, int]:
-    return kind, low + HALF * high
 
 
 def random_program(
@@ -162,7 +155,6 @@ def random_program(
     dice = seed if isinstance(seed, Random) else Random(seed)
     recipe = Recipe(
         tuple((dice.randrange(len(types)), dice.random() < 0.3) for _ in range(dice.randint(1, 3))),
-        tuple((dice.choice(kinds), dice.randrange(HALF * HALF)) for _ in range(size)),
-        tuple(dice.randint(0, size) for _ in range(dice.randint(0, 2))),
+        tuple((dice.choice(kinds), dice.randrange(NUMBERS)) for _ in range(size)),
     )
     return grow(recipe, inputs, types)

@@ -187,7 +187,7 @@ def _keys(left: Grown, right: Grown, choices: Choices) -> tuple[Key, Key]:
         for name, kind in zip(left.shape.names, left.shape.kinds, strict=False)
         if kind != "any" and (name, kind) in zip(right.shape.names, right.shape.kinds, strict=False)
     ]
-    if common_names and choices.pick((1, 1, 0)):
+    if common_names and bool(choices.pick((1, 1, 0))):
         ours = choices.pick(common_names)
         return ours, Key(right.shape, ours.text, ours.kind)
     kinds = [kind for kind in ("int", "str", "maybe") if kind in left.shape.kinds]
@@ -302,9 +302,9 @@ def _top_k(pool: Pool, choices: Choices) -> Grown | None:
     if of is None:
         return None
     by = function(of.shape.number(choices))
-    if of.shape.paths("int", "str"):
-        by = choices.pick((of.shape.key(choices, "int", "str").given, by))
-    per = of.shape.key(choices).given if choices.pick((1, 0)) else None
+    if of.shape.paths("int", "str", "maybe"):
+        by = choices.pick((of.shape.key(choices, "int", "str", "maybe").given, by))
+    per = of.shape.key(choices).given if bool(choices.pick((1, 0))) else None
     n, smallest = choices.pick((1, 2, 3)), choices.pick((False, True))
     return of.then(of.rows.top_k(n, by=by, per=per, smallest=smallest), degree=1)
 
@@ -319,7 +319,7 @@ def _windows(verb: str) -> Verb:
         if of is None:
             return None
         time: Any = function(of.shape.number(choices))
-        if of.shape.paths("int") and choices.pick((1, 0)):
+        if of.shape.paths("int") and bool(choices.pick((1, 0))):
             time = of.shape.key(choices, "int").given
         size, every = choices.pick((2, 1, 3)), choices.pick((1, 2))
         if verb == "tumbling":
@@ -327,7 +327,7 @@ def _windows(verb: str) -> Verb:
         elif verb == "sliding":
             rows = of.rows.sliding(time, size, every)
         else:
-            per = of.shape.key(choices).given if choices.pick((1, 0)) else None
+            per = of.shape.key(choices).given if bool(choices.pick((1, 0))) else None
             rows = of.rows.session(time, size, per=per)
         kinds = of.shape.kinds if of.shape.names else ("any",)
         return of.then(rows, [*kinds, "int", "int"])
@@ -377,30 +377,31 @@ def _through(pool: Pool, choices: Choices) -> Grown | None:
     return of.then(rows, [*front, "any"] if front else gives)
 
 
+# What is simpler comes first, and before everything that is a form of it.
 VERBS: dict[str, Verb] = {
     "filter": _filter,
     "map": _map,
+    "flat_map": _flat_map,
+    "select": _select,
     "distinct": _distinct,
     "plus": _plus,
-    "join": _joins("inner"),
-    "reduce": _reduces("library"),
-    "select": _select,
-    "flat_map": _flat_map,
-    "invertible": _reduces("invertible"),
-    "partial": _reduces("partial"),
-    "tree": _reduces("tree"),
-    "refold": _reduces("refold"),
     "minus": _minus,
+    "union": _sets("union"),
+    "intersect": _sets("intersect"),
+    "except": _sets("except_"),
+    "join": _joins("inner"),
+    "cross": _cross,
     "semi": _joins("semi"),
     "anti": _joins("anti"),
     "left": _joins("left"),
     "right": _joins("right"),
     "full": _joins("full"),
-    "cross": _cross,
+    "reduce": _reduces("library"),
+    "invertible": _reduces("invertible"),
+    "partial": _reduces("partial"),
+    "tree": _reduces("tree"),
+    "refold": _reduces("refold"),
     "top_k": _top_k,
-    "union": _sets("union"),
-    "intersect": _sets("intersect"),
-    "except": _sets("except_"),
     "tumbling": _windows("tumbling"),
     "sliding": _windows("sliding"),
     "session": _windows("session"),

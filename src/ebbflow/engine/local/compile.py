@@ -1,8 +1,8 @@
 """From a plan to stages.
 
-Steps on one row at a time have no stage of their own where they can be avoided: a *port* says what a
-stage reads as a list of slots, each with the steps that its rows go through on the way. A stage that
-can, has those steps in its own loop; for any other a stage is put before it that gathers them.
+Steps on one row at a time have no stage of their own where that can be avoided: a *port* says what
+a stage reads as a list of slots, each with the steps that its rows go through on the way. A stage
+that can, has those steps in its own loop; for any other one is put before it that gathers them.
 
     gather      several slots through their steps, added up
     arrange     the rows of one slot by key: an index where rows are needed, for all who want the
@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from ebbflow.chain import Chain, Step, gather, grouping
+from ebbflow.change import ZSET
 from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
     Concat,
@@ -39,8 +40,7 @@ from ebbflow.flow.plan import (
 from ebbflow.flow.rewrite import optimise
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.fn import Fn
-from ebbflow.operator import joins
-from ebbflow.operator import weights
+from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
 from ebbflow.reducer.running import Reduce as Reducing
 from ebbflow.reducer.shape import Shape
@@ -52,6 +52,8 @@ Port = list[tuple[int, Chain]]
 LINEAR = (Map, Filter, FlatMap, Fused)
 NEEDS_BAG = (Reduce, TopK, Sessions, Through)
 WHOLE = Chain()
+INDEX, BY_KEY = "index", "by key"
+DEEPEST = 8
 NOTHING: ZSet[Any] = ZSet()
 
 
@@ -59,7 +61,7 @@ class Stage:
     """Something to run when one of the slots it reads holds a change."""
 
     __slots__ = ("containers", "label", "node", "reads", "rows_in", "rows_out", "run", "seconds",
-                 "slot")  # fmt: skip
+                 "slot", "sorts")  # fmt: skip
 
     def __init__(
         self, node: Node, label: str, reads: Iterable[int], slot: int, run: Callable[..., Any],
@@ -71,6 +73,7 @@ class Stage:
         self.slot = slot
         self.run = run
         self.containers = tuple(containers)
+        self.sorts = label in (INDEX, BY_KEY)
         self.rows_in = self.rows_out = 0
         self.seconds = 0.0
 
@@ -79,7 +82,7 @@ class Stage:
 
 
 class Compiler:
-    """Compiles one plan; `stages`, `inputs`, `outputs`, `width` and `readers` are what comes out."""
+    """Compiles one plan: `stages`, `inputs`, `outputs`, `width` and `readers` come out."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = optimise(plan)
@@ -125,7 +128,17 @@ class Compiler:
             ]
         assert isinstance(node, LINEAR)
         parent = self.ports[id(node.parent)]
-        return [(slot, Chain([*chain.steps, *_steps(node)], chain.sign)) for slot, chain in parent]
+        steps = _steps(node)
+        return [self._shallow(node, slot, [*chain.steps, *steps], chain) for slot, chain in parent]
+
+    def _shallow(self, node: Node, slot: int, steps: list[Step], chain: Chain) -> tuple[int, Chain]:
+        """Steps behind a slot. Python nests only so many loops, so there are stages in between."""
+        deep = [i for i, step in enumerate(steps) if step.verb == "flat_map"]
+        while len(deep) > DEEPEST:
+            cut = deep[DEEPEST]
+            slot = self._add(node, [slot], _Whole(gather([Chain(steps[:cut])])))
+            steps, deep = steps[cut:], [i - cut for i in deep[DEEPEST:]]
+        return slot, Chain(steps, chain.sign)
 
     def slot(self, node: Node) -> int:
         """The slot that holds the change of a node."""
@@ -173,9 +186,9 @@ class Compiler:
         slot = self._bagged(node, slot, owner)
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
-            return self._add(node, [slot], _Sorted(by_key), label="by key"), None
+            return self._add(node, [slot], _Sorted(by_key), label=BY_KEY), None
         index: Index[Any, Any] = Index(key, None, by_key, bag=not self.negative[id(node)])
-        return self._add(node, [slot], index.apply, index, label="index"), index
+        return self._add(node, [slot], index.apply, index, label=INDEX), index
 
     def _bagged(self, node: Node, slot: int, owner: Node) -> int:
         """Behind `-`, and before a node that needs a bag: a guard."""
@@ -200,8 +213,6 @@ class Compiler:
     # ---- nodes with state ----
 
     def _stage(self, node: Node) -> int:
-        if isinstance(node, (TopK, Sessions, Through)):
-            from ebbflow.operator import per_key, sessions, top_rows
         match node:
             case Join():
                 return self._join(node)
@@ -402,6 +413,8 @@ def _negative(plan: Plan) -> dict[int, bool]:
                 negative = found[id(node.left)] or found[id(node.right)]
             case Semi():
                 negative = found[id(node.left)]
+            case Through():
+                negative = node.operator.output == ZSET
             case _:
                 negative = False
         found[id(node)] = negative

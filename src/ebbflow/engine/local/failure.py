@@ -11,8 +11,7 @@ from types import TracebackType
 from typing import Any
 
 import ebbflow
-from ebbflow.errors import EbbflowError, FunctionFailed, NotDeterministic, Text, shown
-from ebbflow.errors import ChangeError
+from ebbflow.errors import ChangeError, EbbflowError, FunctionFailed, NotDeterministic, Text, shown
 from ebbflow.loop import blame
 
 _PACKAGE = os.path.dirname(os.path.abspath(ebbflow.__file__)) + os.sep

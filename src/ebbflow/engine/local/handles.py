@@ -63,35 +63,34 @@ class Input:
 
     def apply(self, change: Any) -> Any:
         """Apply a change: a ZSet, a mapping from row to weight, or rows to add."""
-        return self.view._advance([(self._inlet, self._inlet.prepare, change)])
+        return self.view._advance({self.name: change})
 
     def add(self, *rows: Any) -> Any:
         """Add these rows."""
-        return self.view._advance([(self._inlet, self._inlet.adds, rows)])
+        return self.view._advance({self.name: rows}, Inlet.adds)
 
     def remove(self, *rows: Any) -> Any:
         """Remove these rows; each must be there."""
-        return self.view._advance([(self._inlet, self._inlet.removes, rows)])
+        return self.view._advance({self.name: rows}, Inlet.removes)
 
     def upsert(self, *rows: Any) -> Any:
         """Put these rows in, each in place of the row that has its key; of several with the same
         key, the last."""
-        inlet = self._keyed("upsert")
-        return self.view._advance([(inlet, inlet.upserts, rows)])
+        self._require_key("upsert")
+        return self.view._advance({self.name: rows}, Keyed.upserts)
 
     def delete(self, *keys: Any) -> Any:
         """Take away the rows that have these keys; each must be there."""
-        inlet = self._keyed("delete")
-        return self.view._advance([(inlet, inlet.deletes, keys)])
+        self._require_key("delete")
+        return self.view._advance({self.name: keys}, Keyed.deletes)
 
-    def _keyed(self, verb: str) -> Keyed:
-        if isinstance(self._inlet, Keyed):
-            return self._inlet
-        raise ChangeError(
-            f"{verb}: input {self.name!r} has no key",
-            created=self._inlet.source.place,
-            remedy=f"Input({self.name!r}, ..., key=...), or add and remove rows",
-        )
+    def _require_key(self, verb: str) -> None:
+        if not isinstance(self._inlet, Keyed):
+            raise ChangeError(
+                f"{verb}: input {self.name!r} has no key",
+                created=self._inlet.source.place,
+                remedy=f"Input({self.name!r}, ..., key=...), or add and remove rows",
+            )
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"

@@ -34,13 +34,11 @@ def read(source: Source, change: Any) -> Weights:
     """
     if isinstance(change, ZSet):
         return weights_of(change)
-    if isinstance(change, Mapping):
-        weights = dict(change)
+    if isinstance(change, (dict, Mapping)):
+        weights = change.copy() if type(change) is dict else dict(change)
         for weight in weights.values():
-            if type(weight) is not int:
-                _refuse_weight(source, weights)
-        if 0 in weights.values():
-            return {row: weight for row, weight in weights.items() if weight}
+            if type(weight) is not int or not weight:
+                return _without_zeros(source, weights)
         return weights
     if _is_one_row(source, change):
         raise ChangeError(
@@ -79,15 +77,17 @@ def _is_one_row(source: Source, change: Any) -> bool:
     return isinstance(change, (str, bytes)) or fields_of(type(change)) is not None
 
 
-def _refuse_weight(source: Source, weights: Mapping[Any, Any]) -> None:
-    row, weight = next(item for item in weights.items() if type(item[1]) is not int)
-    raise ChangeError(
-        f"input {source.name!r}: a weight must be an int, not {type(weight).__name__}",
-        row=row,
-        weight=weight,
-        created=source.place,
-        remedy="give {row: 1} to add a row, {row: -1} to remove it, or a list of rows",
-    )
+def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
+    for row, weight in weights.items():
+        if type(weight) is not int:
+            raise ChangeError(
+                f"input {source.name!r}: a weight must be an int, not {type(weight).__name__}",
+                row=row,
+                weight=weight,
+                created=source.place,
+                remedy="give {row: 1} to add a row, {row: -1} to remove it, or a list of rows",
+            )
+    return {row: weight for row, weight in weights.items() if weight}
 
 
 def _require_hashable(source: Source, row: Any) -> None:

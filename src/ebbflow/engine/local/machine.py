@@ -55,9 +55,12 @@ class Machine:
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
         """Take changes of inputs in, and give the changes of those outputs that changed."""
         slots: list[Any] = [None] * self.width
+        sizes = [0] * self.width
         inputs = self.inputs
         for name, change in changes.items():
-            slots[inputs[name]] = change
+            slot = inputs[name]
+            slots[slot] = change
+            sizes[slot] = len(change)
         opened = self.open
         stage = None
         try:
@@ -66,13 +69,15 @@ class Machine:
                 if not any(reads):
                     continue
                 for container in stage.containers:
-                    container.begin()
                     opened.append(container)
+                    container.begin()
                 started = perf_counter()
                 out = slots[stage.slot] = stage.run(*reads)
                 stage.seconds += perf_counter() - started
-                stage.rows_in += sum([len(each) for each in reads if each])
-                stage.rows_out += len(out)
+                rows = sum([sizes[slot] for slot in stage.reads])
+                sizes[stage.slot] = rows if stage.sorts else len(out)
+                stage.rows_in += rows
+                stage.rows_out += sizes[stage.slot]
         except Exception as error:
             raise explained(error, stage) from error
         return {name: slots[slot] for name, slot in self.outputs.items() if slots[slot]}
@@ -80,13 +85,15 @@ class Machine:
     def commit(self) -> None:
         """Keep what was done since `begin`."""
         for container in self.open:
-            container.journal = None
+            if container.journal is not None:
+                container.commit()
         self.open = []
 
     def rollback(self) -> None:
         """Be as at `begin`."""
         for container in reversed(self.open):
-            container.rollback()
+            if container.journal is not None:
+                container.rollback()
         self.open = []
 
     def read(self, name: str) -> Delta | None:

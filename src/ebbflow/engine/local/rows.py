@@ -20,6 +20,7 @@ from ebbflow.zset import ZSet, trusted
 Weights = dict[Any, int]
 Owed = Callable[[Any, int, int], EbbflowError]
 NONE: Weights = {}
+NOBODY: tuple[()] = ()
 
 
 class Rows:
@@ -41,7 +42,7 @@ class Rows:
         self._owed = owed
         self._delta: Weights = NONE
         self._after: Weights = NONE
-        self._gone: list[Any] = []
+        self._gone: list[Any] | tuple[()] = NOBODY
 
     def prepare(self, delta: Weights) -> None:
         """Be ready to `keep` what `delta` makes of the rows; an error when it cannot be."""
@@ -74,7 +75,7 @@ class Rows:
         for row in self._gone:
             rows.pop(row, None)
         self._delta = self._after = NONE
-        self._gone = []
+        self._gone = NOBODY
 
     def snapshot(self) -> ZSet[Any]:
         """The rows as they are now."""

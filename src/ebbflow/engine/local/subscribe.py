@@ -60,51 +60,46 @@ class Letter:
 class Hub:
     """Everybody who hears of the changes of one view."""
 
-    __slots__ = ("_callbacks", "_current", "_delivery", "_letters", "_posted", "_streams", "room")
+    __slots__ = ("_current", "_delivery", "_letters", "_posted", "callbacks", "room", "streams")
 
     def __init__(self) -> None:
-        self._callbacks: list[Subscription] = []
-        self._streams: list[ref[Changes]] = []
+        self.callbacks: list[Subscription] = []
+        self.streams: list[ref[Changes]] = []
         self._letters: deque[Letter] = deque()
         self._current: Letter | None = None
         self._delivery = RLock()
         self._posted = 0
         self.room = Bell()
 
-    @property
-    def listening(self) -> bool:
-        """Whether there is anybody to tell."""
-        return bool(self._callbacks or self._streams)
-
     def subscribe(
         self, callback: Callable[[Any], object], name: str | None, show: Show
     ) -> Callable[[], None]:
         """Call `callback` with every change from now on; what comes back ends that."""
         subscription = Subscription(callback, name, show)
-        self._callbacks.append(subscription)
+        self.callbacks.append(subscription)
 
         def unsubscribe() -> None:
             subscription.active = False
             with suppress(ValueError):
-                self._callbacks.remove(subscription)
+                self.callbacks.remove(subscription)
 
         return unsubscribe
 
     def stream(self, limit: int, name: str | None, show: Show) -> Changes:
         """A stream of every change from now on, as long as somebody holds it."""
         stream = Changes(self, limit, name, show, self._posted)
-        self._streams.append(ref(stream, self._left))
+        self.streams.append(ref(stream, self._left))
         return stream
 
     def post(self, epoch: int, moved: Moved) -> Letter | None:
         """Tell of an epoch, while the view is locked. Doing it twice is doing it once."""
-        for reference in tuple(self._streams):
+        for reference in tuple(self.streams):
             stream = reference()
             if stream is not None:
                 stream.push(epoch, moved)
         if epoch > self._posted:
             self._posted = epoch
-            to = [each for each in self._callbacks if each.name is None or each.name in moved]
+            to = [each for each in self.callbacks if each.name is None or each.name in moved]
             if to:
                 letter = Letter(epoch, moved, to)
                 self._letters.append(letter)
@@ -128,24 +123,24 @@ class Hub:
 
     def full(self) -> bool:
         """Whether some stream has no room for a further change."""
-        streams = [reference() for reference in tuple(self._streams)]
+        streams = [reference() for reference in tuple(self.streams)]
         return any(stream is not None and stream.full for stream in streams)
 
     def end(self) -> None:
         """No more changes will come."""
-        for reference in tuple(self._streams):
+        for reference in tuple(self.streams):
             stream = reference()
             if stream is not None:
                 stream.close()
-        self._callbacks.clear()
+        self.callbacks.clear()
 
     def leave(self, stream: Changes) -> None:
         """The reader of a stream wants no more."""
-        self._left(next((r for r in tuple(self._streams) if r() is stream), None))
+        self._left(next((r for r in tuple(self.streams) if r() is stream), None))
 
     def _left(self, reference: ref[Changes] | None) -> None:
-        if reference in self._streams:
-            self._streams.remove(reference)
+        if reference in self.streams:
+            self.streams.remove(reference)
         self.room.ring()
 
 

@@ -103,31 +103,30 @@ class View:
         """
         if changes is not None:
             named = _merged(changes, named) if named else changes  # type: ignore[assignment]
-        inlets = self._inlets
-        moves: list[tuple[Inlet, Callable[[Any], Weights], Any]] = []
-        for name, change in named.items():
-            if name not in inlets:
-                raise self._unknown("input", name, inlets)
-            inlet = inlets[name]
-            moves.append((inlet, inlet.prepare, change))
-        return self._advance(moves)
+        return self._advance(named)
 
-    def _advance(self, moves: Iterable[tuple[Inlet, Callable[[Any], Weights], Any]]) -> Any:
-        """One epoch. Every move is an inlet, how it prepares, and what it is given."""
+    def _advance(
+        self, given: Mapping[str, Any], prepare: Callable[[Any, Any], Weights] | None = None
+    ) -> Any:
+        """One epoch, of what is given to each input."""
         with self._lock:
             if self._barred:
                 self._refuse()
             started = perf_counter()
-            machine, outlets, epoch = self._machine, self._outlets, self.epoch + 1
+            machine, inlets, outlets = self._machine, self._inlets, self._outlets
+            epoch = self.epoch + 1
             begun = done = False
             changes: dict[str, Weights] = {}
             keeping: list[Inlet | Rows] = []
             try:
                 self._barred = RUNNING
-                for inlet, prepare, given in moves:
-                    delta = prepare(given)
+                for name, change in given.items():
+                    inlet = inlets.get(name)
+                    if inlet is None:
+                        raise self._unknown("input", name, inlets)
+                    delta = inlet.prepare(change) if prepare is None else prepare(inlet, change)
                     if delta:
-                        changes[inlet.name] = delta
+                        changes[name] = delta
                         keeping.append(inlet)
                 begun = True
                 machine.begin()
@@ -151,7 +150,10 @@ class View:
             self._seconds += perf_counter() - started
         if letter is not None:
             self._hub.deliver(letter)
-        return self._shown(moved)
+        only = self._only
+        if only is None:
+            return self._shown(moved)
+        return trusted(moved[only]) if moved else NOTHING
 
     def _finish(
         self, epoch: int, keeping: list[Inlet | Rows], moved: Mapping[str, Weights]
@@ -164,7 +166,8 @@ class View:
         for name in moved:
             outlets[name].seen = None
         self.epoch = epoch
-        return self._hub.post(epoch, moved) if moved and self._hub.listening else None
+        hub = self._hub
+        return hub.post(epoch, moved) if moved and (hub.callbacks or hub.streams) else None
 
     # ---- reading ----
 

@@ -9,10 +9,8 @@ keep the place in the user's file where they were made, so that errors and `expl
     push_projections    fields that nobody reads are dropped early
     fuse                steps on one row at a time become one step
 
-Two things are taken for granted, as everywhere in a program. A function gives equal answers for
-equal rows. And an answer is worth more than an error: a rewritten program may go on where the plain
-one would have failed, on a row or a field that does not matter in the end; never the other way
-round.
+A function is taken to give equal answers for equal rows, as everywhere in a program. It may fail:
+then the rewritten program fails in the same epochs as the plain one, in neither fewer nor more.
 """
 
 from __future__ import annotations

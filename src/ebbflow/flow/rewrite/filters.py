@@ -17,19 +17,20 @@ from ebbflow.flow.plan import (
     Plan,
     Reduce,
     Semi,
-    Sessions,
-    Through,
     TopK,
 )
 from ebbflow.flow.rewrite.graph import bags, consumers, with_parents
+from ebbflow.flow.rewrite.reducers import reduces
 from ebbflow.flow.rewrite.share import indices
 from ebbflow.flow.rewrite.traced import (
+    certain,
     condition,
     conjuncts,
     of_key,
     of_parts,
     of_rows,
     of_side,
+    sortable,
     total,
 )
 from ebbflow.fn import Fn
@@ -43,7 +44,7 @@ def push_filters(plan: Plan) -> Plan:
     Law (003, Corollary 3.43, exchange of a homomorphism with the state before it):
 
         filter(p, a + b)                 ==  filter(p, a) + filter(p, b)         also for a - b
-        filter(p, map(f, x))             ==  map(f, filter(f then p, x))
+        filter(p, map(f, x))             ==  map(f, filter(q, x))      p(f(row)) == q(row)
         filter(p, distinct(x))           ==  distinct(filter(p, x))
         filter(p, join(a, b))            ==  join(filter(q, a), b)     p(merge(l, r)) == q(l)
         filter(p, semi(a, b))            ==  semi(filter(p, a), b)     also anti; never into b
@@ -51,17 +52,19 @@ def push_filters(plan: Plan) -> Plan:
         filter(p, top_k(per=k, x))       ==  top_k(per=k, filter(p, x))       p reads only k
         filter(p & q, x)                 ==  filter(q, filter(p, x))
 
-    and sessions and `through` like the other keyed ones. All but `+`, `-` and distinct need traced
-    functions. What a filter passes must have no other reader, and it does not go in front of an
-    index that other nodes share, which would then be kept twice.
+    Nothing passes a flat_map, sessions or `through`. All but `+`, `-` and distinct need traced
+    functions. What a filter passes must have no other reader. It does not pass a map that computes
+    what it looks at, which would then be computed twice, nor go in front of an index that other
+    nodes share, which would then be kept twice.
 
     A filter may fail: `1 / x` does when x is 0. Moved, it must see no row that it did not see
     before, such as one that meets nothing in the join. So one that can fail moves only where it
     sees the same rows; to where it sees more, only a *total* one moves, which never fails (see
-    `ebbflow.flow.rewrite.traced.total`). In front of other nodes it may keep rows from them that
-    they would have failed on: nothing fails that did not fail before.
+    `ebbflow.flow.rewrite.total`). And what it passes must be total too: functions that get fewer
+    rows then do not fail on those that they do not get. So a program fails exactly when it did.
 
-    The first of several filters stays the first, unless a total one moves on where it cannot.
+    The first of several filters stays the first, unless a total one moves on where a total one
+    cannot.
 
     >>> from ebbflow.flow.plan import Source
     >>> a, b = Source(name="a"), Source(name="b")
@@ -130,10 +133,11 @@ def _moved(
     """Moves wishes from above a node to below it; gives those that stay, in order."""
     stay: list[Wish] = []
     for wish in wishes:
-        moves = _passing(node, wish.fn) if _allowed(node, found) else None
-        if moves is None or any(i in blocked for i, _ in moves):
-            stay.append(wish)
-        elif (not stay and _sees_the_same(node, found)) or all(total(fn) for _, fn in moves):
+        moves = _passing(node, wish.fn) or []
+        free = moves and not any(i in blocked for i, _ in moves)
+        same = not stay and _sees_the_same(node, found)
+        harmless = same or all(total(fn) for fn in [fn for _, fn in moves] + [w.fn for w in stay])
+        if free and harmless and _misses_nothing(node, moves, found):
             for i, fn in moves:
                 below[i].append(replace(wish, fn=fn))
         else:
@@ -141,16 +145,28 @@ def _moved(
     return stay
 
 
-def _allowed(node: Node, found: set[int]) -> bool:
-    """In front of a node that refuses rows that are owed, none may disappear."""
-    return not isinstance(node, (Reduce, TopK, Sessions, Through)) or id(node.parent) in found
+def _misses_nothing(node: Node, moves: Moves, found: set[int]) -> bool:
+    """Whether the node would not have failed on the rows that it does not get any more."""
+    if isinstance(node, Map):
+        return certain(node.fn)
+    if isinstance(node, Join):
+        keys = (node.left_key, node.right_key)
+        return certain(node.merge) and all(certain(keys[i]) for i, _ in moves)
+    if isinstance(node, Semi):
+        return certain(node.left_key)
+    if isinstance(node, Reduce):
+        never = certain(node.key) and reduces(node.reducer, node.parent.type)
+        return never and id(node.parent) in found
+    if isinstance(node, TopK):
+        return certain(node.key) and sortable(node.by) and id(node.parent) in found
+    return True
 
 
 def _sees_the_same(node: Node, found: set[int]) -> bool:
     """Whether a condition in front of the node sees the same rows, or keys, as behind it."""
     if isinstance(node, Concat) and min(node.signs) < 0:
         return False
-    return isinstance(node, (Map, Distinct, Concat, Reduce, TopK, Sessions)) and all(
+    return isinstance(node, (Map, Distinct, Concat, Reduce, TopK)) and all(
         id(parent) in found for parent in node.parents
     )
 
@@ -166,7 +182,7 @@ def _passing(node: Node, fn: Fn) -> Moves | None:
 
 @_passing.register
 def _map(node: Map, fn: Fn) -> Moves | None:
-    return _one(condition(node.fn, fn))
+    return _one(condition(node.fn, fn, plain=True))
 
 
 @_passing.register
@@ -201,20 +217,8 @@ def _reduce(node: Reduce, fn: Fn) -> Moves | None:
 
 
 @_passing.register
-def _through(node: Through, fn: Fn) -> Moves | None:
-    return _one(of_parts(fn, node.key, node.width))
-
-
-@_passing.register
 def _top_k(node: TopK, fn: Fn) -> Moves | None:
     return _one(of_key(fn, node.key))
-
-
-@_passing.register
-def _sessions(node: Sessions, fn: Fn) -> Moves | None:
-    whole = condition(node.merge, fn)
-    only = None if whole is None else of_side(whole, 0)
-    return None if only is None else _one(of_key(only, node.key))
 
 
 def _one(fn: Fn | None) -> Moves | None:

@@ -17,16 +17,14 @@ _KINDS: dict[str, type[Map] | type[Filter] | type[FlatMap]] = {
 def fuse(plan: Plan) -> Plan:
     """A run of maps, filters and flat_maps becomes one `Fused` node, and maps that are traced one.
 
-    Law (003, Theorem 3.37, for the homomorphisms that act row by row):
+    Law (003, Corollary 3.37, for the homomorphisms that act row by row):
 
         map(g, map(f, x))  ==  map(f then g, x)
         g(f(x))            ==  fused([f, g], x)         for any map, filter or flat_map f and g
 
     Valid when only the next step reads the one before: a node that is read twice, or is an output,
     is computed once as it is, and not again inside each of its readers. Two traced maps become one
-    where nothing would be computed twice. A part of a row that the second map does not ask for is
-    then not computed at all, so a function may no longer fail that failed before; nothing fails
-    that did not.
+    where nothing that can fail is left out or done twice, and the result is not large.
 
     The node has the place of the last step, and every step keeps its own.
 

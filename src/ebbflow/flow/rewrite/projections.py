@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,14 +23,13 @@ from ebbflow.flow.plan import (
     TopK,
 )
 from ebbflow.flow.rewrite.graph import bags, with_parents
+from ebbflow.flow.rewrite.reducers import NOTHING, Names, reducer_reads, union
 from ebbflow.flow.rewrite.share import indices
+from ebbflow.flow.rewrite.total import computes
 from ebbflow.flow.rewrite.traced import narrowing, over, written
+from ebbflow.flow.types import row
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of, record
-
-Names = frozenset[str] | None  # None: the row as a whole
-
-NOTHING: frozenset[str] = frozenset()
+from ebbflow.record import fields_of
 
 
 def push_projections(plan: Plan) -> Plan:
@@ -48,11 +46,11 @@ def push_projections(plan: Plan) -> Plan:
 
     Valid when it is known which fields are read: every function traced, every reducer one of the
     library's that was given fields by name. Nodes that need whole rows are left alone: distinct,
-    the parts of a concat, `through`, outputs. So are a reduce and a top_k of rows that may be owed:
-    rows made equal could hide that. `top_k` decides between equals by the rows themselves, from
+    the parts of a concat, `through`, outputs. So are rows that may be owed, behind `-`: made equal
+    to others they could vanish unseen. `top_k` decides between equals by the rows themselves, from
     their first field on, so rows may lose last fields only. An index that several nodes share keeps
-    what any of them reads. A field that nobody reads is not computed, so it can no longer fail. And
-    where a dropped field told 1 from 1.0, which are equal, one of the two stands for both.
+    what any of them reads. A field that nobody reads is no longer computed, where that cannot fail.
+    Where a dropped field told 1 from 1.0, which are equal, one of the two stands for both.
 
     It pays where rows are written down: durable state and what Spark keeps and shuffles. It does
     not in memory, where an index refers to the row that is there anyway, and a narrower one is a
@@ -60,6 +58,7 @@ def push_projections(plan: Plan) -> Plan:
 
     >>> from ebbflow.flow.plan import Source
     >>> from ebbflow.reducer import sum
+    >>> from ebbflow.record import record
     >>> Order = record("Order", id=int, city=str, price=int)
     >>> orders = Source(name="orders", type=Order)
     >>> totals = Reduce(parent=orders, key=Fn.of("city", Order), reducer=sum("price"),
@@ -92,25 +91,25 @@ class _Work:
         """Adds what a node reads of its parents; all that reads the node has been asked."""
         need = self.need.setdefault(id(node), NOTHING)
         for i, parent in enumerate(node.parents):
-            reads = self._reads(node, i, need)
+            reads = self._reads(node, i, need) if id(parent) in self.bags else None
             self.edge[id(node), i] = reads
-            self.need[id(parent)] = _union(self.need.get(id(parent), NOTHING), reads)
+            self.need[id(parent)] = union(self.need.get(id(parent), NOTHING), reads)
 
     def _reads(self, node: Node, i: int, need: Names) -> Names:
         if isinstance(node, Join):
             keys = (node.left_key, node.right_key)
-            return _union(_fields(_narrowed(node.merge, node.type, need), i), _fields(keys[i]))
+            return union(_fields(_narrowed(node.merge, node.type, need), i), _fields(keys[i]))
         if isinstance(node, Semi):
-            return _fields(node.right_key) if i else _union(need, _fields(node.left_key))
+            return _fields(node.right_key) if i else union(need, _fields(node.left_key))
         if isinstance(node, (Map, FlatMap, Filter, Fused)):
             return _of_steps(node, need)
         if isinstance(node, Sessions):
             merged = _fields(_narrowed(node.merge, node.type, need))
-            return _union(merged, _fields(node.key), _fields(node.time))
-        if isinstance(node, (Reduce, TopK)) and id(node.parent) in self.bags:
-            if isinstance(node, Reduce):
-                return _union(_fields(node.key), reducer_reads(node.reducer, node.parent.type))
-            return _first_fields(node.type, _union(need, _fields(node.key), _fields(node.by)))
+            return union(merged, _fields(node.key), _fields(node.time))
+        if isinstance(node, Reduce):
+            return union(_fields(node.key), reducer_reads(node.reducer, node.parent.type))
+        if isinstance(node, TopK):
+            return _first_fields(node.type, union(need, _fields(node.key), _fields(node.by)))
         return None
 
     def built(self) -> Plan:
@@ -127,7 +126,7 @@ class _Work:
 
     def _agree(self, edges: list[tuple[int, int]]) -> None:
         """Nodes that share an index read the same fields of it."""
-        reads = _union(*(self.edge[edge] for edge in edges))
+        reads = union(*(self.edge[edge] for edge in edges))
         self.edge.update(dict.fromkeys(edges, reads))
 
     def _narrow(self, node: Node, i: int, parent: Node) -> Node:
@@ -160,16 +159,6 @@ def _keys(node: Node) -> tuple[Fn | None, ...]:
 # ---- sets of fields ----
 
 
-def _union(*names: Names) -> Names:
-    """All of them; the whole row when one of them is the whole row."""
-    found: set[str] = set()
-    for each in names:
-        if each is None:
-            return None
-        found |= each
-    return frozenset(found)
-
-
 def _fields(fn: Fn | None, arg: int = 0) -> Names:
     """The fields of an argument that a function reads, if it is traced."""
     if fn is None:
@@ -195,52 +184,8 @@ def _of_steps(node: Map | FlatMap | Filter | Fused, need: Names) -> Names:
         return _fields(_narrowed(node.fn, node.type, need))
     steps = node.steps if isinstance(node, Fused) else (Step(verb=node.verb, fn=node.fn),)
     for step in reversed(steps):
-        need = _union(need, _fields(step.fn)) if step.verb == "filter" else _fields(step.fn)
+        need = union(need, _fields(step.fn)) if step.verb == "filter" else _fields(step.fn)
     return need
-
-
-def reducer_reads(reducer: Any, kind: Any) -> Names:
-    """The fields that a reducer reads of rows of this type; None when that is not known.
-
-    Known is what a reducer of the library was given by name. `string_agg` may tell values apart
-    that are equal, and so would see that rows became equal.
-
-    >>> from ebbflow.reducer import Reducer, count, sum
-    >>> Order = record("Order", city=str, price=int)
-    >>> sorted(reducer_reads(count() & sum("price").where("city"), Order))
-    ['city', 'price']
-    >>> reducer_reads(Reducer(0, max), Order) is None
-    True
-    """
-    made = getattr(reducer, "made", None)
-    if made is None or not made[0].__module__.startswith("ebbflow.reducer."):
-        return None
-    make, given, named = made
-    if make.__name__ == "together":
-        return _union(*(reducer_reads(each, kind) for each in given))
-    if make.__name__ == "then":
-        return reducer_reads(given[0], kind)
-    if make.__name__ in ("where", "by"):
-        return _union(reducer_reads(given[0], kind), *(_named(each, kind) for each in given[1:]))
-    if make.__name__ == "on":
-        return _union(*(_named(each, kind) for each in given[1:]))
-    if make.__name__ == "string_agg":
-        return None
-    signature = inspect.signature(make)
-    bound = signature.bind(*given, **named).arguments
-    found: Names = NOTHING
-    for name, parameter in signature.parameters.items():
-        if "Key" in str(parameter.annotation):
-            part = bound.get(name)
-            whole = part is None and name == "of" and make.__name__ != "count"
-            found = _union(found, None if whole else _named(part, kind))
-    return found
-
-
-def _named(part: Any, kind: Any) -> Names:
-    if part is None:
-        return NOTHING
-    return frozenset({part}) if isinstance(part, str) and part in (fields_of(kind) or ()) else None
 
 
 # ---- nodes of narrower rows ----
@@ -255,7 +200,9 @@ def _narrowed(fn: Fn, kind: Any, need: Names) -> Fn:
     if len(kept) == len(fields):
         return fn
     items = dict(zip(fields, made.items, strict=True))
-    narrow = record(kind.__name__, **{name: fields[name] for name in fields if name in kept})
+    if not all(computes(items[name], fn.types) for name in fields if name not in kept):
+        return fn
+    narrow = row(kind.__name__, {name: fields[name] for name in fields if name in kept})
     return written(Record(narrow, tuple(items[name] for name in narrow._fields)), *fn.types)
 
 

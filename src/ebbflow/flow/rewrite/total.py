@@ -1,10 +1,11 @@
-"""Conditions that never fail, whatever the row, as far as the types of its fields can tell.
+"""Functions that never fail, whatever the row, as far as the types of its fields can tell.
 
-A filter that is moved may see rows it would not have seen. It may move there when it is *total*: no
-part of it can raise on any row of the type, and its answer is certainly true or false. The types of
-fields are taken at their word: a field that is said to be an int and holds None is a wrong row.
+A filter that is moved may see rows it would not have seen, and may keep rows from functions that
+would have failed on them. Neither matters where a function is *total*: no part of it can raise on
+any row of the type; of a condition also that it is certainly true or false. The types of fields are
+taken at their word: a field that is said to be an int and holds None is a wrong row.
 
-    x == y, x != y, x is y     always
+    x == y, x != y, x is y     always: what is in a row can be hashed, and so compared
     x < y, x <= y ...          two numbers (int, float, bool), two texts, or two bytes
     x + y, x - y, x * y        two ints, or two floats: an int too large for a float raises
     x + y                      two texts too
@@ -30,11 +31,13 @@ from ebbflow.record import fields_of
 
 Kinds = frozenset[type]
 
-INT = frozenset({int, bool})
-NUMBER = frozenset({int, bool, float})
+INT: Kinds = frozenset({int, bool})
+NUMBER: Kinds = frozenset({int, bool, float})
 SIZED: Kinds = frozenset({str, bytes, tuple, frozenset})
 TRUTHY: Kinds = frozenset({int, bool, float, str, bytes, NoneType, tuple, frozenset})
 BOOL: Kinds = frozenset({bool})
+SORTED: tuple[Kinds, ...] = (NUMBER, frozenset({str}), frozenset({bytes}))
+FAILS: Kinds = frozenset()
 
 
 class MayRaise(Exception):
@@ -57,27 +60,45 @@ def never_raises(expression: Expression, types: Sequence[Any]) -> bool:
         return False
 
 
+def computes(expression: Expression, types: Sequence[Any]) -> bool:
+    """Whether an expression over rows of these types has some value for every row.
+
+    >>> computes(Operation("*", (Row(0), Constant(2))), [int])
+    True
+    >>> computes(Operation("/", (Constant(2), Row(0))), [int])
+    False
+    """
+    return _kinds_or_none(expression, types) is not FAILS
+
+
+def sorts(expression: Expression, types: Sequence[Any]) -> bool:
+    """Whether it has a value for every row, and any two of them can be compared by `<`.
+
+    >>> sorts(Row(0), [int]), sorts(Row(0), [int | None])
+    (True, False)
+    """
+    kinds = _kinds_or_none(expression, types)
+    return kinds is not FAILS and _within(kinds, *SORTED)
+
+
 def is_bool(expression: Expression, types: Sequence[Any]) -> bool:
-    """Whether an expression that does not raise gives True or False, and nothing like them.
+    """Whether an expression gives True or False for every row, and nothing like them.
 
     >>> is_bool(Operation("==", (Row(0), Constant(0))), [int]), is_bool(Row(0), [int])
     (True, False)
     """
-    if isinstance(expression, Operation) and expression.op in ("&", "|", "^"):
-        return all(is_bool(part, types) for part in expression.args)
-    if isinstance(expression, Operation) and expression.op in ("==", "!=", "<", "<=", ">", ">="):
-        return all(_known(part, types) for part in expression.args)
-    return isinstance(expression, Operation) and expression.op in ("is", "is not", "not", "in",
-                                                                   "not in", "bool")  # fmt: skip
-
-
-def _known(part: Expression, types: Sequence[Any]) -> bool:
-    """Whether comparing it gives a bool: not so for values that answer with something else."""
-    try:
-        kinds = _kinds(part, types)
-    except MayRaise:
+    if _kinds_or_none(expression, types) != BOOL:
         return False
-    return kinds is not None and kinds <= TRUTHY
+    compared = [part for part in expression.walk() if isinstance(part, Operation)]
+    parts = [part for each in compared if each.op in ("==", "!=") for part in each.args]
+    return all(_within(_kinds(part, types), TRUTHY) for part in parts)
+
+
+def _kinds_or_none(expression: Expression, types: Sequence[Any]) -> Kinds | None:
+    try:
+        return _kinds(expression, types)
+    except MayRaise:
+        return FAILS
 
 
 def _kinds(expression: Expression, types: Sequence[Any]) -> Kinds | None:
@@ -124,16 +145,12 @@ def _within(kinds: Kinds | None, *allowed: Kinds) -> bool:
     return kinds is not None and any(kinds <= each for each in allowed)
 
 
-def _equality(_: Operation, parts: list[Kinds | None]) -> Kinds | None:
-    return BOOL if all(_within(part, TRUTHY) for part in parts) else None
-
-
-def _identity(_: Operation, parts: list[Kinds | None]) -> Kinds:
+def _equality(_: Operation, parts: list[Kinds | None]) -> Kinds:
     return BOOL
 
 
 def _order(_: Operation, parts: list[Kinds | None]) -> Kinds:
-    _need(any(_all(parts, each) for each in (NUMBER, frozenset({str}), frozenset({bytes}))))
+    _need(any(_all(parts, each) for each in SORTED))
     return BOOL
 
 
@@ -192,8 +209,7 @@ def _len(_: Operation, parts: list[Kinds | None]) -> Kinds:
 
 
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(("==", "!="), _equality),
-    **dict.fromkeys(("is", "is not"), _identity),
+    **dict.fromkeys(("==", "!=", "is", "is not"), _equality),
     **dict.fromkeys(("<", "<=", ">", ">="), _order),
     **dict.fromkeys(("+", "-", "*", "abs"), _arithmetic),
     **dict.fromkeys(("%", "//"), _remainder),

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from ebbflow.expression import Expression, Get, Operation, Record, Row, Tuple
-from ebbflow.flow.rewrite.total import is_bool, never_raises
+from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row, Tuple
+from ebbflow.flow.rewrite.total import computes, is_bool, never_raises, sorts
+from ebbflow.flow.types import row
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of, record
+from ebbflow.record import fields_of
 
 LARGE = 120
 
@@ -92,27 +93,43 @@ def composed(first: Fn, second: Fn) -> Fn | None:
     return both if both.expression is not None and _small(both.expression) else None
 
 
-def condition(first: Fn, second: Fn) -> Fn | None:
+def condition(first: Fn, second: Fn, *, plain: bool = False) -> Fn | None:
     """`second(first(rows))` in terms of the rows, for a condition that is looked at before.
 
     What `first` does besides is done afterwards, so nothing is lost when it is left out here.
 
-    >>> from ebbflow.expression import Constant
     >>> from ebbflow.record import record
     >>> Twice = record("Twice", n=int, double=int)
     >>> row = Row(0)
     >>> f = written(Record(Twice, (row, Operation("+", (row, row)))), int)
     >>> condition(f, written(Operation("==", (Get(0, "n", 0), Constant(3))), Twice)).text
     'row == 3'
+
+    With `plain`, only where that takes no computation: nothing is then computed twice.
+
+    >>> double = written(Operation("==", (Get(0, "double", 1), Constant(6))), Twice)
+    >>> condition(f, double).text, condition(f, double, plain=True)
+    ('row + row == 6', None)
     """
     made, asked = first.expression, second.expression
     if made is None or asked is None:
+        return None
+    if plain and not all(_is_plain(made, part) for part in asked.walk()):
         return None
     try:
         found = asked.substitute(lambda part: _part_of(made, part))
     except LookupError:
         return None
     return written(found, *(first.types or (Any,) * first.arity)) if _small(found) else None
+
+
+def _is_plain(made: Expression, part: Expression) -> bool:
+    if not isinstance(part, (Row, Get)):
+        return True
+    try:
+        return isinstance(_part_of(made, part), (Row, Get, Constant))
+    except LookupError:
+        return False
 
 
 def _part_of(made: Expression, part: Row | Get) -> Expression:
@@ -138,11 +155,29 @@ def total(fn: Fn) -> bool:
     return fn.expression is not None and never_raises(fn.expression, fn.types)
 
 
+def certain(fn: Fn | None) -> bool:
+    """Whether a function has a value for every row of its type; a missing one has.
+
+    >>> certain(written(Operation("-", (Row(0),)), int)), certain(Fn(len, str))
+    (True, False)
+    """
+    return fn is None or (fn.expression is not None and computes(fn.expression, fn.types))
+
+
+def sortable(fn: Fn) -> bool:
+    """Whether a function has a value for every row, and these can be put in order.
+
+    >>> sortable(written(Row(0), str)), sortable(written(Row(0), Any))
+    (True, False)
+    """
+    return fn.expression is not None and sorts(fn.expression, fn.types)
+
+
 def conjuncts(fn: Fn) -> list[Fn]:
     """The conditions that hold exactly when this one does, in order; itself when it is only one.
 
     `p and q` is looked at from left to right, as two filters are. `p & q` looks at both, and is cut
-    where both are certainly True or False.
+    where both are True or False for every row.
 
     >>> both = Operation("and", (Row(0), Operation("-", (Row(0),))))
     >>> [each.text for each in conjuncts(written(both, int))]
@@ -288,4 +323,4 @@ def narrowing(kind: Any, names: frozenset[str]) -> Fn:
     """
     fields = fields_of(kind) or {}
     kept = {name: fields[name] for name in fields if name in names}
-    return Fn.record(record(kind.__name__, **kept), [Fn.of(name, kind) for name in kept])
+    return Fn.record(row(kind.__name__, kept), [Fn.of(name, kind) for name in kept])

@@ -1,0 +1,23 @@
+"""State on disk: sorted immutable segments, and one manifest per epoch.
+
+It needs `pyarrow` and `numpy`, which `import ebbflow` does not load: install `ebbflow[durable]`.
+"""
+
+from ebbflow.state.cells import ABSENT
+from ebbflow.state.spine.files import Damaged, Files, Folder, InUse, StateError, Writer
+from ebbflow.state.spine.snapshot import Snapshot
+from ebbflow.state.spine.spine import Spine
+from ebbflow.state.spine.store import Store
+
+__all__ = [
+    "ABSENT",
+    "Damaged",
+    "Files",
+    "Folder",
+    "InUse",
+    "Snapshot",
+    "Spine",
+    "StateError",
+    "Store",
+    "Writer",
+]

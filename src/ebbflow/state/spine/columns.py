@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ebbflow.errors import EbbflowError
 from ebbflow.record import fields_of
@@ -96,9 +97,9 @@ def encode(values: Sequence[Any], row_type: Any = None) -> tuple[Shape, list[Any
     return Shape("one", (kind_name,)), [array]
 
 
-def decode(shape: Shape, columns: Sequence[Any], row_type: Any = None) -> list[Any]:
-    """The values again."""
-    lists = [_values(kind, array) for kind, array in zip(shape.kinds, columns, strict=True)]
+def decode(shape: Shape, columns: Sequence[Any], row_type: Any = None, at: Any = None) -> list[Any]:
+    """The values again; with `at`, an array of places, only those there."""
+    lists = [_values(kind, array, at) for kind, array in zip(shape.kinds, columns, strict=True)]
     if shape.how == "one":
         return lists[0]
     rows: Iterator[Any] = zip(*lists, strict=True)
@@ -207,22 +208,22 @@ def _can_pickle(value: Any) -> bool:
     return True
 
 
-def _values(kind: str, array: Any) -> list[Any]:
-    if kind == "int" and not array.null_count:
-        found: list[Any] = array.to_numpy(zero_copy_only=True).tolist()
+def _values(kind: str, array: Any, at: Any = None) -> list[Any]:
+    found: list[Any]
+    if kind in ("int", "float") and not array.null_count:
+        numbers = array.to_numpy(zero_copy_only=True)
+        if at is not None:
+            numbers = numbers[at]
+        found = numbers.tolist()
+        if kind == "float":
+            for i in np.flatnonzero(numbers != numbers).tolist():
+                found[i] = NAN
         return found
-    if kind == "float":
-        if not array.null_count:
-            numbers = array.to_numpy(zero_copy_only=True)
-            found = numbers.tolist()
-            odd = np.flatnonzero(numbers != numbers)
-        else:
-            found = array.to_pylist()
-            odd = [i for i, v in enumerate(found) if v != v]
-        for i in odd:
-            found[i] = NAN
-        return found
+    if at is not None:
+        array = pc.take(array, pa.array(at), boundscheck=False)
     found = array.to_pylist()
+    if kind == "float":
+        return [value if value == value else NAN for value in found]
     if kind == "any":
         loads = pickle.loads
         return [None if value is None else loads(value) for value in found]

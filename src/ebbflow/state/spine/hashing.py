@@ -8,7 +8,7 @@ with `same`.
 
 How a value is hashed is part of the format on disk. By kind:
 
-    numbers      Python's numeric hash, which is defined by the number alone, mixed
+    numbers      Python's numeric hash, which is defined by the number alone, mixed (-1 is its own)
     text, bytes  eight bytes at a time, mixed; longer than 64 bytes: BLAKE2b
     tuples       the hashes of the items, in order
     sets         the hashes of the elements, added up
@@ -37,6 +37,7 @@ Words = Any
 """A NumPy array of unsigned 64-bit integers."""
 
 _SHORT = 64
+_NAN_HASH = 0x7FF8
 _START = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -48,7 +49,7 @@ def hashes(values: Sequence[Any]) -> Words:
     >>> bool(one[0] == other[0]), bool(one[1] == other[1])
     (True, False)
     >>> hex(hashes(["Rome"])[0])
-    '0xe9c19342cf7c9206'
+    '0x11e4b9c786f48d19'
     """
     kinds = set(map(type, values))
     if len(kinds) == 1:
@@ -82,6 +83,11 @@ def mixed(words: Words) -> Words:
     return words ^ (words >> np.uint64(31))
 
 
+def _seed(family: int) -> Any:
+    """What keeps the families apart: 1 and "" and None must not meet."""
+    return np.uint64(family * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
+
+
 # ---- one function per family of types ----
 
 
@@ -93,15 +99,18 @@ def _family(kind: type) -> Callable[[Sequence[Any]], Words]:
 
 
 def _numbers(values: Sequence[Any]) -> Words:
-    known = map(hash, values)
-    if not isinstance(values[0], int):
-        known = map(_number, values)
+    simple = isinstance(values[0], (int, float))
+    known = map(hash, values) if simple else map(_number, values)
     found = np.fromiter(known, np.int64, len(values))
-    return mixed(found.view(np.uint64) + np.uint64(1))
+    if isinstance(values[0], float):
+        found[np.isnan(np.fromiter(values, np.float64, len(values)))] = _NAN_HASH
+    for i in np.flatnonzero(found == -2).tolist():  # Python gives -1 and -2 the same hash
+        found[i] = -1 if values[i] == -1 else -2
+    return mixed(found.view(np.uint64) + _seed(1))
 
 
 def _number(value: Any) -> int:
-    return hash(value) if value == value else 0x7FF8
+    return hash(value) if value == value else _NAN_HASH
 
 
 def _texts(values: Sequence[str]) -> Words:
@@ -117,9 +126,9 @@ def _blobs(values: list[bytes], seed: int) -> Words:
     long = np.flatnonzero(lengths > _SHORT)
     if len(long):
         values = list(values)
-        for i in long:
+        for i in long.tolist():
             values[i] = blake2b(values[i], digest_size=8).digest()
-    found = mixed((lengths << np.uint64(8)) + np.uint64(seed))
+    found = mixed((lengths << np.uint64(8)) + _seed(seed))
     lengths[long] = 8
     count = -(-int(lengths.max()) // 8)
     if not count:
@@ -139,15 +148,15 @@ def _tuples(values: Sequence[tuple[Any, ...]]) -> Words:
             at = [i for i, value in enumerate(values) if len(value) == length]
             found[at] = _tuples([values[i] for i in at])
         return found
-    found = mixed(np.full(len(values), (lengths.pop() << 8) + 4, np.uint64))
+    found = mixed(np.full(len(values), lengths.pop(), np.uint64) + _seed(4))
     for column in zip(*values, strict=True):
-        found = mixed(found ^ hashes(column)) + np.uint64(4)
+        found = mixed(found ^ hashes(column)) + _seed(4)
     return found
 
 
 def _sets(values: Sequence[frozenset[Any]]) -> Words:
     totals = [hashes(list(value)).sum(dtype=np.uint64) if value else 0 for value in values]
-    return mixed(np.array(totals, np.uint64) ^ np.uint64(5))
+    return mixed(np.array(totals, np.uint64) ^ _seed(5))
 
 
 def _times(values: Sequence[datetime]) -> Words:
@@ -156,21 +165,21 @@ def _times(values: Sequence[datetime]) -> Words:
         ahead = value.replace(fold=0).utcoffset()
         naive = value.replace(tzinfo=None) - _START
         counts.append((naive if ahead is None else naive - ahead) // _MICROSECOND)
-        seeds.append(6 if ahead is None else 7)
-    return mixed(mixed(np.array(counts, np.int64).view(np.uint64)) + np.array(seeds, np.uint64))
+        seeds.append(_seed(6 if ahead is None else 7))
+    return mixed(mixed(np.array(counts, np.int64).view(np.uint64)) + np.array(seeds))
 
 
 def _dates(values: Sequence[date]) -> Words:
     days = np.fromiter((value.toordinal() for value in values), np.int64, len(values))
-    return mixed(mixed(days.view(np.uint64)) + np.uint64(8))
+    return mixed(mixed(days.view(np.uint64)) + _seed(8))
 
 
 def _nones(values: Sequence[None]) -> Words:
-    return mixed(np.full(len(values), 9, np.uint64))
+    return mixed(np.full(len(values), _seed(9)))
 
 
 def _others(values: Sequence[Any]) -> Words:
-    return mixed(hashes([_parts(value) for value in values]) + np.uint64(10))
+    return mixed(hashes([_parts(value) for value in values]) + _seed(10))
 
 
 def _parts(value: Any) -> Any:

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from ebbflow.state.spine.files import Files
 from ebbflow.state.spine.segment import Part, Segment, SegmentWriter
-from ebbflow.state.spine.spine import Spine, due
+from ebbflow.state.spine.spine import Spine
 
 PATIENCE = 64
 """How many epochs to wait, at most, before a job that failed is begun again."""
@@ -118,7 +118,7 @@ class Jobs:
         """Begin the jobs that are due."""
         for spine in spines:
             free = self.free(spine)
-            at = due([len(segment) for segment in spine.segments[free:]], first=not free)
+            at = spine.due(spine.segments[free:], first=not free)
             if at is not None:
                 self.start(spine, free + at)
 

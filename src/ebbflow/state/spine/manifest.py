@@ -18,7 +18,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from ebbflow.state.spine.files import Damaged, Files, StateError, Writer
@@ -80,7 +80,7 @@ class Manifest:
             {
                 "epoch": self.epoch,
                 "revision": self.revision,
-                "spines": [[*astuple(s)[:-1], [*map(astuple, s.segments)]] for s in self.spines],
+                "spines": [_row(spine) for spine in self.spines],
                 "sizes": self.sizes,
                 "retained": self.retained,
                 "notes": self.notes,
@@ -89,6 +89,17 @@ class Manifest:
         ).encode()
         writer.write(text)
         writer.write(_TRAILER.pack(zlib.crc32(text), FORMAT, len(text), _MAGIC))
+
+
+def _row(spine: Listed) -> list[Any]:
+    *rest, segments = vars(spine).values()
+    return [*rest, [[*vars(ref).values()] for ref in segments]]
+
+
+def _listed(
+    operator: str, bucket: int, layout: str, key: str, row: str, refs: list[list[Any]]
+) -> Listed:
+    return Listed(operator, bucket, layout, key, row, tuple(Ref(*ref) for ref in refs))
 
 
 def read(files: Files, name: str) -> Manifest:
@@ -112,9 +123,7 @@ def read(files: Files, name: str) -> Manifest:
     if length > len(whole) - _TRAILER.size or zlib.crc32(text) != crc:
         raise torn(name, "its manifest is not what was written")
     said = json.loads(bytes(text))
-    spines = tuple(
-        Listed(*rest, segments=tuple(Ref(*ref) for ref in refs)) for *rest, refs in said["spines"]
-    )
+    spines = tuple(_listed(*row) for row in said["spines"])
     found = Manifest(
         said["epoch"], said["revision"], spines, said["sizes"], said["retained"], said["notes"]
     )

@@ -5,8 +5,9 @@ Merging adds up the weights of a row and drops it at zero (bag), or keeps the ne
 comes out answers as what went in did.
 
 It is done a *step* at a time. A step looks at the next piece of each segment, takes from all of
-them what comes before the end of the first that ends, sorts that, and settles it. So a step holds a
-piece of each segment in memory, however large the segments are, and an engine may do other things between steps.
+them what comes before the end of the first that ends, sorts that, and settles it. So a step holds
+a piece of each segment in memory, however large the segments are, and an engine may do other things
+between steps.
 """
 
 from __future__ import annotations
@@ -23,19 +24,18 @@ from ebbflow.state.spine.columns import Shape, common, decode, recast
 from ebbflow.state.spine.hashing import Words, same
 from ebbflow.state.spine.segment import BAG, CHUNK, Form, Part, Segment
 
-STEP = 1 << 14
-"""How many entries of each segment a step looks at, more or less."""
+Types = tuple[Any, Any]
+"""The class of the keys and that of the rows; see `columns.encode`."""
 
 
 def merged(
-    segments: Sequence[Segment], *, last: bool, key_type: Any = None, row_type: Any = None
+    segments: Sequence[Segment], *, last: bool, types: Types = (None, None), chunk: int = CHUNK
 ) -> Iterator[tuple[int, Part | None]]:
     """Merge segments, the oldest first. After each step: how many entries it read, and a chunk if
     one is complete. `last` says that there is no older segment.
     """
-    types = (key_type, row_type)
     form = common_form([segment.form for segment in segments])
-    cursors = [_Cursor(segment, form, types) for segment in segments]
+    cursors = [_Cursor(segment, form, types, chunk // 4) for segment in segments]
     waiting: list[Part] = []
     size = 0
     while cursors := [cursor for cursor in cursors if cursor.window is not None]:
@@ -46,10 +46,10 @@ def merged(
         if len(part):
             waiting.append(part)
             size += len(part)
-        if size < CHUNK:
+        if size < chunk:
             yield read, None
             continue
-        pieces = cut(joined(waiting))
+        pieces = cut(joined(waiting), chunk)
         waiting, size = [], 0
         for piece in pieces:
             yield read, piece
@@ -82,7 +82,7 @@ def joined(parts: list[Part]) -> Part:
     )
 
 
-def settled(part: Part, last: bool, types: tuple[Any, Any] = (None, None)) -> Part:
+def settled(part: Part, last: bool, types: Types = (None, None)) -> Part:
     """Sorted, with one entry for what is the same. Older entries come first in `part`."""
     order = _order(part.hash, part.second)
     hash = part.hash[order]
@@ -90,10 +90,7 @@ def settled(part: Part, last: bool, types: tuple[Any, Any] = (None, None)) -> Pa
     if part.second is not None:
         second = part.second[order]
         alike &= second[1:] == second[:-1]
-    if alike.any():
-        first = _firsts(part, order, alike, types)
-    else:
-        first = np.arange(len(order))
+    first = _firsts(part, order, alike, types) if alike.any() else np.arange(len(order))
     if part.form.layout == BAG:
         totals = np.zeros(len(order), np.int64)
         np.add.at(totals, first, part.count[order])
@@ -107,9 +104,8 @@ def settled(part: Part, last: bool, types: tuple[Any, Any] = (None, None)) -> Pa
     return part.pick(keep)
 
 
-def cut(part: Part, size: int | None = None) -> list[Part]:
-    """Chunks of about `size`; what has one hash stays together."""
-    size = size or CHUNK
+def cut(part: Part, size: int = CHUNK) -> list[Part]:
+    """Pieces of about `size`; what has one hash stays together."""
     if len(part) < 2 * size:
         return [part] if len(part) else []
     change = part.hash[1:] != part.hash[:-1]
@@ -130,8 +126,8 @@ def cut(part: Part, size: int | None = None) -> list[Part]:
 class _Cursor:
     """How far one segment has been merged."""
 
-    def __init__(self, segment: Segment, form: Form, types: tuple[Any, Any]) -> None:
-        self._parts = (piece for part in segment.parts() for piece in cut(part, STEP))
+    def __init__(self, segment: Segment, form: Form, types: Types, size: int) -> None:
+        self._parts = (piece for part in segment.parts() for piece in cut(part, size))
         self._form, self._types = form, types
         self.window: Part | None = None
         self._next()
@@ -165,7 +161,7 @@ class _Cursor:
 _SIDES = ("left", "right")
 
 
-def recast_part(part: Part, form: Form, types: tuple[Any, Any]) -> Part:
+def recast_part(part: Part, form: Form, types: Types) -> Part:
     """The same entries in another form."""
     if part.form == form:
         return part
@@ -194,7 +190,7 @@ def _order(hash: Words, second: Words | None) -> Any:
     return order
 
 
-def _firsts(part: Part, order: Any, alike: Any, types: tuple[Any, Any]) -> Any:
+def _firsts(part: Part, order: Any, alike: Any, types: Types) -> Any:
     """For each entry in order, the place of the first one that is the same: same key and, in a
     bag, same row. `alike` are the neighbours with the same hash.
     """
@@ -205,7 +201,7 @@ def _firsts(part: Part, order: Any, alike: Any, types: tuple[Any, Any]) -> Any:
     for at in np.unique(first[before[~equal]]):  # different keys with one hash: hardly ever
         run = np.flatnonzero(first == at)
         known: list[int] = []
-        for place in run:
+        for place in run.tolist():
             for other in known:
                 if _equal(part, order[[other]], order[[place]], types)[0]:
                     first[place] = other
@@ -216,7 +212,7 @@ def _firsts(part: Part, order: Any, alike: Any, types: tuple[Any, Any]) -> Any:
     return first
 
 
-def _equal(part: Part, left: Any, right: Any, types: tuple[Any, Any]) -> Any:
+def _equal(part: Part, left: Any, right: Any, types: Types) -> Any:
     """Which entries at `left` are the same as those at `right`."""
     sides = [(part.form.key, part.keys, types[0])]
     if part.form.layout == BAG:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ebbflow.state.spine.columns import Shape, decode
 from ebbflow.state.spine.files import Damaged, Writer
@@ -101,8 +102,7 @@ class Part:
             rows = [column.slice(start, stop - start) for column in self.rows]
         else:
             places = pa.array(at)
-            keys = [column.take(places) for column in self.keys]
-            rows = [column.take(places) for column in self.rows]
+            keys, rows = taken(self.keys, places), taken(self.rows, places)
         return replace(
             self, hash=self.hash[at], second=second, count=self.count[at], keys=keys, rows=rows
         )
@@ -122,6 +122,11 @@ class Part:
         words = [column.to_numpy(zero_copy_only=True) for column in columns[:keys]]
         second = words[1] if form.layout == BAG else None
         return Part(form, words[0], second, words[-1], columns[keys:rows], columns[rows:])
+
+
+def taken(columns: list[Any], places: Any) -> list[Any]:
+    """The values of columns at these places, which are known to be there."""
+    return [pc.take(column, places, boundscheck=False) for column in columns]
 
 
 @dataclass(frozen=True)
@@ -213,9 +218,9 @@ class Segment:
             if not known:
                 del self._loaded[i]
 
-    def find(self, wanted: Words) -> Iterator[tuple[Any, Part]]:
+    def find(self, wanted: Words) -> Iterator[tuple[Any, Part, Any]]:
         """The entries that have one of the hashes `wanted`, which are sorted: for each chunk that
-        has some, the places in `wanted` and the entries.
+        has some, the places in `wanted`, the chunk, and the places in it.
         """
         lows = wanted.searchsorted(self.firsts, "left").tolist()
         highs = wanted.searchsorted(self.lasts, "right").tolist()
@@ -227,12 +232,14 @@ class Segment:
             there = np.flatnonzero(part.hash[np.minimum(begin, len(part) - 1)] == asked)
             if not len(there):
                 continue
-            begin = begin[there]
-            count = part.hash.searchsorted(asked[there], "right") - begin
-            owners = np.repeat(there + low, count)
-            ends = np.cumsum(count)
-            places = np.arange(ends[-1]) + np.repeat(begin - ends + count, count)
-            yield owners, part.pick(places)
+            begin, owners = begin[there], there + low
+            after = np.minimum(begin + 1, len(part) - 1)
+            if ((part.hash[after] == asked[there]) & (after > begin)).any():
+                count = part.hash.searchsorted(asked[there], "right") - begin
+                owners = np.repeat(owners, count)
+                ends = np.cumsum(count)
+                begin = np.arange(ends[-1]) + np.repeat(begin - ends + count, count)
+            yield owners, part, begin
 
     def check(self) -> None:
         """Read everything and compare the checksums."""
@@ -312,7 +319,7 @@ class SegmentWriter:
         return Ref(self._file, self._start, length, length - arrow, self._sink.mark(), entries)
 
 
-def values(part: Part, key_type: Any, row_type: Any) -> tuple[list[Any], list[Any]]:
+def values(part: Part, types: tuple[Any, Any], at: Any = None) -> tuple[list[Any], list[Any]]:
     """The keys and the rows of some entries as Python objects."""
-    keys = decode(part.form.key, part.keys, key_type)
-    return keys, decode(part.form.row, part.rows, row_type)
+    keys = decode(part.form.key, part.keys, types[0], at)
+    return keys, decode(part.form.row, part.rows, types[1], at)

@@ -9,7 +9,7 @@ from typing import Any
 from ebbflow.record import type_text
 from ebbflow.state.spine.files import Files, Folder, StateError
 from ebbflow.state.spine.manifest import Listed, Manifest, epochs, newest, read
-from ebbflow.state.spine.segment import Ref, Segment
+from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
 
 Name = tuple[str, int]
@@ -23,12 +23,19 @@ class Snapshot:
     by the one who writes, reading fails.
     """
 
-    def __init__(self, place: str | os.PathLike[str] | Files, epoch: int | None = None) -> None:
+    def __init__(
+        self,
+        place: str | os.PathLike[str] | Files,
+        epoch: int | None = None,
+        *,
+        chunk: int = CHUNK,
+    ) -> None:
         self.files = place if isinstance(place, Files) else Folder(place)
         found = newest(self.files) if epoch is None else self._at(epoch)
         self.manifest = found or Manifest(-1, 0)
         self._listed: dict[Name, Listed] = {(s.operator, s.bucket): s for s in self.manifest.spines}
         self._spines: dict[Name, Spine] = {}
+        self._chunk = chunk
         self._maps: dict[str, memoryview] = {}
 
     def _at(self, epoch: int) -> Manifest:
@@ -76,13 +83,16 @@ class Snapshot:
             )
         if name not in self._spines:
             segments = map(self._open, listed.segments)
-            self._spines[name] = Spine(layout, key_type, row_type, segments)
+            self._spines[name] = Spine(layout, key_type, row_type, segments, chunk=self._chunk)
         return self._spines[name]
 
     def _open(self, ref: Ref) -> Segment:
-        if ref.file not in self._maps:
-            self._maps[ref.file] = self.files.map(ref.file)
-        return Segment.opened(ref, self._maps[ref.file])
+        return Segment.opened(ref, self._map(ref.file))
+
+    def _map(self, file: str) -> memoryview:
+        if file not in self._maps:
+            self._maps[file] = self.files.map(file)
+        return self._maps[file]
 
     def names(self) -> list[Name]:
         """The operators and buckets there is state for."""

@@ -3,9 +3,9 @@
 What an epoch does is a new segment at the end of the list; nothing before it changes. To look up
 keys, every segment is asked, so there must not be many: segments of about one size are merged into
 one of the next size, `FANOUT` at a time. The sizes grow geometrically, so there are at most
-`FANOUT` segments for each of `log n` sizes, and an entry is written again `log n` times in all. When
-the newer segments together are as large as the oldest, everything is merged: state that was taken
-back goes away.
+`FANOUT` segments for each of `log n` sizes, and an entry is written again `log n` times in all.
+When the newer segments together are as large as the oldest, everything is merged: state that was
+taken back goes away.
 
     small merges    up to a chunk; done at once and written with the epoch
     large merges    a *job*, written to a file of its own, some steps with every epoch
@@ -25,11 +25,10 @@ from ebbflow.errors import AlgebraError
 from ebbflow.state.cells import ABSENT
 from ebbflow.state.spine.columns import Shape, encode, nothing
 from ebbflow.state.spine.hashing import hashes, same
-from ebbflow.state.spine.merge import cut, joined, merged, settled
+from ebbflow.state.spine.merge import cut, merged, settled
 from ebbflow.state.spine.segment import BAG, CHUNK, VALUE, Form, Part, Segment, values
 
 FANOUT = 4
-_SMALLEST = 256
 
 
 class Spine:
@@ -53,21 +52,26 @@ class Spine:
         key_type: Any = None,
         row_type: Any = None,
         segments: Iterable[Segment] = (),
+        *,
+        chunk: int = CHUNK,
     ) -> None:
         if layout not in (BAG, VALUE):
             raise AlgebraError("a spine is a bag or holds values", layout=layout, remedy='"bag"')
         self.layout = layout
         self.key_type = key_type
         self.row_type = row_type
+        self._types = key_type, row_type
         self.segments: list[Segment] = list(segments)
         self.staged: list[Segment] = []
+        self.chunk = chunk
 
     # ---- writing ----
 
     def append(self, change: Mapping[Any, Any]) -> None:
         """Stage what an epoch did: `{key: [(row, weight), …]}` or `{key: value or ABSENT}`."""
         if change:
-            parts = cut((self._bag if self.layout == BAG else self._values)(change))
+            part = (self._bag if self.layout == BAG else self._values)(change)
+            parts = cut(part, self.chunk)
             if parts:
                 self.staged.append(Segment.held(parts))
 
@@ -89,23 +93,34 @@ class Spine:
             key_columns = [column.take(pa.array(owner)) for column in key_columns]
         form = Form(BAG, key, row)
         part = Part(form, hashes(keys)[owner], hashes(rows), count, key_columns, row_columns)
-        return settled(part, False, (self.key_type, self.row_type))
+        return settled(part, False, self._types)
 
     def _values(self, change: Mapping[Any, Any]) -> Part:
         keys, found = list(change), list(change.values())
-        live = np.array([value is not ABSENT for value in found])
+        there = np.array([value is not ABSENT for value in found])
+        live = there.astype(np.uint8)
         key, key_columns = encode(keys, self.key_type)
-        if live.all():
+        if there.all():
             row, columns = encode(found, self.row_type)
-        elif live.any():
+        elif there.any():
             row, columns = encode([value for value in found if value is not ABSENT], self.row_type)
-            places = pa.array(np.cumsum(live) - 1, mask=~live)
+            places = pa.array(np.cumsum(there) - 1, mask=~there)
             columns = [column.take(places) for column in columns]
         else:
             row = Shape("one", ("none",))
             columns = nothing(row, len(found))
-        part = Part(Form(VALUE, key, row), hashes(keys), None, live.astype(np.uint8), key_columns, columns)
-        return settled(part, False, (self.key_type, self.row_type))
+        part = Part(Form(VALUE, key, row), hashes(keys), None, live, key_columns, columns)
+        return settled(part, False, self._types)
+
+    def hold(self) -> None:
+        """Make what is staged part of the state, in memory for now."""
+        segments = [*self.segments, *self.staged]
+        begin = next((i for i, s in enumerate(segments) if s.ref is None), len(segments))
+        at = self.due(segments[begin:], first=False)
+        if at is not None:
+            parts = [*self.merged(segments[begin + at :], last=begin + at == 0)]
+            segments[begin + at :] = [Segment.held(parts)] if parts else []
+        self.segments, self.staged = segments, []
 
     def rollback(self) -> None:
         """Forget what is staged."""
@@ -121,27 +136,23 @@ class Spine:
         segments = [*self.segments, *self.staged]
         if not asked or not segments:
             return {}
-        hash = hashes(asked)
-        order = np.argsort(hash)
-        wanted = hash[order]
-        if (wanted[1:] == wanted[:-1]).any():
-            return self._one_by_one(asked)
+        wanted, order = np.unique(hashes(asked), return_index=True)
         sought = [asked[i] for i in order.tolist()]
         found: dict[Any, Any] = {}
+        if len(sought) < len(asked):  # different keys with one hash: ask for the others after
+            found = self.probe(dict.fromkeys(asked).keys() - set(sought))
         gather = self._gather_rows if self.layout == BAG else self._gather_values
         for segment in segments:
-            hits = list(segment.find(wanted))
-            if hits:
-                owners = np.concatenate([owner for owner, _ in hits]).tolist()
-                part = joined([part for _, part in hits])
-                gather(found, [sought[i] for i in owners], part)
+            for owners, part, places in segment.find(wanted):
+                gather(found, [sought[i] for i in owners.tolist()], part, places)
         if self.layout == BAG:
             return {key: rows for key, rows in found.items() if rows}
         return {key: value for key, value in found.items() if value is not ABSENT}
 
-    def _gather_rows(self, found: dict[Any, Any], sought: list[Any], part: Part) -> None:
-        stored, rows = values(part, self.key_type, self.row_type)
-        for key, known, row, weight in zip(sought, stored, rows, part.count.tolist(), strict=True):
+    def _gather_rows(self, found: dict[Any, Any], sought: list[Any], part: Part, at: Any) -> None:
+        stored, rows = values(part, self._types, at)
+        weights = part.count[at].tolist()
+        for key, known, row, weight in zip(sought, stored, rows, weights, strict=True):
             if key == known or same(key, known):
                 group = found.get(key)
                 if group is None:
@@ -151,41 +162,41 @@ class Spine:
                 else:
                     del group[row]
 
-    def _gather_values(self, found: dict[Any, Any], sought: list[Any], part: Part) -> None:
-        stored, rows = values(part, self.key_type, self.row_type)
-        for key, known, value, live in zip(sought, stored, rows, part.count.tolist(), strict=True):
+    def _gather_values(self, found: dict[Any, Any], sought: list[Any], part: Part, at: Any) -> None:
+        stored, rows = values(part, self._types, at)
+        lives = part.count[at].tolist()
+        for key, known, value, live in zip(sought, stored, rows, lives, strict=True):
             if key == known or same(key, known):
                 found[key] = value if live else ABSENT
-
-    def _one_by_one(self, keys: list[Any]) -> dict[Any, Any]:
-        """Keys of which two have the same hash."""
-        if len(keys) == 1:
-            return self.probe(keys)
-        found: dict[Any, Any] = {}
-        for key in keys:
-            found |= self.probe([key])
-        return found
 
     def scan(self) -> Iterator[tuple[Any, Any, int]]:
         """Everything there is: `(key, row, weight)`, or `(key, value, 1)`, by and by."""
         for part in self.chunks():
-            keys, rows = values(part, self.key_type, self.row_type)
+            keys, rows = values(part, self._types)
             yield from zip(keys, rows, map(int, part.count.tolist()), strict=True)
 
     def chunks(self) -> Iterator[Part]:
         """Everything there is, in columns."""
-        segments = [*self.segments, *self.staged]
-        for _, part in self.merge(segments, last=True) if segments else ():
-            if part is not None:
-                yield part
+        return self.merged([*self.segments, *self.staged], last=True)
 
     # ---- merging ----
+
+    def due(self, segments: Sequence[Segment], *, first: bool) -> int | None:
+        """From which of these segments on to merge; see `due`."""
+        return due([*map(len, segments)], first=first, least=max(1, self.chunk >> 8))
 
     def merge(
         self, segments: Sequence[Segment], *, last: bool
     ) -> Iterator[tuple[int, Part | None]]:
         """Merge some of the segments, step by step."""
-        return merged(segments, last=last, key_type=self.key_type, row_type=self.row_type)
+        return merged(segments, last=last, types=self._types, chunk=self.chunk)
+
+    def merged(self, segments: Sequence[Segment], *, last: bool) -> Iterator[Part]:
+        """The chunks that merging gives."""
+        if len(segments) == 1 and not (last and self.layout == VALUE):
+            return segments[0].parts()
+        steps = self.merge(segments, last=last) if segments else ()
+        return (part for _, part in steps if part is not None)
 
     def __len__(self) -> int:
         """How many entries there are; rows that were taken back count until they are merged."""
@@ -195,31 +206,28 @@ class Spine:
         return f"<Spine: {self.layout}, {len(self)} entries, {len(self.segments)} segments>"
 
 
-def due(sizes: Sequence[int], fanout: int = FANOUT) -> int | None:
-    """Of segments with these sizes, the oldest first: from which one on to merge, or None.
+def due(sizes: Sequence[int], *, first: bool = True, least: int = 256) -> int | None:
+    """Of segments with these sizes, the oldest first: from which one on to merge, or None. `first`
+    says that there are no older ones; all sizes below `least` are the same.
 
     >>> due([1000, 30, 20, 10]), due([1000, 30, 20, 10, 40]), due([100, 60, 50])
     (None, 1, 0)
     """
-    if len(sizes) > 1 and sum(sizes[1:]) >= sizes[0]:
+    if first and len(sizes) > 1 and sum(sizes[1:]) >= sizes[0]:
         return 0
     counts: dict[int, int] = {}
     begin: int | None = None
     top = 0
     for i in range(len(sizes) - 1, -1, -1):
-        level = _level(sizes[i])
+        level = max(0, (sizes[i] // least).bit_length() // 2)
         if level < top:
             continue
         top = level
         counts[level] = counts.get(level, 0) + 1
-        if counts[level] >= fanout:
+        if counts[level] >= FANOUT:
             begin = i
             break
     return begin
-
-
-def _level(size: int) -> int:
-    return max(0, (max(size, 1) // _SMALLEST).bit_length() // 2)
 
 
 _EMPTY = Form(BAG, Shape("one", ("none",)), Shape("one", ("none",)))

@@ -19,16 +19,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
-from types import TracebackType
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ebbflow.errors import EbbflowError
 from ebbflow.state.spine.files import Files, Folder, StateError, Writer
 from ebbflow.state.spine.jobs import Jobs
 from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Listed, Manifest, epochs, pad
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment, SegmentWriter
 from ebbflow.state.spine.snapshot import Name, Snapshot
-from ebbflow.state.spine.spine import Spine, due
+from ebbflow.state.spine.spine import Spine
 
 MOVED = 1 << 20
 """How many bytes of old segments an epoch copies, at most, to give back the space around them."""
@@ -54,11 +54,12 @@ class Store(Snapshot):
         keep_epochs: int = 1,
         group: int = 1,
         verify: bool = False,
+        chunk: int = CHUNK,
     ) -> None:
         files = place if isinstance(place, Files) else Folder(place)
         files.lock()
         try:
-            super().__init__(files)
+            super().__init__(files, chunk=chunk)
             if verify:
                 self.verify()
         except BaseException:
@@ -72,9 +73,10 @@ class Store(Snapshot):
         self._pins: list[set[str]] = []
         self._broken = False
         self._written = 0
-        self._tries = self.manifest.revision
-        self._jobs = Jobs(files, self.manifest.name.removeprefix("epoch-"))
-        self._remove_others(files.names())
+        self._sizes: dict[str, int] = {}
+        self._on_disk = {name for name in files.names() if name != WITNESS}
+        self._jobs = Jobs(files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}")
+        self._remove_others()
 
     # ---- epochs ----
 
@@ -105,8 +107,7 @@ class Store(Snapshot):
             )
         if self._waiting + 1 < self.group and notes is None and not self._dropped:
             for spine in self._spines.values():
-                spine.segments += spine.staged
-                spine.staged = []
+                spine.hold()
             self._waiting += 1
         else:
             self._publish(epoch, self.notes if notes is None else notes, staged=True)
@@ -176,9 +177,7 @@ class Store(Snapshot):
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # ---- how an epoch is written ----
@@ -187,26 +186,198 @@ class Store(Snapshot):
         """Write the file of an epoch and make it the state."""
         if self._broken:
             raise StateError("this store has failed", remedy="close it, and open it again")
-        self._tries = self._tries + 1 if epoch == self.manifest.epoch else 0
-        name = Manifest(epoch, self._tries).name
+        revision = self.manifest.revision + 1 if epoch == self.manifest.epoch else 0
+        name = Manifest(epoch, revision).name
         temporary = name + TEMPORARY
         writer: Writer | None = None
         renaming = False
         try:
             writer = self.files.create(temporary)
-            plan = {n: self._write(writer, name, s, staged) for n, s in self._spines.items()}
-            manifest = self._manifest(epoch, notes, plan, writer)
+            plans = {n: self._plan(writer, name, s, staged) for n, s in self._spines.items()}
+            manifest = self._manifest(epoch, revision, notes, plans, writer)
             manifest.write(writer)
             writer.sync()
             writer.close()
             renaming = True
             self.files.publish(temporary, name)
         except Exception as error:
-            self._take_back(writer, name if renaming else temporary)
+            self._take_back(writer, [name, temporary] if renaming else [temporary])
             raise _failed(epoch, error) from error
-        self._adopt(manifest, plan, staged)
         self._written += writer.at
+        self._broken = True  # unless the rest of this goes well
+        self._adopt(manifest, plans, staged)
+        self._broken = False
         with suppress(OSError):
-            self._remove_others(self.files.names())
             self.files.jot(WITNESS, name)
-        self._jobs.pay(sum(len(plan[n].new) for n in plan), self._spines.values())
+            self._remove_others()
+        self._jobs.pay(sum(plan.entries for plan in plans.values()), self._spines.values())
+
+    def _plan(self, writer: Writer, name: str, spine: Spine, staged: bool) -> Plan:
+        """Write what is new in a spine, merged with what is small and due."""
+        segments = [*spine.segments, *(spine.staged if staged else ())]
+        sizes = [*map(len, segments)]
+        held = next((i for i, s in enumerate(segments) if s.ref is None), len(segments))
+        free = self._jobs.free(spine)
+        at = spine.due(segments[free:], first=not free)
+        begin = held
+        if at is not None and sum(sizes[free + at :]) <= spine.chunk:
+            begin = min(held, free + at)
+        if begin == len(segments):
+            return Plan(segments, None, 0)
+        out: SegmentWriter | None = None
+        for part in spine.merged(segments[begin:], last=begin == 0):
+            if out is None:
+                pad(writer)
+                out = SegmentWriter(part.form, writer)
+            out.add(part)
+        ref = None if out is None else replace(out.finish(), file=name)
+        return Plan(segments[:begin], ref, sum(sizes[held:]))
+
+    def _manifest(
+        self,
+        epoch: int,
+        revision: int,
+        notes: Mapping[str, Any],
+        plans: Mapping[Name, Plan],
+        writer: Writer,
+    ) -> Manifest:
+        refs = {
+            name: [*map(_ref, plans[name].kept), *plans[name].new]
+            if name in plans
+            else list(listed.segments)
+            for name, listed in self._listed.items()
+        }
+        found = Manifest(epoch, revision, notes=notes)
+        moved = self._moved(writer, found.name, [ref for known in refs.values() for ref in known])
+        spines = tuple(
+            replace(listed, segments=tuple(moved.get(ref, ref) for ref in refs[name]))
+            for name, listed in self._listed.items()
+        )
+        others = {ref.file for spine in spines for ref in spine.segments} - {found.name}
+        return replace(
+            found,
+            spines=spines,
+            sizes={file: self._size(file) for file in sorted(others)},
+            retained=self._retained(epoch),
+        )
+
+    def _moved(self, writer: Writer, name: str, refs: list[Ref]) -> dict[Ref, Ref]:
+        """Copy segments out of files that hold little else that is still needed, when such files
+        take more room than the state.
+        """
+        live: dict[str, int] = {}
+        for ref in refs:
+            live[ref.file] = live.get(ref.file, 0) + ref.length
+        live.pop(name, None)
+        if sum(map(self._size, live)) <= 2 * sum(live.values()) + MOVED:
+            return {}
+        busy = self._jobs.files()
+        sparse = [f for f in live if f not in busy and 2 * live[f] < self._size(f)]
+        moved: dict[Ref, Ref] = {}
+        room = MOVED
+        for file in sorted(sparse, key=lambda file: live[file]):
+            room -= live[file]
+            if room < 0:
+                break
+            for ref in (ref for ref in refs if ref.file == file):
+                pad(writer)
+                moved[ref] = replace(ref, file=name, offset=writer.at)
+                writer.write(bytes(self._map(file)[ref.offset : ref.offset + ref.length]))
+        return moved
+
+    def _retained(self, epoch: int) -> dict[str, list[str]]:
+        """The older manifests that the next one keeps."""
+        old = self.manifest
+        known = {**old.retained, old.name: sorted(old.files())} if old.epoch >= 0 else {}
+        older = [name for name in known if epochs([name])[0][0] != epoch]
+        keep = sorted(older)[len(older) - min(self.keep_epochs - 1, len(older)) :]
+        return {name: known[name] for name in keep}
+
+    def _take_back(self, writer: Writer | None, names: list[str]) -> None:
+        """Undo what a failed epoch left; where that fails too, nobody knows what is on disk."""
+        if writer is not None:
+            writer.close()
+        try:
+            for name in names:
+                self.files.remove(name)
+            if len(names) > 1:
+                self.files.settle()
+        except OSError:
+            self._broken = len(names) > 1
+
+    def _adopt(self, manifest: Manifest, plans: Mapping[Name, Plan], staged: bool) -> None:
+        """Make a manifest that was written the state."""
+        self.manifest = manifest
+        self._listed = {(s.operator, s.bucket): s for s in manifest.spines}
+        self._dropped = {}
+        self._waiting = 0
+        for name, plan in plans.items():
+            spine = self._spines[name]
+            known = {segment.ref: segment for segment in plan.kept}
+            refs = self._listed[name].segments
+            spine.segments = [known.get(ref) or self._open(ref) for ref in refs]
+            if staged:
+                spine.staged = []
+        self._on_disk |= manifest.files()
+
+    def _remove_others(self) -> None:
+        """Remove the files that nothing needs."""
+        needed = self.manifest.files().union(*self.manifest.retained.values(), *self._pins)
+        for name in self._on_disk - needed - self._jobs.files():
+            self._maps.pop(name, None)
+            self._sizes.pop(name, None)
+            self.files.remove(name)
+            self._on_disk.discard(name)
+
+    def _size(self, file: str) -> int:
+        if file not in self._sizes:
+            self._sizes[file] = self.files.size(file) or 0
+        return self._sizes[file]
+
+
+@dataclass
+class Plan:
+    """What an epoch makes of a spine: segments it keeps, and the one it writes after them."""
+
+    kept: list[Segment]
+    ref: Ref | None
+    entries: int
+
+    @property
+    def new(self) -> list[Ref]:
+        return [] if self.ref is None else [self.ref]
+
+
+class Pinned(Snapshot):
+    """A snapshot whose files stay until it is closed."""
+
+    def __init__(self, files: Files, epoch: int, pins: list[set[str]]) -> None:
+        super().__init__(files, epoch)
+        self._pins = pins
+        self._pin = self.manifest.files()
+        pins.append(self._pin)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._pins[:] = [pin for pin in self._pins if pin is not self._pin]
+
+    def __enter__(self) -> Pinned:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _ref(segment: Segment) -> Ref:
+    assert segment.ref is not None
+    return segment.ref
+
+
+def _failed(epoch: int, error: Exception) -> StateError:
+    if isinstance(error, EbbflowError):
+        return error if isinstance(error, StateError) else StateError(str(error))
+    return StateError(
+        f"epoch {epoch} could not be written; the state is that of the epoch before",
+        cause=error,
+        remedy="make room and commit again, or rollback()",
+    )

@@ -1,0 +1,109 @@
+"""What a reducer of the library does with a row, as far as it tells.
+
+A reducer remembers the call that made it: `sum("price")`. So it can be known which fields it reads,
+and that it never fails on rows of a type. Of a reducer written by hand nothing is known.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ebbflow.flow.rewrite.total import NUMBER, SORTED, Kinds
+from ebbflow.flow.types import classes
+from ebbflow.record import fields_of
+
+Names = frozenset[str] | None  # None: the row as a whole
+
+NOTHING: frozenset[str] = frozenset()
+_FOR: dict[str, tuple[Kinds, ...]] = {
+    "sum": (NUMBER,),
+    "mean": (NUMBER,),
+    "min": SORTED,
+    "max": SORTED,
+}
+
+
+def union(*names: Names) -> Names:
+    """All of them; the whole row when one of them is the whole row.
+
+    >>> sorted(union(frozenset("ab"), frozenset("bc"))), union(frozenset("a"), None)
+    (['a', 'b', 'c'], None)
+    """
+    found: set[str] = set()
+    for each in names:
+        if each is None:
+            return None
+        found |= each
+    return frozenset(found)
+
+
+def reducer_reads(reducer: Any, kind: Any) -> Names:
+    """The fields that a reducer reads of rows of this type; None when that is not known.
+
+    Known is what a reducer of the library was given by name. `string_agg` may tell values apart
+    that are equal, and so would see that rows became equal.
+
+    >>> from ebbflow.reducer import Reducer, count, sum
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", city=str, price=int)
+    >>> sorted(reducer_reads(count() & sum("price").where("city"), Order))
+    ['city', 'price']
+    >>> reducer_reads(Reducer(0, max), Order) is None
+    True
+    """
+    made = getattr(reducer, "made", None)
+    if made is None or not made[0].__module__.startswith("ebbflow.reducer."):
+        return None
+    make, given, named = made
+    if make.__name__ == "together":
+        return union(*(reducer_reads(each, kind) for each in given))
+    if make.__name__ == "then":
+        return reducer_reads(given[0], kind)
+    if make.__name__ in ("where", "by"):
+        return union(reducer_reads(given[0], kind), *(_named(each, kind) for each in given[1:]))
+    if make.__name__ == "on":
+        return union(*(_named(each, kind) for each in given[1:]))
+    if make.__name__ == "string_agg":
+        return None
+    signature = inspect.signature(make)
+    bound = signature.bind(*given, **named).arguments
+    found: Names = NOTHING
+    for name, parameter in signature.parameters.items():
+        if "Key" in str(parameter.annotation):
+            part = bound.get(name)
+            whole = part is None and name == "of" and make.__name__ != "count"
+            found = union(found, None if whole else _named(part, kind))
+    return found
+
+
+def _named(part: Any, kind: Any) -> Names:
+    if part is None:
+        return NOTHING
+    return frozenset({part}) if isinstance(part, str) and part in (fields_of(kind) or ()) else None
+
+
+def reduces(reducer: Any, kind: Any) -> bool:
+    """Whether a reducer never fails on rows of this type, as far as it is known.
+
+    >>> from ebbflow.record import record
+    >>> from ebbflow.reducer import Reducer, count, sum
+    >>> Order = record("Order", city=str, price=int | None)
+    >>> reduces(count() & sum("price"), Order), reduces(sum("city"), Order)
+    (True, False)
+    >>> reduces(Reducer(0, max), Order)
+    False
+    """
+    made = getattr(reducer, "made", None)
+    if made is None or not made[0].__module__.startswith("ebbflow.reducer."):
+        return False
+    make, given, named = made
+    if make.__name__ == "together":
+        return all(reduces(each, kind) for each in given)
+    if make.__name__ == "count":
+        return not given or _named(given[0], kind) is not None
+    if make.__name__ not in _FOR or named or len(given) != 1 or _named(given[0], kind) is None:
+        return False
+    known = classes((fields_of(kind) or {})[given[0]])
+    values = None if known is None else frozenset(known) - {type(None)}
+    return values is not None and any(values <= each for each in _FOR[make.__name__])

@@ -1,0 +1,213 @@
+"""A differential operator for each key: one function, many states.
+
+Each key that has rows has a state of the inner operator, and how many rows it has. When its last
+row leaves, the state goes with it.
+
+An epoch can be undone only if states can. What an inner operator keeps in an `Index`, in `Cells`,
+or in values that are never altered, can go back by itself. Any other state is copied before a step,
+key by key: an operator that keeps a large dict of its own pays for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from copy import deepcopy
+from typing import Any
+
+from ebbflow.algebra.value import function_name
+from ebbflow.chain import grouping
+from ebbflow.change import BAG, ZSET
+from ebbflow.errors import ChangeError, place
+from ebbflow.operator.operator import Operator, journalled
+from ebbflow.operator.relation import Bag
+from ebbflow.state.cells import ABSENT, Cells, Journalled
+from ebbflow.state.tree import Tree
+from ebbflow.zset import ZSet, trusted, without_zeros
+
+FROZEN = (type(None), bool, int, float, str, bytes, frozenset, ZSet, Tree)
+NOTHING: Bag = ZSet()
+
+
+class States(Cells[Any, Any]):
+    """Cells whose values hold containers: those that an epoch touches go back with it."""
+
+    __slots__ = ("opened",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[Journalled[Any]] = []
+
+    def touch(self, state: Any) -> Any:
+        """The state, ready to be altered; a copy of it where it could not go back by itself."""
+        if not _goes_back(state):
+            return deepcopy(state)
+        if self.journal is not None:
+            for container in journalled(state):
+                if container.journal is None:
+                    self.opened.append(container)
+                    container.begin()
+        return state
+
+    def commit(self) -> list[dict[Any, Any]]:
+        for container in self.opened:
+            container.commit()
+        self.opened = []
+        return super().commit()
+
+    def rollback(self) -> None:
+        for container in reversed(self.opened):
+            container.rollback()
+        self.opened = []
+        super().rollback()
+
+
+def _goes_back(state: Any) -> bool:
+    if isinstance(state, tuple):
+        return all(map(_goes_back, state))
+    return isinstance(state, (*FROZEN, Journalled))
+
+
+class PerKey(Operator[Bag, Bag, Bag, Bag]):
+    """One state of an operator for each key; see `per_key`.
+
+    A cell is the number of rows, the state of the inner operator, and its value where that is not a
+    bag.
+    """
+
+    input = BAG
+
+    def __init__(self, operator: Any, key: Any, width: int, kind: Any, owner: Any) -> None:
+        self.operator, self.key, self.width, self.kind = operator, key, width, kind
+        self.owner = owner
+        self.bags = operator.output in (BAG, ZSET)
+        self.output = operator.output if self.bags else BAG
+        self.created = place()
+        self.compile()
+
+    def compile(self) -> None:
+        """Write the loop that sorts rows by key."""
+        self.by_key = grouping(self.key, None, self.owner)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "by_key"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.compile()
+
+    def made(self, key: Any, value: Any) -> Any:
+        """A row that goes out: the parts of the key, then a row or a value of that key."""
+        if not self.width and self.bags:
+            return value
+        front = () if not self.width else (key,) if self.width == 1 else key
+        row = (*front, value)
+        return tuple.__new__(self.kind, row) if hasattr(self.kind, "_fields") else row
+
+    def f(self, x: Bag) -> Bag:
+        out: list[tuple[Any, int]] = []
+        for key, pairs in self.by_key(x.items()).items():
+            value = self.operator.f(ZSet(pairs))
+            rows = value.items() if self.bags else [(value, 1)]
+            out += [(self.made(key, row), weight) for row, weight in rows]
+        return ZSet(out)
+
+    def init(self, x: Bag) -> States:
+        state = States()
+        self.moved(state, x)
+        return state
+
+    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
+        return state, trusted(self.moved(state, change))
+
+    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+        """Take a change in, and give what the operators of the touched keys make of it."""
+        operator, bags, made = self.operator, self.bags, self.made
+        new: dict[Any, Any] = {}
+        out: dict[Any, int] = {}
+        for key, pairs in self.by_key(change.items()).items():
+            part = ZSet(pairs)
+            cell = state.values.get(key)
+            size = (0 if cell is None else cell[0]) + sum([weight for _, weight in part.items()])
+            inner = operator.init(NOTHING) if cell is None else state.touch(cell[1])
+            if size < 0 or not operator.accepts(inner, part):
+                raise ChangeError(
+                    f"{operator!r} cannot take this change",
+                    key=key,
+                    change=part,
+                    remedy="a change that is valid for the rows as they are now",
+                )
+            inner, moved = operator.step(inner, part)
+            if bags:
+                for row, weight in moved.items():
+                    _count(out, made(key, row), weight)
+                new[key] = (size, inner) if size else ABSENT
+                if cell is None and operator.f(NOTHING):
+                    for row, weight in operator.f(NOTHING).items():
+                        _count(out, made(key, row), weight)
+                if not size:
+                    for row, weight in operator.f(NOTHING).items():
+                        _count(out, made(key, row), -weight)
+            else:
+                was = operator.f(NOTHING) if cell is None else cell[2]
+                now = operator.output.patch(was, moved)
+                if cell is not None:
+                    _count(out, made(key, was), -1)
+                if size:
+                    _count(out, made(key, now), 1)
+                new[key] = (size, inner, now) if size else ABSENT
+        state.swap(new)
+        return without_zeros(out)
+
+    def keys(self, change: Bag) -> set[Any]:
+        """The keys whose states a step with this change touches."""
+        return set(self.by_key(change.items()))
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        if not self.input.is_change(change):
+            return False
+        for key, pairs in self.by_key(change.items()).items():
+            cell = state.values.get(key)
+            inner = self.operator.init(NOTHING) if cell is None else cell[1]
+            size = (0 if cell is None else cell[0]) + sum(weight for _, weight in pairs)
+            if size < 0 or not self.operator.accepts(inner, ZSet(pairs)):
+                return False
+        return True
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        groups = {key: ZSet(pairs) for key, pairs in self.by_key(x.items()).items()}
+        return state.values.keys() == groups.keys() and all(
+            cell[0] == sum(weight for _, weight in groups[key].items())
+            and self.operator.invariant(groups[key], cell[1])
+            and (self.bags or cell[2] == self.operator.f(groups[key]))
+            for key, cell in state.values.items()
+        )
+
+    def __repr__(self) -> str:
+        key = "" if self.key is None else f", {function_name(self.key)}"
+        return f"per_key({self.operator!r}{key})"
+
+
+def _count(out: dict[Any, int], row: Any, weight: int) -> None:
+    out[row] = out.get(row, 0) + weight
+
+
+def per_key(
+    operator: Operator[Bag, Bag, Any, Any],
+    key: Callable[[Any], Hashable] | None = None,
+    *,
+    width: int = 1,
+    kind: Any = None,
+    owner: Any = None,
+) -> PerKey:
+    """The operator on the rows of each key. Without a key, on all rows: give `width=0` then.
+
+    When it gives bags, out come rows `(key, row)`; when it gives anything else, one row
+    `(key, value)` for each key that has rows. A key of `width` parts is spread. `kind` is the type
+    of the new rows.
+
+    >>> from ebbflow.operator import count
+    >>> live = per_key(count(), len).open(ZSet.of(["fig", "nut", "pear"]))
+    >>> live.send(ZSet({"fig": -1, "pear": -1}))
+    ZSet({(3, 2): -1, (3, 1): 1, (4, 1): -1})
+    """
+    return PerKey(operator, key, width, kind, owner)

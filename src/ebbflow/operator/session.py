@@ -1,0 +1,181 @@
+"""Rows with the session they belong to.
+
+A session is a longest run of rows of one key in which no two neighbours in time are further apart
+than a gap. The rows of each key are kept in a tree, in the order of time. A change at a time `t`
+can alter only the sessions that have a row no further than the gap from `t`, before the change or
+after it; so only those are looked at, and what a step costs follows their size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from ebbflow.algebra.value import function_name
+from ebbflow.chain import grouping
+from ebbflow.change import BAG
+from ebbflow.errors import ChangeError, place
+from ebbflow.operator.operator import Operator
+from ebbflow.operator.relation import Bag
+from ebbflow.operator.top import Held
+from ebbflow.ordering import anyhow
+from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.tree import Tree
+from ebbflow.zset import ZSet, trusted, without_zeros
+
+EMPTY: Tree[Any] = Tree()
+
+
+class SessionRows(Operator[Bag, Bag, Bag, Bag]):
+    """Every row with its session; see `sessions`."""
+
+    input = BAG
+    output = BAG
+
+    def __init__(self, time: Any, gap: Any, key: Any, merge: Any, owner: Any) -> None:
+        self.time, self.gap, self.key, self.merge, self.owner = time, gap, key, merge, owner
+        self.created = place()
+        self.compile()
+
+    def compile(self) -> None:
+        """Write the loop that sorts rows by key."""
+        self.by_key = grouping(self.key, None, self.owner)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "by_key"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.compile()
+
+    def f(self, x: Bag) -> Bag:
+        out = []
+        for pairs in self.by_key(x.items()).values():
+            elements = [self.element(row) for row, count in pairs for _ in range(count)]
+            elements.sort(key=lambda element: element[:2])
+            start = 0
+            for i in range(1, len(elements) + 1):
+                if i == len(elements) or elements[i][0] - elements[i - 1][0] > self.gap:
+                    out += self.session(elements[start:i])
+                    start = i
+        return ZSet.of(out)
+
+    def element(self, row: Any) -> tuple[Any, Any, Held]:
+        """A row with its place in time."""
+        return self.time(row), anyhow(row), Held(row)
+
+    def session(self, elements: list[Any]) -> list[Any]:
+        """The rows of one session as they go out."""
+        start, end, merge = elements[0][0], elements[-1][0] + self.gap, self.merge
+        return [merge(held.row, start, end) for _, _, held in elements]
+
+    def init(self, x: Bag) -> Cells[Any, Tree[Any]]:
+        state: Cells[Any, Tree[Any]] = Cells()
+        self.moved(state, x)
+        return state
+
+    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
+        return state, trusted(self.moved(state, change))
+
+    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+        """Take a change in, and give what became of the sessions that it touches."""
+        values, new, times = state.values, {}, {}
+        for key, pairs in self.by_key(change.items()).items():
+            elements = [(self.element(row), weight) for row, weight in pairs]
+            for (_, _, held), weight in elements:
+                if weight < 0:
+                    self._there(values.get(key, EMPTY), self.element(held.row), -weight)
+            new[key] = values.get(key, EMPTY).update(elements)
+            times[key] = [element[0] for element, _ in elements]
+        old = state.swap({key: tree if tree.distinct else ABSENT for key, tree in new.items()})
+        out: dict[Any, int] = {}
+        get = out.get
+        for key, tree in new.items():
+            was = EMPTY if old[key] is ABSENT else old[key]
+            for now, sign in ((was, -1), (tree, 1)):
+                for start, stop in self.touched(now, times[key]):
+                    elements = [now.at(i) for i in range(start, stop)]
+                    for row in self.session(elements):
+                        out[row] = get(row, 0) + sign
+        return without_zeros(out)
+
+    def _there(self, tree: Tree[Any], element: Any, count: int) -> None:
+        if tree.count(element) < count:
+            raise ChangeError(
+                f"{self!r}: a row is taken away that is not there",
+                row=element[2].row,
+                remedy="a change that takes away rows that are there",
+            )
+
+    def touched(self, tree: Tree[Any], times: list[Any]) -> set[tuple[int, int]]:
+        """Where the sessions lie that have a row near one of these times."""
+        found: set[tuple[int, int]] = set()
+        for time in times:
+            i = tree.rank((time,))
+            if i < len(tree) and tree.at(i)[0] - time <= self.gap:
+                found.add(self.around(tree, i))
+            if i and time - tree.at(i - 1)[0] <= self.gap:
+                found.add(self.around(tree, i - 1))
+        return found
+
+    def around(self, tree: Tree[Any], i: int) -> tuple[int, int]:
+        """Where the session of the i-th row begins and ends."""
+        start, stop, gap = i, i + 1, self.gap
+        time = tree.at(i)[0]
+        while start and time - tree.at(start - 1)[0] <= gap:
+            start -= 1
+            time = tree.at(start)[0]
+        time = tree.at(i)[0]
+        while stop < len(tree) and tree.at(stop)[0] - time <= gap:
+            time = tree.at(stop)[0]
+            stop += 1
+        return start, stop
+
+    def keys(self, change: Bag) -> set[Any]:
+        """The keys whose rows a step with this change touches."""
+        return set(self.by_key(change.items()))
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        return self.input.is_change(change) and all(
+            weight > 0 or state.values.get(key, EMPTY).count(self.element(row)) + weight >= 0
+            for key, pairs in self.by_key(change.items()).items()
+            for row, weight in pairs
+        )
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        return bool(state == self.init(x)) and all(
+            tree.invariant() for tree in state.values.values()
+        )
+
+    def __repr__(self) -> str:
+        key = "" if self.key is None else f", {function_name(self.key)}"
+        return f"sessions({function_name(self.time)}, {self.gap!r}{key})"
+
+
+def with_session(row: Any, start: Any, end: Any) -> tuple[Any, Any, Any]:
+    """A row with the start and end of its session.
+
+    >>> with_session("a", 3, 8)
+    ('a', 3, 8)
+    """
+    return row, start, end
+
+
+def sessions(
+    time: Callable[[Any], Any],
+    gap: Any,
+    key: Callable[[Any], Hashable] | None = None,
+    *,
+    merge: Callable[[Any, Any, Any], Hashable] = with_session,
+    owner: Any = None,
+) -> SessionRows:
+    """Every row with the start and end of its session: `merge(row, start, end)`.
+
+    It ends `gap` after its last row. Two rows exactly `gap` apart belong together.
+
+    >>> live = sessions(lambda t: t, 5).open(ZSet.of([1, 4]))
+    >>> live.send(ZSet({9: 1, 20: 1}))
+    ZSet({(1, 1, 9): -1, (4, 1, 9): -1, (1, 1, 14): 1, (4, 1, 14): 1, (9, 1, 14): 1, \
+(20, 20, 25): 1})
+    """
+    return SessionRows(time, gap, key, merge, owner)

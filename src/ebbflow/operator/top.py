@@ -1,0 +1,191 @@
+"""The first few rows of each key, in an order.
+
+All rows are kept by key, in an index, and of each key the outermost in order (see
+`ebbflow.state.outer`). Where two rows have the same place in the order, the rows themselves decide,
+so the answer never depends on who came first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from ebbflow.algebra.value import function_name
+from ebbflow.chain import grouping
+from ebbflow.change import BAG
+from ebbflow.errors import place
+from ebbflow.operator.operator import Operator
+from ebbflow.operator.relation import Bag
+from ebbflow.ordering import anyhow
+from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.index import Index
+from ebbflow.state.outer import NONE, Outermost
+from ebbflow.zset import ZSet, trusted
+
+
+class Held:
+    """A row where only its place in the order counts; rows of the same place are equal."""
+
+    __slots__ = ("row",)
+
+    def __init__(self, row: Any) -> None:
+        self.row = row
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and bool(self.row == other.row)
+
+    def __hash__(self) -> int:
+        return hash(self.row)
+
+    def __repr__(self) -> str:
+        return f"Held({self.row!r})"
+
+
+Element = tuple[Any, Any, Held]
+
+
+def _ordered(element: Element) -> bool:
+    """What `anyhow` gives is always in order."""
+    return True
+
+
+class TopRows(Operator[Bag, Bag, Bag, Bag]):
+    """The first rows of each key; see `top_rows`."""
+
+    input = BAG
+    output = BAG
+
+    def __init__(self, n: int, by: Any, key: Any, smallest: bool, owner: Any) -> None:
+        self.n, self.by, self.key, self.smallest, self.owner = n, by, key, smallest, owner
+        self.created = place()
+        self.compile()
+
+    def compile(self) -> None:
+        """Write the loop that sorts rows by key."""
+        self.outermost = Outermost(not self.smallest, self.n, _ordered)
+        self.by_key = grouping(self.key, None, self.owner)
+
+    def __getstate__(self) -> dict[str, Any]:
+        written = ("by_key", "outermost")
+        return {name: value for name, value in vars(self).items() if name not in written}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.compile()
+
+    def element(self, row: Any) -> Element:
+        """A row with its place in the order."""
+        return anyhow(self.by(row)), anyhow(row), Held(row)
+
+    def f(self, x: Bag) -> Bag:
+        groups: dict[Any, list[Element]] = {}
+        for row, count in x.items():
+            key = () if self.key is None else self.key(row)
+            groups.setdefault(key, []).extend([self.element(row)] * count)
+        best: list[Any] = []
+        for elements in groups.values():
+            elements.sort(key=lambda element: element[:2], reverse=not self.smallest)
+            best += [held.row for _, _, held in elements[: self.n]]
+        return ZSet.of(best)
+
+    def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Any]]:
+        state = Index[Any, Any](self.key, None, self.by_key, bag=True), Cells[Any, Any]()
+        self.moved(state, x)
+        return state
+
+    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
+        return state, trusted(self.moved(state, change))
+
+    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+        """Take a change in, and give the rows that came to the top or left it."""
+        index, cells = state
+        groups, get, element = index.groups, cells.values.get, self.element
+        new = {}
+        for key, pairs in index.apply(change).items():
+            rows = groups.get(key)
+            if rows is None:
+                new[key] = ABSENT
+                continue
+            pairs = [(element(row), weight) for row, weight in pairs]
+            new[key] = self.outermost.moved(get(key, NONE), pairs, _Elements(rows, element))
+        old = cells.swap(new)
+        out: dict[Any, int] = {}
+        for key, now in new.items():
+            was = old[key]
+            if was is not now:
+                self._count(out, was, -1)
+                self._count(out, now, 1)
+        return out
+
+    def _count(self, out: dict[Any, int], outer: Any, sign: int) -> None:
+        """Count the top of one key in or out."""
+        for _, _, held in [] if outer is ABSENT else self.outermost.best(outer):
+            row = held.row
+            total = out.get(row, 0) + sign
+            if total:
+                out[row] = total
+            else:
+                del out[row]
+
+    def read(self, state: Any) -> dict[Any, int]:
+        """The whole output, from the state."""
+        out: dict[Any, int] = {}
+        for outer in state[1].values.values():
+            self._count(out, outer, 1)
+        return out
+
+    def keys(self, change: Bag) -> set[Any]:
+        """The keys whose rows a step with this change touches."""
+        return set(self.by_key(change.items()))
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        return self.input.is_change(change) and bool(state[0].holds(change))
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        index, cells = state[0], state[1].values
+        return (
+            index == Index(self.key, x, self.by_key)
+            and cells.keys() == index.groups.keys()
+            and all(
+                self.outermost.agrees(cells[key], _Elements(rows, self.element)())
+                for key, rows in index.groups.items()
+            )
+        )
+
+    def __repr__(self) -> str:
+        key = "" if self.key is None else f", {function_name(self.key)}"
+        smallest = ", smallest=True" if self.smallest else ""
+        return f"top_rows({self.n}, {function_name(self.by)}{key}{smallest})"
+
+
+class _Elements:
+    """All rows of a key with their places in the order, when they are asked for."""
+
+    __slots__ = ("element", "rows")
+
+    def __init__(self, rows: dict[Any, int], element: Callable[[Any], Element]) -> None:
+        self.rows, self.element = rows, element
+
+    def __call__(self) -> dict[Element, int]:
+        return {self.element(row): count for row, count in self.rows.items()}
+
+
+def top_rows(
+    n: int,
+    by: Callable[[Any], Any],
+    key: Callable[[Any], Hashable] | None = None,
+    *,
+    smallest: bool = False,
+    owner: Any = None,
+) -> TopRows:
+    """For each key the `n` rows with the greatest `by(row)`, or the smallest; repeated rows count.
+
+    Without a key, of all rows. The order is `ebbflow.ordering.anyhow`, which has a place for values
+    of any kind: None is before all, NaN behind all numbers.
+
+    >>> best = top_rows(1, lambda sale: sale[1], lambda sale: sale[0])
+    >>> live = best.open(ZSet.of([("Rome", 3), ("Rome", 5), ("Oslo", 4)]))
+    >>> live.send(ZSet({("Rome", 5): -1, ("Oslo", 6): 1}))
+    ZSet({('Rome', 5): -1, ('Rome', 3): 1, ('Oslo', 4): -1, ('Oslo', 6): 1})
+    """
+    return TopRows(n, by, key, smallest, owner)

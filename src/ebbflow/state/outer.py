@@ -1,0 +1,132 @@
+"""The outermost elements of a multiset: enough of the greatest, or of the smallest, in order.
+
+To know the greatest element no whole tree is needed: elements far from that end can wait unsorted
+until those before them are gone. An *outer* holds a tree of the outermost elements, how much *room*
+it has, and whether it holds all elements. What is not among the outermost costs one comparison.
+When too few are left they are picked anew from all elements, with more room each time, so that all
+elements are looked through about log n times at most before all are in the tree.
+
+Like a tree, an outer is never altered: every edit gives a new one.
+
+All this is for elements that `<` puts in order. A tree puts any elements in order; so where there
+are others, such as sets, or numbers among words, the outer is a tree of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from heapq import nlargest, nsmallest
+from math import isqrt
+from typing import Any, NamedTuple
+
+from ebbflow.state.tree import Tree
+
+EMPTY: Tree[Any] = Tree()
+ENDLESS = 1 << 60
+PLAIN = {int, float, bool, str, bytes, Decimal, Fraction, date, datetime, time, timedelta}
+
+
+def plain(x: Any) -> bool:
+    """Whether `<` is a total order among values of this type.
+
+    >>> plain(3), plain((3, "a")), plain(frozenset())
+    (True, True, False)
+    """
+    return type(x) in PLAIN or (isinstance(x, tuple) and all(map(plain, x)))
+
+
+class Outer(NamedTuple):
+    """The outermost elements, the room, and whether these are all elements there are."""
+
+    tree: Tree[Any] = EMPTY
+    room: int = 16
+    all: bool = True
+
+
+NONE = Outer()
+
+
+class Outermost:
+    """How an outer follows changes: at least `least` elements from the upper end, or the lower.
+
+    >>> ends = Outermost(up=True, least=2)
+    >>> three = ends.moved(NONE, {5: 1, 9: 1, 7: 1}.items(), dict)
+    >>> ends.best(three)
+    [9, 7]
+    >>> ends.best(ends.moved(three, {9: -1, 6: 2}.items(), dict))
+    [7, 6]
+    """
+
+    __slots__ = ("least", "plain", "up")
+
+    def __init__(self, up: bool, least: int = 1, plain: Callable[[Any], bool] = plain) -> None:
+        self.up = up
+        self.least = least
+        self.plain = plain
+
+    def moved(
+        self,
+        outer: Outer,
+        pairs: Iterable[tuple[Any, int]],
+        everything: Callable[[], Mapping[Any, int]],
+    ) -> Outer:
+        """The outer after elements came or went; each element once, no weight zero.
+
+        `everything()` is asked for all elements with their counts, after the change, when too few
+        are left.
+        """
+        tree, room, complete = outer
+        if not complete:
+            try:
+                if self.up:
+                    floor = tree.first
+                    pairs = [pair for pair in pairs if pair[0] >= floor]
+                else:
+                    floor = tree.last
+                    pairs = [pair for pair in pairs if pair[0] <= floor]
+            except TypeError:
+                return Outer(Tree.counted(everything().items()), ENDLESS)
+            if not pairs:
+                return outer
+        tree = tree.update(pairs)
+        if not complete and len(tree) < self.least:
+            return self.picked(everything(), 2 * room)
+        if tree.distinct > 4 * room:
+            return self.picked(dict(tree), room, complete)
+        return Outer(tree, room, complete)
+
+    def picked(self, elements: Mapping[Any, int], room: int, complete: bool = True) -> Outer:
+        """The outermost of these elements; `complete` says that there are no others."""
+        room = max(room, self.least, isqrt(len(elements)))
+        if complete and 2 * room >= len(elements):
+            return Outer(Tree.counted(elements.items()), room)
+        try:
+            outer = (nlargest if self.up else nsmallest)(2 * room, elements)
+            if not complete or all(map(self.plain, outer)):
+                return Outer(Tree.counted((each, elements[each]) for each in outer), room, False)
+        except TypeError:
+            pass
+        return Outer(Tree.counted(elements.items()), ENDLESS)
+
+    def best(self, outer: Outer) -> list[Any]:
+        """The outermost `least` elements, the outermost first, each as often as it is there."""
+        tree = outer.tree
+        return list(tree.largest(self.least) if self.up else tree.smallest(self.least))
+
+    def agrees(self, outer: Outer, everything: Mapping[Any, int]) -> bool:
+        """Whether an outer is right for these elements."""
+        tree, room, complete = outer
+        if not tree.invariant() or tree.distinct > 4 * room:
+            return False
+        if complete or not tree.distinct:
+            return complete and dict(tree) == everything
+        floor = tree.first if self.up else tree.last
+        near = {
+            each: count
+            for each, count in everything.items()
+            if (each >= floor if self.up else each <= floor)
+        }
+        return dict(tree) == near and len(tree) >= self.least
