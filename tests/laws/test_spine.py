@@ -4,12 +4,14 @@ epoch; also when different keys have the same hash.
 
 from __future__ import annotations
 
+import importlib.util
 import math
-import tempfile
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,13 @@ from hypothesis import strategies as st
 from ebbflow.state.spine import ABSENT, Store
 from ebbflow.state.spine import spine as module
 from ebbflow.state.spine.hashing import hashes, same
+
+spec = importlib.util.spec_from_file_location("disk", Path(__file__).parents[1] / "oracle/disk.py")
+assert spec is not None
+assert spec.loader is not None
+disk: Any = importlib.util.module_from_spec(spec)
+sys.modules["disk"] = disk
+spec.loader.exec_module(disk)
 
 
 class Row(NamedTuple):
@@ -123,41 +132,41 @@ def agree(store: Any, model: Model, asked: set[Any]) -> None:
 
 def follow(doing: list[Any], **options: Any) -> None:
     """Do the same to a store and to a model, and compare after every commit."""
-    with tempfile.TemporaryDirectory() as path:
-        store = Store(path, **options)
-        model = Model()
-        epochs = {-1: model.copy()}
-        asked: set[Any] = set()
-        for what in [*doing, "commit", "reopen"]:
-            if what == "commit":
-                agree(store, model, asked)
-                store.commit(store.epoch + 1)
-                epochs[store.epoch] = model.copy()
-            elif isinstance(what, str):
-                model = epochs[store.epoch].copy()
-                store.rollback()
-                if what == "reopen":
-                    store.close()
-                    store = Store(path, verify=True, **options)
-                    spines(store)
-                elif what != "rollback":
-                    getattr(store, what)()
-            else:
-                kind, change = what
-                bag, cells = spines(store)
-                asked |= change.keys()
-                if kind == "bag":
-                    bag.append(change)
-                    model.add_rows(change)
-                else:
-                    cells.append(change)
-                    model.put(change)
+    path = disk.Disk()
+    store = Store(path, **options)
+    model = Model()
+    epochs = {-1: model.copy()}
+    asked: set[Any] = set()
+    for what in [*doing, "commit", "reopen"]:
+        if what == "commit":
             agree(store, model, asked)
-        if store.safe == store.epoch:
-            for epoch in store.info()["epochs"]:
-                with store.at(epoch) as snapshot:
-                    agree(snapshot, epochs[epoch], asked)
-        store.close()
+            store.commit(store.epoch + 1)
+            epochs[store.epoch] = model.copy()
+        elif isinstance(what, str):
+            model = epochs[store.epoch].copy()
+            store.rollback()
+            if what == "reopen":
+                store.close()
+                store = Store(path, verify=True, **options)
+                spines(store)
+            elif what != "rollback":
+                getattr(store, what)()
+        else:
+            kind, change = what
+            bag, cells = spines(store)
+            asked |= change.keys()
+            if kind == "bag":
+                bag.append(change)
+                model.add_rows(change)
+            else:
+                cells.append(change)
+                model.put(change)
+        agree(store, model, asked)
+    if store.safe == store.epoch:
+        for epoch in store.info()["epochs"]:
+            with store.at(epoch) as snapshot:
+                agree(snapshot, epochs[epoch], asked)
+    store.close()
 
 
 quietly = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])

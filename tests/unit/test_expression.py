@@ -243,6 +243,25 @@ VERSIONS = {
         ],
         "Total(o == o, 1)",
     ),
+    "3.13: not not o.a": (
+        [
+            ("LOAD_FAST", 0, "o", "o"),
+            ("LOAD_ATTR", 0, "a", "a"),
+            ("TO_BOOL", None, None, ""),
+            ("RETURN_VALUE", None, None, ""),
+        ],
+        "bool(a)",
+    ),
+    "3.13: not not o.a < 1": (
+        [
+            ("LOAD_FAST", 0, "o", "o"),
+            ("LOAD_ATTR", 0, "a", "a"),
+            ("LOAD_CONST", 1, 1, "1"),
+            ("COMPARE_OP", 18, "<", "bool(<)"),
+            ("RETURN_VALUE", None, None, ""),
+        ],
+        "bool(a < 1)",
+    ),
     "3.14: o.s[0] if o.a > 3 else 7": (
         [
             ("LOAD_FAST_BORROW", 0, "o", "o"),
@@ -350,6 +369,7 @@ def evaluated(source: str) -> Any:
         return eval(source, dict(SCOPE))
 
 
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
 @settings(max_examples=1000, deadline=None)
 @given(TEXTS, st.lists(ORDERS, min_size=3, max_size=3))
 def test_the_source_of_a_function_gives_what_the_function_gives(
@@ -364,6 +384,7 @@ def test_the_source_of_a_function_gives_what_the_function_gives(
         assert outcome(fn, row) == expected
 
 
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
 @settings(max_examples=500, deadline=None)
 @given(TEXTS, TEXTS, TEXTS, st.lists(ORDERS, min_size=2, max_size=2))
 def test_one_function_after_another_gives_what_both_give(

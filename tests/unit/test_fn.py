@@ -328,6 +328,7 @@ def test_a_fingerprint_survives_the_trip_to_a_worker() -> None:
         Fn.of(opaque, Order).then(Fn.of(len)),
     ]
     sent = cloudpickle.dumps(fns).hex()
+    path = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])
     code = (
         "import pickle; fns = pickle.loads(bytes.fromhex(input()));"
         "row = fns[0].types[0](1, 'Rome', 10);"
@@ -339,7 +340,7 @@ def test_a_fingerprint_survives_the_trip_to_a_worker() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PYTHONHASHSEED": "99", "PYTHONPATH": os.path.dirname(__file__)},
+        env={**os.environ, "PYTHONHASHSEED": "99", "PYTHONPATH": path},
     )
     assert found.stdout.strip() == str([(fn.fingerprint, fn(ROW), fn.text) for fn in fns])
 

@@ -276,7 +276,11 @@ def test_keeping_adds_up_and_keeping_twice_is_keeping_once(steps: list[Any]) -> 
         assert rows.snapshot() == right
         rows.keep()
         assert rows.snapshot() == right
+        assert (len(rows._delta), len(rows._after), len(rows._gone)) == (0, 0, 0)
         rows._delta, rows._after, rows._gone = prepared
+        rows.keep()
+        assert rows.snapshot() == right
+        rows._after, rows._gone = prepared[1:]
         rows.keep()
         assert rows.snapshot() == right
 
@@ -299,6 +303,8 @@ def test_upsert_of_the_same_row_changes_nothing() -> None:
     assert view.value == ZSet({ANN: 1})
     view.input("people").delete(1)
     assert view.value == ZSet()
+    inlet = view._inlets["people"]
+    assert (len(inlet._added), len(inlet._gone)) == (0, 0)
 
 
 def test_of_several_upserts_of_one_key_the_last_wins() -> None:
@@ -338,7 +344,10 @@ def test_adding_a_row_of_a_key_that_is_there_is_refused_and_upsert_is_the_remedy
 
 
 def test_two_new_rows_of_one_key_are_refused() -> None:
-    refused(people(), ChangeError, lambda view: view.input("people").add(ANN, Person(1, "Anna")))
+    anna = Person(1, "Anna")
+    text = refused(people(), ChangeError, lambda view: view.input("people").add(ANN, anna))
+    assert "more than one row of a key" in text
+    assert "also       Person(id=1, name='Ann')" in text
     text = refused(people(), ChangeError, lambda view: view.step(people={ANN: 2}))
     assert "also       2 times" in text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from runpy import run_path
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebbflow.engine.local import run
 from ebbflow.engine.local.outputs import may_be_negative
 from ebbflow.engine.local.report import Stats, Verified
 from ebbflow.engine.local.view import View
@@ -157,6 +159,51 @@ def test_an_epoch_that_is_interrupted_after_its_end_is_done_altogether(
         view.input("words").remove("ebb")
 
 
+def interrupted_at(moment: int, act: Any) -> bool:
+    """Do it, but with an interrupt at that call or return; whether there was one."""
+    left = moment
+
+    def watch(frame: Any, event: str, argument: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+
+    sys.setprofile(watch)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return left < 0
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.parametrize("machine", ["recomputing", "local"])
+def test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done(machine: str) -> None:
+    plan = Plan({"minus": MINUS, "lengths": LENGTHS, "set": Distinct(parent=WORDS)})
+    hit = {True: 0, False: 0}
+    for moment in range(10_000):
+        view = run(plan) if machine == "local" else view_of(**plan.outputs)
+        stream = view.changes(limit=9)
+        view.step(words=["ebb", "flow", "flow"], stop=["ebb"])
+        change = {"words": ZSet({"ebb": -1, "flow": -1, "tide": 1}), "stop": ZSet({"sea": 1})}
+        if not interrupted_at(moment, lambda view=view, change=change: view.step(change)):
+            break
+        done = view.epoch == 2
+        hit[done] += 1
+        words = ZSet({"flow": 1, "tide": 1} if done else {"ebb": 1, "flow": 2})
+        stop = ZSet({"ebb": 1, "sea": 1} if done else {"ebb": 1})
+        right = {"minus": words - stop, "lengths": words.map(len), "set": words.distinct()}
+        assert view.value == right
+        assert len(stream._buffer) == view.epoch
+        view.verify()
+        view.step(words=-words)
+        assert view.value == {"minus": -stop, "lengths": ZSet(), "set": ZSet()}
+    assert hit[False] > 10
+    assert hit[True] > 10
+
+
 def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
     view, heard = words_view(), []
     view.on_change(heard.append)
@@ -177,7 +224,7 @@ def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
     view._hub.__class__ = Cut
     with pytest.raises(KeyboardInterrupt):
         view.step(words=["ebb"])
-    assert len(stream._buffer) == 1
+    assert len(stream._buffer) == view.epoch == 1
     view.step(words=["flow"])
     assert heard == [ZSet({3: 1}), ZSet({4: 1})]
 

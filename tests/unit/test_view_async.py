@@ -132,9 +132,11 @@ def test_changes_that_find_no_room_are_added_up_into_the_last() -> None:
         given_back = [view.step(words={word: 1}) for word in "abc"]
         view.step(words={"b": 1, "c": -1})
         view.step(words=["d"])
-        assert given_back == [ZSet({"a": 1}), ZSet({"b": 1}), ZSet({"c": 1})]
+        assert await anext(stream) == ZSet({"a": 1})
+        given_back += [view.step(words={word: 1}) for word in "ef"]
         view.close()
-        assert await rest(stream) == [ZSet({"a": 1}), ZSet({"b": 2, "d": 1})]
+        assert await rest(stream) == [ZSet({"b": 2, "d": 1}), ZSet({"e": 1, "f": 1})]
+        assert given_back == [ZSet({word: 1}) for word in "abcef"]
 
     run(main())
 
@@ -145,6 +147,7 @@ def test_changes_that_cancel_while_nobody_reads_are_never_seen() -> None:
         stream = view.changes(limit=1)
         view.step(words=["a"])
         view.step(words={"a": -1})
+        assert not stream._buffer
         view.step(words=["b"])
         view.close()
         assert await rest(stream) == [ZSet({"b": 1})]
@@ -353,7 +356,8 @@ def test_a_reader_whose_loop_is_gone_harms_no_writer() -> None:
 # ---- across threads ----
 
 
-def test_a_reader_in_a_loop_hears_writers_in_threads() -> None:
+@pytest.mark.parametrize("limit", [1, 4])
+def test_a_reader_in_a_loop_hears_writers_in_threads(limit: int) -> None:
     view = words()
 
     def write(start: int) -> None:
@@ -362,7 +366,7 @@ def test_a_reader_in_a_loop_hears_writers_in_threads() -> None:
 
     async def main() -> ZSet[Any]:
         total = ZSet[Any]()
-        stream = view.changes(limit=4)
+        stream = view.changes(limit=limit)
         writers = [threading.Thread(target=write, args=(at,)) for at in (0, 100, 200)]
         for writer in writers:
             writer.start()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from runpy import run_path
+from time import sleep
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,6 +139,7 @@ def test_callbacks_hear_of_epochs_in_their_order_whoever_made_them() -> None:
     def callback(change: Any) -> None:
         assert inside.acquire(blocking=False), "two callbacks at the same time"
         heard.append(change)
+        sleep(0.0002)
         inside.release()
 
     order = view.changes(limit=10_000)
@@ -150,7 +152,7 @@ def test_callbacks_hear_of_epochs_in_their_order_whoever_made_them() -> None:
 def test_a_step_returns_when_its_callbacks_were_called() -> None:
     view = view_of(words=WORDS)
     heard: set[Any] = set()
-    view.on_change(lambda change: heard.update(change))
+    view.on_change(lambda change: sleep(0.0002) or heard.update(change))
 
     def work(at: int) -> None:
         for n in range(100):
@@ -164,6 +166,7 @@ def test_what_a_callback_raises_is_raised_in_the_thread_whose_step_it_heard_of()
     view = view_of(words=WORDS)
 
     def callback(change: Any) -> None:
+        sleep(0.0002)
         raise ValueError(next(iter(change)))
 
     view.on_change(callback)

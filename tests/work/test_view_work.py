@@ -179,9 +179,17 @@ def test_adding_to_what_waits_costs_the_change_and_not_what_waits() -> None:
         stream = view.changes(limit=1)
         view.step(rows={Row(i): 1 for i in range(n)})
         view.step(rows={Row(-1): 1})
+        waiting = stream._buffer[0]["rows"]
         found.add(hashes(view, {Row(-2): 1}))
-        assert stream.full
+        assert stream._buffer[0]["rows"] is waiting
     assert found == {2}
+
+
+def test_a_dict_that_is_given_is_not_the_dict_that_is_used() -> None:
+    view, given = view_of(ROWS), {Row(1): 1}
+    change = view.step(rows=given)
+    given.clear()
+    assert change == ZSet({Row(1): 1})
 
 
 def test_a_plan_is_looked_at_when_the_view_is_made_and_not_when_it_steps(

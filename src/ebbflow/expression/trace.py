@@ -48,8 +48,7 @@ INSTRUCTIONS = 200
 STEPS = 600
 DEPTH = 40
 
-_SKIPPED = {"RESUME", "NOP", "CACHE", "PRECALL", "NOT_TAKEN", "TO_BOOL", "COPY_FREE_VARS"}
-_SKIPPED |= {"EXTENDED_ARG"}
+_SKIPPED = {"RESUME", "NOP", "CACHE", "PRECALL", "NOT_TAKEN", "COPY_FREE_VARS", "EXTENDED_ARG"}
 _UNARY = {"UNARY_NEGATIVE": "-", "UNARY_POSITIVE": "+", "UNARY_INVERT": "~", "UNARY_NOT": "not"}
 _LOADS = {"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_DEREF"}
 _LOADS_TWO = {"LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"}
@@ -179,9 +178,18 @@ class Reading:
             elif name == "POP_TOP":
                 _droppable(stack.pop(), tested)
             elif name not in _SKIPPED:
-                self.simple(step, stack)
+                if name != "TO_BOOL":
+                    self.simple(step, stack)
+                if _makes_bool(step) and not self.is_asked(i + 1):
+                    stack.append(Operation("bool", (value_of(stack.pop()),)))
             i += 1
         raise NotTraced
+
+    def is_asked(self, i: int) -> bool:
+        """Whether what comes next only asks if a value is true."""
+        names = (step.opname for step in self.steps[i:] if step.opname not in _SKIPPED)
+        following = next(names, "")
+        return following == "UNARY_NOT" or following.startswith("POP_JUMP")
 
     def finished(
         self, result: Expression, stack: list[Any], tested: frozenset[Expression]
@@ -304,6 +312,13 @@ class Reading:
         if place <= i:
             raise NotTraced
         return place
+
+
+def _makes_bool(step: Step) -> bool:
+    """Whether a value becomes True or False: from Python 3.13 on `not not x` is this alone."""
+    return step.opname == "TO_BOOL" or (
+        step.opname == "COMPARE_OP" and step.argrepr != step.argval and bool(step.argrepr)
+    )
 
 
 # ---- what is on the stack ----

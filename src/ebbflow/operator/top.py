@@ -130,7 +130,7 @@ class TopRows(Operator[Bag, Bag, Bag, Bag]):
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
         out: dict[Any, int] = {}
-        for outer in state[1].values.values():
+        for outer in state[1].everything().values():
             self._count(out, outer, 1)
         return out
 

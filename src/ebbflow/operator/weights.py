@@ -53,7 +53,7 @@ class Distinct(Operator[Bag, Bag, Bag, Bag]):
 
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
-        return {row: 1 for row, weight in state.values.items() if weight > 0}
+        return {row: 1 for row, weight in state.everything().items() if weight > 0}
 
     def keys(self, change: Bag) -> set[Any]:
         """The rows whose weight a step with this change touches."""

@@ -147,7 +147,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         """The whole output, from the state."""
         cells = state[1] if self.keeps_rows else state
         make = self.make
-        return {make(key, *self.results(cell)): 1 for key, cell in cells.values.items()}
+        return {make(key, *self.results(cell)): 1 for key, cell in cells.everything().items()}
 
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose groups a change touches."""

@@ -11,8 +11,8 @@ journal costs nothing: between `begin` and `commit` it is the list of what `swap
 
 A value that is in a cell must not be altered in place: the old one would not be old.
 
-An engine that keeps its state elsewhere puts the cells of the touched keys into `values`, runs a
-step, and writes down what `commit` gives.
+An engine that keeps its state elsewhere has a `Backing` put the cells of the touched keys into
+`values`, runs a step, and writes down what was written.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from ebbflow.errors import AlgebraError
+from ebbflow.state.backing import Backing
 
 J = TypeVar("J")
 K = TypeVar("K", bound=Hashable)
@@ -44,8 +45,9 @@ ABSENT: Any = Absent()
 class Journalled(ABC, Generic[J]):
     """A container that can go back to where its epoch began."""
 
-    __slots__ = ("journal",)
+    __slots__ = ("backing", "journal")
 
+    backing: Backing | None
     journal: list[J] | None
 
     @abstractmethod
@@ -96,6 +98,7 @@ class Cells(Journalled[dict[K, V]]):
     def __init__(self, values: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
         self.values: dict[K, V] = dict(values)
         self.journal = None
+        self.backing = None
 
     def swap(self, new: dict[K, V]) -> dict[K, V]:
         """Put in new values, ABSENT for none, and give the old ones of the same keys."""
@@ -114,6 +117,15 @@ class Cells(Journalled[dict[K, V]]):
     def undo(self, entry: dict[K, V]) -> None:
         """Put old values back."""
         self.swap(entry)
+
+    def everything(self) -> dict[K, V]:
+        """All cells, also those that are not in memory."""
+        return self.values if self.backing is None else self.backing.everything()
+
+    def written(self) -> dict[K, V]:
+        """What the open epoch has put in so far; ABSENT for what it took out."""
+        get = self.values.get
+        return {key: get(key, ABSENT) for old in self._open() for key in old}
 
     def __len__(self) -> int:
         return len(self.values)

@@ -8,7 +8,7 @@ Weights may be negative: an index is as good for differences as it is for rows, 
 be of a `bag`. A row of weight zero is not there, and a key without rows is not there either.
 
 `groups` is a plain dict of plain dicts, for loops that cannot afford a call per row. An engine that
-keeps its state elsewhere puts the groups of the touched keys into it, and nothing else.
+keeps its state elsewhere has a `Backing` put the groups of the touched keys into it.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
         self.groups: dict[Any, dict[R, int]] = {}
         self.grouping = grouping(key) if by_key is None else by_key
         self.journal = None
+        self.backing = None
         if rows is not None:
             self.apply(rows)
 
@@ -70,6 +71,8 @@ class Index(Journalled[Grouped], Generic[K, R]):
     def apply(self, change: Change) -> Grouped:
         """Add a change, and give its rows by key, which a step nearly always wants next."""
         found = self.grouped(change)
+        if self.backing is not None:
+            self.backing.fetch(found)
         if self.journal is not None:
             self.journal.append(found)
         owed = self.put(found)
@@ -108,6 +111,10 @@ class Index(Journalled[Grouped], Generic[K, R]):
     def undo(self, entry: Grouped) -> None:
         """Take a change out again."""
         self.put({at: [(row, -weight) for row, weight in pairs] for at, pairs in entry.items()})
+
+    def everything(self) -> dict[Any, dict[R, int]]:
+        """All groups, also those that are not in memory."""
+        return self.groups if self.backing is None else self.backing.everything()
 
     def weight(self, row: R) -> int:
         """How often `row` is there; 0 when it is not."""

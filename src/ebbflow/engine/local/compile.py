@@ -223,14 +223,17 @@ class Compiler:
             case Distinct():
                 return self._keyed(node, node.parent, weights.Distinct())
             case TopK():
-                operator = top_rows(node.n, node.by, node.key, smallest=node.smallest)
-                return self._keyed(node, node.parent, operator)
+                return self._keyed(node, node.parent, top_rows(
+                    node.n, node.by, node.key, smallest=node.smallest, owner=node
+                ))  # fmt: skip
             case Sessions():
-                operator = sessions(node.time, node.gap, node.key, merge=node.merge)
-                return self._keyed(node, node.parent, operator)
+                return self._keyed(node, node.parent, sessions(
+                    node.time, node.gap, node.key, merge=node.merge, owner=node
+                ))  # fmt: skip
             case Through():
-                operator = per_key(node.operator, node.key, width=node.width, kind=node.type)
-                return self._keyed(node, node.parent, operator)
+                return self._keyed(node, node.parent, per_key(
+                    node.operator, node.key, width=node.width, kind=node.type, owner=node
+                ))  # fmt: skip
         raise AssertionError(f"there is no stage for {node!r}")
 
     def _join(self, node: Join) -> int:

@@ -46,7 +46,7 @@ class Subscription:
 
 
 class Letter:
-    """What one epoch changed, to be delivered to those who had subscribed by then."""
+    """What one epoch changed, and those who had subscribed by then and have not heard of it."""
 
     __slots__ = ("epoch", "errors", "moved", "to")
 
@@ -87,7 +87,7 @@ class Hub:
 
     def stream(self, limit: int, name: str | None, show: Show) -> Changes:
         """A stream of every change from now on, as long as somebody holds it."""
-        stream = Changes(self, limit, name, show, self._posted)
+        stream = Changes(self, limit, name, show)
         self.streams.append(ref(stream, self._left))
         return stream
 
@@ -97,14 +97,13 @@ class Hub:
             stream = reference()
             if stream is not None:
                 stream.push(epoch, moved)
-        if epoch > self._posted:
-            self._posted = epoch
-            to = [each for each in self.callbacks if each.name is None or each.name in moved]
-            if to:
-                letter = Letter(epoch, moved, to)
-                self._letters.append(letter)
-                return letter
-        return None
+        to = [each for each in self.callbacks if each.name is None or each.name in moved]
+        if not to or epoch <= self._posted:
+            return None
+        letter = Letter(epoch, moved, to)
+        self._letters += (letter,)  # not a call: an interrupt comes before it or after both
+        self._posted = epoch
+        return letter
 
     def deliver(self, letter: Letter) -> None:
         """Deliver all letters up to this one; raise what the callbacks raised."""
@@ -114,8 +113,9 @@ class Hub:
                 return
             try:
                 while self._letters:
-                    self._current = self._letters.popleft()
+                    self._current = self._letters[0]
                     _hand_out(self._current)
+                    del self._letters[0]
             finally:
                 self._current = None
         if letter.errors:
@@ -145,7 +145,9 @@ class Hub:
 
 
 def _hand_out(letter: Letter) -> None:
-    for subscription in letter.to:
+    to = letter.to
+    while to:
+        subscription = to[0]
         if subscription.active:
             try:
                 subscription.callback(subscription.show(letter.moved))
@@ -155,6 +157,7 @@ def _hand_out(letter: Letter) -> None:
                     f"after epoch {letter.epoch}, which is done and stays"
                 )
                 letter.errors.append(error)
+        del to[0]
 
 
 def _together(errors: list[BaseException]) -> BaseException:
@@ -184,7 +187,7 @@ class Changes:
         "_show",
     )
 
-    def __init__(self, hub: Hub, limit: int, name: str | None, show: Show, seen: int) -> None:
+    def __init__(self, hub: Hub, limit: int, name: str | None, show: Show) -> None:
         if type(limit) is not int or limit < 1:
             raise ChangeError(
                 "changes(limit=...): a stream needs room for one change at least",
@@ -195,7 +198,7 @@ class Changes:
         self._limit = limit
         self._name = name
         self._show = show
-        self._seen = seen
+        self._seen = 0  # the last epoch that is in it
         self._buffer: deque[Moved] = deque()
         self._own = False  # whether the last change in the buffer is ours to add to
         self._ended = False
@@ -216,12 +219,12 @@ class Changes:
         with self._lock:
             if epoch <= self._seen or self._ended:
                 return
-            self._seen = epoch
             if len(self._buffer) < self._limit:
-                self._buffer.append(moved)
-                self._own = False
+                self._buffer += (moved,)  # not a call: an interrupt comes before it or after both
+                self._own, self._seen = False, epoch
             else:
                 self._add_to_last(moved)
+                self._seen = epoch
         self._bell.ring()
 
     def _add_to_last(self, moved: Moved) -> None:
@@ -240,8 +243,6 @@ class Changes:
             if not self._buffer:
                 return None
             moved = self._buffer.popleft()
-            if not self._buffer:
-                self._own = False
         self._hub.room.ring()
         return moved
 

@@ -225,7 +225,7 @@ class View:
         It waits without holding up the event loop. Who reads a stream should not wait for it to
         have room: a reader that writes uses `step`.
         """
-        await self._hub.room.wait(lambda: bool(self._barred) or not self._hub.full())
+        await self._hub.room.wait(lambda: not self._hub.full())
         return self.step(changes, **named)
 
     def _subscribe(

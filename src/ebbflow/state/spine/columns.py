@@ -12,6 +12,7 @@ anything else is one column. That is the *shape* of a list: how, and the kinds o
 
 from __future__ import annotations
 
+import operator
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -200,6 +201,14 @@ def _pickled(values: Sequence[Any]) -> Any:
         ) from error
 
 
+def _one_nan(value: Any) -> Any:
+    if isinstance(value, tuple):
+        items = [_one_nan(item) for item in value]
+        same = all(map(operator.is_, items, value))
+        return value if same else tuple.__new__(type(value), items)
+    return NAN if type(value) is float and value != value else value
+
+
 def _can_pickle(value: Any) -> bool:
     try:
         pickle.dumps(value, PICKLE)
@@ -226,7 +235,7 @@ def _values(kind: str, array: Any, at: Any = None) -> list[Any]:
         return [value if value == value else NAN for value in found]
     if kind == "any":
         loads = pickle.loads
-        return [None if value is None else loads(value) for value in found]
+        return [None if value is None else _one_nan(loads(value)) for value in found]
     if kind == "decimal":
         return [None if value is None else Decimal(value) for value in found]
     if kind == "utc":

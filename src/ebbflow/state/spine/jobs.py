@@ -32,6 +32,7 @@ class Job:
         self.size = sum(map(len, self.segments))
         self.done = False
         self.written = 0
+        self.made = ""
         self._files = files
         self._steps = spine.merge(self.segments, last=begin == 0)
         self._writer = files.create(name)
@@ -60,6 +61,7 @@ class Job:
         self._writer.close()
         self._files.settle()
         self.written = self._writer.at
+        self.made = self._writer.name
         begin = self.spine.segments.index(self.segments[0])
         new = [] if ref is None else [Segment.opened(ref, self._files.map(ref.file))]
         self.spine.segments[begin : begin + len(self.segments)] = new
@@ -86,6 +88,10 @@ class Jobs:
         self._failures = 0
         self._pause = 0
         self.written = 0
+        self.made: set[str] = set()
+        """The files that were written."""
+        self.error: OSError | None = None
+        """Why a job failed last."""
 
     def __bool__(self) -> bool:
         return bool(self._running)
@@ -126,8 +132,10 @@ class Jobs:
         """Begin to merge the segments of a spine from `begin` on."""
         self._count += 1
         name = f"merge-{self._prefix}-{self._count:04d}"
-        with suppress(OSError):
+        try:
             self._running.append(Job(self._files, name, spine, begin))
+        except OSError as error:
+            self.error = error
 
     def work(self, entries: int) -> int:
         """Go on until so many entries were read; gives how many were."""
@@ -136,7 +144,8 @@ class Jobs:
             job = min(self._running, key=lambda job: job.size)
             try:
                 read += job.step()
-            except OSError:
+            except OSError as error:
+                self.error = error
                 self.give_up()
                 self._failures += 1
                 self._pause = min(2**self._failures, PATIENCE)
@@ -145,6 +154,7 @@ class Jobs:
                 self._running.remove(job)
                 self._failures = 0
                 self.written += job.written
+                self.made.add(job.made)
         return read
 
     def give_up(self) -> None:

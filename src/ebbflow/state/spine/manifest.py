@@ -31,6 +31,7 @@ WITNESS = "newest"
 _TRAILER = struct.Struct("<IIQ8s")
 _MAGIC = b"EBBFLOW\n"
 _NAME = re.compile(r"epoch-(\d{12,})-(\d{4,})")
+_OWN = re.compile(r"(epoch|merge)-[\d-]+(\.tmp)?")
 _ALIGN = 64
 
 
@@ -146,6 +147,11 @@ def epochs(names: Iterable[str]) -> list[tuple[int, int]]:
     """
     matches = map(_NAME.fullmatch, names)
     return sorted((int(match[1]), int(match[2])) for match in matches if match)
+
+
+def own(names: Iterable[str]) -> set[str]:
+    """The names that only this package gives; other files are left alone."""
+    return {name for name in names if _OWN.fullmatch(name)}
 
 
 def newest(files: Files) -> Manifest | None:

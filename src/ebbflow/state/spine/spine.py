@@ -79,7 +79,8 @@ class Spine:
         groups = [list(pairs) for pairs in change.values()]
         rows = [row for pairs in groups for row, _ in pairs]
         weights = [weight for pairs in groups for _, weight in pairs]
-        owner = np.repeat(np.arange(len(groups)), [len(pairs) for pairs in groups])
+        counts = np.fromiter(map(len, groups), np.int64, len(groups))
+        owner = np.repeat(np.arange(len(groups)), counts)
         keys = list(change)
         if not rows:
             return Part(_EMPTY, *(np.empty(0),) * 3, [], [])
@@ -89,7 +90,7 @@ class Spine:
             count = np.fromiter(weights, np.int64, len(weights))
         except OverflowError as error:
             raise AlgebraError("a weight has more than 64 bits", remedy="fewer copies") from error
-        if len(keys) != len(rows):
+        if (counts != 1).any():
             key_columns = [column.take(pa.array(owner)) for column in key_columns]
         form = Form(BAG, key, row)
         part = Part(form, hashes(keys)[owner], hashes(rows), count, key_columns, row_columns)

@@ -22,10 +22,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ebbflow.errors import EbbflowError
 from ebbflow.state.spine.files import Files, Folder, StateError, Writer
 from ebbflow.state.spine.jobs import Jobs
-from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Listed, Manifest, epochs, pad
+from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Listed, Manifest, epochs, own, pad
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment, SegmentWriter
 from ebbflow.state.spine.snapshot import Name, Snapshot
 from ebbflow.state.spine.spine import Spine
@@ -74,7 +73,7 @@ class Store(Snapshot):
         self._broken = False
         self._written = 0
         self._sizes: dict[str, int] = {}
-        self._on_disk = {name for name in files.names() if name != WITNESS}
+        self._on_disk = own(files.names())
         self._jobs = Jobs(files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}")
         self._remove_others()
 
@@ -115,6 +114,8 @@ class Store(Snapshot):
 
     def flush(self) -> None:
         """Write the epochs that are not on disk yet."""
+        if self._dropped:
+            raise StateError("an epoch is open", remedy="commit() or rollback() first")
         if self._waiting:
             self._publish(self._epoch, self.notes, staged=False)
 
@@ -149,7 +150,7 @@ class Store(Snapshot):
         self.flush()
         self._jobs.begin(self._spines.values())
         self._jobs.work(entries)
-        self._publish(self._epoch, self.notes, staged=False)
+        self._use_merged()
         return bool(self._jobs)
 
     def compact(self) -> None:
@@ -161,13 +162,24 @@ class Store(Snapshot):
                 self._jobs.start(spine, 0)
                 while self._jobs:
                     self._jobs.work(CHUNK)
-        self._publish(self._epoch, self.notes, staged=False)
+                if len(spine.segments) > 1:
+                    raise _failed("the merge", self._jobs.error)
+        self._use_merged()
+
+    def _use_merged(self) -> None:
+        """Publish what merging gave, if it gave something."""
+        if any(
+            self._listed[name].segments != tuple(segment.ref for segment in spine.segments)
+            for name, spine in self._spines.items()
+        ):
+            self._publish(self._epoch, self.notes, staged=False)
 
     # ---- the rest of its life ----
 
     def close(self) -> None:
         """Write what is committed, and let others in. What is staged is lost."""
         try:
+            self.rollback()
             if not self._broken:
                 self.flush()
         finally:
@@ -202,7 +214,9 @@ class Store(Snapshot):
             self.files.publish(temporary, name)
         except Exception as error:
             self._take_back(writer, [name, temporary] if renaming else [temporary])
-            raise _failed(epoch, error) from error
+            if not isinstance(error, OSError):
+                raise
+            raise _failed(f"epoch {epoch}", error) from error
         self._written += writer.at
         self._broken = True  # unless the rest of this goes well
         self._adopt(manifest, plans, staged)
@@ -318,7 +332,8 @@ class Store(Snapshot):
             spine.segments = [known.get(ref) or self._open(ref) for ref in refs]
             if staged:
                 spine.staged = []
-        self._on_disk |= manifest.files()
+        self._on_disk |= manifest.files() | self._jobs.made
+        self._jobs.made = set()
 
     def _remove_others(self) -> None:
         """Remove the files that nothing needs."""
@@ -373,11 +388,9 @@ def _ref(segment: Segment) -> Ref:
     return segment.ref
 
 
-def _failed(epoch: int, error: Exception) -> StateError:
-    if isinstance(error, EbbflowError):
-        return error if isinstance(error, StateError) else StateError(str(error))
+def _failed(what: str, error: Exception | None) -> StateError:
     return StateError(
-        f"epoch {epoch} could not be written; the state is that of the epoch before",
+        f"{what} could not be written; the state is what it was before",
         cause=error,
-        remedy="make room and commit again, or rollback()",
+        remedy="make room and try again, or rollback()",
     )

@@ -1,0 +1,104 @@
+"""Backing: a dict of which only some keys are here, the others on disk.
+
+A container keeps its state in a plain dict, for the loops' sake. When there is more of it than
+memory, the dict holds some of the keys, and a *backing* knows which: those are *resident*. Before a
+step reads or alters keys it fetches them, all at once; after an epoch is safe the backing may let
+go of keys, those that came first first. A key that is resident and not in the dict is not there at
+all. Without a limit everything is resident from the start, and fetching is nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Protocol
+
+SAMPLE = 64
+
+
+class Kept(Protocol):
+    """Where the keys are that are not here; `ebbflow.state.spine.Spine` is one."""
+
+    layout: str
+
+    def probe(self, keys: Iterable[Any]) -> dict[Any, Any]: ...
+    def append(self, change: Any) -> None: ...
+    def scan(self) -> Iterator[tuple[Any, Any, int]]: ...
+
+
+class Backing:
+    """What is known of the keys of `held`.
+
+    >>> class Far:
+    ...     layout = "value"
+    ...     def probe(self, keys): return {key: key.upper() for key in keys if key < "c"}
+    >>> held = {}
+    >>> backing = Backing(held, Far(), limited=True)
+    >>> backing.fetch(["a", "x"]); held
+    {'a': 'A'}
+    >>> backing.release(1); held, list(backing.resident)
+    ({}, ['x'])
+    """
+
+    def __init__(self, held: dict[Any, Any], kept: Kept, *, limited: bool) -> None:
+        self.held = held
+        self.kept = kept
+        self.resident: dict[Any, None] | None = {} if limited else None
+        self.average = 0
+        self.measured = 0
+        if not limited:
+            self.held.update(self.everything())
+
+    def fetch(self, keys: Iterable[Any]) -> None:
+        """Have these keys here."""
+        resident = self.resident
+        if resident is None:
+            return
+        missing = [key for key in keys if key not in resident]
+        if missing:
+            self.held.update(self.kept.probe(missing))
+            resident.update(dict.fromkeys(missing))
+
+    def everything(self) -> dict[Any, Any]:
+        """All keys, as of the last epoch: the dict itself, or a new one read from disk."""
+        if self.resident is None and self.held:
+            return self.held
+        found: dict[Any, Any] = {}
+        if self.kept.layout == "value":
+            return {key: value for key, value, _ in self.kept.scan()}
+        for key, row, weight in self.kept.scan():
+            found.setdefault(key, {})[row] = weight
+        return found
+
+    def release(self, count: int) -> None:
+        """Let go of the `count` keys that came first."""
+        assert self.resident is not None
+        for key in list(islice(self.resident, count)):
+            del self.resident[key]
+            self.held.pop(key, None)
+
+    def bytes(self) -> int:
+        """About how much memory the resident keys take; measured on some of them."""
+        if self.resident is None:
+            return 0
+        size = len(self.resident)
+        if size > 2 * self.measured or size < self.measured // 4:
+            some = list(islice(self.held.items(), SAMPLE))
+            self.average = sum(map(weigh, some)) // len(some) + 100 if some else 100
+            self.measured = size
+        return size * self.average
+
+
+def weigh(x: Any) -> int:
+    """About how many bytes a value takes, with what is in it.
+
+    >>> weigh(("a", 1)) > weigh("a") > 0
+    True
+    """
+    size = sys.getsizeof(x)
+    if isinstance(x, dict):
+        return size + sum(weigh(key) + weigh(value) for key, value in x.items())
+    if isinstance(x, (tuple, list, set, frozenset)):
+        return size + sum(map(weigh, x))
+    return size
