@@ -4,6 +4,8 @@ A fenced `python` block with `>>>` is a session: all sessions of a page share th
 `python` block without prompts is a program, run on its own; when a `text` block follows it, that is
 its output. A `console` block of `$ ebbflow ...` lines is run by the shell's rules, in a folder with
 the page's files: a `python` block whose first line is a comment naming a file (`# shop.py`) is one.
+A block that begins with `# shop.py, continued` is put at the end of that file, which is run again;
+a `text` block after it shows what is new. Links between pages lead to files that are there.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
-FILE = re.compile(r"# (\w+\.py)\n")
+FILE = re.compile(r"# (\w+\.py)(, continued)?\n")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
 def blocks(page: Path) -> list[tuple[str, str, int]]:
@@ -41,6 +44,7 @@ def run(page: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[
 def test_every_example_runs_and_shows_what_it_says(page: Path, tmp_path: Path) -> None:
     found = blocks(page)
     parser, names, failures = doctest.DocTestParser(), {"__name__": page.stem}, []
+    printed: dict[str, str] = {}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     for i, (language, body, line) in enumerate(found):
         where = f"{page.relative_to(ROOT)}:{line}"
@@ -51,13 +55,16 @@ def test_every_example_runs_and_shows_what_it_says(page: Path, tmp_path: Path) -
         elif language == "python":
             named = FILE.match(body)
             name = named[1] if named else f"program_{line}.py"
-            (tmp_path / name).write_text(body)
+            before = (tmp_path / name).read_text() if named and named[2] else ""
+            (tmp_path / name).write_text(before + body)
             shown = found[i + 1] if i + 1 < len(found) else ("", "", 0)
             expected = shown[1] if shown[0] == "text" else None
             if expected is not None or not named:
                 done = run(page, tmp_path, sys.executable, name)
                 assert done.returncode == 0, f"{where}\n{done.stderr}"
-                assert expected is None or done.stdout.strip() == expected.strip(), where
+                new = done.stdout.removeprefix(printed.get(name, "") if before else "")
+                assert expected is None or new.strip() == expected.strip(), where
+                printed[name] = done.stdout
         elif language == "console":
             shell(body, where, tmp_path)
     assert not failures, "".join(failures)
@@ -77,6 +84,12 @@ def shell(body: str, where: str, folder: Path) -> None:
 def test_the_pages_are_there() -> None:
     names = {str(page.relative_to(ROOT)) for page in PAGES}
     assert {"README.md", "CONTRIBUTING.md", "docs/ledger.md", "docs/pitfalls.md"} <= names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    lost = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert not lost
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)

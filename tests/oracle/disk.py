@@ -35,6 +35,7 @@ class Disk(Files):
         self.now: dict[str, Content] = {}
         self.safe: dict[str, Content] = {}
         self.calls = 0
+        self.settles: list[int] = []
         self.crash_at = crash_at
         self.full = range(full_at, full_at + full_for) if full_at >= 0 else range(0)
         self.locked = False
@@ -92,6 +93,7 @@ class Disk(Files):
         self.now.pop(name, None)
 
     def settle(self) -> None:
+        self.settles.append(self.calls)
         self.call()
         self.safe = dict(self.now)
 

@@ -107,19 +107,23 @@ def state(store: Snapshot) -> State:
     return rows, values
 
 
-def calls(**options: Any) -> int:
+def uncrashed(**options: Any) -> Any:
     whole = Disk()
     run(whole, 0, EPOCHS, lambda store: None, **options)
-    return int(whole.calls)
+    return whole
 
 
-def crash(at: int, how: str, **options: Any) -> None:
+def calls(**options: Any) -> int:
+    return int(uncrashed(**options).calls)
+
+
+def crash(at: int, how: str, seed: int = 0, **options: Any) -> None:
     """Stop before one call, open what is left, compare, and go on from there."""
     broken = Disk(crash_at=at)
     safe = [-1]
     with pytest.raises(Crash):
         run(broken, 0, EPOCHS, lambda store: safe.append(store.safe), **options)
-    left = broken.after(how, Random(at))
+    left = broken.after(how, Random(at + seed))
     with Store(left, verify=True, chunk=CHUNK) as store:
         assert safe[-1] <= store.epoch <= safe[-1] + options.get("group", 1)
         assert state(store) == STATES[store.epoch]
@@ -134,14 +138,20 @@ def crash(at: int, how: str, **options: Any) -> None:
 
 @pytest.mark.parametrize("how", HOWS)
 def test_a_sample_of_crashes_leaves_the_last_acknowledged_epoch(how: str) -> None:
-    for at in range(HOWS.index(how), calls(), 97):
+    for at in range(HOWS.index(how), calls(), 151):
         crash(at, how)
 
 
+def test_a_crash_between_a_rename_and_its_safety_leaves_one_or_the_other() -> None:
+    for at in uncrashed().settles:
+        for seed in (0, 1_000_000):
+            crash(at, "torn", seed)
+
+
 def test_a_sample_of_crashes_with_epochs_retained_and_grouped() -> None:
-    for at in range(0, calls(keep_epochs=3), 293):
+    for at in range(0, calls(keep_epochs=3), 397):
         crash(at, "torn", keep_epochs=3)
-    for at in range(0, calls(group=5), 71):
+    for at in range(0, calls(group=5), 97):
         crash(at, "torn", group=5)
 
 
@@ -191,7 +201,7 @@ def full(at: int, count: int) -> None:
 
 
 def test_a_sample_of_full_disks_fails_the_epoch_and_nothing_else() -> None:
-    for at in range(0, calls(), 331):
+    for at in range(0, calls(), 523):
         full(at, 1)
         full(at, 5)
 

@@ -59,7 +59,7 @@ class Rows(Operator[Bag, Bag, Bag, Bag]):
         return None
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return None, trusted(self.moved(change))
+        return None, trusted(self.moved(change)) if self.chain.steps else change
 
     def __repr__(self) -> str:
         return f"Rows({self.chain!r})"

@@ -82,11 +82,11 @@ class SessionRows(Operator[Bag, Bag, Bag, Bag]):
         values, new, times = state.values, {}, {}
         for key, pairs in self.by_key(change.items()).items():
             elements = [(self.element(row), weight) for row, weight in pairs]
-            for (_, _, held), weight in elements:
+            for element, weight in elements:
                 if weight < 0:
-                    self._there(values.get(key, EMPTY), self.element(held.row), -weight)
+                    self._there(values.get(key, EMPTY), element, -weight)
             new[key] = values.get(key, EMPTY).update(elements)
-            times[key] = [element[0] for element, _ in elements]
+            times[key] = sorted([element[0] for element, _ in elements])
         old = state.swap({key: tree if tree.distinct else ABSENT for key, tree in new.items()})
         out: dict[Any, int] = {}
         get = out.get
@@ -107,15 +107,21 @@ class SessionRows(Operator[Bag, Bag, Bag, Bag]):
                 remedy="a change that takes away rows that are there",
             )
 
-    def touched(self, tree: Tree[Any], times: list[Any]) -> set[tuple[int, int]]:
-        """Where the sessions lie that have a row near one of these times."""
-        found: set[tuple[int, int]] = set()
+    def touched(self, tree: Tree[Any], times: list[Any]) -> list[tuple[int, int]]:
+        """Where the sessions lie that have a row near one of these times, which are in order.
+
+        So the sessions are found in order too, and each is walked through once.
+        """
+        found: list[tuple[int, int]] = []
+        known = 0
         for time in times:
             i = tree.rank((time,))
-            if i < len(tree) and tree.at(i)[0] - time <= self.gap:
-                found.add(self.around(tree, i))
-            if i and time - tree.at(i - 1)[0] <= self.gap:
-                found.add(self.around(tree, i - 1))
+            if known < i and time - tree.at(i - 1)[0] <= self.gap:
+                found.append(self.around(tree, i - 1))
+                known = found[-1][1]
+            if known <= i < len(tree) and tree.at(i)[0] - time <= self.gap:
+                found.append(self.around(tree, i))
+                known = found[-1][1]
         return found
 
     def around(self, tree: Tree[Any], i: int) -> tuple[int, int]:

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ebbflow.errors import ChangeError, NotDeterministic
+from ebbflow.fn import Fn
+from ebbflow.loop import Loop
 from ebbflow.ordering import NAN
 from ebbflow.reducer import ordered
 from ebbflow.reducer.combine import together
@@ -119,26 +121,14 @@ class Single:
 class Extreme(Part):
     """For max and min: the outermost values; see `ebbflow.state.outer`."""
 
-    def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any) -> None:
+    def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any, kind: Any) -> None:
         super().__init__(reducer)
         self.keeps_rows = True
-        self.of = getter(of)
+        self.values = _values(of, kind)
         self.outermost = Outermost(up)
 
     def start(self) -> Outer:
         return NONE
-
-    def values(self, pairs: Pairs) -> Rows:
-        """How often each value comes or goes; None is no value."""
-        of, total = self.of, dict[Any, int]()
-        get = total.get
-        for row, weight in pairs:
-            value = of(row)
-            if value is not None:
-                if type(value) is not int:
-                    value = ordered.kept(value)
-                total[value] = get(value, 0) + weight
-        return without_zeros(total)
 
     def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
         moved, there = self.values(pairs), rows or {}
@@ -157,23 +147,42 @@ class Extreme(Part):
         return self.outermost.agrees(acc, self.values(rows.items()))
 
 
-def parts_of(reducer: Reducer[Any, Any, Any]) -> tuple[Part, ...]:
-    """The parts of a reducer: those side by side in it, or itself.
+def _values(of: Any, kind: Any) -> Callable[[Pairs], Rows]:
+    """A loop that counts how often each value comes or goes; None is no value."""
+    loop = Loop("values", "pairs")
+    loop.write("total = {}")
+    loop.write("get = total.get")
+    with loop.inside("for row, weight in pairs:"):
+        loop.write(f"x = {'row' if of is None else part_of(of, kind).source(loop.bind, 'row')}")
+        with loop.inside("if x is not None:"):
+            loop.write(f"if type(x) is not int: x = {loop.bind(ordered.kept)}(x)")
+            loop.write("total[x] = get(x, 0) + weight")
+    loop.write(f"return {loop.bind(without_zeros)}(total)")
+    return loop.function()
+
+
+def part_of(of: Any, kind: Any) -> Fn:
+    """The part of a row of type `kind` that a reducer looks at."""
+    return Fn.of(of, kind) if hasattr(kind, "_fields") else Fn(getter(of))
+
+
+def parts_of(reducer: Reducer[Any, Any, Any], kind: Any = Any) -> tuple[Part, ...]:
+    """The parts of a reducer of rows of type `kind`: those side by side in it, or itself.
 
     >>> from ebbflow.reducer import count, max, median
     >>> [type(part).__name__ for part in parts_of(count() & max() & median())]
     ['Folding', 'Extreme', 'Folding']
     """
     made = reducer.made
-    if made is not None and made[0] is together:
-        return tuple(_part(each) for each in made[1])
-    return (_part(reducer),)
+    if made is not None and made[0] is together and len(made[1]) > 1:
+        return tuple(_part(each, kind) for each in made[1])
+    return (_part(reducer, kind),)
 
 
-def _part(reducer: Reducer[Any, Any, Any]) -> Part:
+def _part(reducer: Reducer[Any, Any, Any], kind: Any) -> Part:
     made = reducer.made
     if made is not None and made[0] in ENDS:
-        return Extreme(reducer, ENDS[made[0]], made[1][0] if made[1] else None)
+        return Extreme(reducer, ENDS[made[0]], made[1][0] if made[1] else None, kind)
     if reducer.remove is None and reducer.merge is not None:
         return Treed(reducer)
     return Folding(reducer)

@@ -20,6 +20,7 @@ from ebbflow.change import BAG, KEEP, REPLACE, Replace
 from ebbflow.errors import place
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator
+from ebbflow.operator.operator import journalled
 from ebbflow.reducer.parts import owing, parts_of, spoilt
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
@@ -53,7 +54,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def compile(self) -> None:
         """Choose the way of each part, and write the loops."""
-        self.parts = parts_of(self.reducer)
+        self.parts = parts_of(self.reducer, self.kind)
         self.keeps_rows = any(part.keeps_rows for part in self.parts)
         self.start = (0, *(part.start() for part in self.parts))
         self.by_key = grouping(self.key)
@@ -138,10 +139,9 @@ class Groups(Operator[Bag, Bag, Any, Any]):
     def emptied(self, key: Any, cell: Any, pairs: Any) -> None:
         """Where no rows are kept: the last row that leaves must leave nothing behind."""
         for part, acc in zip(self.parts, cell[1:], strict=True):
-            if part.reducer.partial is False:
-                left = part.moved(acc, pairs, None)
-                if not part.reducer.equal(left, part.start()):
-                    spoilt(key, (0, left))
+            left = part.moved(acc, pairs, None)
+            if not part.agrees(left, {}):
+                spoilt(key, (0, left))
 
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
@@ -290,7 +290,17 @@ class Reducing(Processor[Bag, Bag]):
         for row, weight in change.items():
             old = weights.get(row, 0)
             moved.append((row, max(old + weight, 0) - max(old, 0)))
-        groups, out = self.operator.step(groups, ZSet(moved))
+        held = list(journalled(groups))
+        for container in held:
+            container.begin()
+        try:
+            groups, out = self.operator.step(groups, ZSet(moved))
+        except BaseException:
+            for container in held:
+                container.rollback()
+            raise
+        for container in held:
+            container.commit()
         for row, weight in change.items():
             weight += weights.get(row, 0)
             if weight:

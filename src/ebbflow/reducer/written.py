@@ -12,8 +12,7 @@ from typing import Any
 from ebbflow.chain import Chain
 from ebbflow.fn import Fn
 from ebbflow.loop import Loop
-from ebbflow.reducer.parts import Part, owing, spoilt
-from ebbflow.reducer.row import getter
+from ebbflow.reducer.parts import Part, owing, part_of, spoilt
 from ebbflow.reducer.shape import Shape
 from ebbflow.state.cells import ABSENT
 
@@ -52,7 +51,7 @@ def written(
             blamed = owner or part.reducer
             x = row
             if inline.of is not None:
-                source = _part(inline.of, kind).source(loop.bind, row)
+                source = part_of(inline.of, kind).source(loop.bind, row)
                 x = known.get(source, "")
                 if not x:
                     x = known[source] = f"x{len(known)}"
@@ -89,8 +88,3 @@ def written(
             loop.write("out[before] = -1")
     loop.write("return out")
     return loop.function()
-
-
-def _part(of: Any, kind: Any) -> Fn:
-    """The part of a row that a reducer looks at."""
-    return Fn.of(of, kind) if hasattr(kind, "_fields") else Fn(getter(of))

@@ -77,11 +77,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
             self.journal.append(found)
         owed = self.put(found)
         if owed and self.bag:
-            raise NotDeterministic(
-                "a row is taken back that is not there",
-                row=owed[0],
-                remedy="functions that give the same answer for the same row every time",
-            )
+            raise not_there(owed[0])
         return found
 
     def put(self, found: Grouped) -> list[R]:
@@ -143,3 +139,12 @@ def _rebuilt(key: Any, groups: dict[Any, dict[Any, int]], bag: bool) -> Index[An
     index: Index[Any, Any] = Index(key, bag=bag)
     index.groups = groups
     return index
+
+
+def not_there(row: Any) -> NotDeterministic:
+    """The error for a row that is taken back and not there."""
+    return NotDeterministic(
+        "a row is taken back that is not there",
+        row=row,
+        remedy="functions that give the same answer for the same row every time",
+    )

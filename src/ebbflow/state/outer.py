@@ -22,11 +22,14 @@ from heapq import nlargest, nsmallest
 from math import isqrt
 from typing import Any, NamedTuple
 
+from ebbflow.ordering import TOP
 from ebbflow.state.tree import Tree
 
 EMPTY: Tree[Any] = Tree()
 ENDLESS = 1 << 60
-PLAIN = {int, float, bool, str, bytes, Decimal, Fraction, date, datetime, time, timedelta}
+PLAIN = {
+    int, float, bool, str, bytes, Decimal, Fraction, date, datetime, time, timedelta, type(TOP),
+}  # fmt: skip
 
 
 def plain(x: Any) -> bool:
@@ -87,7 +90,10 @@ class Outermost:
                 else:
                     floor = tree.last
                     pairs = [pair for pair in pairs if pair[0] <= floor]
+                orderly = all([weight < 0 or self.plain(each) for each, weight in pairs])
             except TypeError:
+                orderly = False
+            if not orderly:
                 return Outer(Tree.counted(everything().items()), ENDLESS)
             if not pairs:
                 return outer

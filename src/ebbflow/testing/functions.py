@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
+from ebbflow.errors import CheckError
 from ebbflow.record import fields_of
 from ebbflow.reducer import RECOMPUTE
 
@@ -75,8 +76,10 @@ class Shape:
     @classmethod
     def of(cls, kinds: Sequence[str], kind: Any) -> Shape:
         """The shape of rows of type `kind` with these parts."""
-        fields = fields_of(kind) or {}
-        return cls(tuple(kinds), tuple(fields) if len(fields) == len(kinds) else ())
+        fields = fields_of(kind)
+        if fields is not None and len(fields) != len(kinds):
+            raise CheckError("these are not the parts of such a row", parts=kinds, type=kind)
+        return cls(tuple(kinds), tuple(fields or ()))
 
     @classmethod
     def of_type(cls, kind: Any) -> Shape:

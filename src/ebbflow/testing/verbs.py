@@ -13,12 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ebbflow.change import BAG, NATURAL
 from ebbflow.flow.types import common
-from ebbflow.operator import count, distinct, map_rows, on_input, select, stateless
 from ebbflow.testing.functions import TYPES, Choices, Key, Pair, Shape, function
+from ebbflow.testing.operators import OPERATORS, VALUE
 from ebbflow.testing.reducers import SORTS, reducer
-from ebbflow.zset import ZSet
 
 MOST = 3
 HOWS = ("inner", "left", "semi", "anti", "right", "full")
@@ -114,9 +112,12 @@ def _fit(first: Grown) -> Callable[[Grown], object]:
     return lambda each: each.shape == first.shape and common(first.type, each.type) is not None
 
 
-def _two_alike(pool: Pool, choices: Choices) -> tuple[Grown, Grown, dict[str, Any]]:
+def _two_alike(
+    pool: Pool, choices: Choices, *, same: bool = True
+) -> tuple[Grown, Grown, dict[str, Any]]:
     left = one(pool, choices) or pool[-1]
-    right = one(pool, choices, _fit(left)) or left
+    others = pool if same else [each for each in pool if each is not left]
+    right = one(others, choices, _fit(left)) or left
     facts = {"bag": left.bag and right.bag, "degree": max(left.degree, right.degree)}
     return left, right, facts
 
@@ -127,8 +128,8 @@ def _plus(pool: Pool, choices: Choices) -> Grown | None:
 
 
 def _minus(pool: Pool, choices: Choices) -> Grown | None:
-    left, right, facts = _two_alike(pool, choices)
-    form = choices.pick(("some of it", "one of each", "another", "another, distinct"))
+    left, right, facts = _two_alike(pool, choices, same=False)
+    form = choices.pick(("some of it", "one of each", "another", "another, distinct", "another"))
     if form == "some of it":
         return left.then(left.rows - left.rows.filter(function(left.shape.condition(choices))))
     if form == "one of each":
@@ -338,41 +339,16 @@ def _windows(verb: str) -> Verb:
 # ---- a user's own operators ----
 
 
-def _size(bag: ZSet[Any]) -> int:
-    return sum(weight for _, weight in bag.items())
-
-
-def _different(bag: ZSet[Any], change: ZSet[Any]) -> int:
-    return len(bag + change) - len(bag)
-
-
-def _doubled(bag: ZSet[Any]) -> ZSet[Any]:
-    return bag + bag
-
-
-OPERATORS: list[Callable[[str], Any]] = [
-    lambda condition: select(function(condition)),
-    lambda condition: map_rows(function(f"(1 if {condition} else 0, r)")),
-    lambda condition: stateless(_doubled, _doubled, input=BAG, output=BAG, name="doubled"),
-    lambda condition: distinct() >> map_rows(function(f"(1 if {condition} else 0, 1)")),
-    lambda condition: on_input(len, _different, input=BAG, output=NATURAL, name="different"),
-    lambda condition: stateless(_size, _size, input=BAG, output=NATURAL, name="size"),
-    lambda condition: select(function(condition)) >> count(),
-]
-GIVES = (None, ("int", "any"), None, ("int", "int"), "value", "value", "value")
-
-
 def _through(pool: Pool, choices: Choices) -> Grown | None:
     of = _a_bag(pool, choices)
     if of is None:
         return None
-    at = choices.pick(range(len(OPERATORS)))
-    operator, gives = OPERATORS[at](of.shape.condition(choices)), GIVES[at]
+    operator, gives = choices.pick(OPERATORS)(of.shape.condition(choices))
     key = of.shape.key(choices) if choices.pick((0, 1)) else None
     per = None if key is None else function(key.text) if key.name == "value" else key.given
     rows = of.rows.through(operator, per=per)
     front = [] if key is None else [key.kind]
-    if gives == "value":
+    if gives == VALUE:
         return of.then(rows, [*front, "int"], degree=1)
     return of.then(rows, [*front, "any"] if front else gives)
 

@@ -13,12 +13,27 @@ that can, has those steps in its own loop; for any other one is put before it th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 
 from ebbflow.chain import Chain, Step, gather, grouping
 from ebbflow.change import ZSET
+from ebbflow.engine.local.stage import (
+    BY_KEY,
+    INDEX,
+    Counting,
+    Gathered,
+    Guard,
+    Indexing,
+    Meeting,
+    Moving,
+    Reader,
+    Regrouping,
+    Run,
+    Sorted,
+    Stage,
+    Swapping,
+)
 from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
     Concat,
@@ -52,33 +67,8 @@ Port = list[tuple[int, Chain]]
 LINEAR = (Map, Filter, FlatMap, Fused)
 NEEDS_BAG = (Reduce, TopK, Sessions, Through)
 WHOLE = Chain()
-INDEX, BY_KEY = "index", "by key"
 DEEPEST = 8
 NOTHING: ZSet[Any] = ZSet()
-
-
-class Stage:
-    """Something to run when one of the slots it reads holds a change."""
-
-    __slots__ = ("containers", "label", "node", "reads", "rows_in", "rows_out", "run", "seconds",
-                 "slot", "sorts")  # fmt: skip
-
-    def __init__(
-        self, node: Node, label: str, reads: Iterable[int], slot: int, run: Callable[..., Any],
-        containers: Iterable[Journalled[Any]] = (),
-    ) -> None:  # fmt: skip
-        self.node = node
-        self.label = label
-        self.reads = tuple(reads)
-        self.slot = slot
-        self.run = run
-        self.containers = tuple(containers)
-        self.sorts = label in (INDEX, BY_KEY)
-        self.rows_in = self.rows_out = 0
-        self.seconds = 0.0
-
-    def __repr__(self) -> str:
-        return f"<stage {self.label}: {self.reads} → {self.slot}>"
 
 
 class Compiler:
@@ -89,9 +79,9 @@ class Compiler:
         self.stages: list[Stage] = []
         self.width = 0
         self.inputs: dict[str, int] = {}
-        self.readers: dict[str, Callable[[], dict[Any, int]]] = {}
+        self.readers: dict[str, Reader] = {}
         self.ports: dict[int, Port] = {}
-        self.states: dict[int, Callable[[], dict[Any, int]]] = {}
+        self.states: dict[int, Reader] = {}
         self.arranged: dict[tuple[int, Any], tuple[int, Index[Any, Any] | None]] = {}
         self.guarded: dict[int, int] = {}
         self.absorbed: dict[int, int] = {}
@@ -136,7 +126,7 @@ class Compiler:
         deep = [i for i, step in enumerate(steps) if step.verb == "flat_map"]
         while len(deep) > DEEPEST:
             cut = deep[DEEPEST]
-            slot = self._add(node, [slot], _Whole(gather([Chain(steps[:cut])])))
+            slot = self._add(node, [slot], Gathered(gather([Chain(steps[:cut])])))
             steps, deep = steps[cut:], [i - cut for i in deep[DEEPEST:]]
         return slot, Chain(steps, chain.sign)
 
@@ -149,7 +139,9 @@ class Compiler:
         if not more and not chain.steps and chain.sign == 1:
             return slot
         chains = [chain for _, chain in port]
-        return self._add(node, [slot for slot, _ in port], _Whole(gather(chains)), label=node.verb)
+        return self._add(
+            node, [slot for slot, _ in port], Gathered(gather(chains)), label=node.verb
+        )
 
     def _input(self, node: Source) -> int:
         slot = self.inputs.get(node.name)
@@ -162,7 +154,7 @@ class Compiler:
         return self.width - 1
 
     def _add(
-        self, node: Node, reads: Iterable[int], run: Callable[..., Any],
+        self, node: Node, reads: Iterable[int], run: Run,
         *containers: Journalled[Any], label: str = "",
     ) -> int:  # fmt: skip
         slot = self._new()
@@ -186,17 +178,19 @@ class Compiler:
         slot = self._bagged(node, slot, owner)
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
-            return self._add(node, [slot], _Sorted(by_key), label=BY_KEY), None
+            return self._add(node, [slot], Sorted(by_key), label=BY_KEY), None
         index: Index[Any, Any] = Index(key, None, by_key, bag=not self.negative[id(node)])
-        return self._add(node, [slot], index.apply, index, label=INDEX), index
+        at = self._add(node, [slot], Indexing(index), index, label=INDEX)
+        self.stages[-1].key = key
+        return at, index
 
     def _bagged(self, node: Node, slot: int, owner: Node) -> int:
         """Behind `-`, and before a node that needs a bag: a guard."""
         if not (self.negative[id(node)] and isinstance(owner, NEEDS_BAG)):
             return slot
         if slot not in self.guarded:
-            index: Index[Any, Any] = Index(None, None, bag=True)
-            self.guarded[slot] = self._add(owner, [slot], _Guard(index), index, label="guard")
+            cells: Cells[Any, int] = Cells()
+            self.guarded[slot] = self._add(owner, [slot], Guard(cells), cells, label="guard")
         return self.guarded[slot]
 
     def _rows_wanted(self) -> set[tuple[int, Any]]:
@@ -245,7 +239,7 @@ class Compiler:
         )  # fmt: skip
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, rights = self._arrange(node.right, node.right_key, node)
-        slot = self._add(node, [left, right], _Meeting(operator.met, lefts, rights))
+        slot = self._add(node, [left, right], Meeting(operator.met, lefts, rights))
         if after is not None:
             self.absorbed[id(after)] = slot
         return slot
@@ -256,7 +250,7 @@ class Compiler:
         right, _ = self._arrange(node.right, node.right_key, node)
         counts: Cells[Any, int] = Cells()
         return self._add(
-            node, [left, right], _Counting(operator.met, lefts, counts), counts,
+            node, [left, right], Counting(operator.met, lefts, counts), counts,
             label="anti" if node.anti else node.verb,
         )  # fmt: skip
 
@@ -269,13 +263,13 @@ class Compiler:
         if operator.loop is not None:
             if not fused:
                 slot = self._bagged(node.parent, self.slot(node.parent), node)
-            found = self._add(node, [slot], partial(operator.swapped, cells), cells)
+            found = self._add(node, [slot], Swapping(operator, cells), cells)
         else:
             slot, index = self._arrange(node.parent, node.key, node)
-            run = _Regrouping(operator.regrouped, index, cells)
+            run = Regrouping(operator, index, cells)
             found = self._add(node, [slot], run, cells)
         state = cells if not operator.keeps_rows else (None, cells)
-        self.states[id(node)] = partial(operator.read, state)
+        self.states[id(node)] = Reader(operator, state)
         return found
 
     def _keyed(self, node: Node, parent: Node, operator: Any) -> int:
@@ -284,9 +278,9 @@ class Compiler:
             slot = self._bagged(parent, slot, node)
         state = operator.init(NOTHING)
         if hasattr(operator, "read"):
-            self.states[id(node)] = partial(operator.read, state)
+            self.states[id(node)] = Reader(operator, state)
         held = state if isinstance(state, tuple) else (state,)
-        return self._add(node, [slot], partial(operator.moved, state), *held)
+        return self._add(node, [slot], Moving(operator, state), *held)
 
     def _after(self) -> dict[int, Node]:
         """Joins that have the steps behind them in their own loop, with those steps."""
@@ -301,73 +295,6 @@ class Compiler:
                 if self.count[id(node.parent)] == 1 and not isinstance(reader, Reduce):
                     found[id(node.parent)] = node
         return found
-
-
-# ---- what stages run ----
-
-
-class _Whole:
-    """A gathering loop, with nothing where a slot holds no change."""
-
-    __slots__ = ("loop",)
-
-    def __init__(self, loop: Callable[..., Any]) -> None:
-        self.loop = loop
-
-    def __call__(self, *changes: Any) -> Any:
-        return self.loop(*[change or {} for change in changes])
-
-
-class _Sorted:
-    __slots__ = ("by_key",)
-
-    def __init__(self, by_key: Callable[..., Any]) -> None:
-        self.by_key = by_key
-
-    def __call__(self, change: Any) -> Any:
-        return self.by_key(change.items())
-
-
-class _Guard:
-    __slots__ = ("index",)
-
-    def __init__(self, index: Index[Any, Any]) -> None:
-        self.index = index
-
-    def __call__(self, change: Any) -> Any:
-        self.index.apply(change)
-        return change
-
-
-class _Meeting:
-    __slots__ = ("left", "met", "right")
-
-    def __init__(self, met: Callable[..., Any], left: Index[Any, Any], right: Any) -> None:
-        self.met, self.left, self.right = met, left, right
-
-    def __call__(self, left: Any, right: Any) -> Any:
-        return self.met(left or {}, right or {}, self.left.groups, self.right.groups)
-
-
-class _Counting:
-    __slots__ = ("counts", "left", "met")
-
-    def __init__(self, met: Callable[..., Any], left: Index[Any, Any], counts: Any) -> None:
-        self.met, self.left, self.counts = met, left, counts
-
-    def __call__(self, left: Any, right: Any) -> Any:
-        return self.met(left or {}, right or {}, self.left.groups, self.counts)
-
-
-class _Regrouping:
-    __slots__ = ("cells", "index", "regrouped")
-
-    def __init__(self, regrouped: Callable[..., Any], index: Any, cells: Cells[Any, Any]) -> None:
-        self.regrouped, self.index, self.cells = regrouped, index, cells
-
-    def __call__(self, found: Any) -> Any:
-        index = self.index
-        return self.regrouped(found, None if index is None else index.groups, self.cells)
 
 
 # ---- nodes ----

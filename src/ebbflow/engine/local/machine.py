@@ -12,7 +12,7 @@ keep rows are *arranged*: sorted by key, once for all who want the same rows by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -45,8 +45,9 @@ class Machine:
         self.inputs = compiled.inputs
         self.outputs = compiled.outputs
         self.width = compiled.width
-        self.readers: Mapping[str, Callable[[], Delta]] = compiled.readers
+        self.readers = compiled.readers
         self.open: list[Journalled[Any]] = []
+        self.backed = False
 
     def begin(self) -> None:
         """From here on, remember how to go back."""
@@ -72,6 +73,8 @@ class Machine:
                     opened.append(container)
                     container.begin()
                 started = perf_counter()
+                if self.backed:
+                    stage.run.fetch(*reads)
                 out = slots[stage.slot] = stage.run(*reads)
                 stage.seconds += perf_counter() - started
                 rows = sum([sizes[slot] for slot in stage.reads])

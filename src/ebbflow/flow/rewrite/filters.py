@@ -132,16 +132,18 @@ def _moved(
 ) -> list[Wish]:
     """Moves wishes from above a node to below it; gives those that stay, in order."""
     stay: list[Wish] = []
+    calm = True  # none of those that stay can fail
     for wish in wishes:
         moves = _passing(node, wish.fn) or []
         free = moves and not any(i in blocked for i, _ in moves)
-        same = not stay and _sees_the_same(node, found)
-        harmless = same or all(total(fn) for fn in [fn for _, fn in moves] + [w.fn for w in stay])
-        if free and harmless and _misses_nothing(node, moves, found):
-            for i, fn in moves:
-                below[i].append(replace(wish, fn=fn))
-        else:
-            stay.append(wish)
+        if free and _misses_nothing(node, moves, found):
+            same = not stay and _sees_the_same(node, found)
+            if same or (calm and all(total(fn) for _, fn in moves)):
+                for i, fn in moves:
+                    below[i].append(replace(wish, fn=fn))
+                continue
+        stay.append(wish)
+        calm = calm and total(wish.fn)
     return stay
 
 

@@ -338,7 +338,7 @@ class Store(Snapshot):
     def _remove_others(self) -> None:
         """Remove the files that nothing needs."""
         needed = self.manifest.files().union(*self.manifest.retained.values(), *self._pins)
-        for name in self._on_disk - needed - self._jobs.files():
+        for name in self._on_disk - needed:
             self._maps.pop(name, None)
             self._sizes.pop(name, None)
             self.files.remove(name)

@@ -1,0 +1,329 @@
+"""A view whose state is on disk: what it keeps there, and how it finds it again.
+
+Everything a view keeps is kept in containers: rows of inputs and outputs, and those of the stages.
+Each container has a *name* on disk that says what it holds: a digest of the node, of its functions,
+and of everything before it in the plan. So a program that is opened again finds the state of every
+node that means the same as before, wherever it stands in the file; a node that was changed, and
+whatever depends on it, has another name and no state. Those are filled again, from the state of
+what is before them, up to the rows of the inputs.
+
+An epoch is written before it is done: the changes of all containers are staged, and one commit
+makes them safe. When that fails, the epoch fails, and the view is as it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from ebbflow.engine.local.machine import Machine
+from ebbflow.engine.local.stage import Stage
+from ebbflow.errors import EbbflowError, Text
+from ebbflow.expression import fingerprint
+from ebbflow.flow.plan import Plan, Source, Step
+from ebbflow.fn import Fn
+from ebbflow.record import fields_of, type_text
+from ebbflow.state.backing import Backing
+from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.index import Index
+from ebbflow.state.spine import StateError, Store
+
+FORMAT = 1
+UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+
+
+class Held(NamedTuple):
+    """A container of a view: its name on disk, what it is called, and where it is here."""
+
+    name: str
+    label: str
+    owner: Any
+    held: dict[Any, Any]
+    layout: str
+    rows: Any
+
+
+class Disk:
+    """The state of one view on disk. See `ebbflow.engine.local.run` for the options."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], plan: Plan, machine: Machine,
+        inlets: Mapping[str, Any], outlets: Mapping[str, Any], *,
+        memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
+    ) -> None:  # fmt: skip
+        self.limit = None if memory is None else in_bytes(memory)
+        self.machine, self.inlets, self.outlets = machine, inlets, outlets
+        self.store = Store(path, keep_epochs=keep_epochs, group=flush_every)
+        self.rebuilt: tuple[str, ...] = ()
+        try:
+            self.parts = list(self._parts(plan))
+            self._open(path)
+        except BaseException:
+            self.store.close()
+            raise
+
+    # ---- opening ----
+
+    def _parts(self, plan: Plan) -> Iterable[Held]:
+        names = identities(plan)
+        for name, inlet in self.inlets.items():
+            if inlet.keeps:
+                rows = inlet.store
+                yield Held(
+                    _input_name(inlet.source), f"input {name}", rows, rows.held, "value", Any
+                )
+        compiled = identities(self.machine.plan)
+        for stage in self.machine.stages:
+            node = compiled[id(stage.node)]
+            by = "" if stage.key is None else stage.key.fingerprint
+            for i, each in enumerate(stage.containers):
+                name = _digest(node, stage.label, by, str(i))
+                label = f"{stage.label} {stage.node.place}"
+                if isinstance(each, Index):
+                    yield Held(name, label, each, each.groups, "bag", _typed(stage.node.type))
+                else:
+                    assert isinstance(each, Cells)
+                    yield Held(name, label, each, each.values, "value", Any)
+        for name, outlet in self.outlets.items():
+            if outlet.rows is not None:
+                digest = _digest("output", name, names[id(plan.outputs[name])])
+                rows = outlet.rows
+                yield Held(digest, f"output {name}", rows, rows.held, "value", Any)
+
+    def _open(self, path: str | os.PathLike[str]) -> None:
+        store, notes = self.store, self.store.notes
+        fresh = store.epoch < 0
+        if not fresh:
+            self._same_program(path, notes)
+        known = set() if fresh else set(notes["parts"])
+        for part in self.parts:
+            spine = store.spine(part.name, layout=part.layout, row_type=part.rows)
+            part.owner.backing = Backing(part.held, spine, limited=self.limit is not None)
+        self.machine.backed = self.limit is not None
+        missing = {part.name for part in self.parts} - known
+        if not fresh and missing:
+            self._rebuild(path, known)
+        if fresh or missing or known != {part.name for part in self.parts}:
+            for name in known - {part.name for part in self.parts}:
+                store.drop(name)
+            self._note()
+
+    def _same_program(self, path: str | os.PathLike[str], notes: Mapping[str, Any]) -> None:
+        if notes.get("format") != FORMAT:
+            raise StateError(
+                f"{os.fspath(path)!r} does not hold the state of a view, or of another version",
+                format=notes.get("format"),
+                remedy="another path",
+            )
+        stored: Mapping[str, str] = notes["inputs"]
+        mine = {name: _input_name(inlet.source) for name, inlet in self.inlets.items()}
+        gone = [name for name in stored if name not in mine]
+        if gone:
+            raise StateError(
+                f"{os.fspath(path)!r} holds the state of another program: it has "
+                f"{'inputs' if len(gone) > 1 else 'an input'} that this one does not have",
+                stored=Text(", ".join(stored)),
+                this=Text(", ".join(mine)),
+                remedy="another path for this program, or the inputs it had",
+            )
+        for name, digest in stored.items():
+            if mine[name] != digest:
+                raise StateError(
+                    f"input {name!r} has another type or key than when its rows were stored",
+                    now=Text(type_text(self.inlets[name].source.type)),
+                    created=self.inlets[name].source.place,
+                    remedy="the type and key it had, or another path and loading the rows again",
+                )
+
+    def _note(self) -> None:
+        notes = {
+            "format": FORMAT,
+            "parts": {part.name: part.label for part in self.parts},
+            "inputs": {name: _input_name(each.source) for name, each in self.inlets.items()},
+        }
+        self.store.commit(self.store.epoch + 1, notes)
+
+    # ---- filling what has no state ----
+
+    def _rebuild(self, path: str | os.PathLike[str], known: set[str]) -> None:
+        """Fill the containers that have no state, from what is before them."""
+        by_owner = {id(part.owner): part for part in self.parts}
+        new = {part.name for part in self.parts} - known
+        trusting = [name for name, inlet in self.inlets.items() if not inlet.keeps]
+        if trusting:
+            raise StateError(
+                f"the program has changed since {os.fspath(path)!r} was written, and what changed "
+                "cannot be computed again: the rows of an input are not kept",
+                inputs=Text(", ".join(trusting)),
+                changed=Text(", ".join(part.label for part in self.parts if part.name in new)),
+                remedy="the program as it was, or another path and loading the rows again",
+            )
+        machine, wholes = self.machine, dict[int, Any]()
+        stages = {stage.slot: stage for stage in machine.stages}
+        for name, slot in machine.inputs.items():
+            wholes[slot] = dict(self.inlets[name].snapshot().items())
+
+        def lacks(stage: Stage) -> bool:
+            return any(by_owner[id(each)].name in new for each in stage.containers)
+
+        def whole(slot: int) -> Any:
+            if slot not in wholes:
+                stage = stages[slot]
+                wholes[slot] = stage.run.whole(*[whole(each) for each in stage.reads])
+            return wholes[slot]
+
+        machine.begin()
+        try:
+            for stage in machine.stages:
+                if not lacks(stage):
+                    continue
+                reads = [whole(slot) for slot in stage.reads]
+                for container in stage.containers:
+                    machine.open.append(container)
+                    container.begin()
+                if any(reads):
+                    stage.run.fetch(*reads)
+                    wholes[stage.slot] = stage.run(*reads)
+                else:
+                    wholes[stage.slot] = {}
+            for name, outlet in self.outlets.items():
+                if outlet.rows is not None and by_owner[id(outlet.rows)].name in new:
+                    outlet.rows.prepare(whole(machine.outputs[name]))
+                    self._append(outlet.rows)
+                    outlet.rows.keep()
+            self._append_open()
+        finally:
+            machine.commit()
+        self.rebuilt = tuple(part.label for part in self.parts if part.name in new)
+
+    # ---- epochs ----
+
+    def write(self, epoch: int, keeping: Iterable[Any]) -> None:
+        """Make an epoch safe: what the stages did, and what the inputs and outputs will keep."""
+        store = self.store
+        try:
+            self._append_open()
+            for rows in keeping:
+                self._append(getattr(rows, "store", rows))
+            store.commit(epoch)
+        except BaseException:
+            if store.epoch < epoch:
+                store.rollback()
+            raise
+
+    def _append_open(self) -> None:
+        for container in self.machine.open:
+            backing = container.backing
+            if backing is None or not container.journal:
+                continue
+            if isinstance(container, Index):
+                for found in container.journal:
+                    backing.kept.append(found)
+            else:
+                assert isinstance(container, Cells)
+                backing.kept.append(container.written())
+
+    def _append(self, rows: Any) -> None:
+        if rows is not None and rows.backing is not None:
+            rows.backing.kept.append(rows.changed())
+
+    def settle(self) -> None:
+        """Let go of keys when more is here than there is room for."""
+        if self.limit is None:
+            return
+        backings = [part.owner.backing for part in self.parts]
+        sizes = [backing.bytes() for backing in backings]
+        total = sum(sizes)
+        if total > self.limit:
+            share = 1 - 0.75 * self.limit / total
+            for backing in backings:
+                backing.release(int(len(backing.resident) * share) + 1)
+
+    @property
+    def epoch(self) -> int:
+        """The last epoch that is written."""
+        return self.store.epoch
+
+    def at(self, epoch: int) -> dict[str, dict[Any, int]]:
+        """The rows of every output at the end of an epoch that is retained."""
+        by_owner = {id(part.owner): part for part in self.parts}
+        found = {}
+        with self.store.at(epoch) as snapshot:
+            for name, outlet in self.outlets.items():
+                reader = self.machine.readers.get(name)
+                part = by_owner[id(outlet.rows if reader is None else reader.cells)]
+                spine = snapshot.spine(part.name, layout=part.layout, row_type=part.rows)
+                values = {key: value for key, value, _ in spine.scan()}
+                found[name] = values if reader is None else reader.of(values)
+        return found
+
+    def close(self) -> None:
+        """Write what is not written yet, and let others in."""
+        self.store.close()
+
+
+# ---- names ----
+
+
+def identities(plan: Plan) -> dict[int, str]:
+    """For each node a digest of what it means: its own fields, and those of all before it."""
+    found: dict[int, str] = {}
+    for node in plan.nodes():
+        own = [type(node).__name__]
+        if isinstance(node, Source):
+            own.append(_input_name(node))
+        else:
+            parents = {id(parent) for parent in node.parents}
+            for each in fields(node):
+                value = getattr(node, each.name)
+                if each.name == "place" or id(value) in parents or each.name == "parts":
+                    continue
+                own.append(f"{each.name}={_told(value)}")
+        found[id(node)] = _digest(*own, *[found[id(parent)] for parent in node.parents])
+    return found
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Fn):
+        return value.fingerprint
+    if isinstance(value, tuple) and value and isinstance(value[0], Step):
+        return _digest(*[part for step in value for part in (step.verb, step.fn.fingerprint)])
+    return type_text(value) if fields_of(value) is not None else fingerprint(value)
+
+
+def _input_name(source: Source) -> str:
+    key = "" if source.key is None else source.key.fingerprint
+    return _digest("input", source.name, type_text(source.type), key)
+
+
+def _digest(*parts: str) -> str:
+    return blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
+
+
+def _typed(kind: Any) -> Any:
+    return kind if fields_of(kind) is not None else Any
+
+
+def in_bytes(memory: int | str) -> int:
+    """An amount of memory in bytes.
+
+    >>> in_bytes("512MB"), in_bytes("1.5 GB"), in_bytes(1000)
+    (536870912, 1610612736, 1000)
+    """
+    if isinstance(memory, int):
+        return memory
+    text = memory.strip().upper()
+    number = text.rstrip("KMGTB ")
+    unit = text[len(number) :].strip()
+    try:
+        return int(float(number) * UNITS[unit])
+    except (KeyError, ValueError):
+        raise EbbflowError(
+            f"memory={memory!r} is no amount of memory", remedy='"512MB", "2GB", or bytes as an int'
+        ) from None
+
+
+__all__ = ["ABSENT", "Disk", "identities", "in_bytes"]

@@ -1,0 +1,256 @@
+"""What stages run: operators, with the containers that hold their state.
+
+A *run* turns the changes that a stage reads into the change that it gives. `fetch` is called before
+it where state may be elsewhere: it has the keys brought here that the change touches, all at once.
+`whole` gives everything that the stage has given so far, added up, from its state and from the
+whole of what it reads; so a stage that is new to a program that has run can be filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ebbflow.flow.plan import Node
+from ebbflow.state.cells import ABSENT, Cells, Journalled
+from ebbflow.state.index import Index, not_there
+from ebbflow.zset import ZSet
+
+INDEX, BY_KEY = "index", "by key"
+NOTHING: ZSet[Any] = ZSet()
+
+
+class Run:
+    """The work of one stage."""
+
+    __slots__ = ()
+
+    def __call__(self, *changes: Any) -> Any:
+        raise NotImplementedError
+
+    def fetch(self, *changes: Any) -> None:
+        """Have the state here that these changes touch."""
+
+    def whole(self, *wholes: Any) -> Any:
+        """All that this stage has given so far, added up."""
+        return self(*wholes)
+
+
+class Stage:
+    """Something to run when one of the slots it reads holds a change."""
+
+    __slots__ = ("containers", "key", "label", "node", "reads", "rows_in", "rows_out", "run", "seconds",
+                 "slot", "sorts")  # fmt: skip
+
+    def __init__(
+        self, node: Node, label: str, reads: Iterable[int], slot: int, run: Run,
+        containers: Iterable[Journalled[Any]] = (),
+    ) -> None:  # fmt: skip
+        self.node = node
+        self.label = label
+        self.reads = tuple(reads)
+        self.slot = slot
+        self.run = run
+        self.containers = tuple(containers)
+        self.sorts = label in (INDEX, BY_KEY)
+        self.key: Any = None
+        self.rows_in = self.rows_out = 0
+        self.seconds = 0.0
+
+    def __repr__(self) -> str:
+        return f"<stage {self.label}: {self.reads} → {self.slot}>"
+
+
+class Gathered(Run):
+    """A gathering loop, with nothing where a slot holds no change."""
+
+    __slots__ = ("loop",)
+
+    def __init__(self, loop: Callable[..., Any]) -> None:
+        self.loop = loop
+
+    def __call__(self, *changes: Any) -> Any:
+        return self.loop(*[change or {} for change in changes])
+
+
+class Sorted(Run):
+    """Rows by key, not kept."""
+
+    __slots__ = ("by_key",)
+
+    def __init__(self, by_key: Callable[..., Any]) -> None:
+        self.by_key = by_key
+
+    def __call__(self, change: Any) -> Any:
+        return self.by_key(change.items())
+
+
+class Indexing(Run):
+    """Rows by key, kept in an index, which fetches for itself."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: Index[Any, Any]) -> None:
+        self.index = index
+
+    def __call__(self, change: Any) -> Any:
+        return self.index.apply(change)
+
+    def whole(self, change: Any) -> Any:
+        return {key: list(rows.items()) for key, rows in self.index.everything().items()}
+
+
+class Guard(Run):
+    """Lets a change pass unless it leaves a row with a negative weight."""
+
+    __slots__ = ("weights",)
+
+    def __init__(self, weights: Cells[Any, int]) -> None:
+        self.weights = weights
+
+    def __call__(self, change: Any) -> Any:
+        get = self.weights.values.get
+        new: dict[Any, Any] = {}
+        for row, weight in change.items():
+            weight += get(row, 0)
+            if weight < 0:
+                raise not_there(row)
+            new[row] = weight or ABSENT
+        self.weights.swap(new)
+        return change
+
+    def fetch(self, change: Any) -> None:
+        fetched(self.weights, change)
+
+    def whole(self, change: Any) -> Any:
+        return self.weights.everything()
+
+
+class Meeting(Run):
+    """A join of two indices."""
+
+    __slots__ = ("left", "met", "right")
+
+    def __init__(self, met: Callable[..., Any], left: Index[Any, Any], right: Any) -> None:
+        self.met, self.left, self.right = met, left, right
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self.met(left or {}, right or {}, self.left.groups, self.right.groups)
+
+    def fetch(self, left: Any, right: Any) -> None:
+        if left:
+            fetched(self.right, left)
+        if right:
+            fetched(self.left, right)
+
+    def whole(self, left: Any, right: Any) -> Any:
+        return self.met(left, {}, self.left.everything(), self.right.everything())
+
+
+class Counting(Run):
+    """A semijoin of an index with counts."""
+
+    __slots__ = ("counts", "left", "met")
+
+    def __init__(self, met: Callable[..., Any], left: Index[Any, Any], counts: Any) -> None:
+        self.met, self.left, self.counts = met, left, counts
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self.met(left or {}, right or {}, self.left.groups, self.counts)
+
+    def fetch(self, left: Any, right: Any) -> None:
+        fetched(self.counts, {**(left or {}), **(right or {})})
+        if right:
+            fetched(self.left, right)
+
+    def whole(self, left: Any, right: Any) -> Any:
+        return self.met(left, {}, self.left.everything(), Cells(self.counts.everything()))
+
+
+class Swapping(Run):
+    """A reduce in one loop."""
+
+    __slots__ = ("cells", "operator", "step")
+
+    def __init__(self, operator: Any, cells: Cells[Any, Any]) -> None:
+        self.operator, self.cells, self.step = operator, cells, operator.swapped
+
+    def __call__(self, change: Any) -> Any:
+        return self.step(self.cells, change)
+
+    def fetch(self, change: Any) -> None:
+        fetched(self.cells, self.operator.keys(change))
+
+    def whole(self, change: Any) -> Any:
+        return self.operator.read(self.cells)
+
+
+class Regrouping(Run):
+    """A reduce group by group; the rows are in an index, where they are kept."""
+
+    __slots__ = ("cells", "index", "operator")
+
+    def __init__(self, operator: Any, index: Any, cells: Cells[Any, Any]) -> None:
+        self.operator, self.index, self.cells = operator, index, cells
+
+    def __call__(self, found: Any) -> Any:
+        index = self.index
+        groups = None if index is None else index.groups
+        return self.operator.regrouped(found, groups, self.cells)
+
+    def fetch(self, found: Any) -> None:
+        fetched(self.cells, found)
+
+    def whole(self, found: Any) -> Any:
+        operator = self.operator
+        return operator.read((None, self.cells) if operator.keeps_rows else self.cells)
+
+
+class Moving(Run):
+    """Any other operator with state."""
+
+    __slots__ = ("operator", "state")
+
+    def __init__(self, operator: Any, state: Any) -> None:
+        self.operator, self.state = operator, state
+
+    def __call__(self, change: Any) -> Any:
+        return self.operator.moved(self.state, change)
+
+    def fetch(self, change: Any) -> None:
+        keys = self.operator.keys(change)
+        for container in self.state if isinstance(self.state, tuple) else (self.state,):
+            fetched(container, keys)
+
+    def whole(self, change: Any) -> Any:
+        if hasattr(self.operator, "read"):
+            return self.operator.read(self.state)
+        return self.operator.moved(self.operator.init(NOTHING), change)
+
+
+class Reader:
+    """The whole output of an operator, from its state: as it is now, or as it was."""
+
+    __slots__ = ("cells", "operator", "state")
+
+    def __init__(self, operator: Any, state: Any) -> None:
+        self.operator, self.state = operator, state
+        parts = state if isinstance(state, tuple) else (state,)
+        self.cells: Cells[Any, Any] = next(part for part in parts if isinstance(part, Cells))
+
+    def __call__(self) -> dict[Any, int]:
+        out: dict[Any, int] = self.operator.read(self.state)
+        return out
+
+    def of(self, values: dict[Any, Any]) -> dict[Any, int]:
+        """The output when these are the cells."""
+        cells: Cells[Any, Any] = Cells(values)
+        state = (None, cells) if isinstance(self.state, tuple) else cells
+        out: dict[Any, int] = self.operator.read(state)
+        return out
+
+
+def fetched(container: Any, keys: Iterable[Any]) -> None:
+    """Have these keys of a container here."""
+    if container.backing is not None:
+        container.backing.fetch(keys)
