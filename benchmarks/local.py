@@ -11,11 +11,11 @@
 All contestants take the same changes in one run, some at a time and in turns, beginning with
 another one each round, so that what else the machine does disturbs them equally; the ratio of
 medians is the result. Before each turn everything is collected and frozen, so that nobody cleans up
-after another. A time (µs) is processor time or the time on the clock, whichever median is smaller:
+after another. A time (µs, s) is processor time or time on the clock, whichever median is smaller:
 the first is the right one on a busy machine, the second for a rival that uses several cores. The
-least, p95 and max are on the clock. Half of the rows of a change go and half come. At the end of every round the changes given must be equal,
-and at the end of all rounds the results: those of the floors (`floors.py`), the engine and the
-rivals (`rivals.py`).
+least, p95 and max are on the clock, and so is all of e. Half of the rows of a change go and half
+come. At the end of every round the changes given must be equal, and at the end of all rounds the
+results: those of the floors (`floors.py`), the engine and the rivals (`rivals.py`).
 
 The engine is held to the floor that does what it does: `dict` believes its input, `dict kept` keeps
 every input row and looks whether what goes is there, as the engine does unless it is told
@@ -210,9 +210,10 @@ def loads(work: str, made: Made, sizes: data.Sizes, rounds: int) -> list[Row]:
             live = made[name]()
             ready = live.prepare(source.load)
             gc.collect()
-            begin = perf_counter()
+            busy = process_time if name in rivals.RIVALS else thread_time
+            used, begin = busy(), perf_counter()
             given = live.step(ready)
-            times[name].append(perf_counter() - begin)
+            times[name].append(min(perf_counter() - begin, busy() - used))
             got = dict((live.value() if name in rivals.RIVALS else given).items())
             first = got if first is None else first
             same("what is loaded", {order[0]: first, name: got})
@@ -362,8 +363,9 @@ def main() -> None:
     for work in dict.fromkeys(row["work"] for row in rows):
         print()
         table([row for row in rows if row["work"] == work])
-    print("\nTargets" + " (judged at full size only)" * asked.quick)
-    table(judged)
+    if judged:
+        print("\nTargets" + " (judged at full size only)" * asked.quick)
+        table(judged)
     print("\nload average of the machine: {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg()))
     if rivals.missing():
         print(f"not installed: {', '.join(rivals.missing())}; pip install 'ebbflow[bench]'")

@@ -1,15 +1,32 @@
 """ebbflow keeps derived data up to date while its inputs change.
 
-Values flow in (⊕) and ebb out (⊖); the views stay right. Start with `ZSet`, a collection that can
-be added to and taken from, and the reducers below, which follow it. The parts:
+Values flow in (⊕) and ebb out (⊖); the views stay right. Write a program over collections, run it,
+and tell it what changed:
+
+    >>> import ebbflow as ef
+    >>> words = ef.Input("words", str)
+    >>> sizes = words.group_by(size=len).agg(n=ef.count(), last=ef.max())
+    >>> view = sizes.run()
+    >>> view.step(words=["ebb", "flow", "sea"])
+    ZSet({Group(size=3, n=2, last='sea'): 1, Group(size=4, n=1, last='flow'): 1})
+    >>> view.input("words").remove("sea")
+    ZSet({Group(size=3, n=2, last='sea'): -1, Group(size=3, n=1, last='ebb'): 1})
+
+`Input` is where rows come in, a `Collection` has the verbs (map, filter, join, group_by, top_k,
+windows, ...), `program` puts several results together, and `run` gives a view: `step`, `value`,
+`on_change`, `explain`, `verify`. `sum`, `count`, `max` and the other reducers say what becomes of a
+group; `Reducer` makes one of your own. `ZSet` is a collection whose rows carry weights, and a
+change of one. The parts:
 
     ebbflow.flow       programs over collections: Input, Collection, program
+    ebbflow.engine     running them: from scratch (batch), or kept up to date (local)
     ebbflow.reducer    how a group of rows becomes one value, and how a row is taken out again
     ebbflow.operator   functions kept up to date: joins, aggregates, edited text, your own
     ebbflow.stream     stream functions and stream processors
     ebbflow.change     what a change is: to a bag, a number, a text, a pair, a dict
     ebbflow.algebra    monoids, groups, partial orders, Möbius inversion
     ebbflow.laws       laws as values, and a checker that prints the smallest counter-example
+    ebbflow.testing    random programs and changes, and an engine beside batch
 """
 
 from ebbflow.errors import EbbflowError, LawBroken

@@ -104,6 +104,9 @@ class Disk(Files):
     def read(self, name: str) -> str | None:
         return bytes(self.now[name].data).decode("utf-8", "replace") if name in self.now else None
 
+    def forget(self, view: memoryview) -> None:
+        pass
+
     def lock(self) -> None:
         if self.locked:
             raise InUse("locked")

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ebbflow.engine.local import run
@@ -20,7 +20,11 @@ from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many examples
 QUICK = settings(
-    deadline=None, max_examples=150 * MORE, suppress_health_check=list(HealthCheck), database=None
+    deadline=None,
+    database=None,
+    max_examples=150 * MORE,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate, Phase.shrink],
 )
 
 
@@ -91,3 +95,11 @@ def test_everything_taken_away_leaves_nothing_but_what_empty_inputs_give() -> No
         view = follow(run, program, [*epochs, *back])
         values = [view.value] if isinstance(view.value, ZSet) else [*view.value.values()]
         assert not any(values)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "full", "semi", "anti"])
+def test_joins_with_rows_that_are_owed_are_right(how: str) -> None:
+    owed = Input("b", Tag) - Input("c", Tag)
+    joined = Input("a", Item).join(owed, on="k", how=how)
+    for seed in range(15 * MORE):
+        follow(run, joined, random_epochs(joined, Random(f"{how} {seed}"), 8, size=6))

@@ -403,6 +403,29 @@ def test_a_merge_that_fails_raises_when_asked_for(tmp_path: Path) -> None:
         assert len(cells(store).segments) == 1
 
 
+def test_damage_met_by_a_merge_does_not_fail_the_epoch(tmp_path: Path) -> None:
+    """It was there before, and is named where it is touched."""
+    with Store(tmp_path, chunk=64) as store:
+        store.spine("a", layout="value").append(dict.fromkeys(range(300), "x" * 50))
+        store.commit(0)
+    file = tmp_path / "epoch-000000000000-0000"
+    data = file.read_bytes()
+    at = data.rindex(b"x" * 50)
+    file.write_bytes(data[:at] + b"y" + data[at + 1 :])
+    with Store(tmp_path, chunk=64) as store:
+        spine = store.spine("a", layout="value")
+        for epoch in range(1, 6):
+            spine.append(dict.fromkeys(range(100 * epoch, 100 * epoch + 100), epoch))
+            store.commit(epoch)
+            assert store.epoch == store.safe == epoch
+        with pytest.raises(StateError, match="could not be written") as caught:
+            store.compact()
+        assert file.name in str(caught.value)
+        with pytest.raises(Damaged, match=file.name):
+            list(spine.scan())
+        assert spine.probe([450]) == {450: 4}
+
+
 def test_importing_state_does_not_load_arrow() -> None:
     code = "import sys, ebbflow, ebbflow.state; print({'numpy', 'pyarrow'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

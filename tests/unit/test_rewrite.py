@@ -115,6 +115,12 @@ def test_sharing_leaves_nodes_apart_that_differ() -> None:
     assert len(share(plan).nodes()) == len(plan.nodes())
 
 
+def test_sharing_leaves_nodes_apart_whose_hashes_are_equal_by_chance() -> None:
+    one, two = Distinct(parent=Source(name="a")), Distinct(parent=Source(name="b"))
+    object.__setattr__(two, "_hash", hash(one))
+    assert len(share(Plan({"one": one, "two": two})).nodes()) == 4
+
+
 def test_sharing_gives_back_the_same_nodes_when_there_is_nothing_to_share() -> None:
     plan = plan_of(orders.distinct().filter(above))
     assert share(plan).outputs["out0"] is plan.outputs["out0"]

@@ -6,14 +6,19 @@ change that is meant: `EBBFLOW_GOLDEN=write pytest tests/unit/test_show.py`, and
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from ebbflow.flow.plan import Plan
+import ebbflow as ef
+from ebbflow.errors import CompositionError
+from ebbflow.flow.describe import verdict
+from ebbflow.flow.plan import Distinct, Filter, Plan, Source
 from ebbflow.flow.rewrite import ALL, LOCAL, optimise, share
 from ebbflow.flow.show import explain
+from ebbflow.fn import Fn
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -56,3 +61,84 @@ def test_a_program_as_it_runs_where_rows_are_written_down(name: str) -> None:
 @pytest.mark.parametrize("name", ["shop", "shared"])
 def test_a_program_in_the_other_formats(name: str, format: str) -> None:
     golden(f"{name}.{format}", explain(share(planned(name)), format))
+
+
+# ---- what the text must keep ----
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_lines_fit_a_page_and_columns_are_aligned(name: str) -> None:
+    lines = explain(planned(name)).splitlines()
+    assert max(map(len, lines)) <= 100
+    places = {line.index(f"{name}.py:") for line in lines if f"{name}.py:" in line}
+    assert len(places) == 1
+
+
+def test_a_shared_node_is_drawn_once_and_referred_to_later() -> None:
+    text = explain(share(planned("shared")))
+    assert text.count("distinct  ") == 1
+    assert text.count("↑ 2 distinct") == 2
+
+
+def test_an_engine_adds_facts_to_nodes() -> None:
+    words = Source(name="words", type=str)
+    plan = Plan({"out": Distinct(parent=words, type=str)})
+    facts = {words: "3 rows · 2 µs"}
+    assert "     now      3 rows · 2 µs" in explain(plan, facts=facts).splitlines()
+    assert [n["facts"] for n in json.loads(explain(plan, "json", facts=facts))["nodes"]] == [
+        None, "3 rows · 2 µs",
+    ]  # fmt: skip
+    for format in ("mermaid", "dot"):
+        assert "3 rows · 2 µs" in explain(plan, format, facts=facts)
+
+
+def test_a_judge_gives_the_verdict() -> None:
+    text = explain(planned("reducers"), judge=lambda reducer: f"judged {reducer!r}")
+    assert "follows  judged mean('ms')" in text
+    assert "invertible ·" not in text
+
+
+def test_the_verdict_is_what_a_reducer_declares() -> None:
+    def made(**given: object) -> str:
+        return verdict(ef.Reducer(0, max, **given))  # type: ignore[arg-type]
+
+    assert made() == "refold"
+    assert made(merge=max) == "tree"
+    assert made(remove=min) == "invertible or partial"
+    assert made(remove=min, merge=max, partial=False) == "invertible"
+    assert made(remove=min, partial=True) == "partial"
+
+
+def test_json_has_the_same_keys_for_every_node_and_ids_that_fit_the_text() -> None:
+    plan = optimise(planned("everything"))
+    whole = json.loads(explain(plan, "json"))
+    keys = (
+        "id", "verb", "details", "steps", "parents", "type", "place", "state", "verdict",
+        "aggregate", "cost", "shared", "facts",
+    )  # fmt: skip
+    assert {tuple(node) for node in whole["nodes"]} == {keys}
+    assert [node["id"] for node in whole["nodes"]] == list(range(1, len(plan.nodes()) + 1))
+    assert set(whole["outputs"]) == set(plan.outputs)
+    text = explain(plan)
+    for node in whole["nodes"]:
+        assert f"{node['id']} {node['verb']}" in text
+    assert {"of", "key", "readers"} == set(whole["indices"][0])
+
+
+def test_text_in_graphs_is_quoted() -> None:
+    odd = Filter(parent=Source(name='a "b" <c>', type=str), fn=Fn(len, str, name='"\\'), type=str)
+    plan = Plan({'"out"': odd})
+    assert '[("2 input a &quot;b&quot; &lt;c&gt;")]' in explain(plan, "mermaid")
+    assert r'label="1 filter \"\\"' in explain(plan, "dot")
+
+
+def test_another_format_is_an_error_that_says_which_there_are() -> None:
+    with pytest.raises(CompositionError, match="cannot be explained as 'html'") as caught:
+        explain(Plan({"out": Source(name="a")}), "html")
+    assert caught.value.remedy == "'text' or 'mermaid' or 'dot' or 'json'"
+
+
+def test_programs_and_collections_explain_themselves() -> None:
+    words = ef.Input("words", str).distinct()
+    assert words.explain().startswith("output\n└─ 1 distinct")
+    assert ef.program(all=words).explain("dot").startswith("digraph")

@@ -203,6 +203,24 @@ def test_compacting_gives_one_segment_and_the_same_answers(tmp_path: Path) -> No
         assert everything(store.spine("cells", layout="value")) == before
 
 
+def test_mapped_files_are_let_go_of_and_read_again(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    class Counting(Folder):
+        def forget(self, view: memoryview) -> None:
+            calls.append(len(view))
+            super().forget(view)
+
+    with Store(Counting(tmp_path), memory=0) as store:
+        spine = store.spine("cells", layout="value")
+        for epoch in range(3):
+            spine.append({key: (key, epoch) for key in range(epoch, 20_000)})
+            store.commit(epoch)
+        assert sum(calls) > 1_000_000
+        store.let_go()
+        assert spine.probe([0, 1, 19_999]) == {0: (0, 0), 1: (1, 1), 19_999: (19_999, 2)}
+
+
 def test_space_around_old_segments_is_given_back(tmp_path: Path) -> None:
     """A spine that is hardly ever written must not keep the large file it once shared."""
     with Store(tmp_path) as store:

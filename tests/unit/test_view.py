@@ -160,12 +160,15 @@ def test_an_epoch_that_is_interrupted_after_its_end_is_done_altogether(
 
 
 def interrupted_at(moment: int, act: Any) -> bool:
-    """Do it, but with an interrupt at that call or return; whether there was one."""
+    """Do it, but with an interrupt when that call begins or ends; whether there was one.
+
+    No interrupt comes between a statement and the call that it makes, so `c_call` is left out.
+    """
     left = moment
 
     def watch(frame: Any, event: str, argument: Any) -> None:
         nonlocal left
-        left -= 1
+        left -= event != "c_call"
         if left < 0:
             raise KeyboardInterrupt
 
@@ -182,33 +185,34 @@ def interrupted_at(moment: int, act: Any) -> bool:
 @pytest.mark.parametrize("machine", ["recomputing", "local"])
 def test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done(machine: str) -> None:
     plan = Plan({"minus": MINUS, "lengths": LENGTHS, "set": Distinct(parent=WORDS)})
+    view: View = run(plan) if machine == "local" else view_of(**plan.outputs)
+    change = {"words": ZSet({"ebb": -1, "flow": -1, "tide": 1}), "stop": ZSet({"sea": 1})}
     hit = {True: 0, False: 0}
     for moment in range(10_000):
-        view = run(plan) if machine == "local" else view_of(**plan.outputs)
-        stream = view.changes(limit=9)
         view.step(words=["ebb", "flow", "flow"], stop=["ebb"])
-        change = {"words": ZSet({"ebb": -1, "flow": -1, "tide": 1}), "stop": ZSet({"sea": 1})}
-        if not interrupted_at(moment, lambda view=view, change=change: view.step(change)):
+        stream, before = view.changes(), view.epoch
+        if not interrupted_at(moment, lambda: view.step(change)):
             break
-        done = view.epoch == 2
+        done = view.epoch > before
         hit[done] += 1
         words = ZSet({"flow": 1, "tide": 1} if done else {"ebb": 1, "flow": 2})
         stop = ZSet({"ebb": 1, "sea": 1} if done else {"ebb": 1})
         right = {"minus": words - stop, "lengths": words.map(len), "set": words.distinct()}
         assert view.value == right
-        assert len(stream._buffer) == view.epoch
-        view.verify()
-        view.step(words=-words)
-        assert view.value == {"minus": -stop, "lengths": ZSet(), "set": ZSet()}
+        assert len(stream._buffer) == view.epoch - before
+        assert view.verify().epoch == view.epoch
+        view.step(words=-words, stop=-stop)
+        assert view.value == {"minus": ZSet(), "lengths": ZSet(), "set": ZSet()}
     assert hit[False] > 10
     assert hit[True] > 10
 
 
 def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
     view, heard = words_view(), []
+    full = view.changes(limit=1)
+    view.step(words=["tide"])
     view.on_change(heard.append)
-    stream = view.changes()
-    view._hub._posted, posted = 0, view._hub.post
+    stream, posted = view.changes(), view._hub.post
 
     class Cut(type(view._hub)):  # type: ignore[misc]
         __slots__ = ()
@@ -224,7 +228,9 @@ def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
     view._hub.__class__ = Cut
     with pytest.raises(KeyboardInterrupt):
         view.step(words=["ebb"])
-    assert len(stream._buffer) == view.epoch == 1
+    assert view.epoch == 2
+    assert list(stream._buffer) == [{"lengths": {3: 1}}]
+    assert list(full._buffer) == [{"lengths": {4: 1, 3: 1}}]
     view.step(words=["flow"])
     assert heard == [ZSet({3: 1}), ZSet({4: 1})]
 
@@ -656,3 +662,37 @@ def test_the_value_is_the_sum_of_the_changes_and_equals_recomputing(
         assert (change in told) == any(change.values())
         told.clear()
     view.verify()
+
+
+# ---- on the machine of the local engine ----
+
+
+def test_the_local_engine_rolls_back_an_epoch_in_which_a_function_fails() -> None:
+    view = run(Plan({"lengths": LENGTHS, "set": Distinct(parent=WORDS)}))
+    view.step(words=["ebb", "flow"])
+    before = view.value
+    with pytest.raises(FunctionFailed) as caught:
+        view.step(words={"ebb": -1, "tide": 1, 3: 1})
+    assert isinstance(caught.value.__cause__, TypeError)
+    assert view.value == before
+    assert view.epoch == 1
+    assert view.step(words={"ebb": -1, "tide": 1})["set"] == ZSet({"ebb": -1, "tide": 1})
+    view.verify()
+
+
+def test_the_local_engine_finds_a_function_that_changes_its_mind() -> None:
+    answers = iter(range(100))
+    view = run(Plan({"numbered": Map(parent=WORDS, fn=Fn(lambda word: (word, next(answers))))}))
+    view.step(words=["ebb"])
+    with pytest.raises(NotDeterministic):
+        view.step(words={"ebb": -1})
+    assert view.value == ZSet({("ebb", 0): 1})
+    assert view.epoch == 1
+
+
+def test_the_local_engine_may_trust_its_inputs() -> None:
+    view = run(Plan({"lengths": LENGTHS}), check_input=False)
+    assert view.step(words=["ebb"]) == ZSet({3: 1})
+    assert view.stats().inputs == {"words": None}
+    with pytest.raises(CheckError):
+        view.verify()

@@ -278,6 +278,7 @@ def test_a_writer_does_not_wait_for_a_reader_who_left(how: str) -> None:
         if how == "close":
             stream.close()
             await writer
+            stream.push(9, {"words": {"late": 1}})
             assert await rest(stream) == [ZSet({"a": 1})]
         else:
             del stream

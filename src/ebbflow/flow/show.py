@@ -34,7 +34,8 @@ from ebbflow.flow.describe import details, fn_text, kept, steps, verb, verdict
 from ebbflow.flow.plan import Node, Plan, Reduce
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.share import indices
-from ebbflow.record import type_text
+from ebbflow.flow.types import name_of
+from ebbflow.record import fields_of, type_text
 
 Judge = Callable[[Any], str]
 Facts = Mapping[Node, object]
@@ -138,7 +139,7 @@ def _described(plan: Plan, facts: Facts, judge: Judge) -> Described:
             details=details(node),
             steps=steps(node),
             parents=[ids[id(parent)] for parent in node.parents],
-            type=type_text(node.type),
+            type=_type(node.type),
             place=str(node.place),
             state=kept(node),
             verdict=None if reducer is None else str(judge(reducer)),
@@ -151,6 +152,10 @@ def _described(plan: Plan, facts: Facts, judge: Judge) -> Described:
         items.append(item)
     outputs = {name: ids[id(node)] for name, node in plan.outputs.items()}
     return Described(outputs, items, sorted(arranged, key=lambda index: (index.of, index.key)))
+
+
+def _type(kind: Any) -> str:
+    return name_of(kind) if fields_of(kind) is None else type_text(kind)
 
 
 def _from_outputs_down(plan: Plan) -> list[Node]:

@@ -54,6 +54,14 @@ class Part:
         shown = self.reducer.finish(acc)
         return shown if shown == shown else NAN if type(shown) is float else shown
 
+    def dump(self, acc: Any) -> Any:
+        """An accumulator to be written down: values, no functions."""
+        return acc
+
+    def load(self, stored: Any) -> Any:
+        """The accumulator that was written down."""
+        return stored
+
     def agrees(self, acc: Any, rows: Rows) -> bool:
         """Whether an accumulator is right for the rows of its group."""
         return bool(self.reducer.equal(acc, self.moved(self.start(), rows.items(), rows)))
@@ -103,6 +111,12 @@ class Treed(Part):
 
     def result(self, acc: Any) -> Any:
         return super().result(acc.total if acc.distinct else self.reducer.start())
+
+    def dump(self, acc: Any) -> Any:
+        return tuple(acc)
+
+    def load(self, stored: Any) -> Any:
+        return self.empty.update(stored)
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
         return bool(acc.invariant()) and dict(acc) == rows

@@ -149,6 +149,15 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         make = self.make
         return {make(key, *self.results(cell)): 1 for key, cell in cells.everything().items()}
 
+    def dump(self, cell: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A cell to be written down."""
+        return cell[0], *[part.dump(acc) for part, acc in zip(self.parts, cell[1:], strict=True)]
+
+    def load(self, stored: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The cell that was written down."""
+        pairs = zip(self.parts, stored[1:], strict=True)
+        return stored[0], *[part.load(acc) for part, acc in pairs]
+
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose groups a change touches."""
         return set(self.by_key(self.chained(change).items()))

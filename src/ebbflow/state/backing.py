@@ -17,6 +17,23 @@ from typing import Any, Protocol
 SAMPLE = 64
 
 
+class Absent:
+    """The type of `ABSENT`: what stands for a value that is not there.
+
+    >>> ABSENT
+    ABSENT
+    """
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __reduce__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Any = Absent()
+
+
 class Kept(Protocol):
     """Where the keys are that are not here; `ebbflow.state.spine.Spine` is one."""
 
@@ -25,6 +42,13 @@ class Kept(Protocol):
     def probe(self, keys: Iterable[Any]) -> dict[Any, Any]: ...
     def append(self, change: Any) -> None: ...
     def scan(self) -> Iterator[tuple[Any, Any, int]]: ...
+
+
+class Codec(Protocol):
+    """How a value is written, where it holds what should not be, such as functions."""
+
+    def dump(self, value: Any, /) -> Any: ...
+    def load(self, stored: Any, /) -> Any: ...
 
 
 class Backing:
@@ -41,9 +65,12 @@ class Backing:
     ({}, ['x'])
     """
 
-    def __init__(self, held: dict[Any, Any], kept: Kept, *, limited: bool) -> None:
+    def __init__(
+        self, held: dict[Any, Any], kept: Kept, *, limited: bool, codec: Codec | None = None
+    ) -> None:
         self.held = held
         self.kept = kept
+        self.codec = codec
         self.resident: dict[Any, None] | None = {} if limited else None
         self.average = 0
         self.measured = 0
@@ -57,8 +84,20 @@ class Backing:
             return
         missing = [key for key in keys if key not in resident]
         if missing:
-            self.held.update(self.kept.probe(missing))
+            self.held.update(self._loaded(self.kept.probe(missing)))
             resident.update(dict.fromkeys(missing))
+
+    def append(self, change: Any) -> None:
+        """Have a change of these keys written with the next epoch."""
+        codec = self.codec
+        if codec is not None:
+            dump = codec.dump
+            change = {at: x if x is ABSENT else dump(x) for at, x in change.items()}
+        self.kept.append(change)
+
+    def _loaded(self, found: dict[Any, Any]) -> dict[Any, Any]:
+        codec = self.codec
+        return found if codec is None else {at: codec.load(x) for at, x in found.items()}
 
     def everything(self) -> dict[Any, Any]:
         """All keys, as of the last epoch: the dict itself, or a new one read from disk."""
@@ -66,7 +105,7 @@ class Backing:
             return self.held
         found: dict[Any, Any] = {}
         if self.kept.layout == "value":
-            return {key: value for key, value, _ in self.kept.scan()}
+            return self._loaded({key: value for key, value, _ in self.kept.scan()})
         for key, row, weight in self.kept.scan():
             found.setdefault(key, {})[row] = weight
         return found

@@ -19,27 +19,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ebbflow.errors import AlgebraError
-from ebbflow.state.backing import Backing
+from ebbflow.state.backing import ABSENT, Backing
 
 J = TypeVar("J")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-
-class Absent:
-    """The type of `ABSENT`: what `swap` takes to empty a cell, and gives for an empty one."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-    def __reduce__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT: Any = Absent()
+__all__ = ["ABSENT", "Cells", "Journalled"]
 
 
 class Journalled(ABC, Generic[J]):

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+from typing import Any
+
+from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.view import View
+from ebbflow.errors import CompositionError
 from ebbflow.flow.plan import Plan
 
 __all__ = ["View", "run"]
 
 
-def run(plan: Plan, *, check_input: bool = True) -> View:
-    """Run a plan here, starting from empty inputs.
+def run(
+    plan: Plan,
+    *,
+    check_input: bool = True,
+    path: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> View:
+    """Run a plan here, starting from empty inputs, or from the state at `path`.
 
     With `check_input=False` inputs without a key are trusted: nothing is checked, their rows are
     not kept, which saves their memory, and `verify()` is not to be had.
+
+    With a `path` the state is kept in that folder, and every epoch is safe on disk when `step`
+    returns. Opened again, the view goes on with the last epoch. The options then are:
+
+    - `memory`: at most about so much of the state in memory, such as "512MB"; without it, all;
+    - `keep_epochs`: how many epochs can be read back by `view.at(epoch)`;
+    - `flush_every`: write only every so many epochs; a crash loses those after the last written.
+
+    A path holds the state of one program. Where its functions or steps have changed since, what
+    they make is computed again from the rows of the inputs. It needs `ebbflow[durable]`. The state
+    may hold pickled values: open only what you trust.
 
     >>> from ebbflow.flow.plan import Distinct, Source
     >>> view = run(Plan({"words": Distinct(parent=Source(name="said"))}))
     >>> view.step(said=["ebb", "flow", "ebb"])
     ZSet({'ebb': 1, 'flow': 1})
     """
-    from ebbflow.engine.local.machine import Machine
+    if path is None:
+        if options:
+            raise CompositionError(
+                f"run({', '.join(f'{name}=...' for name in options)}): only with a path=",
+                remedy='run(path="state/", ...)',
+            )
+        return View(plan, Machine(plan), check_input=check_input)
+    from ebbflow.engine.local.durable import Disk
 
-    return View(plan, Machine(plan), check_input=check_input)
+    return View(plan, Machine(plan), check_input=check_input, disk=partial(Disk, path, **options))

@@ -27,7 +27,7 @@ from ebbflow.flow.plan import Plan, Source, Step
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of, type_text
 from ebbflow.state.backing import Backing
-from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.cells import Cells
 from ebbflow.state.index import Index
 from ebbflow.state.spine import StateError, Store
 
@@ -44,6 +44,7 @@ class Held(NamedTuple):
     held: dict[Any, Any]
     layout: str
     rows: Any
+    codec: Any = None
 
 
 class Disk:
@@ -73,7 +74,7 @@ class Disk:
             if inlet.keeps:
                 rows = inlet.store
                 yield Held(
-                    _input_name(inlet.source), f"input {name}", rows, rows.held, "value", Any
+                    _input_name(inlet.source), f"input {name}", rows, rows.rows, "value", Any
                 )
         compiled = identities(self.machine.plan)
         for stage in self.machine.stages:
@@ -86,12 +87,14 @@ class Disk:
                     yield Held(name, label, each, each.groups, "bag", _typed(stage.node.type))
                 else:
                     assert isinstance(each, Cells)
-                    yield Held(name, label, each, each.values, "value", Any)
+                    codec = getattr(stage.run, "operator", None)
+                    codec = codec if hasattr(codec, "dump") else None
+                    yield Held(name, label, each, each.values, "value", Any, codec)
         for name, outlet in self.outlets.items():
             if outlet.rows is not None:
                 digest = _digest("output", name, names[id(plan.outputs[name])])
                 rows = outlet.rows
-                yield Held(digest, f"output {name}", rows, rows.held, "value", Any)
+                yield Held(digest, f"output {name}", rows, rows.rows, "value", Any)
 
     def _open(self, path: str | os.PathLike[str]) -> None:
         store, notes = self.store, self.store.notes
@@ -101,7 +104,9 @@ class Disk:
         known = set() if fresh else set(notes["parts"])
         for part in self.parts:
             spine = store.spine(part.name, layout=part.layout, row_type=part.rows)
-            part.owner.backing = Backing(part.held, spine, limited=self.limit is not None)
+            part.owner.backing = Backing(
+                part.held, spine, limited=self.limit is not None, codec=part.codec
+            )
         self.machine.backed = self.limit is not None
         missing = {part.name for part in self.parts} - known
         if not fresh and missing:
@@ -221,14 +226,14 @@ class Disk:
                 continue
             if isinstance(container, Index):
                 for found in container.journal:
-                    backing.kept.append(found)
+                    backing.append(found)
             else:
                 assert isinstance(container, Cells)
-                backing.kept.append(container.written())
+                backing.append(container.written())
 
     def _append(self, rows: Any) -> None:
         if rows is not None and rows.backing is not None:
-            rows.backing.kept.append(rows.changed())
+            rows.backing.append(rows.changed())
 
     def settle(self) -> None:
         """Let go of keys when more is here than there is room for."""
@@ -256,7 +261,7 @@ class Disk:
                 reader = self.machine.readers.get(name)
                 part = by_owner[id(outlet.rows if reader is None else reader.cells)]
                 spine = snapshot.spine(part.name, layout=part.layout, row_type=part.rows)
-                values = {key: value for key, value, _ in spine.scan()}
+                values = Backing({}, spine, limited=False, codec=part.codec).held
                 found[name] = values if reader is None else reader.of(values)
         return found
 
@@ -324,6 +329,3 @@ def in_bytes(memory: int | str) -> int:
         raise EbbflowError(
             f"memory={memory!r} is no amount of memory", remedy='"512MB", "2GB", or bytes as an int'
         ) from None
-
-
-__all__ = ["ABSENT", "Disk", "identities", "in_bytes"]

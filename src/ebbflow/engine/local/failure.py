@@ -11,7 +11,16 @@ from types import TracebackType
 from typing import Any
 
 import ebbflow
-from ebbflow.errors import ChangeError, EbbflowError, FunctionFailed, NotDeterministic, Text, shown
+from ebbflow.errors import (
+    AbsentRow,
+    ChangeError,
+    EbbflowError,
+    FunctionFailed,
+    NotDeterministic,
+    Text,
+    shown,
+)
+from ebbflow.flow.plan import Source
 from ebbflow.loop import blame
 
 _PACKAGE = os.path.dirname(os.path.abspath(ebbflow.__file__)) + os.sep
@@ -47,6 +56,13 @@ def _placed(error: EbbflowError, owner: Any, stage: Any, facts: dict[str, Any]) 
             **error.facts,
             created=owner.place or Text("?"),
             remedy="except_() for sets, or distinct() before it; the step changed nothing",
+        )
+    if isinstance(error, NotDeterministic) and isinstance(stage.node, Source):
+        return AbsentRow(
+            f"input {stage.node.name!r}: a row is taken away that is not there",
+            **error.facts,
+            created=stage.node.place,
+            remedy="remove only rows that were added, as often as they were; nothing was changed",
         )
     told = {**facts, **error.facts, "node": Text(_named(owner)), "created": owner.place}
     return type(error)(error.what, remedy=error.remedy, **told)

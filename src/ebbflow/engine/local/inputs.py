@@ -5,8 +5,7 @@ which counts once. However it is given, it is read into one form: a dict of rows
 of them zero.
 
 An input keeps its rows, so that it can refuse to lose what it does not have: a plain one in a bag,
-one with a key under their keys. One that is not checked keeps none, and
-believes what it is told.
+one with a key under their keys. One that is not checked keeps none, and believes what it is told.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ from ebbflow.engine.local.rows import Rows, Weights
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text
 from ebbflow.flow.plan import Source
 from ebbflow.record import fields_of, type_text
+from ebbflow.state.backing import Backing
+from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet, trusted, weights_of
 
 NOT_THERE: Any = object()
@@ -112,6 +113,7 @@ class Inlet:
     __slots__ = ("_kind", "name", "source")
 
     keeps = False
+    store: Any = None
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -154,13 +156,13 @@ class Bag(Inlet):
     ZSet({'ebb': 2, 'flow': 1})
     """
 
-    __slots__ = ("_rows", "keep", "snapshot")
+    __slots__ = ("_rows", "keep", "snapshot", "store")
 
     keeps = True
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._rows = Rows(partial(absent, source))
+        self._rows = self.store = Rows(partial(absent, source))
         self.keep = self._rows.keep  # type: ignore[method-assign]
         self.snapshot = self._rows.snapshot  # type: ignore[method-assign]
 
@@ -189,7 +191,7 @@ class Keyed(Inlet):
     {'ebb': -1, 'east': 1}
     """
 
-    __slots__ = ("_added", "_gone", "_key", "_rows")
+    __slots__ = ("_added", "_gone", "_key", "backing", "rows", "store")
 
     keeps = True
 
@@ -197,17 +199,21 @@ class Keyed(Inlet):
         super().__init__(source)
         assert source.key is not None
         self._key = source.key.call
-        self._rows: dict[Any, Any] = {}
+        self.rows: dict[Any, Any] = {}
+        self.backing: Backing | None = None
+        self.store = self
         self._added: dict[Any, Any] = {}
         self._gone: Iterable[Any] = ()
 
     def prepare(self, change: Any) -> Weights:
         """Ready to apply any change that leaves at most one row of each key."""
         weights = read(self.source, change)
-        rows = self._rows
+        rows = self.rows
         added: dict[Any, Any] = {}
         gone: dict[Any, Any] = {}
-        for at, (row, weight) in zip(self._keys(weights), weights.items(), strict=True):
+        keys = self._keys(weights)
+        self._fetch(keys)
+        for at, (row, weight) in zip(keys, weights.items(), strict=True):
             if weight > 0:
                 if weight > 1 or at in added:
                     raise self._crowded(at, row, f"{weight} times" if weight > 1 else added[at])
@@ -226,10 +232,11 @@ class Keyed(Inlet):
 
     def upserts(self, new: tuple[Any, ...]) -> Weights:
         """Ready to put these rows in, each in place of the row that has its key."""
-        rows = self._rows
+        rows = self.rows
         for row in new:
             _require_hashable(self.source, row)
         latest = dict(zip(self._keys(new), new, strict=True))
+        self._fetch(latest)
         added: dict[Any, Any] = {}
         weights: Weights = {}
         for at, row in latest.items():
@@ -245,10 +252,12 @@ class Keyed(Inlet):
 
     def deletes(self, keys: tuple[Any, ...]) -> Weights:
         """Ready to take away the rows of these keys."""
-        rows = self._rows
+        rows = self.rows
         gone: dict[Any, Any] = {}
         for at in keys:
             self._hashable(at)
+        self._fetch(keys)
+        for at in keys:
             if at not in rows or at in gone:
                 raise AbsentRow(
                     f"input {self.name!r}: "
@@ -262,17 +271,26 @@ class Keyed(Inlet):
         return dict.fromkeys(gone.values(), -1)
 
     def keep(self) -> None:
-        rows = self._rows
+        rows = self.rows
         rows.update(self._added)
         for at in self._gone:
             rows.pop(at, None)
         self._added, self._gone = {}, ()
 
+    def changed(self) -> dict[Any, Any]:
+        """The rows that `keep` will write, by key; ABSENT for keys that go."""
+        return {**self._added, **dict.fromkeys(self._gone, ABSENT)}
+
+    def _fetch(self, keys: Iterable[Any]) -> None:
+        if self.backing is not None:
+            self.backing.fetch(keys)
+
     def snapshot(self) -> ZSet[Any]:
-        return ZSet.of(self._rows.values())
+        here = self.rows if self.backing is None else self.backing.everything()
+        return ZSet.of(here.values())
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def _keys(self, rows: Iterable[Any]) -> list[Any]:
         kind, key = self._kind, self._key

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ebbflow.errors import EbbflowError
+from ebbflow.state.backing import Backing
+from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet, trusted
 
 Weights = dict[Any, int]
@@ -35,10 +37,11 @@ class Rows:
     {'a': 1, 'c': -1}
     """
 
-    __slots__ = ("_after", "_delta", "_gone", "_owed", "rows")
+    __slots__ = ("_after", "_delta", "_gone", "_owed", "backing", "rows")
 
     def __init__(self, owed: Owed | None = None) -> None:
         self.rows: Weights = {}
+        self.backing: Backing | None = None
         self._owed = owed
         self._delta: Weights = NONE
         self._after: Weights = NONE
@@ -47,6 +50,8 @@ class Rows:
     def prepare(self, delta: Weights) -> None:
         """Be ready to `keep` what `delta` makes of the rows; an error when it cannot be."""
         rows, owed = self.rows, self._owed
+        if self.backing is not None:
+            self.backing.fetch(delta)
         after: Weights = {}
         gone: list[Any] = []
         if rows or (delta and min(delta.values()) < 0):
@@ -77,6 +82,12 @@ class Rows:
         self._delta = self._after = NONE
         self._gone = NOBODY
 
+    def changed(self) -> dict[Any, Any]:
+        """The weights that `keep` will write; ABSENT for rows that go."""
+        gone = dict.fromkeys(self._gone, ABSENT)
+        return {**self._delta, **self._after, **gone}
+
     def snapshot(self) -> ZSet[Any]:
         """The rows as they are now."""
-        return trusted(self.rows.copy())
+        here = self.rows if self.backing is None else self.backing.everything()
+        return trusted(here.copy())

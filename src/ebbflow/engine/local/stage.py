@@ -39,8 +39,8 @@ class Run:
 class Stage:
     """Something to run when one of the slots it reads holds a change."""
 
-    __slots__ = ("containers", "key", "label", "node", "reads", "rows_in", "rows_out", "run", "seconds",
-                 "slot", "sorts")  # fmt: skip
+    __slots__ = ("containers", "key", "label", "node", "reads", "rows_in", "rows_out", "run",
+                 "seconds", "slot", "sorts")  # fmt: skip
 
     def __init__(
         self, node: Node, label: str, reads: Iterable[int], slot: int, run: Run,

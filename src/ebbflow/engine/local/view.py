@@ -64,6 +64,7 @@ class View:
 
     __slots__ = (
         "_barred",
+        "_disk",
         "_hub",
         "_inlets",
         "_lock",
@@ -75,7 +76,9 @@ class View:
         "plan",
     )
 
-    def __init__(self, plan: Plan, machine: Machine, *, check_input: bool = True) -> None:
+    def __init__(
+        self, plan: Plan, machine: Machine, *, check_input: bool = True, disk: Any = None
+    ) -> None:
         self.plan = plan
         self.epoch = 0
         self._machine = machine
@@ -92,6 +95,9 @@ class View:
         self._lock = RLock()
         self._barred = OPEN
         self._seconds = 0.0
+        self._disk = None if disk is None else disk(plan, machine, self._inlets, self._outlets)
+        if self._disk is not None:
+            self.epoch = self._disk.epoch
 
     # ---- one epoch ----
 
@@ -136,11 +142,13 @@ class View:
                     if rows is not None:
                         rows.prepare(delta)
                         keeping.append(rows)
+                if self._disk is not None:
+                    self._disk.write(epoch, keeping)
                 done = True
                 letter = self._finish(epoch, keeping, moved)
             except BaseException:
                 self._barred = BROKEN
-                if done:
+                if done or (self._disk is not None and self._disk.epoch == epoch):
                     self._finish(epoch, keeping, moved)
                 elif begun:
                     machine.rollback()
@@ -166,6 +174,8 @@ class View:
         for name in moved:
             outlets[name].seen = None
         self.epoch = epoch
+        if self._disk is not None:
+            self._disk.settle()
         hub = self._hub
         return hub.post(epoch, moved) if moved and (hub.callbacks or hub.streams) else None
 
@@ -181,6 +191,22 @@ class View:
             if self._only is not None:
                 return self._outlets[self._only].value()
             return {name: outlet.value() for name, outlet in self._outlets.items()}
+
+    def at(self, epoch: int) -> Any:
+        """The output at the end of an older epoch, as `value` gave it then.
+
+        For views with a path, while the epoch is kept: see `keep_epochs` of `run`.
+        """
+        with self._lock:
+            if self._barred:
+                self._refuse()
+            if self._disk is None:
+                raise CompositionError(
+                    "a view in memory knows its last epoch only",
+                    remedy='run(path="state/", keep_epochs=10)',
+                )
+            found = {name: trusted(rows) for name, rows in self._disk.at(epoch).items()}
+        return found if self._only is None else found[self._only]
 
     def __getitem__(self, name: str) -> Output:
         if name not in self._outlets:
@@ -294,6 +320,9 @@ class View:
             if self._barred == RUNNING:
                 self._refuse()
             self._barred = CLOSED
+            if self._disk is not None:
+                self._disk.close()
+                self._disk = None
             self._machine = None  # type: ignore[assignment]
             self._inlets, self._outlets = {}, {}
         self._hub.end()

@@ -98,6 +98,14 @@ class Files(ABC):
         """What was jotted down under this name, or None."""
 
     @abstractmethod
+    def forget(self, view: memoryview) -> None:
+        """Let go of the memory a mapped file takes, where that is possible."""
+
+    def resident(self) -> int:
+        """How many bytes of mapped files are in memory, where that is known."""
+        return 0
+
+    @abstractmethod
     def lock(self) -> None:
         """Keep others out until `unlock`, or raise InUse."""
 
@@ -142,7 +150,6 @@ class Folder(Files):
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def create(self, name: str) -> Writer:
-        self.path.mkdir(parents=True, exist_ok=True)
         return _LocalWriter(self.path, name)
 
     def publish(self, name: str, final: str) -> None:
@@ -154,11 +161,7 @@ class Folder(Files):
             os.unlink(self.path / name)
 
     def settle(self) -> None:
-        folder = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _sync(self.path)
 
     def jot(self, name: str, text: str) -> None:
         file = os.open(self.path / name, os.O_WRONLY | os.O_CREAT, 0o666)
@@ -174,8 +177,20 @@ class Folder(Files):
         except FileNotFoundError:
             return None
 
+    def forget(self, view: memoryview) -> None:
+        if isinstance(view.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            view.obj.madvise(mmap.MADV_DONTNEED)
+
+    def resident(self) -> int:
+        try:
+            return int(Path("/proc/self/statm").read_text().split()[2]) * mmap.PAGESIZE
+        except OSError:
+            return 0
+
     def lock(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
+        for folder in [p for p in (*reversed(self.path.parents), self.path) if not p.is_dir()]:
+            folder.mkdir(exist_ok=True)
+            _sync(folder.parent)
         held = os.open(self.path / self.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -199,6 +214,14 @@ class Folder(Files):
 
     def __repr__(self) -> str:
         return f"Folder({str(self.path)!r})"
+
+
+def _sync(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 class _LocalWriter(Writer):

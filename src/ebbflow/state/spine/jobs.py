@@ -7,7 +7,7 @@ done before the next one of its size is due; so there is never much to wait for,
 for all of it. The longest an epoch may have to wait is for one step, and the writing of one chunk.
 
 A job that fails, for want of room say, is given up and begun again later. The segments it was about
-to replace are still there.
+to replace are still there, and the epoch is none the worse for it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Jobs:
         self.written = 0
         self.made: set[str] = set()
         """The files that were written."""
-        self.error: OSError | None = None
+        self.error: Exception | None = None
         """Why a job failed last."""
 
     def __bool__(self) -> bool:
@@ -120,13 +120,15 @@ class Jobs:
         self._credit += entries * sizes
         self._credit -= self.work(self._credit)
 
-    def begin(self, spines: Iterable[Spine]) -> None:
-        """Begin the jobs that are due."""
+    def begin(self, spines: Iterable[Spine], *, small: bool = False) -> None:
+        """Begin the jobs that are due; `small` ones are left to the next epoch otherwise."""
         for spine in spines:
             free = self.free(spine)
             at = spine.due(spine.segments[free:], first=not free)
             if at is not None:
-                self.start(spine, free + at)
+                total = sum(map(len, spine.segments[free + at :]))
+                if small or total > spine.chunk:
+                    self.start(spine, free + at)
 
     def start(self, spine: Spine, begin: int) -> None:
         """Begin to merge the segments of a spine from `begin` on."""
@@ -144,7 +146,7 @@ class Jobs:
             job = min(self._running, key=lambda job: job.size)
             try:
                 read += job.step()
-            except OSError as error:
+            except Exception as error:
                 self.error = error
                 self.give_up()
                 self._failures += 1
@@ -157,9 +159,14 @@ class Jobs:
                 self.made.add(job.made)
         return read
 
+    def only(self, spines: Iterable[Spine]) -> None:
+        """Stop the jobs on spines that are no more."""
+        known = {id(spine) for spine in spines}
+        for job in [job for job in self._running if id(job.spine) not in known]:
+            job.give_up()
+            self._running.remove(job)
+
     def give_up(self) -> None:
         """Stop all jobs."""
-        for job in self._running:
-            job.give_up()
-        self._running = []
+        self.only(())
         self._credit = 0

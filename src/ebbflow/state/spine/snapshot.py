@@ -127,3 +127,23 @@ class Snapshot:
         for spine in self.manifest.spines:
             for ref in spine.segments:
                 Segment.opened(ref, self.files.map(ref.file)).check()
+
+
+class Pinned(Snapshot):
+    """A snapshot whose files stay until it is closed."""
+
+    def __init__(self, files: Files, epoch: int, pins: list[set[str]]) -> None:
+        super().__init__(files, epoch)
+        self._pins = pins
+        self._pin = self.manifest.files()
+        pins.append(self._pin)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._pins[:] = [pin for pin in self._pins if pin is not self._pin]
+
+    def __enter__(self) -> Pinned:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

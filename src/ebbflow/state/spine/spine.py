@@ -141,7 +141,7 @@ class Spine:
         sought = [asked[i] for i in order.tolist()]
         found: dict[Any, Any] = {}
         if len(sought) < len(asked):  # different keys with one hash: ask for the others after
-            found = self.probe(dict.fromkeys(asked).keys() - set(sought))
+            found = self.probe(set(asked) - set(sought))
         gather = self._gather_rows if self.layout == BAG else self._gather_values
         for segment in segments:
             for owners, part, places in segment.find(wanted):

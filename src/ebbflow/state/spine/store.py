@@ -26,7 +26,7 @@ from ebbflow.state.spine.files import Files, Folder, StateError, Writer
 from ebbflow.state.spine.jobs import Jobs
 from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Listed, Manifest, epochs, own, pad
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment, SegmentWriter
-from ebbflow.state.spine.snapshot import Name, Snapshot
+from ebbflow.state.spine.snapshot import Name, Pinned, Snapshot
 from ebbflow.state.spine.spine import Spine
 
 MOVED = 1 << 20
@@ -44,6 +44,10 @@ class Store(Snapshot):
     >>> with Store(path) as store:
     ...     store.epoch, store.spine("total", layout="value").probe(["Rome"])
     (0, {'Rome': 3})
+
+    `keep_epochs` is how many epochs can be read, `group` how many are written together, `verify`
+    checks every byte at the start, `memory` is how many bytes of mapped files may stay in memory
+    from one epoch to the next.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Store(Snapshot):
         keep_epochs: int = 1,
         group: int = 1,
         verify: bool = False,
+        memory: int | None = None,
         chunk: int = CHUNK,
     ) -> None:
         files = place if isinstance(place, Files) else Folder(place)
@@ -66,6 +71,7 @@ class Store(Snapshot):
             raise
         self.keep_epochs = max(1, keep_epochs)
         self.group = max(1, group)
+        self.memory = memory
         self._epoch = self.manifest.epoch
         self._waiting = 0
         self._dropped: dict[Name, tuple[Listed, Spine | None]] = {}
@@ -148,9 +154,10 @@ class Store(Snapshot):
         more to do.
         """
         self.flush()
-        self._jobs.begin(self._spines.values())
+        self._jobs.begin(self._spines.values(), small=True)
         self._jobs.work(entries)
         self._use_merged()
+        self._jobs.begin(self._spines.values(), small=True)
         return bool(self._jobs)
 
     def compact(self) -> None:
@@ -225,6 +232,13 @@ class Store(Snapshot):
             self.files.jot(WITNESS, name)
             self._remove_others()
         self._jobs.pay(sum(plan.entries for plan in plans.values()), self._spines.values())
+        if self.memory is not None and self.files.resident() > self.memory:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Give back the memory that mapped files take; it comes back as they are read."""
+        for view in self._maps.values():
+            self.files.forget(view)
 
     def _plan(self, writer: Writer, name: str, spine: Spine, staged: bool) -> Plan:
         """Write what is new in a spine, merged with what is small and due."""
@@ -325,6 +339,7 @@ class Store(Snapshot):
         self._listed = {(s.operator, s.bucket): s for s in manifest.spines}
         self._dropped = {}
         self._waiting = 0
+        self._jobs.only(self._spines.values())
         for name, plan in plans.items():
             spine = self._spines[name]
             known = {segment.ref: segment for segment in plan.kept}
@@ -361,26 +376,6 @@ class Plan:
     @property
     def new(self) -> list[Ref]:
         return [] if self.ref is None else [self.ref]
-
-
-class Pinned(Snapshot):
-    """A snapshot whose files stay until it is closed."""
-
-    def __init__(self, files: Files, epoch: int, pins: list[set[str]]) -> None:
-        super().__init__(files, epoch)
-        self._pins = pins
-        self._pin = self.manifest.files()
-        pins.append(self._pin)
-
-    def close(self) -> None:
-        """Let go of the files."""
-        self._pins[:] = [pin for pin in self._pins if pin is not self._pin]
-
-    def __enter__(self) -> Pinned:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def _ref(segment: Segment) -> Ref:

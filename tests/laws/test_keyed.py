@@ -1,0 +1,881 @@
+"""Operators that keep something for each key, and the chains before and after them: the axioms,
+long runs over odd rows, epochs that fail at every possible call, and bugs that must be found."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any, NamedTuple
+
+import cloudpickle
+import pytest
+
+from ebbflow.chain import Chain, Step
+from ebbflow.change import BAG, Both, First, Second, pair
+from ebbflow.errors import AbsentRow, ChangeError, LawBroken, NotDeterministic
+from ebbflow.fn import Fn
+from ebbflow.laws import FROM_SCRATCH, check
+from ebbflow.operator import (
+    Operator,
+    aggregate,
+    count,
+    distinct,
+    per_key,
+    select,
+    semi,
+    sessions,
+    top_rows,
+)
+from ebbflow.operator.joins import Join, Semi
+from ebbflow.operator.operator import journalled
+from ebbflow.operator.relation import Rows
+from ebbflow.operator.session import SessionRows
+from ebbflow.ordering import NAN, TOP, anyhow
+from ebbflow.reducer import RECOMPUTE, Reducer, mean, median
+from ebbflow.reducer import count as how_many
+from ebbflow.reducer import max as greatest
+from ebbflow.reducer import min as least
+from ebbflow.reducer import sum as total
+from ebbflow.reducer.combine import together
+from ebbflow.reducer.inline import Inline
+from ebbflow.reducer.running import Reduce
+from ebbflow.reducer.shape import PAIR, Shape
+from ebbflow.state.cells import Cells
+from ebbflow.state.index import Index
+from ebbflow.state.outer import NONE, Outermost
+from ebbflow.state.tree import in_order
+from ebbflow.zset import ZSet, trusted
+
+AnyOperator = Operator[Any, Any, Any, Any]
+Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
+Make = Callable[[Wrap], AnyOperator]
+
+
+def odd(x: int) -> bool:
+    return x % 2 == 1
+
+
+def half(x: int) -> int:
+    return x // 2
+
+
+def third(x: int) -> int:
+    return x % 3
+
+
+def fifth(x: int) -> int:
+    return x % 5
+
+
+def itself(x: Any) -> Any:
+    return x
+
+
+def around(x: int) -> list[int]:
+    return [x - x % 4, x + 1][: x % 3]
+
+
+def low(acc: Any, x: Any) -> Any:
+    return x if acc is None else min(acc, x)
+
+
+def unless_lowest(acc: Any, x: Any) -> Any:
+    return RECOMPUTE if x <= acc else acc
+
+
+def sorted_in(acc: tuple[Any, ...], x: Any) -> tuple[Any, ...]:
+    return tuple(sorted((*acc, x)))
+
+
+def sorted_together(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(sorted(a + b))
+
+
+def lowest(w: Wrap = itself) -> Reducer[Any, Any, Any]:
+    """A reducer that declines to remove now and then."""
+    return Reducer(None, w(low), w(unless_lowest))
+
+
+def listed(w: Wrap = itself) -> Reducer[Any, Any, Any]:
+    """A reducer without remove, but with a merge."""
+    return Reducer((), w(sorted_in), None, w(sorted_together))
+
+
+def mixed(w: Wrap = itself) -> Reducer[Any, Any, Any]:
+    return total(w(half)) & greatest(w(third)) & lowest(w) & listed(w) & median(w(fifth))
+
+
+class Hoarder(Operator[Any, Any, Any, Any]):
+    """Each row once, with a state that only a copy can bring back."""
+
+    input = BAG
+    output = BAG
+
+    def __init__(self, told: Callable[[Any], Any] = itself) -> None:
+        self.told = told
+
+    def f(self, x: Any) -> Any:
+        return ZSet.of(set(x))
+
+    def init(self, x: Any) -> dict[Any, int]:
+        return dict(x.items())
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        out = {}
+        for row, weight in change.items():
+            was = state.get(row, 0)
+            state[row] = was + weight
+            self.told(row)
+            if not state[row]:
+                del state[row]
+            if (was > 0) != (was + weight > 0):
+                out[row] = 1 if weight > 0 else -1
+        return state, ZSet(out)
+
+
+def steps(w: Wrap, *verbs: tuple[str, Callable[..., Any]]) -> Chain:
+    return Chain([Step(verb, Fn(w(function))) for verb, function in verbs])
+
+
+FILTERED = (("filter", odd), ("map", half))
+SPREAD = (("flat_map", around), ("filter", itself), ("map", half))
+
+ONE: dict[str, Make] = {
+    "top": lambda w: top_rows(2, w(half), w(third)),
+    "top of all": lambda w: top_rows(3, w(third), smallest=True),
+    "sessions": lambda w: sessions(w(half), 1, w(third)),
+    "sessions of all": lambda w: sessions(itself, 2, merge=w(spanned)),
+    "count per key": lambda w: per_key(count(), w(third)),
+    "distinct per key": lambda w: per_key(distinct(), w(third)),
+    "top per key": lambda w: per_key(top_rows(1, w(operator.neg)), w(odd)),
+    "max per key per key": lambda w: per_key(per_key(aggregate(max), w(half)), w(third)),
+    "network per key": lambda w: per_key(select(w(odd)) >> distinct() >> count(), w(fifth)),
+    "hoarder per key": lambda w: per_key(Hoarder(w(itself)), w(third)),
+    "hoarder": lambda w: per_key(Hoarder(w(itself)), width=0),
+    "distinct": lambda w: distinct(),
+    "no steps": lambda w: Rows(Chain()),
+    "steps": lambda w: Rows(steps(w, *SPREAD)),
+    "sum": lambda w: Reduce(total(w(half)), Fn(w(third))),
+    "inline": lambda w: Reduce(total(w(half)) & how_many() & mean(w(fifth)), Fn(w(third))),
+    "inline behind steps": lambda w: Reduce(
+        total() & how_many(), Fn(w(third)), before=steps(w, *SPREAD)
+    ),
+    "max": lambda w: Reduce(greatest(w(half)), Fn(w(third))),
+    "mixed": lambda w: Reduce(mixed(w), Fn(w(third))),
+    "mixed behind steps": lambda w: Reduce(mixed(w), Fn(w(third)), before=steps(w, *FILTERED)),
+    "tree": lambda w: Reduce(listed(w), Fn(w(third))),
+    "tree and median": lambda w: Reduce(listed(w) & median(), Fn(w(third)), before=steps(w, *SPREAD)),
+    "partial": lambda w: Reduce(lowest(w), Fn(w(third))),
+    "one side by side": lambda w: Reduce(together(greatest(w(half))), Fn(w(third))),
+    "spread": lambda w: Reduce(mixed(w), Fn(w(third)), Shape(width=1, spread=True)),
+    "all rows": lambda w: Reduce(
+        least(w(third)) & total(), None, Shape(width=0, spread=True)
+    ),
+}  # fmt: skip
+TWO: dict[str, Make] = {
+    "semi": lambda w: semi(w(third), w(half)),
+    "anti": lambda w: semi(w(third), w(half), anti=True),
+    "join": lambda w: Join(w(third), w(fifth)),
+    "join of equal rows": lambda w: Join(w(fifth), w(fifth), w(operator.add)),
+    "join then steps": lambda w: Join(
+        w(fifth), w(fifth), w(operator.mul), after=steps(w, *SPREAD)
+    ),
+    "join then a filter": lambda w: Join(
+        w(third), w(third), after=Chain([Step("filter", Fn(w(uneven)))])
+    ),
+    "join one to one": lambda w: Join(w(third), w(third), w(flipped), one_to_one=True),
+    "join one to one then steps": lambda w: Join(
+        w(third), w(third), w(flipped), one_to_one=True, after=steps(w, ("map", min))
+    ),
+}  # fmt: skip
+EVERY = {**ONE, **TWO}
+
+
+def spanned(row: Any, start: Any, end: Any) -> Any:
+    return start, end, row
+
+
+def uneven(row: tuple[int, int]) -> bool:
+    return (row[0] + row[1]) % 3 > 0
+
+
+def flipped(a: Any, b: Any) -> Any:
+    return b, a
+
+
+def both(of: AnyOperator) -> bool:
+    return bool(of.input == pair(BAG, BAG))
+
+
+# ---- the axioms ----
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_005_every_operator_of_keys_fulfils_every_axiom(name: str) -> None:
+    check(EVERY[name](itself), examples=5)
+
+
+# ---- long runs ----
+
+
+def random_change(x: Any, rows: list[Any], random: Random) -> Any:
+    """A valid change: some rows go, some come, some of them twice; of two bags, one or both."""
+    if isinstance(x, tuple):
+        left, right = (random_change(side, rows, random) for side in x)
+        return random.choice([First(left), Second(right), Both(left, right)])
+    there = list(x)
+    gone = random.sample(there, random.randint(0, min(len(there), 6)))
+    change = {row: -random.randint(1, x.weight(row)) for row in gone}
+    for _ in range(random.randint(0, 6)):
+        row = random.choice(rows)
+        change[row] = change.get(row, 0) + random.randint(1, 2)
+    return ZSet(change)
+
+
+def no_zeros(moved: Any) -> bool:
+    return all(weight for _, weight in moved.items())
+
+
+def run(of: AnyOperator, rows: list[Any], seed: int, n: int = 60, travel: bool = True) -> Any:
+    """Follow random changes; half-way the operator and its state go through a pickle."""
+    random = Random(seed)
+    start = ZSet.of(random.choices(rows, k=20))
+    x: Any = (start, ZSet.of(random.choices(rows, k=9))) if both(of) else start
+    live, y = of.open(x), of.f(x)
+    for step in range(n):
+        change = random_change(x, rows, random)
+        moved = live.send(change)
+        x, y = of.input.patch(x, change), of.output.patch(y, moved)
+        assert no_zeros(moved)
+        assert y == of.f(x)
+        if step % 15 == 14:
+            assert of.invariant(x, live.state)
+            assert not hasattr(of, "read") or ZSet(of.read(live.state)) == y  # type: ignore[attr-defined]
+        if step == n // 2 and travel:
+            shape = repr(of)
+            of, state = cloudpickle.loads(cloudpickle.dumps((of, live.state)))
+            assert repr(of) == shape
+            live.operator, live.state = of, state
+    return x
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_005_sixty_changes_in_a_row_lead_where_recomputing_does(name: str) -> None:
+    run(EVERY[name](itself), list(range(40)), seed=5)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_005_what_is_written_as_a_lambda_travels_and_follows_too(name: str) -> None:
+    def anonymous(f: Any) -> Any:
+        return (lambda a, b: f(a, b)) if f in TWOS else (
+            (lambda a, b, c: f(a, b, c)) if f is spanned else lambda x: f(x)
+        )  # fmt: skip
+
+    run(EVERY[name](anonymous), list(range(40)), seed=6)
+
+
+TWOS = [operator.add, operator.mul, flipped, low, unless_lowest, sorted_in, sorted_together]
+
+ODD_KEYS = [None, NAN, 0, 1.5, "a", "b", (1, None), (1, "x"), frozenset({1})]
+ODD_ROWS = [(key, n) for key in ODD_KEYS for n in range(4)]
+ODD_VALUES = [None, NAN, 3, 2.5, "c", (NAN, 1), frozenset({2, 3}), frozenset({2, 4}), b"d"]
+ODDER_ROWS = [*ODD_ROWS, *[("a", value) for value in ODD_VALUES], None, NAN, "alone"]
+
+first, second = operator.itemgetter(0), operator.itemgetter(1)
+
+
+def head(row: Any) -> Any:
+    return row[0] if isinstance(row, tuple) else row
+
+
+def tail(row: Any) -> Any:
+    return row[1] if isinstance(row, tuple) else row
+
+
+def numbers(of: Any) -> Reducer[Any, Any, Any]:
+    return total(of) & how_many(of) & greatest(of) & lowest().on(of)
+
+
+ON_ODD_ROWS: dict[str, tuple[AnyOperator, list[Any]]] = {
+    "top": (top_rows(2, tail, head), ODDER_ROWS),
+    "top of all": (top_rows(5, head, smallest=True), ODDER_ROWS),
+    "sessions": (sessions(second, 1, first), ODD_ROWS),
+    "per key": (per_key(distinct(), head), ODDER_ROWS),
+    "counts": (per_key(count(), head), ODDER_ROWS),
+    "distinct": (distinct(), ODDER_ROWS),
+    "semi": (semi(head), ODDER_ROWS),
+    "anti": (semi(tail, head, anti=True), ODDER_ROWS),
+    "join": (Join(head, head), ODDER_ROWS),
+    "join on the other": (Join(head, tail, after=Chain([Step("map", Fn(first))])), ODDER_ROWS),
+    "reduce": (Reduce(numbers(second), Fn(first)), ODD_ROWS),
+    "max": (Reduce(greatest(tail) & least(tail), Fn(lambda row: 0)), ODDER_ROWS),
+    "inline": (Reduce(how_many(tail) & how_many(), Fn(head)), ODDER_ROWS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ON_ODD_ROWS)
+def test_005_rows_and_keys_of_all_kinds_are_followed(name: str) -> None:
+    of, rows = ON_ODD_ROWS[name]
+    run(of, rows, seed=7, travel=False)
+
+
+# ---- chains at random ----
+
+VERBS = {
+    "filter": [odd, third, lambda x: x > 7, lambda x: x % 4 and x],
+    "map": [half, third, lambda x: x * 2 - 5, lambda x: (x, x)[0]],
+    "flat_map": [around, lambda x: (), lambda x: (x, x), lambda x: range(x % 4)],
+}
+
+
+def some_steps(random: Random, most: int) -> Chain:
+    verbs = random.choices(list(VERBS), k=random.randint(0, most))
+    return Chain([Step(verb, Fn(random.choice(VERBS[verb]))) for verb in verbs])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_005_steps_in_any_order_are_the_steps_one_by_one(seed: int) -> None:
+    random = Random(seed)
+    chain = some_steps(random, 6)
+    x = run(Rows(chain), list(range(-5, 30)), seed, n=25)
+    one_by_one = x
+    for step in chain.steps:
+        if step.verb == "filter":
+            one_by_one = one_by_one.filter(step.fn)
+        elif step.verb == "map":
+            one_by_one = one_by_one.map(step.fn)
+        else:
+            one_by_one = one_by_one.flat_map(step.fn)
+    assert Rows(chain).f(x) == one_by_one
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_005_steps_before_a_reduce_and_after_a_join_are_those_steps(seed: int) -> None:
+    random = Random(seed)
+    chain = some_steps(random, 4)
+    rows = list(range(-5, 25))
+    reducer = random.choice([total(), total() & how_many(), greatest() & total(), lowest()])
+    run(Reduce(reducer, Fn(third), before=chain), rows, seed, n=25)
+    run(Join(third, fifth, lambda a, b: a - b, after=chain), rows, seed, n=25)
+
+
+# ---- typed rows, shapes ----
+
+
+class Order(NamedTuple):
+    city: str | None
+    day: int
+    price: float | None
+
+
+class Summary(NamedTuple):
+    city: str | None
+    day: int
+    sold: float | None
+    n: int
+    mean: float | None
+
+
+class Best(NamedTuple):
+    city: str | None
+    best: tuple[Any, Any]
+
+
+ORDERS = [Order(city, day, price) for city in ("Rome", None, "Oslo") for day in (1, 2)
+          for price in (1, 2, 0.1, 1e16, -1e16, None)]  # fmt: skip
+BY_BOTH = Fn.of(("city", "day"), Order)
+DOUBLE = Step("map", Fn.of(lambda o: Order(o.city, o.day, 2), Order))
+
+
+@pytest.mark.parametrize(
+    "chain", [Chain(), Chain([Step("filter", Fn.of(lambda o: o.day > 1, Order))]), Chain([DOUBLE])],
+    ids=["whole", "filter", "map"],
+)  # fmt: skip
+def test_005_typed_rows_are_reduced_inline_into_typed_rows(chain: Chain) -> None:
+    inline = total("price") & how_many("price") & mean(lambda o: o.price)
+    of = Reduce(inline, BY_BOTH, Shape(Summary, 2, True), Order, chain)
+    assert of.loop is not None
+    x = run(of, ORDERS, seed=8)
+    assert {type(row) for row in of.f(x)} == {Summary}
+    live = of.open(ZSet())
+    assert {type(row) for row in live.send(x)} == {Summary}
+
+
+def test_005_several_results_that_are_not_spread_are_one_field() -> None:
+    both = greatest("price") & least("price")
+    of = Reduce(both, Fn.of("city", Order), Shape(Best), Order)
+    assert of.loop is None
+    run(of, ORDERS, seed=9)
+    moved = of.open(ZSet()).send(ZSet.of([Order("Rome", 1, 5), Order("Rome", 2, 3)]))
+    assert moved == ZSet({Best("Rome", (5, 3)): 1})
+    assert type(next(iter(moved))) is Best
+
+
+def test_005_the_sum_of_floats_does_not_drift_inline() -> None:
+    of = Reduce(total("price"), Fn.of("city", Order), PAIR, Order)
+    live = of.open(ZSet.of([Order("Rome", 1, 1e16), Order("Rome", 1, 1.0)]))
+    assert live.send(ZSet({Order("Rome", 1, 1e16): -1})) == ZSet(
+        {("Rome", 1e16): -1, ("Rome", 1.0): 1}
+    )
+
+
+def test_005_a_sum_that_is_not_a_number_can_be_taken_back() -> None:
+    of = Reduce(total("price"), Fn.of("city", Order), PAIR, Order)
+    live = of.open(ZSet.of([Order("Rome", 1, float("inf"))]))
+    y = of.f(ZSet.of([Order("Rome", 1, float("inf"))]))
+    for row in (Order("Rome", 1, float("-inf")), Order("Rome", 1, NAN)):
+        y = y + live.send(ZSet({row: 1}))
+    assert y == ZSet({("Rome", NAN): 1})
+    y = y + live.send(ZSet({Order("Rome", 1, NAN): -1, Order("Rome", 1, float("-inf")): -1}))
+    assert y == ZSet({("Rome", float("inf")): 1})
+
+
+# ---- epochs ----
+
+
+class Boom(Exception):
+    """What a user's function raises."""
+
+
+class Fuse:
+    """Wraps functions; together they raise at one call that is chosen before."""
+
+    def __init__(self) -> None:
+        self.left = -1
+        self.calls = 0
+
+    def __call__(self, f: Callable[..., Any]) -> Any:
+        return Fused(self, f)
+
+    def light(self, left: int) -> None:
+        self.left, self.calls = left, 0
+
+    def burn(self) -> None:
+        self.calls += 1
+        if self.calls - 1 == self.left:
+            raise Boom
+
+
+class Fused:
+    def __init__(self, fuse: Fuse, f: Callable[..., Any]) -> None:
+        self.fuse, self.f = fuse, f
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.fuse.burn()
+        return self.f(*arguments)
+
+
+def copied(state: Any) -> Any:
+    return cloudpickle.loads(cloudpickle.dumps(state))
+
+
+def held(state: Any) -> Iterator[Any]:
+    """All containers, also those in the cells of others."""
+    for container in journalled(state):
+        yield container
+        for value in container.values.values() if isinstance(container, Cells) else ():
+            yield from held(value)
+
+
+def test_005_the_operators_here_call_what_they_are_given() -> None:
+    quiet = set()
+    for name, make in EVERY.items():
+        fuse = Fuse()
+        of = make(fuse)
+        x = ZSet.of(range(12))
+        of.open((x, x) if both(of) else x)
+        if not fuse.calls:
+            quiet.add(name)
+    assert quiet <= {"distinct", "no steps", "steps", *[name for name in TWO if "join" not in name]}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_005_whichever_call_raises_the_state_is_what_it_was(name: str) -> None:
+    fuse = Fuse()
+    of = EVERY[name](fuse)
+    random = Random(10)
+    rows = list(range(24))
+    start = ZSet.of(random.choices(rows, k=14))
+    x: Any = (start, start) if both(of) else start
+    live, y = of.open(x), of.f(x)
+    for _ in range(4):
+        change = random_change(x, rows, random)
+        before = copied(live.state)
+        fuse.light(-1)
+        of.step(copied(live.state), change)
+        calls = fuse.calls
+        for k in sorted(random.sample(range(calls), min(calls, 12))):
+            fuse.light(k)
+            with pytest.raises(Boom):
+                live.send(change)
+            assert live.state == before
+            assert all(container.journal is None for container in held(live.state))
+        fuse.light(-1)
+        moved = live.send(change)
+        x, y = of.input.patch(x, change), of.output.patch(y, moved)
+        assert y == of.f(x)
+        assert of.invariant(x, live.state)
+        assert all(container.journal is None for container in held(live.state))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_005_an_epoch_of_several_steps_is_undone_as_a_whole(name: str) -> None:
+    of = EVERY[name](itself)
+    random = Random(11)
+    rows = list(range(30))
+    start = ZSet.of(random.choices(rows, k=20))
+    x: Any = (start, start) if both(of) else start
+    state = of.init(x)
+    for keep in (False, True, False, False, True, False):
+        before, value = copied(state), x
+        containers = list(journalled(state))
+        for container in containers:
+            container.begin()
+        for _ in range(5):
+            change = random_change(value, rows, random)
+            state, _ = of.step(state, change)
+            value = of.input.patch(value, change)
+        assert of.invariant(value, state)
+        for container in containers:
+            container.commit() if keep else container.rollback()
+        x = value if keep else x
+        assert keep or state == before
+        assert of.invariant(x, state)
+        assert all(container.journal is None for container in held(state))
+
+
+def test_005_a_group_that_comes_and_changes_in_one_epoch_is_undone() -> None:
+    of = per_key(distinct(), third)
+    state = of.init(ZSet.of([0]))
+    state.begin()
+    for change in (ZSet({1: 1}), ZSet({4: 1, 1: -1}), ZSet({0: -1}), ZSet({0: 3})):
+        state, _ = of.step(state, change)
+    state.rollback()
+    assert of.invariant(ZSet.of([0]), state)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("no steps", "steps")])
+def test_005_what_is_not_there_cannot_be_taken_away(name: str) -> None:
+    of = EVERY[name](itself)
+    x = ZSet.of([1, 3])
+    live = of.open((x, x) if both(of) else x)
+    before = copied(live.state)
+    change: Any = ZSet({3: -2, 9: -1})
+    if name == "inline behind steps" or name == "tree and median":
+        change = ZSet({8: -3})
+    with pytest.raises(ChangeError):
+        live.send(First(change) if both(of) else change)
+    assert live.state == before
+
+
+def test_005_a_tree_notices_that_the_last_row_to_leave_was_another() -> None:
+    live = Reduce(listed(), Fn(third)).open(ZSet.of([3]))
+    with pytest.raises(AbsentRow):
+        live.send(ZSet({6: -1}))
+    assert live.send(ZSet({3: -1})) == ZSet({(0, (3,)): -1})
+
+
+def test_005_an_accumulator_notices_that_the_last_row_to_leave_was_another() -> None:
+    for reducer in (total(), median(), total() & how_many()):
+        live = Reduce(reducer, Fn(third)).open(ZSet.of([3]))
+        before = copied(live.state)
+        with pytest.raises((NotDeterministic, AbsentRow)):
+            live.send(ZSet({6: -1}))
+        assert live.state == before
+
+
+def test_005_a_processor_that_failed_goes_on_from_where_it_was() -> None:
+    fuse = Fuse()
+    adding = Reducer(0, fuse(operator.add), fuse(operator.sub))
+    live = adding.processor(third).open()
+    fuse.light(-1)
+    live.send(ZSet.of([1, 2, 3]))
+    fuse.light(1)
+    with pytest.raises(Boom):
+        live.send(ZSet({4: 1, 5: 1}))
+    fuse.light(-1)
+    assert live.send(ZSet({7: 1})) == ZSet({(1, 1): -1, (1, 8): 1})
+
+
+# ---- the outermost ----
+
+
+def order_of(values: list[Any]) -> list[Any]:
+    return in_order(values)
+
+
+VALUES: dict[str, Callable[[Random], Any]] = {
+    "ints": lambda random: random.randint(0, 300),
+    "pairs": lambda random: (random.randint(0, 20), random.choice("abcdefgh")),
+    "numbers and words": lambda random: random.choice([random.randint(0, 99), random.choice("xyz")]),
+    "sets": lambda random: frozenset(random.sample(range(7), 2)),
+    "sets in pairs": lambda random: (
+        random.randint(0, 99), random.choice([0, 0, 0, frozenset({random.randint(0, 5)})])
+    ),
+    "with TOP": lambda random: random.choice([TOP, *[random.randint(0, 300) for _ in range(20)]]),
+    "None in pairs": lambda random: (random.randint(0, 99), random.choice([None, 1, 2])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
+@pytest.mark.parametrize("kind", VALUES)
+def test_005_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool) -> None:
+    random = Random(12)
+    for least_ in (1, 3):
+        ends, outer, there = Outermost(up, least_), NONE, dict[Any, int]()
+        for step in range(90):
+            change: dict[Any, int] = {}
+            growing = step % 30 < 12
+            for _ in range(25 if growing else 2):
+                change[VALUES[kind](random)] = random.randint(1, 2)
+            best = in_order(there)[:: -1 if up else 1]
+            for value in best[: 2 if growing else 14]:
+                change[value] = -there[value]
+            for value, weight in change.items():
+                there[value] = there.get(value, 0) + weight
+            there = {value: weight for value, weight in there.items() if weight}
+            outer = ends.moved(outer, change.items(), lambda now=there: now)  # type: ignore[misc]
+            assert ends.agrees(outer, there)
+            every = [value for value in in_order(there) for _ in range(there[value])]
+            assert ends.best(outer) == every[:: -1 if up else 1][:least_]
+
+
+def test_005_a_set_that_comes_late_is_put_in_order_as_sets_are() -> None:
+    pairs: list[Any] = [(n, 0) for n in range(100)]
+    live = Reduce(greatest(), Fn(lambda row: 0)).open(ZSet.of(pairs))
+    live.send(ZSet({(200, frozenset({1})): 1}))
+    live.send(ZSet(dict.fromkeys(pairs[40:], -1)))
+    assert live.send(ZSet({(200, frozenset({2})): 1})) == ZSet(
+        {(0, (200, frozenset({1}))): -1, (0, (200, frozenset({2}))): 1}
+    )
+
+
+@pytest.mark.parametrize("smallest", [True, False])
+def test_005_the_top_of_many_rows_is_followed_as_it_is_drained_and_filled(smallest: bool) -> None:
+    of = top_rows(3, half, third, smallest=smallest)
+    random = Random(13)
+    x = ZSet.of(random.choices(range(900), k=600))
+    live, y = of.open(x), of.f(x)
+    for step in range(30):
+        rows = sorted(x, key=anyhow, reverse=not smallest)
+        change = ZSet({row: -x.weight(row) for row in rows[: 4 if step % 10 > 7 else 45]})
+        if step % 10 > 6:
+            change = change + ZSet.of(random.choices(range(900), k=150))
+        moved = live.send(change)
+        x, y = x + change, y + moved
+        assert y == of.f(x)
+    assert of.invariant(x, live.state)
+
+
+# ---- the index ----
+
+
+def test_005_an_index_of_a_bag_refuses_a_row_that_is_owed_and_goes_back() -> None:
+    for change in ({4: -1}, {1: -2}, {4: 1, 7: -1}, {1: -1, 5: -1}):
+        index: Index[Any, Any] = Index(third, ZSet.of([1, 2]), bag=True)
+        before = copied(index)
+        assert before.bag
+        index.begin()
+        index.apply({1: 1})
+        index.apply({1: -1})
+        with pytest.raises(NotDeterministic) as caught:
+            index.apply(change)
+        assert caught.value.facts["row"] == list(change)[-1]
+        index.rollback()
+        assert index == before
+        assert index.journal is None
+    free: Index[Any, Any] = Index(third, ZSet.of([1, 2]))
+    free.apply({4: -1})
+    assert free.groups == {1: {1: 1, 4: -1}, 2: {2: 1}}
+    free.apply({4: 1, 1: -1})
+    assert free.groups == {2: {2: 1}}
+
+
+def test_005_an_index_without_a_key_has_all_rows_under_one_and_copies_what_it_is_given() -> None:
+    index: Index[Any, Any] = Index(bag=True)
+    change = {1: 1, 2: 2}
+    index.begin()
+    index.apply(change)
+    change[3] = 1
+    assert index.groups == {(): {1: 1, 2: 2}}
+    assert index.holds(ZSet({2: -2}))
+    assert not index.holds(ZSet({2: -3}))
+
+
+@pytest.mark.parametrize("key", [third, None])
+def test_005_an_index_through_random_epochs_is_the_rows_by_key(key: Any) -> None:
+    random = Random(14)
+    index: Index[Any, Any] = Index(key, bag=True)
+    x: Any = ZSet()
+    for _ in range(60):
+        index.begin()
+        value = x
+        for _ in range(2):
+            change = random_change(value, list(range(15)), random)
+            index.apply(change)
+            value = value + change
+        if random.random() < 0.5:
+            index.rollback()
+        else:
+            index.commit()
+            x = value
+        groups: dict[Any, Any] = {}
+        for row, weight in x.items():
+            groups.setdefault(third(row) if key else (), {})[row] = weight
+        assert index.groups == groups
+
+
+# ---- planted bugs ----
+
+
+class StaleSemi(Semi):
+    """Judges the rows of the left by the counts of the right as they were before the step."""
+
+    def met(self, from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
+        there = dict(counts.values)
+        before: Any = Index(self.left_key, ZSet([p for group in lefts.values() for p in group.items()]))
+        before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
+        out = super().met({}, from_right, before.groups, counts)
+        for key, pairs in from_left.items():
+            if (there.get(key, 0) > 0) is not self.anti:
+                for row, weight in pairs:
+                    out[row] = out.get(row, 0) + weight
+        return {row: weight for row, weight in out.items() if weight}
+
+
+SMALL = [ZSet(), ZSet({3: 1}), ZSet({1: 1, 6: 2}), ZSet({3: 1, 9: 1})]
+SMALL_CHANGES = [*SMALL[1:], ZSet({3: -1}), ZSet({1: -1, 6: -1}), ZSet({9: -1, 1: 1})]
+PAIRS = [(a, b) for a in SMALL for b in SMALL]
+PAIR_CHANGES = [First(a) for a in SMALL_CHANGES] + [Second(a) for a in SMALL_CHANGES] + [
+    Both(a, b) for a in SMALL_CHANGES for b in SMALL_CHANGES
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("anti", [False, True])
+def test_005_a_semi_join_with_old_counts_when_both_sides_change_is_refuted(anti: bool) -> None:
+    with pytest.raises(LawBroken) as caught:
+        check(StaleSemi(third, third, anti), inputs=PAIRS, changes=PAIR_CHANGES, examples=40)
+    assert isinstance(caught.value.case["changes"][-1], Both)
+    check(Semi(third, third, anti), inputs=PAIRS, changes=PAIR_CHANGES,
+          laws=[FROM_SCRATCH], examples=40)  # fmt: skip
+
+
+def test_005_a_join_that_is_wrongly_said_to_be_one_to_one_is_refuted() -> None:
+    for make in (operator.add, lambda a, b: 0):
+        with pytest.raises(LawBroken):
+            check(Join(third, third, make, one_to_one=True), inputs=PAIRS, changes=PAIR_CHANGES,
+                  laws=[FROM_SCRATCH], examples=20)  # fmt: skip
+
+
+class ForgetsToMerge(SessionRows):
+    """Looks only at the session before a time, not at the one after it."""
+
+    def touched(self, tree: Any, times: list[Any]) -> list[tuple[int, int]]:
+        found = []
+        for time in times:
+            i = tree.rank((time + 1,))
+            if i and time - tree.at(i - 1)[0] <= self.gap:
+                found.append(self.around(tree, i - 1))
+        return list(dict.fromkeys(found))
+
+
+class WalksTwice(SessionRows):
+    """Counts a session once for each of its rows that changed."""
+
+    def touched(self, tree: Any, times: list[Any]) -> list[tuple[int, int]]:
+        return [span for time in times for span in super(WalksTwice, self).touched(tree, [time])]
+
+
+@pytest.mark.parametrize("planted", [ForgetsToMerge, WalksTwice])
+def test_005_sessions_that_forget_to_merge_two_runs_or_count_one_twice_are_refuted(
+    planted: Any,
+) -> None:
+    runs = [ZSet.of([1, 2, 7, 8]), ZSet.of([1, 9]), ZSet.of([4])]
+    changes = [ZSet({5: 1}), ZSet({4: 1, 6: 1}), ZSet({2: -1}), ZSet({8: 1, 7: 1})]
+    arguments = (itself, 3, None, spanned, None)
+    with pytest.raises(LawBroken):
+        check(planted(*arguments), inputs=runs, changes=changes, examples=20)
+    check(SessionRows(*arguments), inputs=runs, changes=changes, examples=20)
+
+
+class ForgetsToRefill(Outermost):
+    """When too few are left, takes those for all there are."""
+
+    __slots__ = ()
+
+    def moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
+        return super().moved(outer, pairs, lambda: dict(outer.tree))
+
+
+class ForgetsTheFloor(Outermost):
+    """Puts every element among the outermost, also one far behind them."""
+
+    __slots__ = ()
+
+    def moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
+        if outer.all:
+            return super().moved(outer, pairs, everything)
+        return outer._replace(tree=outer.tree.update(pair for pair in pairs if pair[1] > 0))
+
+
+MANY = [ZSet.of(range(100)), ZSet.of(range(70))]
+DRAINS = [ZSet(dict.fromkeys(range(30, 100), -1)), ZSet(dict.fromkeys(range(50, 70), -1)),
+          ZSet({2: -1}), ZSet({-5: 1}), ZSet(dict.fromkeys(range(25, 70), -1))]  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", [ForgetsToRefill, ForgetsTheFloor])
+def test_005_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> None:
+    top = top_rows(2, itself)
+    top.outermost = planted(True, 2, top.outermost.plain)
+    reduced = Reduce(greatest(), Fn(lambda row: 0))
+    part: Any = reduced.parts[0]
+    part.outermost = planted(True)
+    for of in (top, reduced):
+        with pytest.raises(LawBroken):
+            check(of, inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=20)
+    check(top_rows(2, itself), inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=10)
+
+
+def test_005_an_inline_sum_that_ignores_weights_is_refuted() -> None:
+    def planted(line: str) -> Reduce:
+        adding = Reducer(0, operator.add, operator.sub, partial=False)
+        adding.inline = Inline(None, (line,), "{acc}")
+        return Reduce(adding, Fn(third))
+
+    for line in ("{acc} += {x}", "{acc} += {x} * abs({n})", "{acc} = {x} * {n}"):
+        with pytest.raises((LawBroken, NotDeterministic)):
+            check(planted(line), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
+    check(planted("{acc} += {x} * {n}"), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
+
+
+class KeepsZeros(Rows):
+    """Says of rows that come and go at once that they change by nothing."""
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        out: dict[Any, int] = {}
+        for row, weight in change.items():
+            for new in self.chain.rows(row):
+                out[new] = out.get(new, 0) + weight
+        return None, trusted(out)
+
+
+def test_005_steps_that_forget_to_drop_zeros_are_refuted() -> None:
+    chain = Chain([Step("map", Fn(half))])
+    with pytest.raises(AssertionError, match="no_zeros"):
+        run(KeepsZeros(chain), list(range(9)), seed=15)
+    run(Rows(chain), list(range(9)), seed=15)
+
+
+class ForgetsKeys(Join):
+    """Joins what changed on the left with all of the right, and forgets the other way round."""
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        state, moved = super().step(state, change)
+        return state, ZSet() if isinstance(change, Second) else moved
+
+
+def test_005_a_join_that_follows_one_side_only_is_refuted() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check(ForgetsKeys(third, third), inputs=PAIRS, changes=PAIR_CHANGES, examples=20)
+    assert caught.value.law is FROM_SCRATCH
