@@ -164,7 +164,7 @@ def test_a_column_gives_back_what_it_was_given(values: list[Any], kind: str) -> 
     shape, columns = encode(values)
     assert shape == Shape("one", (kind,))
     assert exact(decode(shape, columns)) == exact(values)
-    assert exact(decode(shape, columns, at=np.array([len(values) - 1, 0]))) == exact(
+    assert exact(decode(shape, columns, at=[np.array([len(values) - 1, 0])])) == exact(
         [values[-1], values[0]]
     )
 

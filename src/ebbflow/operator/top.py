@@ -32,9 +32,7 @@ class Held:
         self.row = row
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and (
-            self.row is other.row or bool(self.row == other.row)
-        )
+        return isinstance(other, Held) and (self.row is other.row or bool(self.row == other.row))
 
     def __hash__(self) -> int:
         return hash(self.row)

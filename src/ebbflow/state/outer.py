@@ -90,7 +90,7 @@ class Outermost:
                 else:
                     floor = tree.last
                     pairs = [pair for pair in pairs if pair[0] <= floor]
-                orderly = all([weight < 0 or self.plain(each) for each, weight in pairs])
+                orderly = all(weight < 0 or self.plain(each) for each, weight in pairs)
             except TypeError:
                 orderly = False
             if not orderly:

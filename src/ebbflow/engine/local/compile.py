@@ -126,7 +126,7 @@ class Compiler:
         deep = [i for i, step in enumerate(steps) if step.verb == "flat_map"]
         while len(deep) > DEEPEST:
             cut = deep[DEEPEST]
-            slot = self._add(node, [slot], Gathered(gather([Chain(steps[:cut])])))
+            slot = self._add(node, [slot], Gathered(gather([Chain(steps[:cut])]), False))
             steps, deep = steps[cut:], [i - cut for i in deep[DEEPEST:]]
         return slot, Chain(steps, chain.sign)
 
@@ -140,7 +140,10 @@ class Compiler:
             return slot
         chains = [chain for _, chain in port]
         return self._add(
-            node, [slot for slot, _ in port], Gathered(gather(chains)), label=node.verb
+            node,
+            [slot for slot, _ in port],
+            Gathered(gather(chains), _certain(*chains)),
+            label=node.verb,
         )
 
     def _input(self, node: Source) -> int:
@@ -237,9 +240,10 @@ class Compiler:
             after=WHOLE if after is None else Chain(_steps(after)),
             one_to_one=_injective(node), owner=node,
         )  # fmt: skip
+        certain = node.merge.expression is not None and _certain(operator.after)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, rights = self._arrange(node.right, node.right_key, node)
-        slot = self._add(node, [left, right], Meeting(operator.met, lefts, rights))
+        slot = self._add(node, [left, right], Meeting(operator.met, lefts, rights, certain))
         if after is not None:
             self.absorbed[id(after)] = slot
         return slot
@@ -305,6 +309,11 @@ def _steps(node: Node) -> list[Step]:
         return [Step(step.verb, step.fn, step) for step in node.steps]
     assert isinstance(node, (Map, Filter, FlatMap))
     return [Step(node.verb, node.fn, node)]
+
+
+def _certain(*chains: Chain) -> bool:
+    """Whether all functions in them are traced, so that they do the same every time."""
+    return all(step.fn.expression is not None for chain in chains for step in chain.steps)
 
 
 def _reducing(node: Reduce, before: Chain) -> Reducing:

@@ -167,25 +167,19 @@ class Disk:
                 remedy="the program as it was, or another path and loading the rows again",
             )
         machine, wholes = self.machine, dict[int, Any]()
-        stages = {stage.slot: stage for stage in machine.stages}
-        for name, slot in machine.inputs.items():
-            wholes[slot] = dict(self.inlets[name].snapshot().items())
+
+        def rows(name: str) -> dict[Any, int]:
+            return dict(self.inlets[name].snapshot().items())
 
         def lacks(stage: Stage) -> bool:
             return any(by_owner[id(each)].name in new for each in stage.containers)
-
-        def whole(slot: int) -> Any:
-            if slot not in wholes:
-                stage = stages[slot]
-                wholes[slot] = stage.run.whole(*[whole(each) for each in stage.reads])
-            return wholes[slot]
 
         machine.begin()
         try:
             for stage in machine.stages:
                 if not lacks(stage):
                     continue
-                reads = [whole(slot) for slot in stage.reads]
+                reads = [machine.whole(slot, rows, wholes) for slot in stage.reads]
                 for container in stage.containers:
                     machine.open.append(container)
                     container.begin()
@@ -196,7 +190,7 @@ class Disk:
                     wholes[stage.slot] = {}
             for name, outlet in self.outlets.items():
                 if outlet.rows is not None and by_owner[id(outlet.rows)].name in new:
-                    outlet.rows.prepare(whole(machine.outputs[name]))
+                    outlet.rows.prepare(machine.whole(machine.outputs[name], rows, wholes))
                     self._append(outlet.rows)
                     outlet.rows.keep()
             self._append_open()

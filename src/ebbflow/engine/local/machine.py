@@ -12,7 +12,8 @@ keep rows are *arranged*: sorted by key, once for all who want the same rows by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Callable, Mapping, Set
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -22,6 +23,10 @@ from ebbflow.flow.plan import Plan
 from ebbflow.state.cells import Journalled
 
 Delta = dict[Any, int]
+
+LARGE = 20_000
+"""From so many rows on, garbage is not looked for while an epoch runs: it makes rows by the
+million, none of them garbage, and would have them all looked through again and again."""
 
 
 class NodeStats(NamedTuple):
@@ -46,6 +51,7 @@ class Machine:
         self.outputs = compiled.outputs
         self.width = compiled.width
         self.readers = compiled.readers
+        self.by_slot = {stage.slot: stage for stage in self.stages}
         self.open: list[Journalled[Any]] = []
         self.backed = False
 
@@ -64,6 +70,9 @@ class Machine:
             sizes[slot] = len(change)
         opened = self.open
         stage = None
+        calm = sum(sizes) > LARGE and gc.isenabled()
+        if calm:
+            gc.disable()
         try:
             for stage in self.stages:
                 reads = [slots[slot] for slot in stage.reads]
@@ -83,6 +92,9 @@ class Machine:
                 stage.rows_out += sizes[stage.slot]
         except Exception as error:
             raise explained(error, stage) from error
+        finally:
+            if calm:
+                gc.enable()
         return {name: slots[slot] for name, slot in self.outputs.items() if slots[slot]}
 
     def commit(self) -> None:
@@ -103,6 +115,46 @@ class Machine:
         """A whole output, where the state of its operator tells; None where it does not."""
         reader = self.readers.get(name)
         return None if reader is None else reader()
+
+    def derives(self, name: str, kept: Set[str]) -> bool:
+        """Whether `whole` gives an output, and surely the same that was given by and by.
+
+        The functions on the way from what is kept to the output must be known to do the same every
+        time; `kept` are the inputs whose rows are kept.
+        """
+        sources = {self.inputs[each] for each in kept if each in self.inputs}
+        slots = [self.outputs[name]]
+        while slots:
+            slot = slots.pop()
+            if slot in sources:
+                continue
+            stage = self.by_slot.get(slot)
+            if stage is None or not stage.run.certain:
+                return False
+            if not stage.run.kept:
+                slots += stage.reads
+        return True
+
+    def whole(self, slot: int, rows: Callable[[str], Delta], wholes: dict[int, Any]) -> Any:
+        """All that a slot has held so far, added up. `rows` gives the rows of an input, `wholes`
+        are the slots for which it is known already."""
+        names = {slot: name for name, slot in self.inputs.items()}
+        waiting = [slot]
+        while waiting:
+            at = waiting.pop()
+            if at in wholes:
+                continue
+            if at in names:
+                wholes[at] = rows(names[at])
+                continue
+            stage = self.by_slot[at]
+            reads = () if stage.run.kept else stage.reads
+            missing = [each for each in reads if each not in wholes]
+            if missing:
+                waiting += [at, *missing]
+            else:
+                wholes[at] = stage.run.whole(*[wholes[each] for each in reads])
+        return wholes[slot]
 
     def stats(self) -> list[NodeStats]:
         """What each stage has done so far."""

@@ -1,8 +1,9 @@
 """What comes out of a view: the rows of each output.
 
-An output that the machine can read from its own state is not kept a second time. The rows of any
-other are kept here, and tell on a function that does not do the same twice: what was made of a row
-is taken back when the row is, and must then be there.
+An output that the machine can read from its own state is not kept a second time. One that it can
+compute from its state is kept from when it is first asked for: until then nobody pays for it. The
+rows of any other are kept here, and tell on a function that does not do the same twice: what was
+made of a row is taken back when the row is, and must then be there.
 """
 
 from __future__ import annotations
@@ -35,13 +36,23 @@ class Machine(Protocol):
 class Outlet:
     """One output: its rows, kept here or read from the machine, and the last snapshot of them."""
 
-    __slots__ = ("_read", "rows", "seen")
+    __slots__ = ("_owed", "_read", "_whole", "rows", "seen")
 
-    def __init__(self, name: str, machine: Machine, *, negative: bool, trusting: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        machine: Machine,
+        *,
+        negative: bool,
+        trusting: bool,
+        whole: Callable[[], Weights] | None = None,
+    ) -> None:
         self._read = _reader(machine, name)
+        self._whole = whole
+        self._owed = None if negative else partial(_owed, name, trusting)
         self.rows: Rows | None = None
-        if self._read is None:
-            self.rows = Rows(None if negative else partial(_owed, name, trusting))
+        if self._read is None and whole is None:
+            self.rows = Rows(self._owed)
         self.seen: ZSet[Any] | None = None
 
     def value(self) -> ZSet[Any]:
@@ -53,7 +64,11 @@ class Outlet:
     def _now(self) -> ZSet[Any]:
         if self._read is not None:
             return trusted(self._read())
-        assert self.rows is not None
+        if self.rows is None:
+            assert self._whole is not None
+            rows = Rows(self._owed)
+            rows.rows = self._whole()
+            self.rows = rows
         return self.rows.snapshot()
 
 

@@ -21,9 +21,16 @@ NOTHING: ZSet[Any] = ZSet()
 
 
 class Run:
-    """The work of one stage."""
+    """The work of one stage.
+
+    `kept` says that `whole` needs nothing but the state; `certain`, that it surely gives what was
+    given by and by: no function is on the way that might do something else the second time.
+    """
 
     __slots__ = ()
+
+    kept = False
+    certain = True
 
     def __call__(self, *changes: Any) -> Any:
         raise NotImplementedError
@@ -64,10 +71,11 @@ class Stage:
 class Gathered(Run):
     """A gathering loop, with nothing where a slot holds no change."""
 
-    __slots__ = ("loop",)
+    __slots__ = ("certain", "loop")
 
-    def __init__(self, loop: Callable[..., Any]) -> None:
+    def __init__(self, loop: Callable[..., Any], certain: bool) -> None:
         self.loop = loop
+        self.certain = certain
 
     def __call__(self, *changes: Any) -> Any:
         return self.loop(*[change or {} for change in changes])
@@ -77,6 +85,8 @@ class Sorted(Run):
     """Rows by key, not kept."""
 
     __slots__ = ("by_key",)
+
+    certain = False
 
     def __init__(self, by_key: Callable[..., Any]) -> None:
         self.by_key = by_key
@@ -90,13 +100,15 @@ class Indexing(Run):
 
     __slots__ = ("index",)
 
+    kept = True
+
     def __init__(self, index: Index[Any, Any]) -> None:
         self.index = index
 
     def __call__(self, change: Any) -> Any:
         return self.index.apply(change)
 
-    def whole(self, change: Any) -> Any:
+    def whole(self, *_: Any) -> Any:
         return {key: list(rows.items()) for key, rows in self.index.everything().items()}
 
 
@@ -104,6 +116,8 @@ class Guard(Run):
     """Lets a change pass unless it leaves a row with a negative weight."""
 
     __slots__ = ("weights",)
+
+    kept = True
 
     def __init__(self, weights: Cells[Any, int]) -> None:
         self.weights = weights
@@ -122,17 +136,19 @@ class Guard(Run):
     def fetch(self, change: Any) -> None:
         fetched(self.weights, change)
 
-    def whole(self, change: Any) -> Any:
+    def whole(self, *_: Any) -> Any:
         return self.weights.everything()
 
 
 class Meeting(Run):
     """A join of two indices."""
 
-    __slots__ = ("left", "met", "right")
+    __slots__ = ("certain", "left", "met", "right")
 
-    def __init__(self, met: Callable[..., Any], left: Index[Any, Any], right: Any) -> None:
-        self.met, self.left, self.right = met, left, right
+    def __init__(
+        self, met: Callable[..., Any], left: Index[Any, Any], right: Any, certain: bool
+    ) -> None:
+        self.met, self.left, self.right, self.certain = met, left, right, certain
 
     def __call__(self, left: Any, right: Any) -> Any:
         return self.met(left or {}, right or {}, self.left.groups, self.right.groups)
@@ -172,6 +188,8 @@ class Swapping(Run):
 
     __slots__ = ("cells", "operator", "step")
 
+    kept = True
+
     def __init__(self, operator: Any, cells: Cells[Any, Any]) -> None:
         self.operator, self.cells, self.step = operator, cells, operator.swapped
 
@@ -181,7 +199,7 @@ class Swapping(Run):
     def fetch(self, change: Any) -> None:
         fetched(self.cells, self.operator.keys(change))
 
-    def whole(self, change: Any) -> Any:
+    def whole(self, *_: Any) -> Any:
         return self.operator.read(self.cells)
 
 
@@ -189,6 +207,8 @@ class Regrouping(Run):
     """A reduce group by group; the rows are in an index, where they are kept."""
 
     __slots__ = ("cells", "index", "operator")
+
+    kept = True
 
     def __init__(self, operator: Any, index: Any, cells: Cells[Any, Any]) -> None:
         self.operator, self.index, self.cells = operator, index, cells
@@ -201,7 +221,7 @@ class Regrouping(Run):
     def fetch(self, found: Any) -> None:
         fetched(self.cells, found)
 
-    def whole(self, found: Any) -> Any:
+    def whole(self, *_: Any) -> Any:
         operator = self.operator
         return operator.read((None, self.cells) if operator.keeps_rows else self.cells)
 
@@ -209,10 +229,11 @@ class Regrouping(Run):
 class Moving(Run):
     """Any other operator with state."""
 
-    __slots__ = ("operator", "state")
+    __slots__ = ("certain", "kept", "operator", "state")
 
     def __init__(self, operator: Any, state: Any) -> None:
         self.operator, self.state = operator, state
+        self.kept = self.certain = hasattr(operator, "read")
 
     def __call__(self, change: Any) -> Any:
         return self.operator.moved(self.state, change)
@@ -222,10 +243,10 @@ class Moving(Run):
         for container in self.state if isinstance(self.state, tuple) else (self.state,):
             fetched(container, keys)
 
-    def whole(self, change: Any) -> Any:
-        if hasattr(self.operator, "read"):
+    def whole(self, *wholes: Any) -> Any:
+        if self.kept:
             return self.operator.read(self.state)
-        return self.operator.moved(self.operator.init(NOTHING), change)
+        return self.operator.moved(self.operator.init(NOTHING), *wholes)
 
 
 class Reader:

@@ -85,11 +85,14 @@ class View:
         self._inlets = {
             name: inlet_of(source, check_input) for name, source in plan.sources.items()
         }
-        trusting = not all(inlet.keeps for inlet in self._inlets.values())
+        kept = {name for name, inlet in self._inlets.items() if inlet.keeps}
         self._outlets = {
-            name: Outlet(name, machine, negative=negative, trusting=trusting)
+            name: Outlet(
+                name, machine, negative=negative, trusting=len(kept) < len(self._inlets),
+                whole=None if disk is not None else self._whole(name, kept),
+            )
             for name, negative in may_be_negative(plan).items()
-        }
+        }  # fmt: skip
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
         self._hub = Hub()
         self._lock = RLock()
@@ -98,6 +101,14 @@ class View:
         self._disk = None if disk is None else disk(plan, machine, self._inlets, self._outlets)
         if self._disk is not None:
             self.epoch = self._disk.epoch
+
+    def _whole(self, name: str, kept: set[str]) -> Callable[[], Weights] | None:
+        """How the machine computes an output from what is kept; None where it cannot."""
+        machine: Any = self._machine
+        if not hasattr(machine, "derives") or not machine.derives(name, kept):
+            return None
+        rows = lambda each: dict(self._inlets[each].snapshot().items())
+        return lambda: dict(machine.whole(machine.outputs[name], rows, {}))
 
     # ---- one epoch ----
 

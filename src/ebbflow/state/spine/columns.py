@@ -98,9 +98,13 @@ def encode(values: Sequence[Any], row_type: Any = None) -> tuple[Shape, list[Any
     return Shape("one", (kind_name,)), [array]
 
 
-def decode(shape: Shape, columns: Sequence[Any], row_type: Any = None, at: Any = None) -> list[Any]:
-    """The values again; with `at`, an array of places, only those there."""
-    lists = [_values(kind, array, at) for kind, array in zip(shape.kinds, columns, strict=True)]
+def decode(
+    shape: Shape, columns: Sequence[Any], row_type: Any = None, at: list[Any] | None = None
+) -> list[Any]:
+    """The values again. A column may be in several pieces; with `at`, arrays of places in each
+    piece, the values are those there.
+    """
+    lists = [_values(kind, column, at) for kind, column in zip(shape.kinds, columns, strict=True)]
     if shape.how == "one":
         return lists[0]
     rows: Iterator[Any] = zip(*lists, strict=True)
@@ -217,20 +221,23 @@ def _can_pickle(value: Any) -> bool:
     return True
 
 
-def _values(kind: str, array: Any, at: Any = None) -> list[Any]:
+def _values(kind: str, column: Any, at: list[Any] | None = None) -> list[Any]:
+    pieces = column if isinstance(column, tuple) else (column,)
     found: list[Any]
-    if kind in ("int", "float") and not array.null_count:
-        numbers = array.to_numpy(zero_copy_only=True)
+    if kind in ("int", "float") and not any(piece.null_count for piece in pieces):
+        arrays = [piece.to_numpy(zero_copy_only=True) for piece in pieces]
         if at is not None:
-            numbers = numbers[at]
+            arrays = [array.take(places) for array, places in zip(arrays, at, strict=True)]
+        numbers = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
         found = numbers.tolist()
         if kind == "float":
-            for i in np.flatnonzero(numbers != numbers).tolist():
+            for i in (numbers != numbers).nonzero()[0].tolist():
                 found[i] = NAN
         return found
     if at is not None:
-        array = pc.take(array, pa.array(at), boundscheck=False)
-    found = array.to_pylist()
+        pairs = zip(pieces, at, strict=True)
+        pieces = tuple(pc.take(piece, pa.array(a), boundscheck=False) for piece, a in pairs)
+    found = (pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)).to_pylist()
     if kind == "float":
         return [value if value == value else NAN for value in found]
     if kind == "any":

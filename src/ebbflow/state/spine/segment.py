@@ -228,14 +228,16 @@ class Segment:
             if low >= high:
                 continue
             part, asked = self.part(i), wanted[low:high]
-            begin = part.hash.searchsorted(asked, "left")
-            there = np.flatnonzero(part.hash[np.minimum(begin, len(part) - 1)] == asked)
+            hash = part.hash
+            begin = hash.searchsorted(asked)
+            there = (hash.take(begin, mode="clip") == asked).nonzero()[0]
             if not len(there):
                 continue
-            begin, owners = begin[there], there + low
-            after = np.minimum(begin + 1, len(part) - 1)
-            if ((part.hash[after] == asked[there]) & (after > begin)).any():
-                count = part.hash.searchsorted(asked[there], "right") - begin
+            if len(there) < len(asked):
+                begin, asked = begin[there], asked[there]
+            owners = there + low
+            if (hash.take(begin + 1, mode="clip") == asked).any():  # perhaps more than one
+                count = hash.searchsorted(asked, "right") - begin
                 owners = np.repeat(owners, count)
                 ends = np.cumsum(count)
                 begin = np.arange(ends[-1]) + np.repeat(begin - ends + count, count)
@@ -319,7 +321,12 @@ class SegmentWriter:
         return Ref(self._file, self._start, length, length - arrow, self._sink.mark(), entries)
 
 
-def values(part: Part, types: tuple[Any, Any], at: Any = None) -> tuple[list[Any], list[Any]]:
-    """The keys and the rows of some entries as Python objects."""
-    keys = decode(part.form.key, part.keys, types[0], at)
-    return keys, decode(part.form.row, part.rows, types[1], at)
+def values(
+    parts: list[Part], types: tuple[Any, Any], at: list[Any] | None = None
+) -> tuple[list[Any], list[Any]]:
+    """The keys and the rows of some entries as Python objects: of all entries of these parts, which
+    have one form, or of those `at` some places in each.
+    """
+    form = parts[0].form
+    keys = decode(form.key, list(zip(*(p.keys for p in parts), strict=True)), types[0], at)
+    return keys, decode(form.row, list(zip(*(p.rows for p in parts), strict=True)), types[1], at)

@@ -142,38 +142,23 @@ class Spine:
         found: dict[Any, Any] = {}
         if len(sought) < len(asked):  # different keys with one hash: ask for the others after
             found = self.probe(set(asked) - set(sought))
-        gather = self._gather_rows if self.layout == BAG else self._gather_values
+        gather = _gather_rows if self.layout == BAG else _gather_values
         for segment in segments:
-            for owners, part, places in segment.find(wanted):
-                gather(found, [sought[i] for i in owners.tolist()], part, places)
+            hits = list(segment.find(wanted))
+            if hits:
+                owners, parts, places = map(list, zip(*hits, strict=True))
+                owned = [sought[i] for i in np.concatenate(owners).tolist()]
+                counts = [part.count[at] for part, at in zip(parts, places, strict=True)]
+                stored, rows = values(parts, self._types, places)
+                gather(found, owned, stored, rows, np.concatenate(counts).tolist())
         if self.layout == BAG:
             return {key: rows for key, rows in found.items() if rows}
         return {key: value for key, value in found.items() if value is not ABSENT}
 
-    def _gather_rows(self, found: dict[Any, Any], sought: list[Any], part: Part, at: Any) -> None:
-        stored, rows = values(part, self._types, at)
-        weights = part.count[at].tolist()
-        for key, known, row, weight in zip(sought, stored, rows, weights, strict=True):
-            if key == known or same(key, known):
-                group = found.get(key)
-                if group is None:
-                    found[key] = {row: weight}
-                elif total := group.get(row, 0) + weight:
-                    group[row] = total
-                else:
-                    del group[row]
-
-    def _gather_values(self, found: dict[Any, Any], sought: list[Any], part: Part, at: Any) -> None:
-        stored, rows = values(part, self._types, at)
-        lives = part.count[at].tolist()
-        for key, known, value, live in zip(sought, stored, rows, lives, strict=True):
-            if key == known or same(key, known):
-                found[key] = value if live else ABSENT
-
     def scan(self) -> Iterator[tuple[Any, Any, int]]:
         """Everything there is: `(key, row, weight)`, or `(key, value, 1)`, by and by."""
         for part in self.chunks():
-            keys, rows = values(part, self._types)
+            keys, rows = values([part], self._types)
             yield from zip(keys, rows, map(int, part.count.tolist()), strict=True)
 
     def chunks(self) -> Iterator[Part]:
@@ -205,6 +190,30 @@ class Spine:
 
     def __repr__(self) -> str:
         return f"<Spine: {self.layout}, {len(self)} entries, {len(self.segments)} segments>"
+
+
+def _gather_rows(
+    found: dict[Any, Any], keys: list[Any], stored: list[Any], rows: list[Any], weights: list[int]
+) -> None:
+    """Add rows to what was found in older segments, where the stored key is the one asked for."""
+    for key, known, row, weight in zip(keys, stored, rows, weights, strict=True):
+        if key == known or same(key, known):
+            group = found.get(key)
+            if group is None:
+                found[key] = {row: weight}
+            elif total := group.get(row, 0) + weight:
+                group[row] = total
+            else:
+                del group[row]
+
+
+def _gather_values(
+    found: dict[Any, Any], keys: list[Any], stored: list[Any], rows: list[Any], lives: list[int]
+) -> None:
+    """Put values over what was found in older segments."""
+    for key, known, value, live in zip(keys, stored, rows, lives, strict=True):
+        if key == known or same(key, known):
+            found[key] = value if live else ABSENT
 
 
 def due(sizes: Sequence[int], *, first: bool = True, least: int = 256) -> int | None:

@@ -66,6 +66,8 @@ class Store(Snapshot):
             super().__init__(files, chunk=chunk)
             if verify:
                 self.verify()
+            if self.manifest.epoch >= 0:
+                files.settle()  # what is seen from now on must not go away again
         except BaseException:
             files.unlock()
             raise
@@ -81,7 +83,8 @@ class Store(Snapshot):
         self._sizes: dict[str, int] = {}
         self._on_disk = own(files.names())
         self._jobs = Jobs(files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}")
-        self._remove_others()
+        with suppress(OSError):
+            self._remove_others()
 
     # ---- epochs ----
 

@@ -1,0 +1,209 @@
+"""Written loops: what they run, whom they blame, and the two that sort and gather rows."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from typing import Any
+
+import pytest
+
+from ebbflow.chain import Chain, Step, gather, grouping
+from ebbflow.fn import Fn
+from ebbflow.loop import Blame, Loop, blame
+
+
+def caught(function: Any, *arguments: Any) -> BaseException:
+    with pytest.raises(Exception) as info:
+        function(*arguments)
+    return info.value
+
+
+class Broken(Exception):
+    """What a user's function raises."""
+
+
+def breaks(row: Any) -> Any:
+    raise Broken(row)
+
+
+def breaks_later(row: Any) -> Any:
+    yield row
+    raise Broken(row)
+
+
+# ---- loops ----
+
+
+def test_a_loop_is_the_text_that_was_written() -> None:
+    loop = Loop("evens", "rows")
+    loop.write("out = []")
+    with loop.inside("for row in rows:"):
+        with loop.inside("if row % 2 == 0:"):
+            loop.write("out.append(row)")
+        with loop.inside("else:"):
+            loop.write("continue")
+    loop.write("return out")
+    assert loop.text == (
+        "def evens(rows):\n"
+        "    out = []\n"
+        "    for row in rows:\n"
+        "        if row % 2 == 0:\n"
+        "            out.append(row)\n"
+        "        else:\n"
+        "            continue\n"
+        "    return out\n"
+    )
+    assert loop.function()([1, 2, 3, 4]) == [2, 4]
+
+
+def test_a_block_closes_what_was_opened_inside_it() -> None:
+    loop = Loop("f", "rows")
+    loop.write("out = []")
+    with loop.inside("for row in rows:"):
+        loop.write("for each in row:")
+        loop.depth += 1
+        loop.write("out.append(each)")
+    loop.write("return out")
+    assert loop.function()(["ab", "c"]) == ["a", "b", "c"]
+
+
+def test_a_value_is_bound_once_and_two_values_never_share_a_name() -> None:
+    loop = Loop("f", "")
+    one, other = [1], [1]
+    names = [loop.bind(one), loop.bind(other), loop.bind(one)]
+    assert names[0] == names[2] != names[1]
+    assert loop.bind(tuple.__new__) == "new"
+    loop.write(f"return {names[0]} is {names[1]}, new(tuple, [3])")
+    assert loop.function()() == (False, (3,))
+
+
+def test_the_text_of_a_loop_is_in_its_traceback() -> None:
+    loop = Loop("f", "row")
+    loop.write("return 1 / row")
+    error = caught(loop.function(), 0)
+    assert "return 1 / row" in "".join(traceback.format_exception(error))
+    linecache.checkcache()
+    assert "return 1 / row" in "".join(traceback.format_exception(error))
+
+
+# ---- blame ----
+
+
+def test_blame_names_the_owner_of_the_line_and_its_rows() -> None:
+    loop = Loop("f", "left, rights")
+    with loop.inside("for right in rights:"):
+        loop.write("sum = left + right", "adder", "left", "right")
+        loop.write("half = sum / right", "divider", "right", "nowhere")
+    function = loop.function()
+    assert blame(caught(function, 1, [2, "a"])) == Blame("adder", (1, "a"))
+    assert blame(caught(function, 1, [2, 0])) == Blame("divider", (0,))
+
+
+def test_nobody_is_blamed_for_a_line_without_an_owner_or_outside_a_loop() -> None:
+    loop = Loop("f", "row")
+    loop.write("return 1 / row")
+    assert blame(caught(loop.function(), 0)) is None
+    assert blame(caught(breaks, 1)) is None
+    assert blame(Broken()) is None
+
+
+def test_of_loops_inside_one_another_the_innermost_is_blamed() -> None:
+    inner = Loop("inner", "row")
+    inner.write("return 1 / row", "inner", "row")
+    outer = Loop("outer", "rows")
+    outer.write(f"return [{outer.bind(inner.function())}(row) for row in rows]", "outer", "rows")
+    assert blame(caught(outer.function(), [1, 0])) == Blame("inner", (0,))
+
+
+def test_loops_with_the_same_title_do_not_answer_for_one_another() -> None:
+    functions = []
+    for name in ("one", "two"):
+        loop = Loop("f", "row")
+        loop.write("return 1 / row", name, "row")
+        functions.append(loop.function())
+    assert [blame(caught(function, 0)) for function in functions] == [
+        Blame("one", (0,)), Blame("two", (0,)),
+    ]  # fmt: skip
+
+
+# ---- gather ----
+
+
+def test_gather_gives_a_single_change_without_steps_as_it_is() -> None:
+    change = {"a": 1}
+    assert gather([Chain()])(change) is change
+
+
+def test_gather_adds_up_what_becomes_equal_and_drops_zeros() -> None:
+    lower = Chain([Step("map", Fn(str.lower))])
+    assert gather([lower])({"a": 1, "A": 2, "B": 1, "b": -1}) == {"a": 3}
+    assert gather([lower, Chain(sign=-1)])({"A": 2}, {"a": 1, "c": 1}) == {"a": 1, "c": -1}
+    assert gather([Chain(), Chain(), Chain(sign=-1)])({"a": 1}, {"a": 1}, {"a": 2}) == {}
+    assert gather([Chain(sign=-1)])({"a": 2, "b": -1}) == {"a": -2, "b": 1}
+
+
+def test_gather_takes_filters_maps_and_flat_maps_in_their_order() -> None:
+    chain = Chain([
+        Step("flat_map", Fn(str.split)), Step("filter", Fn(str.isalpha)),
+        Step("map", Fn(len)), Step("flat_map", Fn(range)), Step("filter", Fn(bool)),
+    ])  # fmt: skip
+    change = {"to be 2": 1, "known": -1, "": 5}
+    expected: dict[int, int] = {}
+    for row, weight in change.items():
+        for new in chain.rows(row):
+            expected[new] = expected.get(new, 0) + weight
+    assert chain.compiled()(change) == {row: n for row, n in expected.items() if n}
+    assert chain.compiled()(change) == {1: 1, 2: -1, 3: -1, 4: -1}
+
+
+@pytest.mark.parametrize("verb", ["filter", "map", "flat_map"])
+@pytest.mark.parametrize("owner", [None, "the node"])
+def test_gather_blames_the_step_that_raised_for_the_row_before_it(verb: str, owner: Any) -> None:
+    step = Step(verb, Fn(breaks), owner)
+    loop = gather([Chain([Step("map", Fn(abs)), step])])
+    assert blame(caught(loop, {-3: 1})) == Blame(owner or step, (3,))
+
+
+def test_gather_blames_a_generator_that_raises_later() -> None:
+    step = Step("flat_map", Fn(breaks_later))
+    assert blame(caught(gather([Chain([step])]), {3: 1})) == Blame(step, (3,))
+
+
+def test_gather_blames_the_step_that_made_what_cannot_be_hashed() -> None:
+    step = Step("map", Fn(lambda row: [row]), "maker")
+    later = Step("filter", Fn(bool), "keeper")
+    found = blame(caught(gather([Chain([step, later])]), {3: 1}))
+    assert found is not None
+    assert found.owner == "maker"
+
+
+# ---- grouping ----
+
+
+def test_grouping_sorts_pairs_by_key() -> None:
+    change = {"fig": 1, "nut": -1, "pear": 2}
+    assert grouping(len)(change.items()) == {3: [("fig", 1), ("nut", -1)], 4: [("pear", 2)]}
+    assert {key: list(pairs) for key, pairs in grouping(None)(change.items()).items()} == {
+        (): [("fig", 1), ("nut", -1), ("pear", 2)]
+    }
+    assert grouping(None)({}.items()) == grouping(len)({}.items()) == {}
+
+
+def test_grouping_leaves_out_what_the_filters_before_it_leave_out() -> None:
+    short = Chain([Step("filter", Fn(lambda row: len(row) < 4))])
+    change = {"fig": 1, "pear": 2}
+    assert grouping(len, short)(change.items()) == {3: [("fig", 1)]}
+    assert grouping(None, short)(change.items()) == {(): [("fig", 1)]}
+    assert grouping(None, short)({"pear": 1}.items()) == {}
+
+
+def test_grouping_blames_its_owner_or_the_key() -> None:
+    key = Fn(breaks)
+    assert blame(caught(grouping(key), {3: 1}.items())) == Blame(key, (3,))
+    assert blame(caught(grouping(breaks, None, "node"), {3: 1}.items())) == Blame("node", (3,))
+    lists = Fn(lambda row: [row])
+    assert blame(caught(grouping(lists), {3: 1}.items())) == Blame(lists, (3,))
+    keeper = Step("filter", Fn(breaks), "keeper")
+    found = blame(caught(grouping(len, Chain([keeper]), "node"), {3: 1}.items()))
+    assert found == Blame("keeper", (3,))
