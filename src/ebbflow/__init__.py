@@ -29,6 +29,8 @@ change of one. The parts:
     ebbflow.testing    random programs and changes, and an engine beside batch
 """
 
+from typing import TYPE_CHECKING
+
 from ebbflow.errors import EbbflowError, LawBroken
 from ebbflow.flow import Collection, Input, program
 from ebbflow.reducer import (
@@ -67,6 +69,19 @@ from ebbflow.reducer import (
 )
 from ebbflow.zset import ZSet, linear
 
+if TYPE_CHECKING:
+    from ebbflow.engine.local import View
+else:
+
+    def __getattr__(name: str) -> object:
+        """`View` is there when it is asked for; no engine is loaded before."""
+        if name != "View":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ebbflow.engine.local import View
+
+        return View
+
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -76,6 +91,7 @@ __all__ = [
     "Input",
     "LawBroken",
     "Reducer",
+    "View",
     "ZSet",
     "__version__",
     "approx_count_distinct",

@@ -1,5 +1,5 @@
 """Operators that keep something for each key, and the chains before and after them: the axioms,
-long runs over odd rows, epochs that fail at every possible call, and bugs that must be found."""
+long runs over odd rows, and epochs that fail at any call."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ebbflow.chain import Chain, Step
 from ebbflow.change import BAG, Both, First, Second, pair
-from ebbflow.errors import AbsentRow, ChangeError, LawBroken, NotDeterministic
+from ebbflow.errors import AbsentRow, ChangeError, NotDeterministic
 from ebbflow.fn import Fn
-from ebbflow.laws import FROM_SCRATCH, check
+from ebbflow.laws import check
 from ebbflow.operator import (
     Operator,
     aggregate,
@@ -27,24 +29,19 @@ from ebbflow.operator import (
     sessions,
     top_rows,
 )
-from ebbflow.operator.joins import Join, Semi
+from ebbflow.operator.joins import Join
 from ebbflow.operator.operator import journalled
 from ebbflow.operator.relation import Rows
-from ebbflow.operator.session import SessionRows
-from ebbflow.ordering import NAN, TOP, anyhow
+from ebbflow.ordering import NAN
 from ebbflow.reducer import RECOMPUTE, Reducer, mean, median
 from ebbflow.reducer import count as how_many
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as least
 from ebbflow.reducer import sum as total
 from ebbflow.reducer.combine import together
-from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.running import Reduce
 from ebbflow.reducer.shape import PAIR, Shape
 from ebbflow.state.cells import Cells
-from ebbflow.state.index import Index
-from ebbflow.state.outer import NONE, Outermost
-from ebbflow.state.tree import in_order
 from ebbflow.zset import ZSet, trusted
 
 AnyOperator = Operator[Any, Any, Any, Any]
@@ -165,7 +162,9 @@ ONE: dict[str, Make] = {
     "mixed": lambda w: Reduce(mixed(w), Fn(w(third))),
     "mixed behind steps": lambda w: Reduce(mixed(w), Fn(w(third)), before=steps(w, *FILTERED)),
     "tree": lambda w: Reduce(listed(w), Fn(w(third))),
-    "tree and median": lambda w: Reduce(listed(w) & median(), Fn(w(third)), before=steps(w, *SPREAD)),
+    "tree and median": lambda w: Reduce(
+        listed(w) & median(), Fn(w(third)), before=steps(w, *SPREAD)
+    ),
     "partial": lambda w: Reduce(lowest(w), Fn(w(third))),
     "one side by side": lambda w: Reduce(together(greatest(w(half))), Fn(w(third))),
     "spread": lambda w: Reduce(mixed(w), Fn(w(third)), Shape(width=1, spread=True)),
@@ -431,6 +430,25 @@ def test_005_a_sum_that_is_not_a_number_can_be_taken_back() -> None:
     assert y == ZSet({("Rome", float("inf")): 1})
 
 
+class Sizes(NamedTuple):
+    city: str | None
+    day: int
+    value: int
+
+
+def test_005_an_operator_per_key_of_several_parts_gives_typed_rows() -> None:
+    of = per_key(count(), BY_BOTH, width=2, kind=Sizes)
+    x = run(of, ORDERS, seed=16)
+    assert {type(row) for row in of.f(x)} == {Sizes}
+    live = of.open(ZSet.of([Order("Rome", 1, 5)]))
+    assert live.send(ZSet({Order("Rome", 1, 5): -1, Order(None, 2, 5): 2})) == ZSet(
+        {Sizes("Rome", 1, 1): -1, Sizes(None, 2, 2): 1}
+    )
+    alone = per_key(distinct(), width=0).open(ZSet())
+    assert alone.send(ZSet({"a": 2})) == ZSet({"a": 1})
+    assert per_key(count(), width=0).open(ZSet()).send(ZSet({"a": 2})) == ZSet({(2,): 1})
+
+
 # ---- epochs ----
 
 
@@ -598,257 +616,58 @@ def test_005_a_processor_that_failed_goes_on_from_where_it_was() -> None:
     assert live.send(ZSet({7: 1})) == ZSet({(1, 1): -1, (1, 8): 1})
 
 
-# ---- the outermost ----
+# ---- what each computes, against plain Python ----
+
+small_bags = st.dictionaries(st.integers(0, 14), st.integers(1, 3), max_size=6).map(ZSet)
 
 
-def order_of(values: list[Any]) -> list[Any]:
-    return in_order(values)
-
-
-VALUES: dict[str, Callable[[Random], Any]] = {
-    "ints": lambda random: random.randint(0, 300),
-    "pairs": lambda random: (random.randint(0, 20), random.choice("abcdefgh")),
-    "numbers and words": lambda random: random.choice([random.randint(0, 99), random.choice("xyz")]),
-    "sets": lambda random: frozenset(random.sample(range(7), 2)),
-    "sets in pairs": lambda random: (
-        random.randint(0, 99), random.choice([0, 0, 0, frozenset({random.randint(0, 5)})])
-    ),
-    "with TOP": lambda random: random.choice([TOP, *[random.randint(0, 300) for _ in range(20)]]),
-    "None in pairs": lambda random: (random.randint(0, 99), random.choice([None, 1, 2])),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
-@pytest.mark.parametrize("kind", VALUES)
-def test_005_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool) -> None:
-    random = Random(12)
-    for least_ in (1, 3):
-        ends, outer, there = Outermost(up, least_), NONE, dict[Any, int]()
-        for step in range(60):
-            change: dict[Any, int] = {}
-            growing = step % 30 < 12
-            for _ in range(25 if growing else 2):
-                change[VALUES[kind](random)] = random.randint(1, 2)
-            best = in_order(there)[:: -1 if up else 1]
-            for value in best[: 2 if growing else 14]:
-                change[value] = -there[value]
-            for value, weight in change.items():
-                there[value] = there.get(value, 0) + weight
-            there = {value: weight for value, weight in there.items() if weight}
-            outer = ends.moved(outer, change.items(), lambda now=there: now)  # type: ignore[misc]
-            assert ends.agrees(outer, there)
-            every = [value for value in in_order(there) for _ in range(there[value])]
-            assert ends.best(outer) == every[:: -1 if up else 1][:least_]
-
-
-def test_005_a_set_that_comes_late_is_put_in_order_as_sets_are() -> None:
-    pairs: list[Any] = [(n, 0) for n in range(100)]
-    live = Reduce(greatest(), Fn(lambda row: 0)).open(ZSet.of(pairs))
-    live.send(ZSet({(200, frozenset({1})): 1}))
-    live.send(ZSet(dict.fromkeys(pairs[40:], -1)))
-    assert live.send(ZSet({(200, frozenset({2})): 1})) == ZSet(
-        {(0, (200, frozenset({1}))): -1, (0, (200, frozenset({2}))): 1}
-    )
-
-
-@pytest.mark.parametrize("smallest", [True, False])
-def test_005_the_top_of_many_rows_is_followed_as_it_is_drained_and_filled(smallest: bool) -> None:
-    of = top_rows(3, half, third, smallest=smallest)
-    random = Random(13)
-    x = ZSet.of(random.choices(range(900), k=600))
-    live, y = of.open(x), of.f(x)
-    for step in range(30):
-        rows = sorted(x, key=anyhow, reverse=not smallest)
-        change = ZSet({row: -x.weight(row) for row in rows[: 4 if step % 10 > 7 else 45]})
-        if step % 10 > 6:
-            change = change + ZSet.of(random.choices(range(900), k=150))
-        moved = live.send(change)
-        x, y = x + change, y + moved
-        assert y == of.f(x)
-    assert of.invariant(x, live.state)
-
-
-# ---- the index ----
-
-
-def test_005_an_index_of_a_bag_refuses_a_row_that_is_owed_and_goes_back() -> None:
-    for change in ({4: -1}, {1: -2}, {4: 1, 7: -1}, {1: -1, 5: -1}):
-        index: Index[Any, Any] = Index(third, ZSet.of([1, 2]), bag=True)
-        before = copied(index)
-        assert before.bag
-        index.begin()
-        index.apply({1: 1})
-        index.apply({1: -1})
-        with pytest.raises(NotDeterministic) as caught:
-            index.apply(change)
-        assert caught.value.facts["row"] == list(change)[-1]
-        index.rollback()
-        assert index == before
-        assert index.journal is None
-    free: Index[Any, Any] = Index(third, ZSet.of([1, 2]))
-    free.apply({4: -1})
-    assert free.groups == {1: {1: 1, 4: -1}, 2: {2: 1}}
-    free.apply({4: 1, 1: -1})
-    assert free.groups == {2: {2: 1}}
-
-
-def test_005_an_index_without_a_key_has_all_rows_under_one_and_copies_what_it_is_given() -> None:
-    index: Index[Any, Any] = Index(bag=True)
-    change = {1: 1, 2: 2}
-    index.begin()
-    index.apply(change)
-    change[3] = 1
-    assert index.groups == {(): {1: 1, 2: 2}}
-    assert index.holds(ZSet({2: -2}))
-    assert not index.holds(ZSet({2: -3}))
-
-
-@pytest.mark.parametrize("key", [third, None])
-def test_005_an_index_through_random_epochs_is_the_rows_by_key(key: Any) -> None:
-    random = Random(14)
-    index: Index[Any, Any] = Index(key, bag=True)
-    x: Any = ZSet()
-    for _ in range(60):
-        index.begin()
-        value = x
-        for _ in range(2):
-            change = random_change(value, list(range(15)), random)
-            index.apply(change)
-            value = value + change
-        if random.random() < 0.5:
-            index.rollback()
-        else:
-            index.commit()
-            x = value
-        groups: dict[Any, Any] = {}
-        for row, weight in x.items():
-            groups.setdefault(third(row) if key else (), {})[row] = weight
-        assert index.groups == groups
-
-
-# ---- planted bugs ----
-
-
-class StaleSemi(Semi):
-    """Judges the rows of the left by the counts of the right as they were before the step."""
-
-    def met(self, from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
-        there = dict(counts.values)
-        before: Any = Index(
-            self.left_key, ZSet([p for group in lefts.values() for p in group.items()])
-        )
-        before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
-        out = super().met({}, from_right, before.groups, counts)
-        for key, pairs in from_left.items():
-            if (there.get(key, 0) > 0) is not self.anti:
-                for row, weight in pairs:
-                    out[row] = out.get(row, 0) + weight
-        return {row: weight for row, weight in out.items() if weight}
-
-
-SMALL = [ZSet(), ZSet({3: 1}), ZSet({1: 1, 6: 2}), ZSet({3: 1, 9: 1})]
-SMALL_CHANGES = [*SMALL[1:], ZSet({3: -1}), ZSet({1: -1, 6: -1}), ZSet({9: -1, 1: 1})]
-PAIRS = [(a, b) for a in SMALL for b in SMALL]
-PAIR_CHANGES = [First(a) for a in SMALL_CHANGES] + [Second(a) for a in SMALL_CHANGES] + [
-    Both(a, b) for a in SMALL_CHANGES for b in SMALL_CHANGES
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("anti", [False, True])
-def test_005_a_semi_join_with_old_counts_when_both_sides_change_is_refuted(anti: bool) -> None:
-    with pytest.raises(LawBroken) as caught:
-        check(StaleSemi(third, third, anti), inputs=PAIRS, changes=PAIR_CHANGES, examples=40)
-    assert isinstance(caught.value.case["changes"][-1], Both)
-    check(Semi(third, third, anti), inputs=PAIRS, changes=PAIR_CHANGES,
-          laws=[FROM_SCRATCH], examples=40)  # fmt: skip
-
-
-def test_005_a_join_that_is_wrongly_said_to_be_one_to_one_is_refuted() -> None:
-    for make in (operator.add, lambda a, b: 0):
-        with pytest.raises(LawBroken):
-            check(Join(third, third, make, one_to_one=True), inputs=PAIRS, changes=PAIR_CHANGES,
-                  laws=[FROM_SCRATCH], examples=20)  # fmt: skip
-
-
-class ForgetsToMerge(SessionRows):
-    """Looks only at the session before a time, not at the one after it."""
-
-    def touched(self, tree: Any, times: list[Any]) -> list[tuple[int, int]]:
-        found = []
-        for time in times:
-            i = tree.rank((time + 1,))
-            if i and time - tree.at(i - 1)[0] <= self.gap:
-                found.append(self.around(tree, i - 1))
-        return list(dict.fromkeys(found))
-
-
-class WalksTwice(SessionRows):
-    """Counts a session once for each of its rows that changed."""
-
-    def touched(self, tree: Any, times: list[Any]) -> list[tuple[int, int]]:
-        return [span for time in times for span in super(WalksTwice, self).touched(tree, [time])]
-
-
-@pytest.mark.parametrize("planted", [ForgetsToMerge, WalksTwice])
-def test_005_sessions_that_forget_to_merge_two_runs_or_count_one_twice_are_refuted(
-    planted: Any,
+@settings(deadline=None, max_examples=40)
+@given(small_bags, small_bags)
+def test_005_what_is_kept_up_to_date_is_what_lists_would_give(
+    left: ZSet[int], right: ZSet[int]
 ) -> None:
-    runs = [ZSet.of([1, 2, 7, 8]), ZSet.of([1, 9]), ZSet.of([4])]
-    changes = [ZSet({5: 1}), ZSet({4: 1, 6: 1}), ZSet({2: -1}), ZSet({8: 1, 7: 1})]
-    arguments = (itself, 3, None, spanned, None)
-    with pytest.raises(LawBroken):
-        check(planted(*arguments), inputs=runs, changes=changes, examples=20)
-    check(SessionRows(*arguments), inputs=runs, changes=changes, examples=20)
+    a, b = sorted(left.rows()), sorted(right.rows())
+    keys = {third(row) for row in a}
+    groups = {key: [row for row in a if third(row) == key] for key in keys}
+    best = [row for rows in groups.values() for row in sorted(rows)[-2:]]
+    assert top_rows(2, half, third).f(left) == ZSet.of(best)
+    first = [row for rows in groups.values() for row in sorted(rows, key=lambda row: (-row,))[-1:]]
+    assert top_rows(1, itself, third, smallest=True).f(left) == ZSet.of(first)
+    there = {half(row) for row in b}
+    assert semi(third, half).f((left, right)) == ZSet.of(r for r in a if third(r) in there)
+    anti = semi(third, half, anti=True)
+    assert anti.f((left, right)) == ZSet.of(r for r in a if third(r) not in there)
+    counted = [(key, len(rows)) for key, rows in groups.items()]
+    assert per_key(count(), third).f(left) == ZSet.of(counted)
+    once = [(key, row) for key, rows in groups.items() for row in set(rows)]
+    assert per_key(distinct(), third).f(left) == ZSet.of(once)
+    joined = [x - y for x in a for y in b if third(x) == fifth(y) and (x - y) % 2]
+    after = Chain([Step("filter", Fn(odd))])
+    assert Join(third, fifth, operator.sub, after=after).f((left, right)) == ZSet.of(joined)
+    reduced = [(key, (sum(rows), max(rows), min(rows))) for key, rows in groups.items()]
+    assert Reduce(total() & greatest() & lowest(), Fn(third)).f(left) == ZSet.of(reduced)
+    runs: list[list[int]] = []
+    for row in a:
+        if runs and row - runs[-1][-1] <= 2:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    spans = [(row, run[0], run[-1] + 2) for run in runs for row in run]
+    assert sessions(itself, 2).f(left) == ZSet.of(spans)
 
 
-class ForgetsToRefill(Outermost):
-    """When too few are left, takes those for all there are."""
-
-    __slots__ = ()
-
-    def moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
-        return super().moved(outer, pairs, lambda: dict(outer.tree))
-
-
-class ForgetsTheFloor(Outermost):
-    """Puts every element among the outermost, also one far behind them."""
-
-    __slots__ = ()
-
-    def moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
-        if outer.all:
-            return super().moved(outer, pairs, everything)
-        return outer._replace(tree=outer.tree.update(pair for pair in pairs if pair[1] > 0))
+def test_005_a_step_that_is_not_asked_first_refuses_what_is_not_there() -> None:
+    of: AnyOperator
+    for of in (sessions(itself, 2, third), per_key(distinct(), third), top_rows(1, half, third)):
+        state = of.init(ZSet.of([0, 3, 6]))
+        with pytest.raises((ChangeError, NotDeterministic), match=r"taken|cannot take"):
+            of.step(state, ZSet({9: -1}))
+    state = sessions(itself, 2).init(ZSet.of([0]))
+    with pytest.raises(ChangeError, match=r"sessions.* a row is taken away that is not there"):
+        sessions(itself, 2).step(state, ZSet({0: -2}))
 
 
-MANY = [ZSet.of(range(100)), ZSet.of(range(70))]
-DRAINS = [ZSet(dict.fromkeys(range(30, 100), -1)), ZSet(dict.fromkeys(range(50, 70), -1)),
-          ZSet({2: -1}), ZSet({-5: 1}), ZSet(dict.fromkeys(range(25, 70), -1))]  # fmt: skip
-
-
-@pytest.mark.parametrize("planted", [ForgetsToRefill, ForgetsTheFloor])
-def test_005_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> None:
-    top = top_rows(2, itself)
-    top.outermost = planted(True, 2, top.outermost.plain)
-    reduced = Reduce(greatest(), Fn(lambda row: 0))
-    part: Any = reduced.parts[0]
-    part.outermost = planted(True)
-    for of in (top, reduced):
-        with pytest.raises(LawBroken):
-            check(of, inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=20)
-    check(top_rows(2, itself), inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=10)
-
-
-def test_005_an_inline_sum_that_ignores_weights_is_refuted() -> None:
-    def planted(line: str) -> Reduce:
-        adding = Reducer(0, operator.add, operator.sub, partial=False)
-        adding.inline = Inline(None, (line,), "{acc}")
-        return Reduce(adding, Fn(third))
-
-    for line in ("{acc} += {x}", "{acc} += {x} * abs({n})", "{acc} = {x} * {n}"):
-        with pytest.raises((LawBroken, NotDeterministic)):
-            check(planted(line), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
-    check(planted("{acc} += {x} * {n}"), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
+# ---- a planted bug ----
 
 
 class KeepsZeros(Rows):
@@ -867,17 +686,3 @@ def test_005_steps_that_forget_to_drop_zeros_are_refuted() -> None:
     with pytest.raises(AssertionError, match="no_zeros"):
         run(KeepsZeros(chain), list(range(9)), seed=15)
     run(Rows(chain), list(range(9)), seed=15)
-
-
-class ForgetsKeys(Join):
-    """Joins what changed on the left with all of the right, and forgets the other way round."""
-
-    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        state, moved = super().step(state, change)
-        return state, ZSet() if isinstance(change, Second) else moved
-
-
-def test_005_a_join_that_follows_one_side_only_is_refuted() -> None:
-    with pytest.raises(LawBroken) as caught:
-        check(ForgetsKeys(third, third), inputs=PAIRS, changes=PAIR_CHANGES, examples=60)
-    assert caught.value.law is FROM_SCRATCH

@@ -198,6 +198,14 @@ def test_a_second_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
     assert f"process    '{os.getpid()}'" in done.stderr
 
 
+def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(StateError, match="state cannot be kept here"):
+            Store(place)
+    Store(tmp_path / "a" / "b").close()
+
+
 def test_a_snapshot_needs_no_lock(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         cells(store).append({1: 1})

@@ -27,7 +27,7 @@ from ebbflow.errors import CompositionError, place
 from ebbflow.flow import joins, types, windows
 from ebbflow.flow.grouped import NEXT, ONE_GROUP, Grouped, aggregated, reduced
 from ebbflow.flow.parts import Part, key, named_parts, part, part_type, plain, refuse, row_type
-from ebbflow.flow.plan import Distinct, Filter, FlatMap, Map, Node, TopK
+from ebbflow.flow.plan import Distinct, Filter, FlatMap, Map, Node, Plan, TopK
 from ebbflow.flow.results import AnyReducer
 from ebbflow.flow.running import explain, node_text, planned, run
 from ebbflow.flow.through import passed
@@ -50,6 +50,16 @@ class Collection:
     def type(self) -> Any:
         """The type of the rows."""
         return self.node.type
+
+    @property
+    def plan(self) -> Plan:
+        """The program as data, with this collection as its one output.
+
+        >>> import ebbflow as ef
+        >>> [node.verb for node in ef.Input("words", str).distinct().plan.nodes()]
+        ['input', 'distinct']
+        """
+        return planned({"output": self.node})
 
     def with_node(self, node: Node) -> Collection:
         """A collection of what a node gives."""
@@ -336,11 +346,11 @@ class Collection:
         >>> view.step(words=["to", "be"])
         ZSet({'TO': 1, 'BE': 1})
         """
-        return run(planned({"output": self.node}), engine, **options)
+        return run(self.plan, engine, **options)
 
     def explain(self, format: str = "text") -> str:
         """The plan, with what every node keeps as state: "text", "mermaid", "dot" or "json"."""
-        return explain(planned({"output": self.node}), format)
+        return explain(self.plan, format)
 
     # ---- as a value ----
 

@@ -54,6 +54,10 @@ class Part:
         shown = self.reducer.finish(acc)
         return shown if shown == shown else NAN if type(shown) is float else shown
 
+    def empty(self, acc: Any) -> bool:
+        """Whether an accumulator is that of no rows; floats may have drifted on the way."""
+        return self.agrees(acc, {}) or _floats(acc)
+
     def dump(self, acc: Any) -> Any:
         """An accumulator to be written down: values, no functions."""
         return acc
@@ -65,6 +69,10 @@ class Part:
     def agrees(self, acc: Any, rows: Rows) -> bool:
         """Whether an accumulator is right for the rows of its group."""
         return bool(self.reducer.equal(acc, self.moved(self.start(), rows.items(), rows)))
+
+
+def _floats(acc: Any) -> bool:
+    return isinstance(acc, float) or (isinstance(acc, tuple) and any(map(_floats, acc)))
 
 
 class Folding(Part):
@@ -215,12 +223,12 @@ def owing(key: Any, size: int) -> None:
     )
 
 
-def spoilt(key: Any, cell: tuple[Any, ...]) -> None:
+def spoilt(key: Any, left: Any) -> None:
     """The last row of a group has left something in the accumulators."""
     raise NotDeterministic(
         "the last row of a group was taken back, and its accumulator is not that of no rows",
         key=key,
-        accumulator=cell[1] if len(cell) == 2 else cell[1:],
+        accumulator=left,
         remedy="functions that give the same answer for the same row every time; "
         "ebbflow.laws.check(reducer) tells whether its remove undoes its add",
     )

@@ -1,8 +1,9 @@
 """Reducers in programs: as a differential operator over bags, and as a stream processor.
 
-The operator keeps a cell for each key: how many rows there are, and the accumulators. A group with
-no rows is not there. It also keeps the rows by key, in an index, where a part of the reducer may
-need them again (see `parts`). Where every part can be written out, the whole step is one loop.
+The operator keeps a cell for each key: how many rows there are, the accumulators, and the row that
+was given for it, which is taken back when it changes. A group with no rows is not there. The
+operator also keeps the rows by key, in an index, where a part of the reducer may need them again
+(see `parts`). Where every part can be written out, the whole step is one loop.
 
 The processor reads any Z-sets, in any pieces. A row whose weight is negative is owed: it does not
 count until it has come as often as it was taken away. So a removal that overtakes its insertion
@@ -56,7 +57,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         """Choose the way of each part, and write the loops."""
         self.parts = parts_of(self.reducer, self.kind)
         self.keeps_rows = any(part.keeps_rows for part in self.parts)
-        self.start = (0, *(part.start() for part in self.parts))
+        self.start = (0, *(part.start() for part in self.parts), None)
         self.by_key = grouping(self.key)
         self.chained = gather([self.before])
         self.make = self.shape.function(len(self.parts))
@@ -112,51 +113,41 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             rows = None if groups is None else groups.get(key)
             if size < 0:
                 owing(key, size)
-            now = None if not size else (
-                size, *[part.moved(acc, pairs, rows)
-                        for part, acc in zip(parts, cell[1:], strict=True)]
-            )  # fmt: skip
-            if now is None and groups is None:
-                self.emptied(key, cell, pairs)
-            before = None if was is None else make(key, *self.results(was))
-            after = None if now is None else make(key, *self.results(now))
+            accs = [part.moved(acc, pairs, rows)
+                    for part, acc in zip(parts, cell[1:-1], strict=True)]  # fmt: skip
+            before, after = cell[-1], None
             old[key] = ABSENT if was is None else was
-            if now is None:
-                values.pop(key, None)
+            if size:
+                after = make(
+                    key, *[part.result(acc) for part, acc in zip(parts, accs, strict=True)]
+                )
+                values[key] = (size, *accs, after)
             else:
-                values[key] = now
-            if before is None or after is None or before != after:
-                if before is not None:
+                for part, acc in zip(parts, accs, strict=True):
+                    if not part.empty(acc):
+                        spoilt(key, acc)
+                values.pop(key, None)
+            if before != after:
+                if was is not None:
                     out[before] = -1
-                if after is not None:
+                if size:
                     out[after] = 1
         return out
-
-    def results(self, cell: tuple[Any, ...]) -> list[Any]:
-        """What the parts show of a cell."""
-        return [part.result(acc) for part, acc in zip(self.parts, cell[1:], strict=True)]
-
-    def emptied(self, key: Any, cell: Any, pairs: Any) -> None:
-        """Where no rows are kept: the last row that leaves must leave nothing behind."""
-        for part, acc in zip(self.parts, cell[1:], strict=True):
-            left = part.moved(acc, pairs, None)
-            if not part.agrees(left, {}):
-                spoilt(key, (0, left))
 
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
         cells = state[1] if self.keeps_rows else state
-        make = self.make
-        return {make(key, *self.results(cell)): 1 for key, cell in cells.everything().items()}
+        return {cell[-1]: 1 for cell in cells.everything().values()}
 
-    def dump(self, cell: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A cell to be written down."""
-        return cell[0], *[part.dump(acc) for part, acc in zip(self.parts, cell[1:], strict=True)]
+    def dump(self, key: Any, cell: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A cell to be written down, without what can be made again."""
+        return cell[0], *[part.dump(acc) for part, acc in zip(self.parts, cell[1:-1], strict=True)]
 
-    def load(self, stored: tuple[Any, ...]) -> tuple[Any, ...]:
+    def load(self, key: Any, stored: tuple[Any, ...]) -> tuple[Any, ...]:
         """The cell that was written down."""
-        pairs = zip(self.parts, stored[1:], strict=True)
-        return stored[0], *[part.load(acc) for part, acc in pairs]
+        accs = [part.load(acc) for part, acc in zip(self.parts, stored[1:], strict=True)]
+        results = [part.result(acc) for part, acc in zip(self.parts, accs, strict=True)]
+        return stored[0], *accs, self.make(key, *results)
 
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose groups a change touches."""
@@ -181,7 +172,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             and cells.values.keys() == groups.keys()
             and all(
                 cell[0] == sum(groups[key].values())
-                and all(map(_agrees, self.parts, cell[1:], [groups[key]] * len(self.parts)))
+                and all(map(_agrees, self.parts, cell[1:-1], [groups[key]] * len(self.parts)))
                 for key, cell in cells.values.items()
             )
         )
@@ -253,7 +244,8 @@ class ReduceAll(Groups):
     def now(self, state: Any) -> Any:
         """The result as it is."""
         cells = state[1] if self.keeps_rows else state
-        results = self.results(cells.values.get((), self.start))
+        accs = cells.values.get((), self.start)[1:-1]
+        results = [part.result(acc) for part, acc in zip(self.parts, accs, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Any]:

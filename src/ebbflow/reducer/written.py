@@ -44,7 +44,7 @@ def written(
         with loop.inside("if key in fresh:", owner or key, row):
             loop.write(f"{cell} = fresh[key]")
         with loop.inside("else:"):
-            loop.write(f"{cell} = get(key, {loop.bind(start)})")
+            loop.write(f"{cell}, _ = get(key, {loop.bind((*start, None))})")
         known: dict[str, str] = {}
         for part, inline, acc in zip(parts, inlines, accs, strict=True):
             assert inline is not None
@@ -63,28 +63,28 @@ def written(
     made = shape.source(loop, "key", results)
     with loop.inside("for key, cell in fresh.items():"):
         loop.write("was = get(key)")
+        loop.write(f"{cell} = cell")
         with loop.inside("if was is None:"):
             loop.write(f"old[key] = {loop.bind(ABSENT)}")
-            loop.write("before = None")
+            with loop.inside("if size > 0:"):
+                loop.write(f"after = {made}", owner)
+                loop.write(f"values[key] = ({cell}, after)")
+                loop.write("out[after] = 1", owner)
+                loop.write("continue")
         with loop.inside("else:"):
             loop.write("old[key] = was")
-            loop.write(f"{cell} = was")
-            loop.write(f"before = {made}", owner)
-        loop.write(f"{cell} = cell")
-        with loop.inside("if size > 0:"):
-            loop.write("values[key] = cell")
-            loop.write(f"after = {made}", owner)
-            with loop.inside("if before is None:"):
-                loop.write("out[after] = 1")
-            with loop.inside("elif before != after:"):
+            loop.write("before = was[-1]")
+            with loop.inside("if size > 0:"):
+                loop.write(f"after = {made}", owner)
+                loop.write(f"values[key] = ({cell}, after)")
+                with loop.inside("if before != after:"):
+                    loop.write("out[before] = -1")
+                    loop.write("out[after] = 1", owner)
+                loop.write("continue")
+            with loop.inside("if not size:"):
+                loop.write("del values[key]")
                 loop.write("out[before] = -1")
-                loop.write("out[after] = 1")
-        with loop.inside("elif size:"):
-            loop.write(f"{loop.bind(owing)}(key, size)", owner)
-        with loop.inside(f"elif cell != {loop.bind(start)}:"):
-            loop.write(f"{loop.bind(spoilt)}(key, cell)", owner)
-        with loop.inside("elif before is not None:"):
-            loop.write("del values[key]")
-            loop.write("out[before] = -1")
+        loop.write(f"if size: {loop.bind(owing)}(key, size)", owner)
+        loop.write(f"if cell != {loop.bind(start)}: {loop.bind(spoilt)}(key, cell[1:])", owner)
     loop.write("return out")
     return loop.function()

@@ -47,8 +47,8 @@ class Kept(Protocol):
 class Codec(Protocol):
     """How a value is written, where it holds what should not be, such as functions."""
 
-    def dump(self, value: Any, /) -> Any: ...
-    def load(self, stored: Any, /) -> Any: ...
+    def dump(self, key: Any, value: Any, /) -> Any: ...
+    def load(self, key: Any, stored: Any, /) -> Any: ...
 
 
 class Backing:
@@ -92,12 +92,12 @@ class Backing:
         codec = self.codec
         if codec is not None:
             dump = codec.dump
-            change = {at: x if x is ABSENT else dump(x) for at, x in change.items()}
+            change = {at: x if x is ABSENT else dump(at, x) for at, x in change.items()}
         self.kept.append(change)
 
     def _loaded(self, found: dict[Any, Any]) -> dict[Any, Any]:
         codec = self.codec
-        return found if codec is None else {at: codec.load(x) for at, x in found.items()}
+        return found if codec is None else {at: codec.load(at, x) for at, x in found.items()}
 
     def everything(self) -> dict[Any, Any]:
         """All keys, as of the last epoch: the dict itself, or a new one read from disk."""

@@ -1,11 +1,10 @@
 """A view whose state is on disk: what it keeps there, and how it finds it again.
 
 Everything a view keeps is kept in containers: rows of inputs and outputs, and those of the stages.
-Each container has a *name* on disk that says what it holds: a digest of the node, of its functions,
-and of everything before it in the plan. So a program that is opened again finds the state of every
-node that means the same as before, wherever it stands in the file; a node that was changed, and
-whatever depends on it, has another name and no state. Those are filled again, from the state of
-what is before them, up to the rows of the inputs.
+Each container has a *name* on disk that says what it holds (`ebbflow.engine.local.identity`). So a
+program that is opened again finds the state of every node that means the same as before, wherever
+it stands in the file; a node that was changed, and whatever depends on it, has another name and no
+state. Those are filled again, from the state of what is before them, up to the rows of the inputs.
 
 An epoch is written before it is done: the changes of all containers are staged, and one commit
 makes them safe. When that fails, the epoch fails, and the view is as it was.
@@ -15,21 +14,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from ebbflow.engine.local.failure import explained
+from ebbflow.engine.local.identity import digest, identities, input_name, told, type_name
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
 from ebbflow.errors import EbbflowError, Text
-from ebbflow.expression import fingerprint
-from ebbflow.flow.plan import Plan, Source, Step
-from ebbflow.fn import Fn
-from ebbflow.record import fields_of, type_text
+from ebbflow.flow.plan import Distinct, Plan, Source, Unary
+from ebbflow.record import fields_of
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Cells
 from ebbflow.state.index import Index
-from ebbflow.state.spine import StateError, Store
+from ebbflow.state.spine import Snapshot, Spine, StateError, Store
 
 FORMAT = 1
 UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -43,8 +40,13 @@ class Held(NamedTuple):
     owner: Any
     held: dict[Any, Any]
     layout: str
-    rows: Any
+    keys: Any = Any
+    rows: Any = Any
     codec: Any = None
+
+    def spine(self, snapshot: Snapshot) -> Spine:
+        """Where it is on disk."""
+        return snapshot.spine(self.name, layout=self.layout, key_type=self.keys, row_type=self.rows)
 
 
 class Disk:
@@ -60,7 +62,7 @@ class Disk:
         self.store = Store(path, keep_epochs=keep_epochs, group=flush_every)
         self.rebuilt: tuple[str, ...] = ()
         try:
-            self.parts = list(self._parts(plan))
+            self.parts = _told_apart(self._parts(plan))
             self._open(path)
         except BaseException:
             self.store.close()
@@ -69,32 +71,36 @@ class Disk:
     # ---- opening ----
 
     def _parts(self, plan: Plan) -> Iterable[Held]:
-        names = identities(plan)
         for name, inlet in self.inlets.items():
             if inlet.keeps:
-                rows = inlet.store
-                yield Held(
-                    _input_name(inlet.source), f"input {name}", rows, rows.rows, "value", Any
-                )
+                source, rows = inlet.source, inlet.store
+                kind = _typed(source.type)
+                types = (kind, Any) if source.key is None else (Any, kind)
+                yield Held(input_name(source), f"input {name}", rows, rows.rows, "value", *types)
         compiled = identities(self.machine.plan)
         for stage in self.machine.stages:
             node = compiled[id(stage.node)]
-            by = "" if stage.key is None else stage.key.fingerprint
+            by = "" if stage.key is None else told(stage.key)
             for i, each in enumerate(stage.containers):
-                name = _digest(node, stage.label, by, str(i))
                 label = f"{stage.label} {stage.node.place}"
                 if isinstance(each, Index):
-                    yield Held(name, label, each, each.groups, "bag", _typed(stage.node.type))
+                    kind = stage.node.type
+                    name = digest(node, stage.label, by, str(i), type_name(kind))
+                    yield Held(name, label, each, each.groups, "bag", Any, _typed(kind))
                 else:
                     assert isinstance(each, Cells)
                     codec = getattr(stage.run, "operator", None)
                     codec = codec if hasattr(codec, "dump") else None
-                    yield Held(name, label, each, each.values, "value", Any, codec)
+                    kind = _keys(stage)
+                    name = digest(node, stage.label, by, str(i), type_name(kind))
+                    yield Held(name, label, each, each.values, "value", kind, Any, codec)
+        names = identities(plan)
         for name, outlet in self.outlets.items():
             if outlet.rows is not None:
-                digest = _digest("output", name, names[id(plan.outputs[name])])
+                node = plan.outputs[name]
+                made = digest("output", name, names[id(node)], type_name(node.type))
                 rows = outlet.rows
-                yield Held(digest, f"output {name}", rows, rows.rows, "value", Any)
+                yield Held(made, f"output {name}", rows, rows.rows, "value", _typed(node.type))
 
     def _open(self, path: str | os.PathLike[str]) -> None:
         store, notes = self.store, self.store.notes
@@ -102,19 +108,20 @@ class Disk:
         if not fresh:
             self._same_program(path, notes)
         known = set() if fresh else set(notes["parts"])
+        mine = {part.name for part in self.parts}
         for part in self.parts:
-            spine = store.spine(part.name, layout=part.layout, row_type=part.rows)
             part.owner.backing = Backing(
-                part.held, spine, limited=self.limit is not None, codec=part.codec
+                part.held, part.spine(store), limited=self.limit is not None, codec=part.codec
             )
         self.machine.backed = self.limit is not None
-        missing = {part.name for part in self.parts} - known
-        if not fresh and missing:
+        if not fresh and not mine <= known:
             self._rebuild(path, known)
-        if fresh or missing or known != {part.name for part in self.parts}:
-            for name in known - {part.name for part in self.parts}:
+        if fresh or known != mine:
+            for name in known - mine:
                 store.drop(name)
-            self._note()
+            store.commit(store.epoch + 1, self._notes())
+            self.settle()
+        self._noted = self.store.notes == self._notes()
 
     def _same_program(self, path: str | os.PathLike[str], notes: Mapping[str, Any]) -> None:
         if notes.get("format") != FORMAT:
@@ -124,7 +131,7 @@ class Disk:
                 remedy="another path",
             )
         stored: Mapping[str, str] = notes["inputs"]
-        mine = {name: _input_name(inlet.source) for name, inlet in self.inlets.items()}
+        mine = {name: input_name(inlet.source) for name, inlet in self.inlets.items()}
         gone = [name for name in stored if name not in mine]
         if gone:
             raise StateError(
@@ -134,22 +141,30 @@ class Disk:
                 this=Text(", ".join(mine)),
                 remedy="another path for this program, or the inputs it had",
             )
-        for name, digest in stored.items():
-            if mine[name] != digest:
+        for name, was in stored.items():
+            if mine[name] != was:
                 raise StateError(
                     f"input {name!r} has another type or key than when its rows were stored",
-                    now=Text(type_text(self.inlets[name].source.type)),
+                    now=Text(_described(self.inlets[name].source)),
                     created=self.inlets[name].source.place,
                     remedy="the type and key it had, or another path and loading the rows again",
                 )
+            if self.inlets[name].keeps != (was in notes["parts"]):
+                kept = was in notes["parts"]
+                raise StateError(
+                    f"the rows of input {name!r} are kept in {os.fspath(path)!r}, and would be no "
+                    "longer" if kept else
+                    f"the rows of input {name!r} were not kept in {os.fspath(path)!r}",
+                    created=self.inlets[name].source.place,
+                    remedy=f"run(check_input={kept}) as before, or another path",
+                )  # fmt: skip
 
-    def _note(self) -> None:
-        notes = {
+    def _notes(self) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             "parts": {part.name: part.label for part in self.parts},
-            "inputs": {name: _input_name(each.source) for name, each in self.inlets.items()},
+            "inputs": {name: input_name(each.source) for name, each in self.inlets.items()},
         }
-        self.store.commit(self.store.epoch + 1, notes)
 
     # ---- filling what has no state ----
 
@@ -207,7 +222,8 @@ class Disk:
             self._append_open()
             for rows in keeping:
                 self._append(getattr(rows, "store", rows))
-            store.commit(epoch)
+            store.commit(epoch, None if self._noted else self._notes())
+            self._noted = True
         except BaseException:
             if store.epoch < epoch:
                 store.rollback()
@@ -251,10 +267,18 @@ class Disk:
         by_owner = {id(part.owner): part for part in self.parts}
         found = {}
         with self.store.at(epoch) as snapshot:
+            known = snapshot.notes["parts"]
             for name, outlet in self.outlets.items():
                 reader = self.machine.readers.get(name)
                 part = by_owner[id(outlet.rows if reader is None else reader.cells)]
-                spine = snapshot.spine(part.name, layout=part.layout, row_type=part.rows)
+                if part.name not in known:
+                    raise StateError(
+                        f"output {name!r} was another one at epoch {epoch}: the program has "
+                        "changed since",
+                        epoch=epoch,
+                        remedy="the program as it was then, or a later epoch",
+                    )
+                spine = part.spine(snapshot)
                 values = Backing({}, spine, limited=False, codec=part.codec).held
                 found[name] = values if reader is None else reader.of(values)
         return found
@@ -264,46 +288,38 @@ class Disk:
         self.store.close()
 
 
-# ---- names ----
+# ---- what is where ----
 
 
-def identities(plan: Plan) -> dict[int, str]:
-    """For each node a digest of what it means: its own fields, and those of all before it."""
-    found: dict[int, str] = {}
-    for node in plan.nodes():
-        own = [type(node).__name__]
-        if isinstance(node, Source):
-            own.append(_input_name(node))
-        else:
-            parents = {id(parent) for parent in node.parents}
-            for each in fields(node):
-                value = getattr(node, each.name)
-                if each.name == "place" or id(value) in parents or each.name == "parts":
-                    continue
-                own.append(f"{each.name}={_told(value)}")
-        found[id(node)] = _digest(*own, *[found[id(parent)] for parent in node.parents])
+def _told_apart(parts: Iterable[Held]) -> list[Held]:
+    """Containers that hold the same, each under a name of its own."""
+    seen: dict[str, int] = {}
+    found = []
+    for part in parts:
+        seen[part.name] = count = seen.get(part.name, 0) + 1
+        found.append(part if count == 1 else part._replace(name=digest(part.name, str(count))))
     return found
-
-
-def _told(value: Any) -> str:
-    if isinstance(value, Fn):
-        return value.fingerprint
-    if isinstance(value, tuple) and value and isinstance(value[0], Step):
-        return _digest(*[part for step in value for part in (step.verb, step.fn.fingerprint)])
-    return type_text(value) if fields_of(value) is not None else fingerprint(value)
-
-
-def _input_name(source: Source) -> str:
-    key = "" if source.key is None else source.key.fingerprint
-    return _digest("input", source.name, type_text(source.type), key)
-
-
-def _digest(*parts: str) -> str:
-    return blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
 
 
 def _typed(kind: Any) -> Any:
     return kind if fields_of(kind) is not None else Any
+
+
+def _keys(stage: Stage) -> Any:
+    """The type of the keys of a stage's cells, where these are rows."""
+    if stage.label == "guard":
+        assert isinstance(stage.node, Unary)
+        return _typed(stage.node.parent.type)
+    return _typed(stage.node.type) if isinstance(stage.node, Distinct) else Any
+
+
+def _is_input(part: Held) -> bool:
+    return part.label.startswith("input ")
+
+
+def _described(source: Source) -> str:
+    key = "" if source.key is None else f", key {source.key.text}"
+    return type_name(source.type) + key
 
 
 def in_bytes(memory: int | str) -> int:

@@ -12,13 +12,13 @@ anything else is one column. That is the *shape* of a list: how, and the kinds o
 
 from __future__ import annotations
 
-import operator
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
+from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ def encode(values: Sequence[Any], row_type: Any = None) -> tuple[Shape, list[Any
         if (record or kind is tuple) and len(lengths := set(map(len, values))) == 1:
             width = lengths.pop()
             if 0 < width <= _WIDEST:
-                made = [_column(column) for column in zip(*values, strict=True)]
+                made = [_column(list(map(itemgetter(i), values))) for i in range(width)]
                 how = "record" if record else "tuple"
                 return Shape(how, tuple(kind for kind, _ in made)), [array for _, array in made]
     kind_name, array = _column(values)
@@ -208,7 +208,7 @@ def _pickled(values: Sequence[Any]) -> Any:
 def _one_nan(value: Any) -> Any:
     if isinstance(value, tuple):
         items = [_one_nan(item) for item in value]
-        same = all(map(operator.is_, items, value))
+        same = all(map(is_, items, value))
         return value if same else tuple.__new__(type(value), items)
     return NAN if type(value) is float and value != value else value
 

@@ -129,7 +129,7 @@ class Folder(Files):
     LOCK = "lock"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         self._held: int | None = None
 
     def names(self) -> list[str]:
@@ -188,10 +188,18 @@ class Folder(Files):
             return 0
 
     def lock(self) -> None:
-        for folder in [p for p in (*reversed(self.path.parents), self.path) if not p.is_dir()]:
-            folder.mkdir(exist_ok=True)
-            _sync(folder.parent)
-        held = os.open(self.path / self.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            for folder in [p for p in (*reversed(self.path.parents), self.path) if not p.is_dir()]:
+                folder.mkdir(exist_ok=True)
+                _sync(folder.parent)
+            held = os.open(self.path / self.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise StateError(
+                "state cannot be kept here",
+                path=str(self.path),
+                cause=error,
+                remedy="a folder that can be written, or one that can be made",
+            ) from error
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import blake2b
 from numbers import Number
+from operator import itemgetter
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -148,9 +149,10 @@ def _tuples(values: Sequence[tuple[Any, ...]]) -> Words:
             at = [i for i, value in enumerate(values) if len(value) == length]
             found[at] = _tuples([values[i] for i in at])
         return found
-    found = mixed(np.full(len(values), lengths.pop(), np.uint64) + _seed(4))
-    for column in zip(*values, strict=True):
-        found = mixed(found ^ hashes(column)) + _seed(4)
+    width = lengths.pop()
+    found = mixed(np.full(len(values), width, np.uint64) + _seed(4))
+    for i in range(width):
+        found = mixed(found ^ hashes(list(map(itemgetter(i), values)))) + _seed(4)
     return found
 
 

@@ -12,13 +12,14 @@ to replace are still there, and the epoch is none the worse for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ebbflow.state.spine.files import Files
-from ebbflow.state.spine.segment import Part, Segment, SegmentWriter
+from ebbflow.state.spine.segment import Part, Ref, Segment, SegmentWriter
 from ebbflow.state.spine.spine import Spine
 
+Opened = Callable[[Ref], Segment]
 PATIENCE = 64
 """How many epochs to wait, at most, before a job that failed is begun again."""
 
@@ -26,8 +27,9 @@ PATIENCE = 64
 class Job:
     """One merge under way: the segments of a spine from `begin` on."""
 
-    def __init__(self, files: Files, name: str, spine: Spine, begin: int) -> None:
+    def __init__(self, files: Files, name: str, spine: Spine, begin: int, opened: Opened) -> None:
         self.spine = spine
+        self._opened = opened
         self.segments = spine.segments[begin:]
         self.size = sum(map(len, self.segments))
         self.done = False
@@ -63,7 +65,7 @@ class Job:
         self.written = self._writer.at
         self.made = self._writer.name
         begin = self.spine.segments.index(self.segments[0])
-        new = [] if ref is None else [Segment.opened(ref, self._files.map(ref.file))]
+        new = [] if ref is None else [self._opened(ref)]
         self.spine.segments[begin : begin + len(self.segments)] = new
         self.done = True
 
@@ -79,8 +81,9 @@ class Jobs:
     before; the smallest goes first.
     """
 
-    def __init__(self, files: Files, prefix: str) -> None:
+    def __init__(self, files: Files, prefix: str, opened: Opened) -> None:
         self._files = files
+        self._opened = opened
         self._prefix = prefix
         self._running: list[Job] = []
         self._count = 0
@@ -135,7 +138,7 @@ class Jobs:
         self._count += 1
         name = f"merge-{self._prefix}-{self._count:04d}"
         try:
-            self._running.append(Job(self._files, name, spine, begin))
+            self._running.append(Job(self._files, name, spine, begin, self._opened))
         except OSError as error:
             self.error = error
 

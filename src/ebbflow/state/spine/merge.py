@@ -90,18 +90,20 @@ def settled(part: Part, last: bool, types: Types = (None, None)) -> Part:
     if part.second is not None:
         second = part.second[order]
         alike &= second[1:] == second[:-1]
-    first = _firsts(part, order, alike, types) if alike.any() else np.arange(len(order))
+    if not alike.any():
+        drops = part.form.layout == BAG or last
+        return part.pick(order[part.count[order] != 0] if drops else order)
+    first = _firsts(part, order, alike, types)
     if part.form.layout == BAG:
         totals = np.zeros(len(order), np.int64)
         np.add.at(totals, first, part.count[order])
         keep = np.flatnonzero(totals)
         return replace(part.pick(order[keep]), count=totals[keep])
+    places = np.arange(len(order))
     newest = np.zeros(len(order), np.int64)
-    np.maximum.at(newest, first, np.arange(len(order)))
-    keep = order[newest[np.unique(first)]]
-    if last:
-        keep = keep[part.count[keep] > 0]
-    return part.pick(keep)
+    np.maximum.at(newest, first, places)
+    keep = order[newest[first == places]]
+    return part.pick(keep[part.count[keep] != 0] if last else keep)
 
 
 def cut(part: Part, size: int = CHUNK) -> list[Part]:

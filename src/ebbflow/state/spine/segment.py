@@ -216,7 +216,7 @@ class Segment:
             known = i in self._loaded
             yield self.part(i)
             if not known:
-                del self._loaded[i]
+                self._loaded.pop(i, None)
 
     def find(self, wanted: Words) -> Iterator[tuple[Any, Part, Any]]:
         """The entries that have one of the hashes `wanted`, which are sorted: for each chunk that

@@ -82,7 +82,7 @@ class Store(Snapshot):
         self._written = 0
         self._sizes: dict[str, int] = {}
         self._on_disk = own(files.names())
-        self._jobs = Jobs(files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}")
+        self._jobs = Jobs(files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}", self._open)
         with suppress(OSError):
             self._remove_others()
 

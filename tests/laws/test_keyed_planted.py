@@ -1,0 +1,171 @@
+"""Keyed operators with planted bugs: each must be refuted, and the right one must not."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import pytest
+
+from ebbflow.change import Both, First, Second
+from ebbflow.errors import LawBroken, NotDeterministic
+from ebbflow.fn import Fn
+from ebbflow.laws import FROM_SCRATCH, check
+from ebbflow.operator import top_rows
+from ebbflow.operator.joins import Join, Semi
+from ebbflow.operator.session import SessionRows
+from ebbflow.reducer import Reducer
+from ebbflow.reducer import max as greatest
+from ebbflow.reducer.inline import Inline
+from ebbflow.reducer.running import Reduce
+from ebbflow.state.index import Index
+from ebbflow.state.outer import Outermost
+from ebbflow.zset import ZSet
+
+
+def third(x: int) -> int:
+    return x % 3
+
+
+def itself(x: Any) -> Any:
+    return x
+
+
+def spanned(row: Any, start: Any, end: Any) -> Any:
+    return start, end, row
+
+
+class StaleSemi(Semi):
+    """Judges the rows of the left by the counts of the right as they were before the step."""
+
+    def met(self, from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
+        there = dict(counts.values)
+        before: Any = Index(
+            self.left_key, ZSet([p for group in lefts.values() for p in group.items()])
+        )
+        before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
+        out = super().met({}, from_right, before.groups, counts)
+        for key, pairs in from_left.items():
+            if (there.get(key, 0) > 0) is not self.anti:
+                for row, weight in pairs:
+                    out[row] = out.get(row, 0) + weight
+        return {row: weight for row, weight in out.items() if weight}
+
+
+SMALL = [ZSet(), ZSet({3: 1}), ZSet({1: 1, 6: 2}), ZSet({3: 1, 9: 1})]
+SMALL_CHANGES = [*SMALL[1:], ZSet({3: -1}), ZSet({1: -1, 6: -1}), ZSet({9: -1, 1: 1})]
+PAIRS = [(a, b) for a in SMALL for b in SMALL]
+PAIR_CHANGES = [First(a) for a in SMALL_CHANGES] + [Second(a) for a in SMALL_CHANGES] + [
+    Both(a, b) for a in SMALL_CHANGES for b in SMALL_CHANGES
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("anti", [False, True])
+def test_005_a_semi_join_with_old_counts_when_both_sides_change_is_refuted(anti: bool) -> None:
+    with pytest.raises(LawBroken) as caught:
+        check(StaleSemi(third, third, anti), inputs=PAIRS, changes=PAIR_CHANGES, examples=40)
+    assert isinstance(caught.value.case["changes"][-1], Both)
+    check(Semi(third, third, anti), inputs=PAIRS, changes=PAIR_CHANGES,
+          laws=[FROM_SCRATCH], examples=40)  # fmt: skip
+
+
+def test_005_a_join_that_is_wrongly_said_to_be_one_to_one_is_refuted() -> None:
+    for make in (operator.add, lambda a, b: 0):
+        with pytest.raises(LawBroken):
+            check(Join(third, third, make, one_to_one=True), inputs=PAIRS, changes=PAIR_CHANGES,
+                  laws=[FROM_SCRATCH], examples=20)  # fmt: skip
+
+
+class ForgetsToMerge(SessionRows):
+    """Looks only at the session before a time, not at the one after it."""
+
+    def touched(self, tree: Any, times: list[Any]) -> list[tuple[int, int]]:
+        found = []
+        for time in times:
+            i = tree.rank((time + 1,))
+            if i and time - tree.at(i - 1)[0] <= self.gap:
+                found.append(self.around(tree, i - 1))
+        return list(dict.fromkeys(found))
+
+
+class WalksTwice(SessionRows):
+    """Counts a session once for each of its rows that changed."""
+
+    def touched(self, tree: Any, times: list[Any]) -> list[tuple[int, int]]:
+        return [span for time in times for span in super(WalksTwice, self).touched(tree, [time])]
+
+
+@pytest.mark.parametrize("planted", [ForgetsToMerge, WalksTwice])
+def test_005_sessions_that_forget_to_merge_two_runs_or_count_one_twice_are_refuted(
+    planted: Any,
+) -> None:
+    runs = [ZSet.of([1, 2, 7, 8]), ZSet.of([1, 9]), ZSet.of([4])]
+    changes = [ZSet({5: 1}), ZSet({4: 1, 6: 1}), ZSet({2: -1}), ZSet({8: 1, 7: 1})]
+    arguments = (itself, 3, None, spanned, None)
+    with pytest.raises(LawBroken):
+        check(planted(*arguments), inputs=runs, changes=changes, examples=20)
+    check(SessionRows(*arguments), inputs=runs, changes=changes, examples=20)
+
+
+class ForgetsToRefill(Outermost):
+    """When too few are left, takes those for all there are."""
+
+    __slots__ = ()
+
+    def moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
+        return super().moved(outer, pairs, lambda: dict(outer.tree))
+
+
+class ForgetsTheFloor(Outermost):
+    """Puts every element among the outermost, also one far behind them."""
+
+    __slots__ = ()
+
+    def moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
+        if outer.all:
+            return super().moved(outer, pairs, everything)
+        return outer._replace(tree=outer.tree.update(pair for pair in pairs if pair[1] > 0))
+
+
+MANY = [ZSet.of(range(100)), ZSet.of(range(70))]
+DRAINS = [ZSet(dict.fromkeys(range(30, 100), -1)), ZSet(dict.fromkeys(range(50, 70), -1)),
+          ZSet({2: -1}), ZSet({-5: 1}), ZSet(dict.fromkeys(range(25, 70), -1))]  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", [ForgetsToRefill, ForgetsTheFloor])
+def test_005_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> None:
+    top = top_rows(2, itself)
+    top.outermost = planted(True, 2, top.outermost.plain)
+    reduced = Reduce(greatest(), Fn(lambda row: 0))
+    part: Any = reduced.parts[0]
+    part.outermost = planted(True)
+    for of in (top, reduced):
+        with pytest.raises(LawBroken):
+            check(of, inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=20)
+    check(top_rows(2, itself), inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=10)
+
+
+def test_005_an_inline_sum_that_ignores_weights_is_refuted() -> None:
+    def planted(line: str) -> Reduce:
+        adding = Reducer(0, operator.add, operator.sub, partial=False)
+        adding.inline = Inline(None, (line,), "{acc}")
+        return Reduce(adding, Fn(third))
+
+    for line in ("{acc} += {x}", "{acc} += {x} * abs({n})", "{acc} = {x} * {n}"):
+        with pytest.raises((LawBroken, NotDeterministic)):
+            check(planted(line), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
+    check(planted("{acc} += {x} * {n}"), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
+
+
+class ForgetsKeys(Join):
+    """Joins what changed on the left with all of the right, and forgets the other way round."""
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        state, moved = super().step(state, change)
+        return state, ZSet() if isinstance(change, Second) else moved
+
+
+def test_005_a_join_that_follows_one_side_only_is_refuted() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check(ForgetsKeys(third, third), inputs=PAIRS, changes=PAIR_CHANGES, examples=60)
+    assert caught.value.law is FROM_SCRATCH
