@@ -54,7 +54,7 @@ class Part:
         shown = self.reducer.finish(acc)
         return shown if shown == shown else NAN if type(shown) is float else shown
 
-    def empty(self, acc: Any) -> bool:
+    def is_empty(self, acc: Any) -> bool:
         """Whether an accumulator is that of no rows; floats may have drifted on the way."""
         return self.agrees(acc, {}) or _floats(acc)
 

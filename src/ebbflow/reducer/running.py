@@ -124,7 +124,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
                 values[key] = (size, *accs, after)
             else:
                 for part, acc in zip(parts, accs, strict=True):
-                    if not part.empty(acc):
+                    if not part.is_empty(acc):
                         spoilt(key, acc)
                 values.pop(key, None)
             if before != after:

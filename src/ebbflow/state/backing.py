@@ -12,9 +12,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from types import FunctionType
 from typing import Any, Protocol
 
 SAMPLE = 64
+LEAST = 100
+"""About what a key takes by being resident, in bytes."""
 
 
 class Absent:
@@ -72,8 +75,9 @@ class Backing:
         self.kept = kept
         self.codec = codec
         self.resident: dict[Any, None] | None = {} if limited else None
-        self.average = 0
+        self.average = LEAST
         self.measured = 0
+        self.altered = 0
         if not limited:
             self.held.update(self.everything())
 
@@ -93,6 +97,7 @@ class Backing:
         if codec is not None:
             dump = codec.dump
             change = {at: x if x is ABSENT else dump(at, x) for at, x in change.items()}
+        self.altered += len(change)
         self.kept.append(change)
 
     def _loaded(self, found: dict[Any, Any]) -> dict[Any, Any]:
@@ -122,10 +127,12 @@ class Backing:
         if self.resident is None:
             return 0
         size = len(self.resident)
-        if size > 2 * self.measured or size < self.measured // 4:
-            some = list(islice(self.held.items(), SAMPLE))
-            self.average = sum(map(weigh, some)) // len(some) + 100 if some else 100
-            self.measured = size
+        grown = self.altered > size or size > 2 * self.measured or size < self.measured // 4
+        if grown and self.held:
+            half = SAMPLE // 2
+            some = [*islice(self.held.items(), half), *islice(reversed(self.held.items()), half)]
+            self.average = sum(map(weigh, some)) // len(some) + LEAST
+            self.measured, self.altered = size, 0
         return size * self.average
 
 
@@ -140,4 +147,8 @@ def weigh(x: Any) -> int:
         return size + sum(weigh(key) + weigh(value) for key, value in x.items())
     if isinstance(x, (tuple, list, set, frozenset)):
         return size + sum(map(weigh, x))
-    return size
+    if type(x).__module__ == "builtins" or isinstance(x, (type, FunctionType)):
+        return size
+    slots = [name for kind in type(x).__mro__ for name in getattr(kind, "__slots__", ())]
+    inside = [getattr(x, name, None) for name in slots if name != "__weakref__"]
+    return size + sum(map(weigh, [*inside, *getattr(x, "__dict__", {}).values()]))

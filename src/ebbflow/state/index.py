@@ -77,32 +77,76 @@ class Index(Journalled[Grouped], Generic[K, R]):
             self.journal.append(found)
         owed = self.put(found)
         if owed and self.bag:
-            raise not_there(owed[0])
+            raise self._astray(owed[0])
         return found
 
     def put(self, found: Grouped) -> list[R]:
         """Add rows that are by key already, and give those whose weight is negative now."""
         groups, owed = self.groups, []
-        for at, pairs in found.items():
-            group = groups.get(at)
-            if group is None:
-                group = groups[at] = dict(pairs)
-                if min(group.values()) < 0:
-                    owed += [row for row, weight in pairs if weight < 0]
-                continue
-            get = group.get
-            for row, weight in pairs:
-                total = get(row, 0) + weight
-                if total > 0:
-                    group[row] = total
-                elif total:
-                    group[row] = total
-                    owed.append(row)
-                else:
-                    del group[row]
-            if not group:
-                del groups[at]
+        at = row = known = new = None
+        total = 0
+        try:
+            for at, pairs in found.items():
+                group = groups.get(at)
+                if group is None:
+                    new = groups[at] = dict(pairs)
+                    if min(new.values()) < 0:
+                        owed += [row for row, weight in pairs if weight < 0]
+                    continue
+                get = group.get
+                for row, weight in pairs:
+                    total = get(row, 0) + weight
+                    known = row
+                    if total > 0:
+                        group[row] = total
+                    elif total:
+                        group[row] = total
+                        owed.append(row)
+                    else:
+                        del group[row]
+                if not group:
+                    del groups[at]
+        except BaseException:
+            if self.journal:
+                self.journal[-1] = self._so_far(found, at, new, row, known is row, total)
+            raise
         return owed
+
+    def _so_far(
+        self, found: Grouped, last: Any, new: Any, row: Any, known: bool, total: int
+    ) -> Grouped:
+        """What of a change is done, when `put` was cut short at the key `last`.
+
+        A group that is `new` is there altogether or not at all. In any other the rows up to `row`
+        are done, and that one too if its weight is the `total` that was `known` already.
+        """
+        done: Grouped = {}
+        for at, pairs in found.items():
+            if at is not last:
+                done[at] = pairs
+                continue
+            group = self.groups.get(at, {})
+            before = [pair[0] for pair in pairs]
+            if new is not None and group is new:
+                done[at] = pairs
+            elif any(each is row for each in before):
+                n = next(i for i, each in enumerate(before) if each is row)
+                n += known and group.get(row, 0) == total
+                done[at] = list(pairs)[:n]
+            break
+        return done
+
+    def _astray(self, row: R) -> NotDeterministic:
+        """The error for a row of negative weight; when it is there under another key, that one."""
+        for at, group in self.groups.items():
+            if group.get(row, 0) > 0:
+                return NotDeterministic(
+                    "a row is taken back, and its key is another than when it came",
+                    row=row,
+                    was=at,
+                    remedy="a key that is the same for the same row every time",
+                )
+        return not_there(row)
 
     def undo(self, entry: Grouped) -> None:
         """Take a change out again."""

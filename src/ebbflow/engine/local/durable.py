@@ -97,10 +97,10 @@ class Disk:
         names = identities(plan)
         for name, outlet in self.outlets.items():
             if outlet.rows is not None:
-                node = plan.outputs[name]
-                made = digest("output", name, names[id(node)], type_name(node.type))
-                rows = outlet.rows
-                yield Held(made, f"output {name}", rows, rows.rows, "value", _typed(node.type))
+                made = plan.outputs[name]
+                kind, rows = _typed(made.type), outlet.rows
+                at = digest("output", name, names[id(made)], type_name(kind))
+                yield Held(at, f"output {name}", rows, rows.rows, "value", kind)
 
     def _open(self, path: str | os.PathLike[str]) -> None:
         store, notes = self.store, self.store.notes
@@ -189,29 +189,31 @@ class Disk:
         def lacks(stage: Stage) -> bool:
             return any(by_owner[id(each)].name in new for each in stage.containers)
 
-        machine.begin()
-        try:
-            for stage in machine.stages:
-                if not lacks(stage):
-                    continue
-                reads = [machine.whole(slot, rows, wholes) for slot in stage.reads]
-                for container in stage.containers:
-                    machine.open.append(container)
-                    container.begin()
-                if any(reads):
-                    stage.run.fetch(*reads)
-                    wholes[stage.slot] = stage.run(*reads)
-                else:
-                    wholes[stage.slot] = {}
-            for name, outlet in self.outlets.items():
-                if outlet.rows is not None and by_owner[id(outlet.rows)].name in new:
-                    outlet.rows.prepare(machine.whole(machine.outputs[name], rows, wholes))
-                    self._append(outlet.rows)
-                    outlet.rows.keep()
-            self._append_open()
-        finally:
+        def fill(stage: Stage) -> None:
+            reads = [machine.whole(slot, rows, wholes) for slot in stage.reads]
+            machine.open = list(stage.containers)
+            for container in stage.containers:
+                container.begin()
+            wholes[stage.slot] = {}
+            if any(reads):
+                stage.run.fetch(*reads)
+                wholes[stage.slot] = stage.run(*reads)
+            self._append_open()  # at once: what comes after may read it from there
             machine.commit()
-        self.rebuilt = tuple(part.label for part in self.parts if part.name in new)
+
+        for stage in machine.stages:
+            if lacks(stage):
+                try:
+                    fill(stage)
+                except Exception as error:
+                    raise explained(error, stage) from error
+        for name, outlet in self.outlets.items():
+            if outlet.rows is not None and by_owner[id(outlet.rows)].name in new:
+                outlet.rows.prepare(machine.whole(machine.outputs[name], rows, wholes))
+                self._append(outlet.rows)
+                outlet.rows.keep()
+        computed = [part.label for part in self.parts if part.name in new and not _is_input(part)]
+        self.rebuilt = tuple(dict.fromkeys(computed))
 
     # ---- epochs ----
 
@@ -284,7 +286,9 @@ class Disk:
         return found
 
     def close(self) -> None:
-        """Write what is not written yet, and let others in."""
+        """Write what is not written yet, and let others in; where writing fails, stay open."""
+        if not self.store._broken:
+            self.store.flush()
         self.store.close()
 
 

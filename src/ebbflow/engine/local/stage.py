@@ -220,6 +220,8 @@ class Regrouping(Run):
 
     def fetch(self, found: Any) -> None:
         fetched(self.cells, found)
+        if self.index is not None:
+            fetched(self.index, found)
 
     def whole(self, *_: Any) -> Any:
         operator = self.operator

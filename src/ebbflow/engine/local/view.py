@@ -216,8 +216,16 @@ class View:
                     "a view in memory knows its last epoch only",
                     remedy='run(path="state/", keep_epochs=10)',
                 )
+            if epoch == self.epoch:
+                return self.value
             found = {name: trusted(rows) for name, rows in self._disk.at(epoch).items()}
         return found if self._only is None else found[self._only]
+
+    @property
+    def rebuilt(self) -> tuple[str, ...]:
+        """What was computed again when the view was opened, because the program has changed since
+        its state was written. Empty where everything was found as it is."""
+        return () if self._disk is None else self._disk.rebuilt
 
     def __getitem__(self, name: str) -> Output:
         if name not in self._outlets:
@@ -326,14 +334,17 @@ class View:
             return explain(getattr(self._machine, "plan", self.plan), format, facts=facts)
 
     def close(self) -> None:
-        """Stop, and let go of everything. A closed view can only be closed again."""
+        """Stop, and let go of everything. A closed view can only be closed again.
+
+        Where epochs are still to be written and cannot be, the view stays open.
+        """
         with self._lock:
             if self._barred == RUNNING:
                 self._refuse()
-            self._barred = CLOSED
             if self._disk is not None:
                 self._disk.close()
                 self._disk = None
+            self._barred = CLOSED
             self._machine = None  # type: ignore[assignment]
             self._inlets, self._outlets = {}, {}
         self._hub.end()

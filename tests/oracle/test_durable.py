@@ -1,0 +1,243 @@
+"""Views with their state on disk against batch: whatever is evicted, flushed or reopened between.
+
+`Reopened` is a view that now and then closes and opens again between two epochs, so `follow`
+compares what comes back from disk with what batch computes, after every epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import pytest
+
+import ebbflow as ef
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.local import run
+from ebbflow.errors import EbbflowError
+from ebbflow.flow.plan import Plan
+from ebbflow.flow.source import Input
+from ebbflow.state.spine import StateError
+from ebbflow.testing import KINDS, follow, random_epochs, random_program
+from ebbflow.testing.functions import Choices, Shape
+from ebbflow.testing.programs import Item
+from ebbflow.testing.reducers import MAKERS, SORTS
+from ebbflow.zset import ZSet
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"memory": 1},
+    {"memory": 1_500},
+    {"flush_every": 3},
+    {"memory": 1, "flush_every": 3},
+    {"keep_epochs": 4},
+    {"keep_epochs": 3, "memory": 1},
+]
+
+
+class Reopened:
+    """A view on disk that is opened anew before some of its epochs."""
+
+    def __init__(self, plan: Plan, path: Path, dice: Random, **options: Any) -> None:
+        self.plan, self.path, self.dice, self.options = plan, path, dice, options
+        self.view = run(plan, path=path, **options)
+        self.epochs = {0: self.view.value}
+
+    def step(self, changes: Any) -> Any:
+        if self.dice.random() < 0.35:
+            self.reopen()
+        change = self.view.step(changes)
+        self.epochs[self.view.epoch] = self.view.value
+        keep = self.options.get("keep_epochs", 1)
+        flushed = self.options.get("flush_every", 1) == 1
+        for epoch in [*self.epochs][-keep:] if flushed else [self.view.epoch]:
+            assert self.view.at(epoch) == self.epochs[epoch], epoch
+        return change
+
+    def reopen(self) -> None:
+        epoch, value = self.view.epoch, self.view.value
+        self.view.close()
+        self.view = run(self.plan, path=self.path, **self.options)
+        assert (self.view.epoch, self.view.rebuilt) == (epoch, ())
+        assert self.view.value == value
+
+    @property
+    def value(self) -> Any:
+        return self.view.value
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="durable-") as path:
+        yield Path(path) / "state"
+
+
+def followed(program: Any, dice: Random, epochs: int = 8, **options: Any) -> None:
+    """Run a program on disk and by batch, reopen it at the end, and verify that."""
+    with folder() as path:
+        made: list[Reopened] = []
+
+        def reopened(plan: Plan) -> Reopened:
+            made.append(Reopened(plan, path, dice, **options))
+            return made[0]
+
+        follow(reopened, program, random_epochs(program, dice, epochs))
+        made[0].reopen()
+        made[0].view.verify()
+        made[0].view.close()
+
+
+# ---- random programs ----
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_oracle_views_on_disk_equal_batch(options: dict[str, Any]) -> None:
+    for seed in range(6):
+        followed(random_program(seed), Random(f"{options} {seed}"), **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_oracle_each_kind_of_step_on_disk(kind: str) -> None:
+    for seed, options in enumerate([{"memory": 1}, {"keep_epochs": 3}]):
+        dice = Random(f"{kind} {seed}")
+        followed(random_program(dice, kinds=[kind], size=2), dice, epochs=6, **options)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_reducers_of_every_sort_come_back_from_disk(sort: str) -> None:
+    items = Input("items", Item)
+    for seed, options in enumerate([{"memory": 1}, {"keep_epochs": 2}]):
+        dice = Random(f"{sort} {seed}")
+        made, _ = MAKERS[sort](Shape.of_type(Item), Choices(dice.randrange(1 << 24)))
+        grouped = dice.choice([items, items.group_by("k"), items.group_by("k", "s")])
+        reduced = grouped.reduce(made) if dice.randint(0, 1) else grouped.agg(x=made, y=made)
+        followed(reduced, dice, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_oracle_many_views_on_disk_equal_batch(options: dict[str, Any]) -> None:
+    for seed in range(300):
+        followed(random_program(seed), Random(f"{options} {seed}"), epochs=12, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_oracle_each_kind_of_step_on_disk_often(kind: str) -> None:
+    for seed in range(60):
+        dice = Random(f"{kind} {seed}")
+        options = dice.choice(OPTIONS)
+        followed(random_program(dice, kinds=[kind], size=3), dice, epochs=10, **options)
+
+
+# ---- what random programs do not reach ----
+
+
+class Person(NamedTuple):
+    id: int
+    city: str | None
+
+
+PEOPLE = Input("people", Person, key="id")
+BY_CITY = PEOPLE.group_by("city").agg(n=ef.count(), ids=ef.set_of("id"))
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": 1}, {"flush_every": 4}], ids=str)
+def test_upserts_and_deletes_find_rows_that_are_on_disk(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    dice, there = Random(7), dict[int, Person]()
+    view = BY_CITY.run(path=tmp_path, **options)
+    for _ in range(40):
+        if dice.random() < 0.2:
+            view.close()
+            view = BY_CITY.run(path=tmp_path, **options)
+        if there and dice.random() < 0.3:
+            gone = dice.sample(sorted(there), dice.randint(1, len(there)))
+            view.input("people").delete(*gone)
+            there = {key: row for key, row in there.items() if key not in gone}
+        else:
+            rows = [Person(dice.randrange(9), dice.choice(["Rome", "Oslo", None])) for _ in "abc"]
+            view.input("people").upsert(*rows)
+            there |= {row.id: row for row in rows}
+        expected = evaluate(view.plan, {"people": ZSet.of(there.values())})
+        assert view.value == expected["output"]
+    with pytest.raises(EbbflowError, match="no row of this key"):
+        view.input("people").delete(99)
+    view.verify()
+    view.close()
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": 1}, {"flush_every": 4}], ids=str)
+def test_a_refused_epoch_leaves_nothing_behind(tmp_path: Path, options: dict[str, Any]) -> None:
+    numbers = Input("numbers", int)
+    halves = numbers.map(lambda n: 100 // n).distinct()
+    view = halves.run(path=tmp_path, **options)
+    view.step(numbers=[1, 2])
+    for bad in ({0: 1, 5: 1}, {1: -1, 7: -1}, {3: 1, 2: -2}):
+        with pytest.raises(EbbflowError):
+            view.step(numbers=bad)
+        assert (view.epoch, view.value) == (1, ZSet.of([100, 50]))
+    view.step(numbers=[5])
+    view.close()
+    view = halves.run(path=tmp_path, **options)
+    assert (view.epoch, view.value) == (2, ZSet.of([100, 50, 20]))
+    view.verify()
+    view.close()
+
+
+def test_rows_come_back_as_the_class_they_were(tmp_path: Path) -> None:
+    class Local(NamedTuple):
+        k: int
+        v: int | None
+
+    rows = Input("rows", Local)
+    program = ef.program(rows=rows, kept=rows.filter(lambda r: r.k > 1).distinct())
+    with program.run(path=tmp_path) as view:
+        view.step(rows=[Local(1, None), Local(2, 5)])
+    with program.run(path=tmp_path) as view:
+        assert {type(row) for name in view for row in view[name].value} == {Local}
+        assert view.input("rows").remove(Local(2, 5))["kept"] == ZSet({Local(2, 5): -1})
+
+
+def test_an_epoch_that_is_not_retained_is_refused_and_says_which_are(tmp_path: Path) -> None:
+    with PEOPLE.run(path=tmp_path, keep_epochs=2) as view:
+        for i in range(5):
+            view.input("people").upsert(Person(i, None))
+        assert len(view.at(4)) == 4
+        with pytest.raises(StateError, match=r"(?s)epoch 3 is not there.*\[4, 5\]"):
+            view.at(3)
+
+
+def test_two_containers_that_hold_the_same_are_kept_apart(tmp_path: Path) -> None:
+    def by(table: list[int]) -> Any:
+        return lambda n: (table[n % 2], n)
+
+    def twins() -> Any:
+        marked = numbers.map(by([0, 1]))
+        return marked.join(numbers, left_on=lambda p: p[1], right_on=lambda n: n, select=max_of)
+
+    numbers = Input("numbers", int)
+    program = ef.program(one=twins(), two=twins())
+    with program.run(path=tmp_path) as view:
+        view.step(numbers=[1, 2, 2])
+    with program.run(path=tmp_path, memory=1) as view:
+        assert view.value["one"] == view.value["two"] == ZSet({(1, 1): 1, (0, 2): 4})
+        view.step(numbers={2: -1})
+        assert view.value["one"] == view.value["two"] == ZSet({(1, 1): 1, (0, 2): 1})
+        view.verify()
+
+
+def max_of(pair: tuple[int, int], n: int) -> tuple[int, int]:
+    return pair if pair[1] >= n else (n, n)
+
+
+def test_options_need_a_path_and_memory_is_an_amount(tmp_path: Path) -> None:
+    with pytest.raises(EbbflowError, match="only with a path"):
+        PEOPLE.run(memory="1GB")
+    with pytest.raises(EbbflowError, match="no amount of memory"):
+        PEOPLE.run(path=tmp_path, memory="a lot")
