@@ -1,9 +1,12 @@
-"""The command line: `ebbflow check module:name` tests the laws of what a module defines."""
+"""The command line: `ebbflow check` tests the laws of what a module defines, `ebbflow state` shows
+what a view keeps on disk.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -28,7 +31,7 @@ exit status: 0 all laws hold, 1 a law is broken, 2 it could not be checked
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit status."""
-    parser = argparse.ArgumentParser(prog="ebbflow", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="ebbflow", description=__doc__.partition(": ")[2])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     checking = commands.add_parser(
         "check",
@@ -42,11 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checking.add_argument("--elements", metavar="module:name", help="what to draw inputs from")
     checking.add_argument("--changes", metavar="module:name", help="from a value to its changes")
     checking.add_argument("--all", action="store_true", help="a line for each reducer")
+    showing = commands.add_parser("state", help="show what a view keeps on disk")
+    showing.add_argument("folder", metavar="DIR", help="the path of the view: run(path=DIR)")
+    showing.add_argument("--json", action="store_true", help="the same for programs")
     asked = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(gettempdir(), "ebbflow"))
     try:
-        return _check(asked)
+        return _check(asked) if asked.command == "check" else _state(asked)
     except EbbflowError as error:
         print(f"ebbflow: {error}", file=sys.stderr)
         return 2
@@ -168,6 +174,82 @@ def _import(name: str) -> Any:
             f"importing {name!r} raised {type(error).__name__}: {error}",
             remedy=f"make `python -c 'import {name}'` work first",
         ) from error
+
+
+# ---- state ----
+
+
+def _state(asked: argparse.Namespace) -> int:
+    """What is in a folder of state. It may be in use meanwhile."""
+    info = _read_state(asked.folder)
+    if asked.json:
+        print(json.dumps(info, indent=2))
+        return 0
+    retained = ", ".join(map(str, info["epochs"]))
+    print(f"epoch {info['epoch']}, of {retained} that can be read" if len(info["epochs"]) > 1
+          else f"epoch {info['epoch']}")  # fmt: skip
+    table = [("", "entries", "size", "segments")]
+    for each in info["parts"]:
+        table.append((each["label"], *_figures(each)))
+    total = {name: sum(each[name] for each in info["parts"]) for name in _FIGURES}
+    table.append(("total", *_figures(total)))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for label, *figures in table:
+        cells = [each.rjust(width) for each, width in zip(figures, widths[1:], strict=True)]
+        print("  ".join([label.ljust(widths[0]), *cells]))
+    print(f"{_amount(info['bytes'])} on disk, in {info['files']} files")
+    return 0
+
+
+_FIGURES = ("entries", "bytes", "segments")
+
+
+def _figures(found: dict[str, Any]) -> tuple[str, str, str]:
+    return f"{found['entries']:,}", _amount(found["bytes"]), f"{found['segments']:,}"
+
+
+def _amount(count: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1024
+    return f"{count:,.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+
+
+def _read_state(folder: str) -> dict[str, Any]:
+    """The figures of a snapshot; where the one who writes was faster, of a later one."""
+    try:
+        from ebbflow.state.spine import Snapshot, StateError
+    except ModuleNotFoundError as error:
+        raise CheckError(
+            f"reading state needs {error.name}", remedy="pip install 'ebbflow[durable]'"
+        ) from error
+
+    for tries in range(20):
+        try:
+            found = Snapshot(folder)
+            break
+        except (StateError, OSError):
+            if tries == 19:
+                raise
+    if found.epoch < 0:
+        there = os.path.isdir(folder)
+        raise CheckError(
+            f"there is no state in {folder!r}" if there else f"there is no folder {folder!r}",
+            remedy="the path that was given to run(path=...)",
+        )
+    info = found.info()
+    labels = dict(found.notes.get("parts", {}))
+    parts: dict[str, dict[str, Any]] = {name: {} for name in labels}
+    for spine in info.pop("spines"):
+        name = spine["operator"]
+        part = parts.setdefault(name, {})
+        part.setdefault("label", labels.get(name, name))
+        part.setdefault("layout", spine["layout"])
+        for figure in _FIGURES:
+            part[figure] = part.get(figure, 0) + spine[figure]
+    info["parts"] = [part for part in parts.values() if part]
+    return {"folder": folder, **info}
 
 
 def _positive(text: str) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, NamedTuple
+from weakref import finalize
 
 _numbers = count(1)
 
@@ -82,6 +83,7 @@ class Loop:
         exec(compile(self.text, file, "exec"), names)
         linecache.cache[file] = (len(self.text), None, self.text.splitlines(True), file)
         function: Callable[..., Any] = names[self.title]
+        finalize(function, linecache.cache.pop, file, None)
         return function
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from datetime import datetime, time
 from decimal import Decimal, InvalidOperation
 from numbers import Real
 from typing import Any
@@ -111,6 +112,8 @@ def anyhow(x: Any) -> tuple[Any, ...]:
         return (4, *map(anyhow, x))
     if isinstance(x, frozenset):
         return (5, *sorted(map(anyhow, x)))
+    if isinstance(x, (datetime, time)):
+        return (6, kind.__name__, x.tzinfo is not None, x)
     orderable = any("__lt__" in vars(base) for base in kind.__mro__[:-1])
     return (6, kind.__name__, x) if orderable else (7, kind.__name__, printed(x))
 

@@ -59,9 +59,9 @@ VALUES: dict[str, Callable[[Random], Any]] = {
 @pytest.mark.parametrize("kind", VALUES)
 def test_005_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool) -> None:
     random = Random(12)
-    for least_ in (1, 40):
+    for least_ in (1, 40, 100):
         ends, outer, there = Outermost(up, least_), NONE, dict[Any, int]()
-        for step in range(60):
+        for step in range(45):
             change: dict[Any, int] = {}
             growing = step % 30 < 12
             for _ in range(25 if growing else 2):

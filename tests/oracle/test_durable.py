@@ -96,7 +96,7 @@ def followed(program: Any, dice: Random, epochs: int = 8, **options: Any) -> Non
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_oracle_views_on_disk_equal_batch(options: dict[str, Any]) -> None:
-    for seed in range(6):
+    for seed in range(3):
         followed(random_program(seed), Random(f"{options} {seed}"), **options)
 
 

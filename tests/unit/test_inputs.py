@@ -169,7 +169,7 @@ def test_what_is_no_change_at_all_is_refused() -> None:
 )
 def test_a_plain_tuple_is_no_order_and_the_remedy_makes_one_of_it(act: Any) -> None:
     text = refused(orders(), ChangeError, act)
-    assert "a row must be a Order, not a tuple" in text
+    assert "a row must be of type Order, not tuple" in text
     assert "created    shop.py:7" in text
     assert text.endswith("try        Order(*row)")
 

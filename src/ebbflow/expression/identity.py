@@ -211,7 +211,7 @@ def code_shape(code: types.CodeType) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         code.co_kwonlyargcount,
         code.co_flags & 0x2AF,
         code.co_names,
-        code.co_varnames,
+        code.co_varnames[: code.co_argcount + code.co_kwonlyargcount],
         code.co_freevars,
         code.co_cellvars,
     )

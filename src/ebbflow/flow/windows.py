@@ -73,13 +73,18 @@ def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
     row = _with_window("session", node, kind)
     return Sessions(
         parent=node,
-        time=Fn.of(Time("session", part("session({})", node, time), gap), node.type),
+        time=_time(node, time, gap),
         gap=gap,
         merge=Fn.of(_Row(row), node.type, kind, kind, arity=3),
         key=None if per is None else part("session(per={})", node, per),
         type=row or _pair(node),
         place=place(),
     )
+
+
+def _time(node: Node, time: Any, gap: Any) -> Fn:
+    of = part("session({})", node, time)
+    return Fn(Time("session", of, gap), node.type, name=of.text)
 
 
 def _pair(node: Node) -> Any:

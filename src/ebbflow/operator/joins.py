@@ -30,7 +30,7 @@ from ebbflow.loop import Loop
 from ebbflow.operator.operator import Operator
 from ebbflow.operator.relation import TWO_BAGS, Bag, sides
 from ebbflow.state.cells import ABSENT, Cells
-from ebbflow.state.index import Grouped, Index
+from ebbflow.state.index import Grouped, Index, not_there
 from ebbflow.zset import trusted, without_zeros
 
 
@@ -223,11 +223,14 @@ def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
 class Semi(OnKeys):
     """The rows of the left whose key the right has, or has not; see `semi`.
 
-    The state is an index of the left, and for each key of the right how many rows have it.
+    The state is an index of the left, and for each key of the right how many rows have it. Unless
+    the right is a `bag`, that may be negative.
     """
 
-    def __init__(self, left_key: Any, right_key: Any, anti: bool = False) -> None:
-        self.anti = anti
+    def __init__(
+        self, left_key: Any, right_key: Any, anti: bool = False, bag: bool = False
+    ) -> None:
+        self.anti, self.bag = anti, bag
         super().__init__(left_key, right_key)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
@@ -256,6 +259,8 @@ class Semi(OnKeys):
             old = there.get(key, 0)
             now = old + sum([weight for _, weight in pairs])
             new[key] = now or ABSENT
+            if now < 0 and self.bag:
+                raise not_there(next(row for row, weight in pairs if weight < 0))
             if (old > 0) is not (now > 0):
                 if (now > 0) is not anti:
                     out.update(lefts.get(key, ()))

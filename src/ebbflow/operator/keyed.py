@@ -138,15 +138,15 @@ class PerKey(Operator[Bag, Bag, Bag, Bag]):
                 )
             inner, moved = operator.step(inner, part)
             if bags:
-                for row, weight in moved.items():
-                    _count(out, made(key, row), weight)
+                for each, weight in moved.items():
+                    _count(out, made(key, each), weight)
                 new[key] = (size, inner) if size else ABSENT
                 if cell is None and operator.f(NOTHING):
-                    for row, weight in operator.f(NOTHING).items():
-                        _count(out, made(key, row), weight)
+                    for each, weight in operator.f(NOTHING).items():
+                        _count(out, made(key, each), weight)
                 if not size:
-                    for row, weight in operator.f(NOTHING).items():
-                        _count(out, made(key, row), -weight)
+                    for each, weight in operator.f(NOTHING).items():
+                        _count(out, made(key, each), -weight)
             else:
                 was = operator.f(NOTHING) if cell is None else cell[2]
                 now = operator.output.patch(was, moved)

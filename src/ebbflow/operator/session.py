@@ -51,23 +51,23 @@ class SessionRows(Operator[Bag, Bag, Bag, Bag]):
     def f(self, x: Bag) -> Bag:
         out = []
         for pairs in self.by_key(x.items()).values():
-            elements = [self.element(row) for row, count in pairs for _ in range(count)]
-            elements.sort(key=lambda element: element[:2])
+            elements = [(self.element(row), count) for row, count in pairs]
+            elements.sort(key=lambda pair: pair[0][:2])
             start = 0
             for i in range(1, len(elements) + 1):
-                if i == len(elements) or elements[i][0] - elements[i - 1][0] > self.gap:
+                if i == len(elements) or elements[i][0][0] - elements[i - 1][0][0] > self.gap:
                     out += self.session(elements[start:i])
                     start = i
-        return ZSet.of(out)
+        return ZSet(out)
 
     def element(self, row: Any) -> tuple[Any, Any, Held]:
         """A row with its place in time."""
         return self.time(row), anyhow(row), Held(row)
 
-    def session(self, elements: list[Any]) -> list[Any]:
-        """The rows of one session as they go out."""
-        start, end, merge = elements[0][0], elements[-1][0] + self.gap, self.merge
-        return [merge(held.row, start, end) for _, _, held in elements]
+    def session(self, elements: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
+        """The rows of one session as they go out, and how often each."""
+        start, end, merge = elements[0][0][0], elements[-1][0][0] + self.gap, self.merge
+        return [(merge(held.row, start, end), count) for (_, _, held), count in elements]
 
     def init(self, x: Bag) -> Cells[Any, Tree[Any]]:
         state: Cells[Any, Tree[Any]] = Cells()
@@ -94,9 +94,8 @@ class SessionRows(Operator[Bag, Bag, Bag, Bag]):
             was = EMPTY if old[key] is ABSENT else old[key]
             for now, sign in ((was, -1), (tree, 1)):
                 for start, stop in self.touched(now, times[key]):
-                    elements = [now.at(i) for i in range(start, stop)]
-                    for row in self.session(elements):
-                        out[row] = get(row, 0) + sign
+                    for each, count in self.session(_between(now, start, stop)):
+                        out[each] = get(each, 0) + sign * count
         return without_zeros(out)
 
     def _there(self, tree: Tree[Any], element: Any, count: int) -> None:
@@ -119,22 +118,25 @@ class SessionRows(Operator[Bag, Bag, Bag, Bag]):
             if known < i and time - tree.at(i - 1)[0] <= self.gap:
                 found.append(self.around(tree, i - 1))
                 known = found[-1][1]
-            if known <= i < len(tree) and tree.at(i)[0] - time <= self.gap:
+            if known <= i < tree.size and tree.at(i)[0] - time <= self.gap:
                 found.append(self.around(tree, i))
                 known = found[-1][1]
         return found
 
     def around(self, tree: Tree[Any], i: int) -> tuple[int, int]:
         """Where the session of the i-th row begins and ends."""
-        start, stop, gap = i, i + 1, self.gap
-        time = tree.at(i)[0]
-        while start and time - tree.at(start - 1)[0] <= gap:
-            start -= 1
-            time = tree.at(start)[0]
-        time = tree.at(i)[0]
-        while stop < len(tree) and tree.at(stop)[0] - time <= gap:
-            time = tree.at(stop)[0]
-            stop += 1
+        each, start, count = tree.spot(i)
+        stop, first, last = start + count, each[0], each[0]
+        while start:
+            each, at, _ = tree.spot(start - 1)
+            if first - each[0] > self.gap:
+                break
+            first, start = each[0], at
+        while stop < tree.size:
+            each, at, count = tree.spot(stop)
+            if each[0] - last > self.gap:
+                break
+            last, stop = each[0], at + count
         return start, stop
 
     def keys(self, change: Bag) -> set[Any]:
@@ -156,6 +158,16 @@ class SessionRows(Operator[Bag, Bag, Bag, Bag]):
     def __repr__(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"
         return f"sessions({function_name(self.time)}, {self.gap!r}{key})"
+
+
+def _between(tree: Tree[Any], start: int, stop: int) -> list[tuple[Any, int]]:
+    """The elements from one place to another, and how often each is there."""
+    found = []
+    while start < stop:
+        each, start, count = tree.spot(start)
+        found.append((each, count))
+        start += count
+    return found
 
 
 def with_session(row: Any, start: Any, end: Any) -> tuple[Any, Any, Any]:

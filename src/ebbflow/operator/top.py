@@ -13,7 +13,7 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.chain import grouping
 from ebbflow.change import BAG
-from ebbflow.errors import place
+from ebbflow.errors import AbsentRow, NotDeterministic, place
 from ebbflow.operator.operator import Operator
 from ebbflow.operator.relation import Bag
 from ebbflow.ordering import anyhow
@@ -41,7 +41,17 @@ class Held:
         return f"Held({self.row!r})"
 
 
-Element = tuple[Any, Any, Held]
+class Element(tuple[Any, Any, Held]):
+    """A row with its place in the order, which need not be hashable."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(self[2])
+
+
+FEW = 16
+"""When there are so many times more top rows than changes, they are not all listed again."""
 
 
 def _ordered(element: Element) -> bool:
@@ -75,7 +85,7 @@ class TopRows(Operator[Bag, Bag, Bag, Bag]):
 
     def element(self, row: Any) -> Element:
         """A row with its place in the order."""
-        return anyhow(self.by(row)), anyhow(row), Held(row)
+        return Element((anyhow(self.by(row)), anyhow(row), Held(row)))
 
     def f(self, x: Bag) -> Bag:
         groups: dict[Any, list[Element]] = {}
@@ -100,22 +110,40 @@ class TopRows(Operator[Bag, Bag, Bag, Bag]):
         """Take a change in, and give the rows that came to the top or left it."""
         index, cells = state
         groups, get, element = index.groups, cells.values.get, self.element
-        new = {}
+        new, few = {}, {}
         for key, pairs in index.apply(change).items():
             rows = groups.get(key)
             if rows is None:
                 new[key] = ABSENT
                 continue
             pairs = [(element(row), weight) for row, weight in pairs]
-            new[key] = self.outermost.moved(get(key, NONE), pairs, _Elements(rows, element))
+            new[key] = self._moved(get(key, NONE), pairs, _Elements(rows, element))
+            if FEW * len(pairs) < self.n:
+                few[key] = [each for each, _ in pairs]
         old = cells.swap(new)
         out: dict[Any, int] = {}
         for key, now in new.items():
             was = old[key]
-            if was is not now:
+            if was is now:
+                continue
+            if key in few and was is not ABSENT:
+                shift = self.outermost.shift(was, now, few[key])
+                out.update([(held.row, count) for (_, _, held), count in shift])
+            else:
                 self._count(out, was, -1)
                 self._count(out, now, 1)
         return out
+
+    def _moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
+        try:
+            return self.outermost.moved(outer, pairs, everything)
+        except AbsentRow as error:
+            gone = [each for each, weight in pairs if outer.tree.count(each) + weight < 0]
+            raise NotDeterministic(
+                "a row is taken back, and its place in the order is another than when it came",
+                row=gone[0][2].row,
+                remedy="an order that is the same for the same row every time",
+            ) from error
 
     def _count(self, out: dict[Any, int], outer: Any, sign: int) -> None:
         """Count the top of one key in or out."""

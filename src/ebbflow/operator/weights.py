@@ -12,14 +12,18 @@ from ebbflow.change import BAG
 from ebbflow.operator.operator import Operator
 from ebbflow.operator.relation import TWO_BAGS, Bag, sides
 from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.index import not_there
 from ebbflow.zset import ZSet, trusted
 
 
 class Distinct(Operator[Bag, Bag, Bag, Bag]):
-    """Every row once; see `distinct`."""
+    """Every row once; see `distinct`. Unless it is of a `bag`, weights may be negative."""
 
     input = BAG
     output = BAG
+
+    def __init__(self, bag: bool = False) -> None:
+        self.bag = bag
 
     def f(self, x: Bag) -> Bag:
         return ZSet.of(set(x))
@@ -47,8 +51,11 @@ class Distinct(Operator[Bag, Bag, Bag, Bag]):
             if now > 0:
                 if was <= 0:
                     out[row] = 1
-            elif was > 0:
-                out[row] = -1
+            else:
+                if was > 0:
+                    out[row] = -1
+                if now and self.bag:
+                    raise not_there(row)
         return out
 
     def read(self, state: Any) -> dict[Any, int]:

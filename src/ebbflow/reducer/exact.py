@@ -65,6 +65,7 @@ _NO_REST = Rest()
 EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ONE_TYPE = "numbers of one type, as for Python's own +"
 _made = tuple.__new__
+_SAME = {text: Decimal(text) for text in ("nan", "inf", "-inf")}
 
 
 def full(total: Sum) -> Total:
@@ -280,7 +281,7 @@ def _extreme(rest: Rest) -> float | Decimal:
         found = math.nan
     else:
         found = math.inf if rest.highs else -math.inf
-    return Decimal(found) if rest.decimals else found
+    return _SAME[str(found)] if rest.decimals else found
 
 
 def _decimal(digits: tuple[tuple[int, int, int], ...], whole: int) -> Decimal:

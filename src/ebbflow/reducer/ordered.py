@@ -84,11 +84,11 @@ def _sorted(made: Any, of: Key | None, result: Any, aggregate: str) -> AnyReduce
 
 
 def _first(tree: Tree[Any]) -> Any:
-    return shown(tree.first) if len(tree) else None
+    return shown(tree.first) if tree.size else None
 
 
 def _last(tree: Tree[Any]) -> Any:
-    return shown(tree.last) if len(tree) else None
+    return shown(tree.last) if tree.size else None
 
 
 def min(of: Key | None = None) -> AnyReducer:
@@ -155,7 +155,7 @@ class Quantile:
         self.discrete = discrete
 
     def __call__(self, tree: Tree[Any]) -> Any:
-        size = len(tree)
+        size = tree.size
         if not size:
             return None
         if self.discrete:

@@ -175,7 +175,8 @@ def _values(of: Any, kind: Any) -> Callable[[Pairs], Rows]:
     loop.write("total = {}")
     loop.write("get = total.get")
     with loop.inside("for row, weight in pairs:"):
-        loop.write(f"x = {'row' if of is None else part_of(of, kind).source(loop.bind, 'row')}")
+        source = "row" if of is None else part_of(of, kind).source(loop.bind, "row")
+        loop.write(f"x = {source}", of, "row")
         with loop.inside("if x is not None:"):
             loop.write(f"if type(x) is not int: x = {loop.bind(ordered.kept)}(x)")
             loop.write("total[x] = get(x, 0) + weight")

@@ -65,7 +65,7 @@ class _Placed:
         self.last = last
 
     def __call__(self, tree: Tree[Any]) -> Any:
-        if not len(tree):
+        if not tree.size:
             return None
         return (tree.last if self.last else tree.first)[1][1].value
 
@@ -163,7 +163,7 @@ class _Joined:
         self.separator = separator
 
     def __call__(self, tree: Tree[Any]) -> str | None:
-        if not len(tree):
+        if not tree.size:
             return None
         texts = chain.from_iterable(repeated(text, n) for (_, _, text), n in tree)
         return self.separator.join(texts)
@@ -219,7 +219,7 @@ def _modes_merge(a: Modes, b: Modes) -> Modes:
 
 
 def _mode(acc: Modes) -> Any:
-    return acc[1].first[1][1].value if len(acc[1]) else None
+    return acc[1].first[1][1].value if acc[1].size else None
 
 
 def mode(of: Key | None = None) -> AnyReducer:

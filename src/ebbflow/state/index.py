@@ -27,6 +27,7 @@ R = TypeVar("R", bound=Hashable)
 
 Change = ZSet[Any] | dict[Any, int]
 Grouped = dict[Any, Iterable[tuple[Any, int]]]
+NOT_YET: Any = object()
 
 
 class Index(Journalled[Grouped], Generic[K, R]):
@@ -73,8 +74,6 @@ class Index(Journalled[Grouped], Generic[K, R]):
         found = self.grouped(change)
         if self.backing is not None:
             self.backing.fetch(found)
-        if self.journal is not None:
-            self.journal.append(found)
         owed = self.put(found)
         if owed and self.bag:
             raise self._astray(owed[0])
@@ -83,9 +82,11 @@ class Index(Journalled[Grouped], Generic[K, R]):
     def put(self, found: Grouped) -> list[R]:
         """Add rows that are by key already, and give those whose weight is negative now."""
         groups, owed = self.groups, []
-        at = row = known = new = None
-        total = 0
+        at = row = NOT_YET
+        known = new = total = None
         try:
+            if self.journal is not None:
+                self.journal.append(found)
             for at, pairs in found.items():
                 group = groups.get(at)
                 if group is None:
@@ -107,32 +108,31 @@ class Index(Journalled[Grouped], Generic[K, R]):
                 if not group:
                     del groups[at]
         except BaseException:
-            if self.journal:
-                self.journal[-1] = self._so_far(found, at, new, row, known is row, total)
+            if self.journal and self.journal[-1] is found:
+                self.journal[-1] = self._so_far(
+                    found, at, new, row, total if known is row else None
+                )
             raise
         return owed
 
-    def _so_far(
-        self, found: Grouped, last: Any, new: Any, row: Any, known: bool, total: int
-    ) -> Grouped:
+    def _so_far(self, found: Grouped, last: Any, new: Any, row: Any, total: Any) -> Grouped:
         """What of a change is done, when `put` was cut short at the key `last`.
 
-        A group that is `new` is there altogether or not at all. In any other the rows up to `row`
-        are done, and that one too if its weight is the `total` that was `known` already.
+        A group that is `new` is there altogether or not at all. In any other the rows before `row`
+        are done, and that one too if `total`, where that is known already, is its weight.
         """
         done: Grouped = {}
-        for at, pairs in found.items():
+        for at, pairs in found.items() if last is not NOT_YET else ():
             if at is not last:
                 done[at] = pairs
                 continue
             group = self.groups.get(at, {})
-            before = [pair[0] for pair in pairs]
-            if new is not None and group is new:
+            rows = [pair[0] is row for pair in pairs]
+            if group is new:
                 done[at] = pairs
-            elif any(each is row for each in before):
-                n = next(i for i, each in enumerate(before) if each is row)
-                n += known and group.get(row, 0) == total
-                done[at] = list(pairs)[:n]
+            elif True in rows:
+                stop = rows.index(True) + (total is not None and group.get(row, 0) == total)
+                done[at] = list(pairs)[:stop]
             break
         return done
 

@@ -98,7 +98,7 @@ class Outermost:
             if not pairs:
                 return outer
         tree = tree.update(pairs)
-        if not complete and len(tree) < self.least:
+        if not complete and tree.size < self.least:
             return self.picked(everything(), 2 * room)
         if tree.distinct > 4 * room:
             return self.picked(dict(tree), room, complete)
@@ -122,6 +122,45 @@ class Outermost:
         tree = outer.tree
         return list(tree.largest(self.least) if self.up else tree.smallest(self.least))
 
+    def shift(self, was: Outer, now: Outer, moved: Iterable[Any]) -> list[tuple[Any, int]]:
+        """How the outermost `least` of `now` differ from those of `was`; only `moved` have come or
+        gone in between, each named once.
+
+        Of all the others as many more, or fewer, are among the outermost as is left by those that
+        moved, and they are the innermost there; so nothing else is looked at.
+
+        >>> ends = Outermost(up=True, least=2)
+        >>> was = Outer(Tree.of([5, 7, 9]))
+        >>> ends.shift(was, Outer(was.tree.remove(9)), [9])
+        [(9, -1), (5, 1)]
+        """
+        found = []
+        more = min(now.tree.size, self.least) - min(was.tree.size, self.least)
+        skipped = dict.fromkeys(moved)
+        for each in skipped:
+            change = self._among(now.tree, each) - self._among(was.tree, each)
+            more -= change
+            if change:
+                found.append((each, change))
+        tree, sign = (now.tree, 1) if more > 0 else (was.tree, -1)
+        end, more = min(tree.size, self.least), abs(more)
+        while more:
+            each, first, count = tree.spot(tree.size - end if self.up else end - 1)
+            there = end - (tree.size - first - count if self.up else first)
+            if each not in skipped:
+                taken = min(there, more)
+                more -= taken
+                found.append((each, sign * taken))
+            end -= there
+        return found
+
+    def _among(self, tree: Tree[Any], each: Any) -> int:
+        """How often an element is among the outermost."""
+        count = tree.count(each)
+        before = tree.rank(each)
+        before = tree.size - before - count if self.up else before
+        return max(min(count, self.least - before), 0)
+
     def agrees(self, outer: Outer, everything: Mapping[Any, int]) -> bool:
         """Whether an outer is right for these elements."""
         tree, room, complete = outer
@@ -135,4 +174,4 @@ class Outermost:
             for each, count in everything.items()
             if (each >= floor if self.up else each <= floor)
         }
-        return dict(tree) == near and len(tree) >= self.least
+        return dict(tree) == near and tree.size >= self.least

@@ -137,9 +137,14 @@ class Tree(Generic[T]):
 
     # ---- reading ----
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many there are. `len` says the same, and refuses what is more than an index."""
         size: int = self._root[4]
         return size
+
+    def __len__(self) -> int:
+        return self.size
 
     def count(self, x: T) -> int:
         """How often `x` is there.
@@ -182,6 +187,14 @@ class Tree(Generic[T]):
         >>> Tree.of([10, 20, 20, 30]).at(2), Tree.of("abc").at(-3)
         (20, 'a')
         """
+        return self.spot(i)[0]
+
+    def spot(self, i: int) -> tuple[T, int, int]:
+        """The `i`-th in the order, where the first like it is, and how many like it there are.
+
+        >>> Tree.of([10, 20, 20, 30]).spot(2)
+        (20, 1, 2)
+        """
         size = self._root[4]
         place = i + size if i < 0 else i
         if not 0 <= place < size:
@@ -189,12 +202,12 @@ class Tree(Generic[T]):
                 f"there is no element at {i} in a tree of {size}",
                 remedy=f"a position from {-size} to {size - 1}" if size else "ask len(tree) first",
             )
-        node = self._root
+        node, at = self._root, place
         for _ in range(self._height):
             i, place = _reach(node[2], place)
             node = node[1][i]
-        element: T = node[1][_reach(node[2], place)[0]]
-        return element
+        i, place = _reach(node[2], place)
+        return node[1][i], at - place, node[2][i]
 
     def smallest(self, n: int) -> list[T]:
         """The first `n`, in order.
@@ -202,7 +215,7 @@ class Tree(Generic[T]):
         >>> Tree.of([4, 1, 1, 3]).smallest(3)
         [1, 1, 3]
         """
-        return list(islice(_repeated(self), n))
+        return list(islice(_repeated(self, n), n))
 
     def largest(self, n: int) -> list[T]:
         """The last `n`, the very last first.
@@ -210,7 +223,7 @@ class Tree(Generic[T]):
         >>> Tree.of([4, 1, 1, 3]).largest(3)
         [4, 3, 1]
         """
-        return list(islice(_repeated(reversed(self)), n))
+        return list(islice(_repeated(reversed(self), n), n))
 
     def __iter__(self) -> Iterator[tuple[T, int]]:
         return _walk(self._root, self._height, iter)
@@ -224,7 +237,7 @@ class Tree(Generic[T]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tree):
             return NotImplemented
-        same_size = (len(self), self.distinct) == (len(other), other.distinct)
+        same_size = (self.size, self.distinct) == (other.size, other.distinct)
         return same_size and all(a == b for a, b in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
@@ -281,8 +294,8 @@ def _walk(node: Node, height: int, way: Callable[[Any], Any]) -> Iterator[tuple[
     return zip(way(node[1]), way(node[2]), strict=True)
 
 
-def _repeated(pairs: Iterable[tuple[T, int]]) -> Iterator[T]:
-    return chain.from_iterable(repeat(x, count) for x, count in pairs)
+def _repeated(pairs: Iterable[tuple[T, int]], most: int) -> Iterator[T]:
+    return chain.from_iterable(repeat(x, min(count, most)) for x, count in pairs)
 
 
 def _reach(counts: tuple[int, ...], place: int) -> tuple[int, int]:

@@ -42,13 +42,18 @@ def run(
     >>> view.step(said=["ebb", "flow", "ebb"])
     ZSet({'ebb': 1, 'flow': 1})
     """
+    machine = Machine(plan, trusting=not check_input)
     if path is None:
         if options:
             raise CompositionError(
                 f"run({', '.join(f'{name}=...' for name in options)}): only with a path=",
                 remedy='run(path="state/", ...)',
             )
-        return View(plan, Machine(plan), check_input=check_input)
-    from ebbflow.engine.local.durable import Disk
-
-    return View(plan, Machine(plan), check_input=check_input, disk=partial(Disk, path, **options))
+        return View(plan, machine, check_input=check_input)
+    try:
+        from ebbflow.engine.local.durable import Disk
+    except ModuleNotFoundError as error:
+        raise CompositionError(
+            f"run(path=...) needs {error.name}", remedy="pip install 'ebbflow[durable]'"
+        ) from error
+    return View(plan, machine, check_input=check_input, disk=partial(Disk, path, **options))

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ebbflow.chain import Chain, Step, gather, grouping
-from ebbflow.change import ZSET
+from ebbflow.engine.local.outputs import negative
 from ebbflow.engine.local.stage import (
     BY_KEY,
     INDEX,
@@ -82,11 +82,11 @@ class Compiler:
         self.readers: dict[str, Reader] = {}
         self.ports: dict[int, Port] = {}
         self.states: dict[int, Reader] = {}
-        self.arranged: dict[tuple[int, Any], tuple[int, Index[Any, Any] | None]] = {}
+        self.arranged: dict[tuple[int, Any, bool], tuple[int, Index[Any, Any] | None]] = {}
         self.guarded: dict[int, int] = {}
         self.absorbed: dict[int, int] = {}
         self.count = consumers(self.plan)
-        self.negative = _negative(self.plan)
+        self.negative = negative(self.plan)
         self.after = self._after()
         self.rows_wanted = self._rows_wanted()
         for node in self.plan.nodes():
@@ -168,23 +168,25 @@ class Compiler:
 
     def _arrange(self, node: Node, key: Fn | None, owner: Node) -> tuple[int, Any]:
         """The slot with the change of a node by key, and the index where one is kept."""
-        found = self.arranged.get((id(node), key))
+        guarded = self.negative[id(node)] and isinstance(owner, NEEDS_BAG)
+        found = self.arranged.get((id(node), key, guarded))
         if found is None:
-            found = self.arranged[id(node), key] = self._arranged(node, key, owner)
+            found = self._arranged(node, key, owner, guarded)
+            self.arranged[id(node), key, guarded] = found
         return found
 
-    def _arranged(self, node: Node, key: Fn | None, owner: Node) -> tuple[int, Any]:
+    def _arranged(self, node: Node, key: Fn | None, owner: Node, guarded: bool) -> tuple[int, Any]:
         port = self.ports[id(node)]
         slot, chain = port[0]
-        if len(port) > 1 or not chain.one_to_one or chain.sign < 0:
-            slot, chain = self.slot(node), WHOLE
-        slot = self._bagged(node, slot, owner)
+        if guarded or len(port) > 1 or not chain.one_to_one or chain.sign < 0:
+            slot, chain = self._bagged(node, self.slot(node), owner), WHOLE
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
             return self._add(node, [slot], Sorted(by_key), label=BY_KEY), None
-        index: Index[Any, Any] = Index(key, None, by_key, bag=not self.negative[id(node)])
+        bag = guarded or not self.negative[id(node)]
+        index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
         at = self._add(node, [slot], Indexing(index), index, label=INDEX)
-        self.stages[-1].key = key
+        self.stages[-1].key, self.stages[-1].owner = key, owner
         return at, index
 
     def _bagged(self, node: Node, slot: int, owner: Node) -> int:
@@ -218,7 +220,8 @@ class Compiler:
             case Reduce():
                 return self._reduce(node)
             case Distinct():
-                return self._keyed(node, node.parent, weights.Distinct())
+                bag = not self.negative[id(node.parent)]
+                return self._keyed(node, node.parent, weights.Distinct(bag))
             case TopK():
                 return self._keyed(node, node.parent, top_rows(
                     node.n, node.by, node.key, smallest=node.smallest, owner=node
@@ -249,7 +252,8 @@ class Compiler:
         return slot
 
     def _semi(self, node: Semi) -> int:
-        operator = joins.Semi(node.left_key, node.right_key, node.anti)
+        bag = not self.negative[id(node.right)]
+        operator = joins.Semi(node.left_key, node.right_key, node.anti, bag)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, _ = self._arrange(node.right, node.right_key, node)
         counts: Cells[Any, int] = Cells()
@@ -337,24 +341,3 @@ def _injective(node: Join) -> bool:
     return all((0, name) in there for name in ours) and all(
         (1, name) in there or name in known for name in theirs
     )
-
-
-def _negative(plan: Plan) -> dict[int, bool]:
-    """For each node whether its rows may have negative weights."""
-    found: dict[int, bool] = {}
-    for node in plan.nodes():
-        match node:
-            case Map() | Filter() | FlatMap() | Fused():
-                negative = found[id(node.parent)]
-            case Concat():
-                negative = -1 in node.signs or any(found[id(part)] for part in node.parts)
-            case Join():
-                negative = found[id(node.left)] or found[id(node.right)]
-            case Semi():
-                negative = found[id(node.left)]
-            case Through():
-                negative = node.operator.output == ZSET
-            case _:
-                negative = False
-        found[id(node)] = negative
-    return found

@@ -26,9 +26,12 @@ from ebbflow.record import fields_of
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Cells
 from ebbflow.state.index import Index
-from ebbflow.state.spine import Snapshot, Spine, StateError, Store
+from ebbflow.state.spine import Files, Snapshot, Spine, StateError, Store
 
+Place = str | os.PathLike[str] | Files
 FORMAT = 1
+LIBRARIES = 64 << 20
+"""About what libraries take of the memory for mapped files, in bytes."""
 UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
@@ -53,13 +56,14 @@ class Disk:
     """The state of one view on disk. See `ebbflow.engine.local.run` for the options."""
 
     def __init__(
-        self, path: str | os.PathLike[str], plan: Plan, machine: Machine,
+        self, path: Place, plan: Plan, machine: Machine,
         inlets: Mapping[str, Any], outlets: Mapping[str, Any], *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         self.machine, self.inlets, self.outlets = machine, inlets, outlets
-        self.store = Store(path, keep_epochs=keep_epochs, group=flush_every)
+        mapped = None if self.limit is None else self.limit + LIBRARIES
+        self.store = Store(path, keep_epochs=keep_epochs, group=flush_every, memory=mapped)
         self.rebuilt: tuple[str, ...] = ()
         try:
             self.parts = _told_apart(self._parts(plan))
@@ -102,7 +106,7 @@ class Disk:
                 at = digest("output", name, names[id(made)], type_name(kind))
                 yield Held(at, f"output {name}", rows, rows.rows, "value", kind)
 
-    def _open(self, path: str | os.PathLike[str]) -> None:
+    def _open(self, path: Place) -> None:
         store, notes = self.store, self.store.notes
         fresh = store.epoch < 0
         if not fresh:
@@ -123,10 +127,10 @@ class Disk:
             self.settle()
         self._noted = self.store.notes == self._notes()
 
-    def _same_program(self, path: str | os.PathLike[str], notes: Mapping[str, Any]) -> None:
+    def _same_program(self, path: Place, notes: Mapping[str, Any]) -> None:
         if notes.get("format") != FORMAT:
             raise StateError(
-                f"{os.fspath(path)!r} does not hold the state of a view, or of another version",
+                f"{_place(path)!r} does not hold the state of a view, or of another version",
                 format=notes.get("format"),
                 remedy="another path",
             )
@@ -135,7 +139,7 @@ class Disk:
         gone = [name for name in stored if name not in mine]
         if gone:
             raise StateError(
-                f"{os.fspath(path)!r} holds the state of another program: it has "
+                f"{_place(path)!r} holds the state of another program: it has "
                 f"{'inputs' if len(gone) > 1 else 'an input'} that this one does not have",
                 stored=Text(", ".join(stored)),
                 this=Text(", ".join(mine)),
@@ -152,9 +156,9 @@ class Disk:
             if self.inlets[name].keeps != (was in notes["parts"]):
                 kept = was in notes["parts"]
                 raise StateError(
-                    f"the rows of input {name!r} are kept in {os.fspath(path)!r}, and would be no "
+                    f"the rows of input {name!r} are kept in {_place(path)!r}, and would be no "
                     "longer" if kept else
-                    f"the rows of input {name!r} were not kept in {os.fspath(path)!r}",
+                    f"the rows of input {name!r} were not kept in {_place(path)!r}",
                     created=self.inlets[name].source.place,
                     remedy=f"run(check_input={kept}) as before, or another path",
                 )  # fmt: skip
@@ -168,14 +172,14 @@ class Disk:
 
     # ---- filling what has no state ----
 
-    def _rebuild(self, path: str | os.PathLike[str], known: set[str]) -> None:
+    def _rebuild(self, path: Place, known: set[str]) -> None:
         """Fill the containers that have no state, from what is before them."""
         by_owner = {id(part.owner): part for part in self.parts}
         new = {part.name for part in self.parts} - known
         trusting = [name for name, inlet in self.inlets.items() if not inlet.keeps]
         if trusting:
             raise StateError(
-                f"the program has changed since {os.fspath(path)!r} was written, and what changed "
+                f"the program has changed since {_place(path)!r} was written, and what changed "
                 "cannot be computed again: the rows of an input are not kept",
                 inputs=Text(", ".join(trusting)),
                 changed=Text(", ".join(part.label for part in self.parts if part.name in new)),
@@ -233,19 +237,29 @@ class Disk:
 
     def _append_open(self) -> None:
         for container in self.machine.open:
-            backing = container.backing
-            if backing is None or not container.journal:
+            if container.backing is None or not container.journal:
                 continue
             if isinstance(container, Index):
                 for found in container.journal:
-                    backing.append(found)
+                    self._stage(container, found)
             else:
                 assert isinstance(container, Cells)
-                backing.append(container.written())
+                self._stage(container, container.written())
 
     def _append(self, rows: Any) -> None:
         if rows is not None and rows.backing is not None:
-            rows.backing.append(rows.changed())
+            self._stage(rows, rows.changed())
+
+    def _stage(self, container: Any, change: Any) -> None:
+        try:
+            container.backing.append(change)
+        except EbbflowError as error:
+            label = next(part.label for part in self.parts if part.owner is container)
+            raise StateError(
+                f"the state of {label} cannot be stored: {error.what}",
+                **error.facts,
+                remedy=error.remedy,
+            ) from error
 
     def settle(self) -> None:
         """Let go of keys when more is here than there is room for."""
@@ -315,6 +329,10 @@ def _keys(stage: Stage) -> Any:
         assert isinstance(stage.node, Unary)
         return _typed(stage.node.parent.type)
     return _typed(stage.node.type) if isinstance(stage.node, Distinct) else Any
+
+
+def _place(path: Place) -> str:
+    return repr(path) if isinstance(path, Files) else os.fspath(path)
 
 
 def _is_input(part: Held) -> bool:

@@ -7,7 +7,7 @@ other, the row is the one that the innermost function of this package was lookin
 from __future__ import annotations
 
 import os
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import ebbflow
@@ -20,24 +20,28 @@ from ebbflow.errors import (
     Text,
     shown,
 )
-from ebbflow.flow.plan import Source
+from ebbflow.flow.plan import Reduce, Sessions, Source
 from ebbflow.loop import blame
 
 _PACKAGE = os.path.dirname(os.path.abspath(ebbflow.__file__)) + os.sep
 
 
-def explained(error: Exception, stage: Any) -> Exception:
-    """The error to raise instead, with the node, its place and the row."""
+def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception:
+    """The error to raise instead, with the node, its place and the row.
+
+    `trusting` says that rows come in which nobody has checked.
+    """
     found = blame(error)
     owner = stage.node if found is None or not hasattr(found.owner, "place") else found.owner
-    rows = found.rows if found is not None and found.rows else _row(error.__traceback__)
     facts: dict[str, Any] = {}
-    if len(rows) == 2:
-        facts["left"], facts["right"] = rows
-    elif rows:
-        facts["row"] = rows[0]
+    if found is None or not found.rows:
+        facts = _looked_at(error.__traceback__)
+    elif len(found.rows) == 2:
+        facts["left"], facts["right"] = found.rows
+    else:
+        facts["row"] = found.rows[0]
     if isinstance(error, EbbflowError):
-        return _placed(error, owner, stage, facts)
+        return _placed(_changed_its_mind(error, stage), owner, stage, facts, trusting)
     if isinstance(error, TypeError) and "unhashable" in str(error):
         what = f"{_named(owner)} made a row or a key that is not hashable: {error}"
         remedy = "tuples for lists, frozensets for sets, a NamedTuple for a dict"
@@ -47,7 +51,24 @@ def explained(error: Exception, stage: Any) -> Exception:
     return FunctionFailed(what, **facts, created=owner.place or Text("?"), remedy=remedy)
 
 
-def _placed(error: EbbflowError, owner: Any, stage: Any, facts: dict[str, Any]) -> EbbflowError:
+def _changed_its_mind(error: EbbflowError, stage: Any) -> EbbflowError:
+    """What is before a reduce or a session is a bag; so where a row is missing in it all the same,
+    a function has given it another key or time."""
+    if not isinstance(error, ChangeError) or not isinstance(stage.node, (Reduce, Sessions)):
+        return error
+    if not _frames(error.__traceback__)[-1].f_code.co_filename.startswith((_PACKAGE, "<ebbflow")):
+        return error
+    time = "key or time" if isinstance(stage.node, Sessions) else "key"
+    return NotDeterministic(
+        f"a row is taken back, and its {time} is another than when it came",
+        **{name: value for name, value in error.facts.items() if name in ("row", "key")},
+        remedy="functions that give the same answer for the same row every time",
+    )
+
+
+def _placed(
+    error: EbbflowError, owner: Any, stage: Any, facts: dict[str, Any], trusting: bool
+) -> EbbflowError:
     """An error of ours, and where it happened."""
     if isinstance(error, NotDeterministic) and stage.label == "guard":
         return ChangeError(
@@ -57,15 +78,23 @@ def _placed(error: EbbflowError, owner: Any, stage: Any, facts: dict[str, Any]) 
             created=owner.place or Text("?"),
             remedy="except_() for sets, or distinct() before it; the step changed nothing",
         )
+    remedy = error.remedy
     if isinstance(error, NotDeterministic) and isinstance(stage.node, Source):
-        return AbsentRow(
-            f"input {stage.node.name!r}: a row is taken away that is not there",
-            **error.facts,
-            created=stage.node.place,
-            remedy="remove only rows that were added, as often as they were; nothing was changed",
-        )
+        if trusting and stage.node.key is None and "was" not in error.facts:
+            return AbsentRow(
+                f"input {stage.node.name!r}: a row is taken away that is not there",
+                **error.facts,
+                created=stage.node.place,
+                remedy="remove only rows that were added, as often as they were; "
+                "nothing was changed",
+            )
+        owner = stage.owner
+    elif isinstance(error, NotDeterministic) and trusting:
+        remedy += "; inputs are trusted here (check_input=False), and may be at fault"
+    if "was" in error.facts:
+        owner = stage.owner
     told = {**facts, **error.facts, "node": Text(_named(owner)), "created": owner.place}
-    return type(error)(error.what, remedy=error.remedy, **told)
+    return type(error)(error.what, remedy=remedy, **told)
 
 
 def _named(owner: Any) -> str:
@@ -77,11 +106,21 @@ def _named(owner: Any) -> str:
     return f"{owner.verb}({shown(reducer, width=80)})" if reducer is not None else owner.verb
 
 
-def _row(trace: TracebackType | None) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = ()
+def _looked_at(trace: TracebackType | None) -> dict[str, Any]:
+    """The row that the innermost function of ours has; or the key, and what changed of it."""
+    for frame in reversed(_frames(trace)):
+        there = frame.f_locals
+        if frame.f_code.co_filename.startswith(_PACKAGE):
+            if "row" in there:
+                return {"row": there["row"]}
+            if "key" in there and "part" in there:
+                return {"key": there["key"], "change": there["part"]}
+    return {}
+
+
+def _frames(trace: TracebackType | None) -> list[FrameType]:
+    frames = []
     while trace is not None:
-        code, there = trace.tb_frame.f_code, trace.tb_frame.f_locals
-        if code.co_filename.startswith(_PACKAGE) and "row" in there:
-            found = (there["row"],)
+        frames.append(trace.tb_frame)
         trace = trace.tb_next
-    return found
+    return frames

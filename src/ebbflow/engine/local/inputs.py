@@ -343,7 +343,7 @@ def require_type(source: Source, row: Any) -> None:
     name = kind.__name__
     fits = isinstance(row, tuple) and len(row) == len(kind._fields)
     raise ChangeError(
-        f"input {source.name!r}: a row must be a {name}, not a {type(row).__name__}",
+        f"input {source.name!r}: a row must be of type {name}, not {type(row).__name__}",
         row=row,
         fields=Text(type_text(kind)),
         created=source.place,

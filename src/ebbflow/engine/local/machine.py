@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 
 from ebbflow.engine.local.compile import Compiler
 from ebbflow.engine.local.failure import explained
+from ebbflow.engine.local.stage import Stage
 from ebbflow.flow.plan import Plan
 from ebbflow.state.cells import Journalled
 
 Delta = dict[Any, int]
+REMEMBERED = 1000
 
 LARGE = 20_000
 """From so many rows on, garbage is not looked for while an epoch runs: it makes rows by the
@@ -43,8 +45,9 @@ class NodeStats(NamedTuple):
 class Machine:
     """A plan, compiled, with all its state; see `ebbflow.engine.local.view` for who runs it."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, trusting: bool = False) -> None:
         compiled = Compiler(plan)
+        self.trusting = trusting
         self.plan = compiled.plan
         self.stages = compiled.stages
         self.inputs = compiled.inputs
@@ -54,6 +57,7 @@ class Machine:
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.open: list[Journalled[Any]] = []
         self.backed = False
+        self.reached: dict[tuple[str, ...], tuple[list[Stage], list[tuple[str, int]]]] = {}
 
     def begin(self) -> None:
         """From here on, remember how to go back."""
@@ -70,11 +74,12 @@ class Machine:
             sizes[slot] = len(change)
         opened = self.open
         stage = None
+        stages, outputs = self._from(tuple(changes))
         calm = sum(sizes) > LARGE and gc.isenabled()
         if calm:
             gc.disable()
         try:
-            for stage in self.stages:
+            for stage in stages:
                 reads = [slots[slot] for slot in stage.reads]
                 if not any(reads):
                     continue
@@ -91,11 +96,27 @@ class Machine:
                 stage.rows_in += rows
                 stage.rows_out += sizes[stage.slot]
         except Exception as error:
-            raise explained(error, stage) from error
+            raise explained(error, stage, self.trusting) from error
         finally:
             if calm:
                 gc.enable()
-        return {name: slots[slot] for name, slot in self.outputs.items() if slots[slot]}
+        return {name: slots[slot] for name, slot in outputs if slots[slot]}
+
+    def _from(self, names: tuple[str, ...]) -> tuple[list[Stage], list[tuple[str, int]]]:
+        """The stages and the outputs that a change of these inputs may reach."""
+        found = self.reached.get(names)
+        if found is None:
+            slots = {self.inputs[name] for name in names}
+            stages = []
+            for stage in self.stages:
+                if not slots.isdisjoint(stage.reads):
+                    slots.add(stage.slot)
+                    stages.append(stage)
+            outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
+            if len(self.reached) >= REMEMBERED:
+                self.reached.clear()
+            found = self.reached[names] = stages, outputs
+        return found
 
     def commit(self) -> None:
         """Keep what was done since `begin`."""

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from ebbflow.change import ZSET
 from ebbflow.engine.local.rows import Rows, Weights
 from ebbflow.errors import NotDeterministic
-from ebbflow.flow.plan import Concat, Filter, FlatMap, Fused, Join, Map, Plan, Semi
+from ebbflow.flow.plan import Concat, Filter, FlatMap, Fused, Join, Map, Plan, Semi, Through
 from ebbflow.zset import ZSet, trusted
 
 
@@ -102,18 +103,26 @@ def may_be_negative(plan: Plan) -> dict[str, bool]:
     >>> may_be_negative(Plan({"minus": minus, "set": Distinct(parent=minus)}))
     {'minus': True, 'set': False}
     """
+    found = negative(plan)
+    return {name: found[id(node)] for name, node in plan.outputs.items()}
+
+
+def negative(plan: Plan) -> dict[int, bool]:
+    """For each node, by its id, whether its rows may have negative weights."""
     found: dict[int, bool] = {}
     for node in plan.nodes():
         match node:
             case Map() | Filter() | FlatMap() | Fused():
-                negative = found[id(node.parent)]
+                owed = found[id(node.parent)]
             case Concat():
-                negative = -1 in node.signs or any(found[id(part)] for part in node.parts)
+                owed = -1 in node.signs or any(found[id(part)] for part in node.parts)
             case Join():
-                negative = found[id(node.left)] or found[id(node.right)]
+                owed = found[id(node.left)] or found[id(node.right)]
             case Semi():
-                negative = found[id(node.left)]
+                owed = found[id(node.left)]
+            case Through():
+                owed = node.operator.output == ZSET
             case _:
-                negative = False
-        found[id(node)] = negative
-    return {name: found[id(node)] for name, node in plan.outputs.items()}
+                owed = False
+        found[id(node)] = owed
+    return found

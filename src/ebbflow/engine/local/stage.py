@@ -46,8 +46,8 @@ class Run:
 class Stage:
     """Something to run when one of the slots it reads holds a change."""
 
-    __slots__ = ("containers", "key", "label", "node", "reads", "rows_in", "rows_out", "run",
-                 "seconds", "slot", "sorts")  # fmt: skip
+    __slots__ = ("containers", "key", "label", "node", "owner", "reads", "rows_in", "rows_out",
+                 "run", "seconds", "slot", "sorts")  # fmt: skip
 
     def __init__(
         self, node: Node, label: str, reads: Iterable[int], slot: int, run: Run,
@@ -61,6 +61,7 @@ class Stage:
         self.containers = tuple(containers)
         self.sorts = label in (INDEX, BY_KEY)
         self.key: Any = None
+        self.owner = node
         self.rows_in = self.rows_out = 0
         self.seconds = 0.0
 

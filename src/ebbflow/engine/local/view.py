@@ -157,6 +157,7 @@ class View:
                     self._disk.write(epoch, keeping)
                 done = True
                 letter = self._finish(epoch, keeping, moved)
+                self._barred = OPEN
             except BaseException:
                 self._barred = BROKEN
                 if done or (self._disk is not None and self._disk.epoch == epoch):
@@ -165,7 +166,6 @@ class View:
                     machine.rollback()
                 self._barred = OPEN
                 raise
-            self._barred = OPEN
             self._seconds += perf_counter() - started
         if letter is not None:
             self._hub.deliver(letter)

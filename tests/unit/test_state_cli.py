@@ -1,0 +1,134 @@
+"""`ebbflow state DIR` shows what a view keeps on disk."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import ebbflow as ef
+from ebbflow.cli import _amount, main
+from ebbflow.state.spine import Store
+
+
+class Order(NamedTuple):
+    id: int
+    city: str
+    price: int
+
+
+orders = ef.Input("orders", Order)
+program = ef.program(
+    totals=orders.group_by("city").agg(total=ef.sum("price")), cities=orders.select("city")
+)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(["state", *arguments])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_it_shows_the_epoch_and_every_operator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with program.run(path=tmp_path) as view:
+        view.step(orders=[Order(i, f"city {i % 4}", i) for i in range(40)])
+    status, out, _ = run(capsys, str(tmp_path))
+    epoch, head, *parts, total, size = out.splitlines()
+    assert (status, epoch) == (0, "epoch 1")
+    assert head.split() == ["entries", "size", "segments"]
+    assert [line.split()[0] for line in parts] == ["input", "reduce", "output"]
+    assert [line.split()[-4] for line in parts] == ["40", "4", "4"]
+    assert "test_state_cli.py:" in parts[1]
+    assert total.split()[:2] == ["total", "48"]
+    assert size.endswith("files")
+
+
+def test_it_can_be_read_while_it_is_open_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with program.run(path=tmp_path, keep_epochs=3) as view:
+        for i in range(6):
+            view.step(orders=[Order(i, "Rome", i)])
+        done = subprocess.run(
+            [sys.executable, "-m", "ebbflow", "state", str(tmp_path)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("epoch 6, of 4, 5, 6 that can be read\n")
+        view.step(orders=[Order(9, "Rome", 1)])
+        assert run(capsys, str(tmp_path))[1].startswith("epoch 7, of 5, 6, 7")
+
+
+def test_json_has_the_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with program.run(path=tmp_path) as view:
+        view.step(orders=[Order(1, "Rome", 3)])
+    found = json.loads(run(capsys, str(tmp_path), "--json")[1])
+    assert (found["epoch"], found["epochs"], found["folder"]) == (1, [1], str(tmp_path))
+    assert [part["label"].split()[0] for part in found["parts"]] == ["input", "reduce", "output"]
+    assert [part["entries"] for part in found["parts"]] == [1, 1, 1]
+    assert sum(part["bytes"] for part in found["parts"]) <= found["bytes"]
+
+
+def test_any_other_state_is_shown_by_its_own_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store(tmp_path) as store:
+        for bucket in range(3):
+            store.spine("totals", bucket, layout="value").append({1: 2, 3: 4})
+        store.commit(8)
+    status, out, _ = run(capsys, str(tmp_path))
+    assert (status, out.splitlines()[0]) == (0, "epoch 8")
+    name, entries, *_, segments = out.splitlines()[2].split()
+    assert (name, entries, segments) == ("totals", "6", "3")
+
+
+def test_a_folder_without_state_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, said = run(capsys, str(tmp_path))
+    assert status == 2
+    assert "there is no state in" in said
+    status, _, said = run(capsys, str(tmp_path / "missing"))
+    assert status == 2
+    assert "there is no folder" in said
+    assert not (tmp_path / "missing").exists()
+
+
+def test_damage_is_an_error_that_names_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with program.run(path=tmp_path) as view:
+        view.step(orders=[Order(1, "Rome", 3)])
+    newest = max(tmp_path.glob("epoch-*"))
+    newest.write_bytes(newest.read_bytes()[:-5])
+    status, _, said = run(capsys, str(tmp_path))
+    assert status == 2
+    assert newest.name in said
+
+
+def test_without_pyarrow_it_is_said_what_to_install(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.modules["pyarrow"] = None
+from ebbflow.cli import main
+print(main(["state", {str(tmp_path)!r}]))
+import ebbflow as ef
+ef.Input("words", str).run(path={str(tmp_path)!r})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "2"
+    assert done.stderr.count("pip install 'ebbflow[durable]'") == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1_500, "1.5 KB"), (50_000, "49 KB"),
+                        (3 << 20, "3.0 MB"), (5_000 << 30, "5,000 GB")],
+)  # fmt: skip
+def test_amounts_are_short(count: int, text: str) -> None:
+    assert _amount(count) == text
