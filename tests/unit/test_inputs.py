@@ -176,7 +176,7 @@ def test_a_plain_tuple_is_no_order_and_the_remedy_makes_one_of_it(act: Any) -> N
 
 def test_a_row_of_another_shape_is_refused_without_that_remedy() -> None:
     text = refused(orders(), ChangeError, lambda view: view.step(orders=[ANN]))
-    assert "not a Person" in text
+    assert "not Person" in text
     assert text.endswith("try        give rows made by Order(...)")
 
 
