@@ -31,10 +31,10 @@ from ebbflow.operator import (
     select,
     union,
 )
-from ebbflow.operator.aggregate import Outermost
 from ebbflow.operator.joins import Join
 from ebbflow.state.cells import Cells
 from ebbflow.state.node import Form
+from ebbflow.state.outer import Outermost
 from ebbflow.zset import ZSet
 
 AnyOperator = Operator[Any, Any, Any, Any]
@@ -434,12 +434,14 @@ def test_004_O7_an_aggregate_tree_that_forgets_to_update_one_spine_is_refuted(
 class NeverPicks(Outermost):
     """Forgets that there are rows behind the outermost ones."""
 
-    def picked(self, rows: Any, room: int) -> Any:
-        return super().picked(dict(list(rows.items())[:1]), room)
+    __slots__ = ()
+
+    def picked(self, elements: Any, room: int, complete: bool = True) -> Any:
+        return super().picked(dict(list(elements.items())[:1]), room, complete)
 
 
 def test_004_O7_a_maximum_that_forgets_the_rows_behind_it_is_refuted() -> None:
     planted: Any = aggregate(max)
-    planted.groups = NeverPicks(None, max)
+    planted.groups.outermost = NeverPicks(up=True)
     with pytest.raises(LawBroken):
         check(planted, inputs=[ZSet.of([1, 2]), ZSet.of([5])], changes=SINGLE, examples=60)

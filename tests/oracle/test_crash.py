@@ -196,6 +196,7 @@ def full(at: int, count: int) -> None:
         assert state(store) == STATES[epoch]
     assert failed <= count
     store.close()
+    files.full = range(0)
     with Store(files, verify=True) as store:
         assert state(store) == STATES[EPOCHS - 1]
 

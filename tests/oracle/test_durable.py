@@ -236,6 +236,38 @@ def max_of(pair: tuple[int, int], n: int) -> tuple[int, int]:
     return pair if pair[1] >= n else (n, n)
 
 
+def held(view: Any) -> int:
+    return sum(len(part.held) for part in view._disk.parts)
+
+
+def test_memory_stays_near_its_limit_however_much_is_there(tmp_path: Path) -> None:
+    items = Input("items", Item)
+    joined = items.join(items, on="k", select=lambda a, b: (a.v, b.v))
+    program = ef.program(joined=joined, sums=items.group_by("k").agg(total=ef.sum("v")))
+    sizes = []
+    with program.run(path=tmp_path, memory="200KB") as view:
+        for i in range(60):
+            view.step(items=[Item(100 * i + n // 2, n, str(n)) for n in range(100)])
+            sizes.append(held(view))
+        assert max(sizes) < 3_000
+        assert max(sizes[30:]) <= 1.2 * max(sizes[:30])
+        view.verify()
+    with program.run(path=tmp_path) as view:
+        assert held(view) > 15_000
+
+
+def test_groups_that_grow_are_let_go_too(tmp_path: Path) -> None:
+    items = Input("items", Item)
+    joined = items.join(Input("tags", Item), on="k", select=lambda a, b: (a.v, b.v))
+    rows = 0
+    with joined.run(path=tmp_path, memory="100KB") as view:
+        for i in range(40):
+            view.step(items=[Item(n % 5, 100 * i + n, "") for n in range(100)])
+            indices = [part for part in view._disk.parts if part.layout == "bag"]
+            rows = max(rows, sum(len(group) for part in indices for group in part.held.values()))
+    assert rows < 2_000
+
+
 def test_options_need_a_path_and_memory_is_an_amount(tmp_path: Path) -> None:
     with pytest.raises(EbbflowError, match="only with a path"):
         PEOPLE.run(memory="1GB")

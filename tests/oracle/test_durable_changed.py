@@ -249,6 +249,17 @@ def test_an_output_that_was_removed_is_forgotten(tmp_path: Path) -> None:
         view.verify()
 
 
+def test_a_new_reader_in_the_middle_of_steps_changes_no_name(tmp_path: Path) -> None:
+    numbers = Input("numbers", int)
+    odd = numbers.filter(lambda n: n % 2 == 1)
+    twice = odd.flat_map(lambda n: [n, n + 1], type=int).distinct()
+    with ef.program(twice=twice).run(path=tmp_path) as view:
+        view.step(numbers=range(6))
+    with ef.program(twice=twice, odd=odd).run(path=tmp_path) as view:
+        assert view.rebuilt == ("output odd",)
+        assert view.value == {"twice": ZSet.of(range(1, 7)), "odd": ZSet.of([1, 3, 5])}
+
+
 def test_only_what_changed_sees_rows_again(tmp_path: Path) -> None:
     calls: Counter[str] = Counter()
 

@@ -213,6 +213,7 @@ def full(at: int, count: int, **options: Any) -> int:
             right(view)
         right(view, epoch)
     while refusal(view.close):
+        assert files.locked
         right(view)
         failed += 1
     files.full = range(0)

@@ -17,7 +17,7 @@ from ebbflow.operator import (
     join,
     product,
 )
-from ebbflow.operator.aggregate import Outermost
+from ebbflow.state.outer import Outermost
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
@@ -214,9 +214,10 @@ def test_004_O7_draining_a_bag_scans_it_a_logarithm_of_times(monkeypatch: Any) -
     scans = []
     picked = Outermost.picked
 
-    def counted(self: Any, rows: Any, room: int) -> Any:
-        scans.append(len(rows))
-        return picked(self, rows, room)
+    def counted(self: Any, elements: Any, room: int, complete: bool = True) -> Any:
+        if complete:
+            scans.append(len(elements))
+        return picked(self, elements, room, complete)
 
     monkeypatch.setattr(Outermost, "picked", counted)
     live = aggregate(max).open(ZSet.of(range(5000)))

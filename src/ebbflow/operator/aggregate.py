@@ -5,19 +5,15 @@ no way to take a value out again, so when a row goes, what is left has to be mer
 makes that cheap by keeping the totals of its parts: a change costs about `log n` merges per row.
 
 `max` and `min` need no totals, because in a sorted tree the answer is at the end, and not even a
-whole tree: rows far from that end can wait unsorted until those before them are gone. So for these
-two an `Index` holds all rows, and a tree the *outermost* few of each group. Whatever is not among
-the outermost costs one look-up and one comparison. When all outermost rows have been taken away,
-the next ones are picked from the group, more each time, so that there are few such scans.
+whole tree: for these two an `Index` holds all rows, and a tree the *outermost* few of each group
+(see `ebbflow.state.outer`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import reduce
-from heapq import nlargest, nsmallest
-from itertools import islice, repeat
-from math import isqrt
+from itertools import repeat
 from typing import Any
 
 from ebbflow.algebra.value import function_name
@@ -27,13 +23,13 @@ from ebbflow.operator.operator import Operator
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
 from ebbflow.state.order import needs_care, orderly
+from ebbflow.state.outer import NONE, ROOM, Outer, Outermost
 from ebbflow.state.tree import Tree, in_order
 from ebbflow.zset import ZSet, trusted
 
 Bag = ZSet[Any]
 Merge = Callable[[Any, Any], Any]
 Moved = dict[Any, tuple[Any, Any]]
-Cell = tuple[Tree[Any], int]
 
 
 class Trees:
@@ -72,22 +68,17 @@ class Trees:
         )
 
 
-class Outermost:
-    """All rows in an index, and per key a tree of those nearest to one end: for max and min.
-
-    A cell is such a tree and its *room*: the tree is picked with twice as many elements, and cut
-    back to that when it has twice as many again. Every row that is not before the first of the tree
-    (for `max`) is in the tree. The room begins small and doubles whenever rows have to be picked
-    anew, so a group is scanned at most `log n` times before all of it is in its tree.
-    """
+class Ends:
+    """All rows in an index, and per key the outermost of them: for max and min."""
 
     def __init__(self, key: Any, merge: Merge) -> None:
         self.key = key
-        self.up = merge is max
+        self.outermost = Outermost(merge is max, plain=_comparable)
 
-    def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Cell]]:
+    def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Outer]]:
         index: Index[Any, Any] = Index(self.key, x)
-        return index, Cells({key: self.first(rows) for key, rows in index.groups.items()})
+        picked = self.outermost.picked
+        return index, Cells({key: picked(rows, ROOM) for key, rows in index.groups.items()})
 
     def step(self, state: Any, change: Bag) -> Moved:
         index, cells = state
@@ -95,41 +86,17 @@ class Outermost:
         if needs_care(change):
             for row in change:
                 orderly(row)
-        grouped = index.apply(change)
-        new = {
-            key: self.moved(there.get(key), groups.get(key), pairs)
-            for key, pairs in grouped.items()
-        }
+        new = {}
+        for key, pairs in index.apply(change).items():
+            rows = groups.get(key)
+            new[key] = ABSENT if rows is None else (
+                self.outermost.moved(there.get(key, NONE), pairs, rows.copy)
+            )  # fmt: skip
         old = cells.swap(new)
         return {key: (self.end(old[key]), self.end(new[key])) for key in new}
 
-    def first(self, rows: dict[Any, int]) -> Cell:
-        """The cell of a group that is new."""
-        return self.picked(rows, max(16, isqrt(len(rows))))
-
-    def picked(self, rows: dict[Any, int], room: int) -> Cell:
-        outer = (nlargest if self.up else nsmallest)(2 * room, rows)
-        return Tree.counted((row, rows[row]) for row in outer), room
-
-    def moved(self, cell: Cell | None, rows: Any, pairs: Iterable[tuple[Any, int]]) -> Any:
-        """The cell of a group whose rows have changed by `pairs`."""
-        if cell is None or rows is None:
-            return ABSENT if rows is None else self.first(rows)
-        tree, room = cell
-        if self.up:
-            floor = tree.first
-            tree = tree.update([pair for pair in pairs if pair[0] >= floor])
-        else:
-            floor = tree.last
-            tree = tree.update([pair for pair in pairs if pair[0] <= floor])
-        if not tree.distinct:
-            return self.picked(rows, 2 * room)
-        if tree.distinct > 4 * room:
-            tree = Tree.counted(islice(reversed(tree) if self.up else iter(tree), 2 * room))
-        return tree, room
-
-    def end(self, cell: Any) -> Any:
-        return ABSENT if cell is ABSENT else cell[0].last if self.up else cell[0].first
+    def end(self, outer: Any) -> Any:
+        return ABSENT if outer is ABSENT else self.outermost.best(outer)[0]
 
     def result(self, state: Any, key: Any) -> Any:
         return self.end(state[1].values.get(key, ABSENT))
@@ -142,16 +109,13 @@ class Outermost:
         return (
             index == Index(self.key, x)
             and cells.keys() == index.groups.keys()
-            and all(self.is_outer(cells[key], rows) for key, rows in index.groups.items())
+            and all(self.outermost.agrees(cells[key], rows) for key, rows in index.groups.items())
         )
 
-    def is_outer(self, cell: Cell, rows: dict[Any, int]) -> bool:
-        tree, room = cell
-        if not 0 < tree.distinct <= 4 * room:
-            return False
-        floor = tree.first if self.up else tree.last
-        outer = {x: n for x, n in rows.items() if (x >= floor if self.up else x <= floor)}
-        return tree.invariant() and dict(tree) == outer
+
+def _comparable(row: Any) -> bool:
+    """Whether `<` orders rows of this kind, as `max` takes for granted; of sets it does not."""
+    return not isinstance(row, Set) and (not isinstance(row, tuple) or all(map(_comparable, row)))
 
 
 def _total(tree: Any) -> Any:
@@ -308,9 +272,9 @@ def group_aggregate(
     return GroupAggregate(key, merge, order, value)
 
 
-def _groups(key: Any, merge: Merge, order: Any, value: Any) -> Trees | Outermost:
+def _groups(key: Any, merge: Merge, order: Any, value: Any) -> Trees | Ends:
     if (merge is max or merge is min) and order is None and value is None:
-        return Outermost(key, merge)
+        return Ends(key, merge)
     return Trees(key, merge, order, value)
 
 

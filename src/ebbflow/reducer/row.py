@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable
 from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError
+from ebbflow.fn import Field
 
 Key = str | Callable[[Any], Any]
-
-
-class Field:
-    """A field of a row by name: an attribute, or an entry of a mapping.
-
-    >>> Field("imag")(3 + 4j), Field("price")({"price": 7})
-    (4.0, 7)
-    """
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, row: Any) -> Any:
-        try:
-            return row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
-        except (AttributeError, KeyError) as error:
-            raise self._unknown(row) from error
-
-    def _unknown(self, row: Any) -> CompositionError:
-        fields = getattr(row, "_fields", None) or (tuple(row) if isinstance(row, Mapping) else ())
-        near = get_close_matches(self.name, map(str, fields), n=1)
-        return CompositionError(
-            f"a row has no field {self.name!r}",
-            row=row,
-            **({"fields": fields} if fields else {}),
-            remedy=repr(near[0]) if near else "a field that the rows have, or a function of a row",
-        )
-
-    def __repr__(self) -> str:
-        return repr(self.name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Field) and self.name == other.name
-
-    def __hash__(self) -> int:
-        return hash((Field, self.name))
 
 
 class Fields:

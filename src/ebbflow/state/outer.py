@@ -26,7 +26,7 @@ from ebbflow.ordering import TOP
 from ebbflow.state.tree import Tree
 
 EMPTY: Tree[Any] = Tree()
-ENDLESS = 1 << 60
+ROOM, ENDLESS = 16, 1 << 60
 PLAIN = {
     int, float, bool, str, bytes, Decimal, Fraction, date, datetime, time, timedelta, type(TOP),
 }  # fmt: skip
@@ -45,7 +45,7 @@ class Outer(NamedTuple):
     """The outermost elements, the room, and whether these are all elements there are."""
 
     tree: Tree[Any] = EMPTY
-    room: int = 16
+    room: int = ROOM
     all: bool = True
 
 
@@ -82,6 +82,11 @@ class Outermost:
         are left.
         """
         tree, room, complete = outer
+        if complete and not tree.distinct:
+            elements = dict(pairs)
+            if len(elements) > 4 * room and min(elements.values()) > 0:
+                return self.picked(elements, room)
+            pairs = elements.items()
         if not complete:
             try:
                 if self.up:

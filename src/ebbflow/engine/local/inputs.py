@@ -17,6 +17,7 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.engine.local.rows import Rows, Weights
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text
+from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
 from ebbflow.record import fields_of, type_text
 from ebbflow.state.backing import Backing
@@ -338,7 +339,7 @@ class Keyed(Inlet):
 def require_type(source: Source, row: Any) -> None:
     """Refuse a row that is not of the type of its input."""
     kind = source.type
-    if isinstance(row, kind):
+    if isinstance(row, kind) and plain_fields(type(row)) == plain_fields(kind):
         return
     name = kind.__name__
     fits = isinstance(row, tuple) and len(row) == len(kind._fields)

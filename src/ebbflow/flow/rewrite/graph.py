@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from ebbflow.change import ZSET
 from ebbflow.flow.plan import (
     Concat,
     Distinct,
@@ -27,6 +28,7 @@ from ebbflow.flow.plan import (
     Semi,
     Sessions,
     Source,
+    Through,
     TopK,
 )
 
@@ -94,7 +96,9 @@ def bags(plan: Plan) -> set[int]:
     """
     found: set[int] = set()
     for node in plan.nodes():
-        if isinstance(node, (Source, Distinct, Reduce, TopK, Sessions)):
+        if isinstance(node, (Source, Distinct, Reduce, TopK, Sessions)) or (
+            isinstance(node, Through) and node.operator.output != ZSET
+        ):
             found.add(id(node))
         elif isinstance(node, Semi):
             if id(node.left) in found:

@@ -14,6 +14,8 @@ from dataclasses import fields
 from ebbflow.flow.plan import Binary, Join, Node, Plan, Reduce
 from ebbflow.flow.rewrite.graph import rebuilt
 from ebbflow.fn import Fn
+from ebbflow.reducer import Reducer
+from ebbflow.reducer.parts import parts_of
 
 Arrangement = tuple[Node, Fn]
 
@@ -68,7 +70,7 @@ def wanted(node: Node) -> Iterator[Arrangement]:
 
     A join looks up the rows of both sides, a semijoin those of its left. A reducer needs the rows
     of a key only when it cannot do without: when `remove` is missing or may ask to recompute, and
-    no tree of accumulators stands in.
+    no tree of accumulators stands in; and when it is a max or min, which keeps a few values only.
     """
     if isinstance(node, Binary):
         yield node.left, node.left_key
@@ -81,14 +83,11 @@ def wanted(node: Node) -> Iterator[Arrangement]:
 def keeps_rows(reducer: object) -> bool:
     """Whether the rows of each key are kept for a reducer that may need them again.
 
-    >>> from ebbflow.reducer import Reducer, sum
-    >>> keeps_rows(sum()), keeps_rows(Reducer(0, max))
-    (False, True)
+    >>> from ebbflow.reducer import Reducer, max, sum
+    >>> keeps_rows(sum()), keeps_rows(sum() & max()), keeps_rows(Reducer(0, int.__add__))
+    (False, True, True)
     """
-    remove, merge = getattr(reducer, "remove", None), getattr(reducer, "merge", None)
-    if remove is None:
-        return merge is None
-    return getattr(reducer, "partial", None) is not False
+    return isinstance(reducer, Reducer) and any(part.keeps_rows for part in parts_of(reducer))
 
 
 def indices(plan: Plan) -> dict[Arrangement, list[Node]]:

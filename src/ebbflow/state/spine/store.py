@@ -68,8 +68,10 @@ class Store(Snapshot):
                 self.verify()
             if self.manifest.epoch >= 0:
                 files.settle()  # what is seen from now on must not go away again
-        except BaseException:
+        except BaseException as error:
             files.unlock()
+            if isinstance(error, OSError):
+                raise StateError("this state cannot be read", cause=error) from error
             raise
         self.keep_epochs = max(1, keep_epochs)
         self.group = max(1, group)
@@ -79,6 +81,7 @@ class Store(Snapshot):
         self._dropped: dict[Name, tuple[Listed, Spine | None]] = {}
         self._pins: list[set[str]] = []
         self._broken = False
+        self._doubtful: list[str] = []
         self._written = 0
         self._sizes: dict[str, int] = {}
         self._on_disk = own(files.names())
@@ -194,6 +197,8 @@ class Store(Snapshot):
                 self.flush()
         finally:
             self._jobs.give_up()
+            with suppress(OSError):
+                self._take_back()
             self.files.unlock()
 
     def __enter__(self) -> Store:
@@ -214,6 +219,7 @@ class Store(Snapshot):
         writer: Writer | None = None
         renaming = False
         try:
+            self._take_back()
             writer = self.files.create(temporary)
             plans = {n: self._plan(writer, name, s, staged) for n, s in self._spines.items()}
             manifest = self._manifest(epoch, revision, notes, plans, writer)
@@ -223,7 +229,11 @@ class Store(Snapshot):
             renaming = True
             self.files.publish(temporary, name)
         except Exception as error:
-            self._take_back(writer, [name, temporary] if renaming else [temporary])
+            if writer is not None:
+                writer.close()
+                self._doubtful = [temporary, name] if renaming else [temporary]
+            with suppress(OSError):
+                self._take_back()
             if not isinstance(error, OSError):
                 raise
             raise _failed(f"epoch {epoch}", error) from error
@@ -324,17 +334,15 @@ class Store(Snapshot):
         keep = sorted(older)[len(older) - min(self.keep_epochs - 1, len(older)) :]
         return {name: known[name] for name in keep}
 
-    def _take_back(self, writer: Writer | None, names: list[str]) -> None:
-        """Undo what a failed epoch left; where that fails too, nobody knows what is on disk."""
-        if writer is not None:
-            writer.close()
-        try:
-            for name in names:
-                self.files.remove(name)
-            if len(names) > 1:
-                self.files.settle()
-        except OSError:
-            self._broken = len(names) > 1
+    def _take_back(self) -> None:
+        """Undo what a failed epoch left. Until that is done, nobody knows whether it would be there
+        after a crash, so nothing else is written before.
+        """
+        for name in self._doubtful:
+            self.files.remove(name)
+        if len(self._doubtful) > 1:
+            self.files.settle()
+        self._doubtful = []
 
     def _adopt(self, manifest: Manifest, plans: Mapping[Name, Plan], staged: bool) -> None:
         """Make a manifest that was written the state."""
