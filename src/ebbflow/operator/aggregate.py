@@ -11,7 +11,7 @@ whole tree: for these two an `Index` holds all rows, and a tree the *outermost* 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Set
 from functools import reduce
 from itertools import repeat
 from typing import Any
