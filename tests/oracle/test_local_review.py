@@ -281,6 +281,26 @@ def test_005_stages_that_a_change_cannot_reach_are_not_looked_at() -> None:
     assert {name for name, change in both.items() if change} == {"o3", "o4"}
 
 
+# ---- what it says of itself ----
+
+
+def test_stats_count_the_rows_of_sessions_and_not_their_keys() -> None:
+    view = A.session("v", 1, per="k").run()
+    view.step(a=[Row(k, v) for k in range(2) for v in range(5)])
+    (node,) = [node for node in view.stats().nodes if node.label == "session"]
+    assert node.state_rows == 10
+
+
+def test_explain_says_that_a_max_keeps_rows_and_with_whom_it_shares_them() -> None:
+    highest = A.group_by("k").reduce(ef.max("v"))
+    alone = A.join(B, on="k", how="anti")
+    view = ef.program(highest=highest, alone=alone).run()
+    assert "an accumulator for each k · rows by k" in view.explain()
+    assert view.explain().count("the same as for") == 2
+    view.step(a=[Row(1, 2)])
+    assert sum(node.label == "index" for node in view.stats().nodes) == 1
+
+
 # ---- interrupts ----
 
 

@@ -34,8 +34,8 @@ def run(
     - `flush_every`: write only every so many epochs; a crash loses those after the last written.
 
     A path holds the state of one program. Where its functions or steps have changed since, what
-    they make is computed again from the rows of the inputs. It needs `ebbflow[durable]`. The state
-    may hold pickled values: open only what you trust.
+    they make is computed again from the rows of the inputs; `view.rebuilt` says what that was. It
+    needs `ebbflow[durable]`. The state may hold pickled values: open only what you trust.
 
     >>> from ebbflow.flow.plan import Distinct, Source
     >>> view = run(Plan({"words": Distinct(parent=Source(name="said"))}))

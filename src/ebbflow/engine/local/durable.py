@@ -265,6 +265,8 @@ class Disk:
         """Let go of keys when more is here than there is room for."""
         if self.limit is None:
             return
+        if self.store.files.resident() > self.limit + LIBRARIES:
+            self.store.let_go()
         backings = [part.owner.backing for part in self.parts]
         sizes = [backing.bytes() for backing in backings]
         total = sum(sizes)

@@ -22,6 +22,7 @@ from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.stage import Stage
 from ebbflow.flow.plan import Plan
 from ebbflow.state.cells import Journalled
+from ebbflow.state.tree import Tree
 
 Delta = dict[Any, int]
 REMEMBERED = 1000
@@ -190,4 +191,6 @@ class Machine:
 
 def _rows(container: Any) -> int:
     groups = getattr(container, "groups", None)
-    return len(container.values) if groups is None else sum(map(len, groups.values()))
+    if groups is not None:
+        return sum(map(len, groups.values()))
+    return sum([each.distinct if type(each) is Tree else 1 for each in container.values.values()])

@@ -16,6 +16,7 @@ Segments *staged* in this epoch are seen by `probe` and `scan` as if they had be
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from ebbflow.state.cells import ABSENT
 from ebbflow.state.spine.columns import Shape, encode, nothing
 from ebbflow.state.spine.hashing import hashes, same
 from ebbflow.state.spine.merge import cut, merged, settled
-from ebbflow.state.spine.segment import BAG, CHUNK, VALUE, Form, Part, Segment, values
+from ebbflow.state.spine.segment import BAG, CHUNK, VALUE, Form, Part, Ref, Segment, values
 
 FANOUT = 4
 
@@ -190,6 +191,19 @@ class Spine:
 
     def __repr__(self) -> str:
         return f"<Spine: {self.layout}, {len(self)} entries, {len(self.segments)} segments>"
+
+
+@dataclass
+class Plan:
+    """What an epoch makes of a spine: segments it keeps, and the one it writes after them."""
+
+    kept: list[Segment]
+    ref: Ref | None
+    entries: int
+
+    @property
+    def new(self) -> list[Ref]:
+        return [] if self.ref is None else [self.ref]
 
 
 def _gather_rows(

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ebbflow.state.spine.files import Files, Folder, StateError, Writer
@@ -27,7 +27,7 @@ from ebbflow.state.spine.jobs import Jobs
 from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Listed, Manifest, epochs, own, pad
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment, SegmentWriter
 from ebbflow.state.spine.snapshot import Name, Pinned, Snapshot
-from ebbflow.state.spine.spine import Spine
+from ebbflow.state.spine.spine import Plan, Spine
 
 MOVED = 1 << 20
 """How many bytes of old segments an epoch copies, at most, to give back the space around them."""
@@ -374,19 +374,6 @@ class Store(Snapshot):
         if file not in self._sizes:
             self._sizes[file] = self.files.size(file) or 0
         return self._sizes[file]
-
-
-@dataclass
-class Plan:
-    """What an epoch makes of a spine: segments it keeps, and the one it writes after them."""
-
-    kept: list[Segment]
-    ref: Ref | None
-    entries: int
-
-    @property
-    def new(self) -> list[Ref]:
-        return [] if self.ref is None else [self.ref]
 
 
 def _ref(segment: Segment) -> Ref:

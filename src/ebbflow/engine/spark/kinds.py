@@ -1,0 +1,229 @@
+"""What the fields of a row are, as columns of a table.
+
+A *column* is made of the hint of a field: a *form*, such as "int" or "list", the columns of its
+parts, and whether it is optional. Arrow types and Spark types are both read off columns, so the two
+always agree. By hint:
+
+    int, float, bool, str, bytes, date   themselves; an int has 64 bits
+    datetime                             a time without a zone
+    Annotated[datetime, UTC]             an instant; comes back in UTC, whatever its zone was
+    Decimal                              38 digits, 18 of them after the point
+    Annotated[Decimal, (10, 2)]          so many digits, and so many of them after the point
+    T | None                             the same, with nulls
+    tuple[T, ...], list[T]               a list; comes back as a tuple, as rows must be hashable
+    dict[str, T]                         a map; comes back as a `Frozen` dict, for the same reason
+    a NamedTuple class, tuple[A, B]      a record
+    Any, and everything else             *pickled*: bytes that only Python can read
+
+A pickled column is marked, `{"ebbflow": "pickle"}` in the metadata of the field. Equal values may
+have different pickles: such a column can be carried, and never compared.
+
+Rows that are no NamedTuples have one column, `value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    NoReturn,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from ebbflow.errors import CompositionError
+from ebbflow.record import fields_of
+
+VALUE = "value"
+"""The only column of rows that are no NamedTuples."""
+WEIGHT = "__weight"
+"""The column of weights. No field of a NamedTuple can have this name."""
+PICKLED = {"ebbflow": "pickle"}
+"""The metadata of a column of pickles."""
+
+PLAIN: dict[Any, str] = {
+    int: "int",
+    float: "float",
+    bool: "bool",
+    str: "text",
+    bytes: "bytes",
+    date: "date",
+    datetime: "time",
+    Decimal: "decimal",
+}
+DIGITS = (38, 18)
+_TEXTS = {form: kind.__name__ for kind, form in PLAIN.items()}
+
+
+@dataclass(frozen=True)
+class Column:
+    """How the values of one field are laid out.
+
+    >>> column_of(tuple[int | None, ...])
+    Column(form='list', parts=(('element', Column(form='int', optional=True)),))
+    """
+
+    form: str
+    optional: bool = False
+    parts: tuple[tuple[str, Column], ...] = ()
+    make: Any = None
+    digits: tuple[int, int] = DIGITS
+
+    def __repr__(self) -> str:
+        plain = Column("any")
+        shown = [
+            f"{name}={value!r}"
+            for name, value in vars(self).items()
+            if name == "form" or value != getattr(plain, name)
+        ]
+        return f"Column({', '.join(shown)})"
+
+    def __str__(self) -> str:
+        """The hint it was made of, more or less."""
+        inside = [str(part) for _, part in self.parts]
+        match self.form:
+            case "instant":
+                text = "Annotated[datetime, UTC]"
+            case "decimal" if self.digits != DIGITS:
+                text = f"Annotated[Decimal, {self.digits}]"
+            case "list":
+                text = f"tuple[{inside[0]}, ...]"
+            case "map":
+                text = f"dict[{', '.join(inside)}]"
+            case "record":
+                text = f"tuple[{', '.join(inside)}]" if self.make is tuple else self.make.__name__
+            case "any":
+                return "Any"
+            case form:
+                text = _TEXTS[form]
+        return f"{text} | None" if self.optional else text
+
+
+ANY = Column("any", optional=True)
+Columns = tuple[tuple[str, Column], ...]
+
+
+def columns_of(kind: Any) -> Columns:
+    """The columns of a row type, with their names.
+
+    >>> from ebbflow.record import record
+    >>> for name, column in columns_of(record("City", name=str, size=int | None)):
+    ...     print(f"{name}: {column}")
+    name: str
+    size: int | None
+    >>> columns_of(int)
+    (('value', Column(form='int')),)
+    """
+    return _columns(kind) if fields_of(kind) is not None else ((VALUE, column_of(kind)),)
+
+
+def column_of(hint: Any) -> Column:
+    """The column for values of this hint.
+
+    >>> print(column_of(Annotated[Decimal, (10, 2)] | None), column_of(set[int]))
+    Annotated[Decimal, (10, 2)] | None Any
+    """
+    return _column(hint, (), ())
+
+
+@cache
+def _columns(kind: Any, around: tuple[Any, ...] = ()) -> Columns:
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except Exception:  # a forward reference that cannot be found: the field is there, its type not
+        hints = {}
+    inside = (*around, kind)
+    return tuple((name, _column(hints.get(name, Any), (), inside)) for name in kind._fields)
+
+
+def _column(hint: Any, notes: tuple[Any, ...], around: tuple[Any, ...]) -> Column:
+    """`notes` are what `Annotated` adds; `around` are the records that this one is in."""
+    if hint in PLAIN:
+        return _plain(hint, notes)
+    if isinstance(hint, NewType):
+        return _column(hint.__supertype__, notes, around)
+    if fields_of(hint) is not None:
+        if hint in around:
+            return ANY
+        return Column("record", parts=_columns(hint, around), make=hint)
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _column(inside[0], (*inside[1:], *notes), around)
+    if origin in (Union, UnionType):
+        return _either(inside, notes, around)
+    if origin is Literal:
+        return _either(tuple({type(value) for value in inside}), notes, around)
+    if origin is list or (origin is tuple and inside[1:] == (...,)):
+        return Column("list", parts=(("element", _column(inside[0], (), around)),))
+    if origin is tuple and inside:
+        parts = tuple((f"_{i}", _column(part, (), around)) for i, part in enumerate(inside))
+        return Column("record", parts=parts, make=tuple)
+    if origin is dict and inside[0] is str:
+        key, value = _column(str, (), around), _column(inside[1], (), around)
+        return Column("map", parts=(("key", key), ("value", value)))
+    return ANY
+
+
+def _either(kinds: tuple[Any, ...], notes: tuple[Any, ...], around: tuple[Any, ...]) -> Column:
+    rest = [kind for kind in kinds if kind is not NoneType]
+    if len(rest) != 1:
+        return ANY
+    column = _column(rest[0], notes, around)
+    return column if len(rest) == len(kinds) else replace(column, optional=True)
+
+
+def _plain(kind: Any, notes: tuple[Any, ...]) -> Column:
+    if kind is datetime and any(isinstance(note, timezone) for note in notes):
+        return Column("instant")
+    if kind is Decimal:
+        for note in notes:
+            if isinstance(note, tuple) and len(note) == 2:
+                return Column("decimal", digits=_digits(*note))
+    return Column(PLAIN[kind])
+
+
+def _digits(precision: Any, scale: Any) -> tuple[int, int]:
+    if not (type(precision) is type(scale) is int and 0 <= scale <= precision <= 38 and precision):
+        raise CompositionError(
+            f"Annotated[Decimal, ({precision!r}, {scale!r})]: no such number of digits",
+            remedy="Annotated[Decimal, (10, 2)]: 1 to 38 digits, and how many of them are decimals",
+        )
+    return precision, scale
+
+
+class Frozen(dict[Any, Any]):
+    """A dict that never changes, and so can be in a row.
+
+    >>> Frozen(a=1) == {"a": 1}, hash(Frozen(a=1, b=2)) == hash(Frozen(b=2, a=1))
+    (True, True)
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __repr__(self) -> str:
+        return f"Frozen({dict(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Frozen, (dict(self),)
+
+    def __or__(self, other: Mapping[Any, Any]) -> Frozen:  # type: ignore[override]
+        return Frozen({**self, **other})
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a Frozen dict is part of a row and never changes; use frozen | {...}")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
