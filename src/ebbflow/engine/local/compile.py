@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from ebbflow.chain import Chain, Step, gather, grouping
-from ebbflow.engine.local.outputs import negative
 from ebbflow.engine.local.stage import (
     BY_KEY,
     INDEX,
@@ -53,7 +52,7 @@ from ebbflow.flow.plan import (
     TopK,
 )
 from ebbflow.flow.rewrite import optimise
-from ebbflow.flow.rewrite.graph import consumers
+from ebbflow.flow.rewrite.graph import bags, consumers
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
@@ -86,7 +85,7 @@ class Compiler:
         self.guarded: dict[int, int] = {}
         self.absorbed: dict[int, int] = {}
         self.count = consumers(self.plan)
-        self.negative = negative(self.plan)
+        self.bags = bags(self.plan)
         self.after = self._after()
         self.rows_wanted = self._rows_wanted()
         for node in self.plan.nodes():
@@ -168,7 +167,7 @@ class Compiler:
 
     def _arrange(self, node: Node, key: Fn | None, owner: Node) -> tuple[int, Any]:
         """The slot with the change of a node by key, and the index where one is kept."""
-        guarded = self.negative[id(node)] and isinstance(owner, NEEDS_BAG)
+        guarded = id(node) not in self.bags and isinstance(owner, NEEDS_BAG)
         found = self.arranged.get((id(node), key, guarded))
         if found is None:
             found = self._arranged(node, key, owner, guarded)
@@ -183,7 +182,7 @@ class Compiler:
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
             return self._add(node, [slot], Sorted(by_key), label=BY_KEY), None
-        bag = guarded or not self.negative[id(node)]
+        bag = guarded or id(node) in self.bags
         index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
         at = self._add(node, [slot], Indexing(index), index, label=INDEX)
         self.stages[-1].key, self.stages[-1].owner = key, owner
@@ -191,7 +190,7 @@ class Compiler:
 
     def _bagged(self, node: Node, slot: int, owner: Node) -> int:
         """Behind `-`, and before a node that needs a bag: a guard."""
-        if not (self.negative[id(node)] and isinstance(owner, NEEDS_BAG)):
+        if not (id(node) not in self.bags and isinstance(owner, NEEDS_BAG)):
             return slot
         if slot not in self.guarded:
             cells: Cells[Any, int] = Cells()
@@ -220,7 +219,7 @@ class Compiler:
             case Reduce():
                 return self._reduce(node)
             case Distinct():
-                bag = not self.negative[id(node.parent)]
+                bag = id(node.parent) in self.bags
                 return self._keyed(node, node.parent, weights.Distinct(bag))
             case TopK():
                 return self._keyed(node, node.parent, top_rows(
@@ -252,7 +251,7 @@ class Compiler:
         return slot
 
     def _semi(self, node: Semi) -> int:
-        bag = not self.negative[id(node.right)]
+        bag = id(node.right) in self.bags
         operator = joins.Semi(node.left_key, node.right_key, node.anti, bag)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, _ = self._arrange(node.right, node.right_key, node)
@@ -266,7 +265,7 @@ class Compiler:
         cells: Cells[Any, Any] = Cells()
         port = self.ports[id(node.parent)]
         slot, chain = port[0]
-        fused = len(port) == 1 and chain.sign == 1 and not self.negative[id(node.parent)]
+        fused = len(port) == 1 and chain.sign == 1 and id(node.parent) in self.bags
         operator = _reducing(node, chain if fused else WHOLE)
         if operator.loop is not None:
             if not fused:

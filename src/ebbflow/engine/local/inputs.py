@@ -338,8 +338,9 @@ class Keyed(Inlet):
 
 def require_type(source: Source, row: Any) -> None:
     """Refuse a row that is not of the type of its input."""
-    kind = source.type
-    if isinstance(row, kind) and plain_fields(type(row)) == plain_fields(kind):
+    kind: Any = source.type
+    own: Any = type(row)
+    if isinstance(row, kind) and plain_fields(own) == plain_fields(kind):
         return
     name = kind.__name__
     fits = isinstance(row, tuple) and len(row) == len(kind._fields)

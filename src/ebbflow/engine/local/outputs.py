@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from ebbflow.change import ZSET
 from ebbflow.engine.local.rows import Rows, Weights
 from ebbflow.errors import NotDeterministic
-from ebbflow.flow.plan import Concat, Filter, FlatMap, Fused, Join, Map, Plan, Semi, Through
+from ebbflow.flow.plan import Plan
+from ebbflow.flow.rewrite.graph import bags
 from ebbflow.zset import ZSet, trusted
 
 
@@ -97,32 +97,11 @@ def may_be_negative(plan: Plan) -> dict[str, bool]:
     """For each output whether its rows may have negative weights: there is a `-` before it, and
     nothing in between that gives bags only.
 
-    >>> from ebbflow.flow.plan import Distinct, Source
+    >>> from ebbflow.flow.plan import Concat, Distinct, Source
     >>> a, b = Source(name="a"), Source(name="b")
     >>> minus = Concat(parts=(a, b), signs=(1, -1))
     >>> may_be_negative(Plan({"minus": minus, "set": Distinct(parent=minus)}))
     {'minus': True, 'set': False}
     """
-    found = negative(plan)
-    return {name: found[id(node)] for name, node in plan.outputs.items()}
-
-
-def negative(plan: Plan) -> dict[int, bool]:
-    """For each node, by its id, whether its rows may have negative weights."""
-    found: dict[int, bool] = {}
-    for node in plan.nodes():
-        match node:
-            case Map() | Filter() | FlatMap() | Fused():
-                owed = found[id(node.parent)]
-            case Concat():
-                owed = -1 in node.signs or any(found[id(part)] for part in node.parts)
-            case Join():
-                owed = found[id(node.left)] or found[id(node.right)]
-            case Semi():
-                owed = found[id(node.left)]
-            case Through():
-                owed = node.operator.output == ZSET
-            case _:
-                owed = False
-        found[id(node)] = owed
-    return found
+    sure = bags(plan)
+    return {name: id(node) not in sure for name, node in plan.outputs.items()}

@@ -1,0 +1,319 @@
+"""A Spark session that is fit to run on.
+
+`session()` starts a local one, with the settings that matter here; `check_session` looks at one
+that somebody else has started. What is missing is said in one sentence, before Spark says it in a
+hundred: the packages, Java, and a Python on the workers that is the same as this one.
+
+The settings, and why:
+
+    unix domain sockets    else every Python stage of a job waits 40 ms for an acknowledgement
+    partitions = cores     200, the default, are 200 tasks for ten rows
+    ANSI arithmetic        else a sum that overflows is wrong and nobody says so
+    adaptive execution     small shuffles become one task
+    worker reuse           else every task starts a Python
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from ebbflow.errors import EbbflowError, Text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA = 17
+VERSIONS = (4, 1), (4, 3)
+_INSTALL = "pip install 'ebbflow[spark]'"
+_PLACES = [
+    "/usr/lib/jvm/*",
+    "/opt/java/*",
+    "/opt/homebrew/opt/openjdk*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+]
+_SOCKETS = "spark.python.unix.domain.socket.enabled"
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_SOCKET_PATH = 104
+_SOCKET_NAME = 50
+_checked: WeakSet[Any] = WeakSet()
+
+
+class SparkError(EbbflowError):
+    """Spark cannot be used as it is."""
+
+
+# ---- starting one ----
+
+
+def session(
+    app: str = "ebbflow", cores: int | None = None, ui: bool = False, **conf: Any
+) -> SparkSession:
+    """A local Spark session, with all cores or so many; `conf` are settings of Spark's, by name.
+
+    When a session is running already, it is this one, checked. ::
+
+        spark = session(cores=2, **{"spark.driver.memory": "4g"})
+    """
+    require_packages()
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return check_session(running)
+    home = find_java()
+    if home is not None:
+        os.environ["JAVA_HOME"] = home
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app)
+    for name, value in {**settings(cores, ui), **conf}.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        builder = builder.config(name, text)
+    try:
+        made = builder.getOrCreate()
+    except Exception as error:
+        raise SparkError(
+            "Spark could not be started",
+            cause=Text(_last_line(error)),
+            java=Text(home or os.environ.get("JAVA_HOME", "the one on the PATH")),
+            remedy="look at what Java printed above; try session(cores=1)",
+        ) from error
+    made.sparkContext.setLogLevel("ERROR")
+    return check_session(made)
+
+
+def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
+    """The settings of a local session.
+
+    >>> settings(cores=2)["spark.master"], settings(cores=2)["spark.sql.shuffle.partitions"]
+    ('local[2]', 2)
+    """
+    count = cores or _cores()
+    quiet = Path(__file__).with_name("quiet.properties")
+    found = {
+        "spark.master": f"local[{count}]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": f"{_memory()}m",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet.as_uri()}",
+        "spark.ui.enabled": ui,
+        "spark.ui.showConsoleProgress": False,
+        "spark.speculation": False,
+        "spark.python.worker.reuse": True,
+        _PARTITIONS: count,
+        "spark.default.parallelism": count,
+        "spark.sql.ansi.enabled": True,
+        "spark.sql.adaptive.enabled": True,
+        "spark.sql.execution.arrow.pyspark.enabled": True,
+        "spark.sql.session.timeZone": "UTC",
+    }
+    if sys.platform != "win32":
+        found[_SOCKETS] = True
+        if len(tempfile.gettempdir()) + _SOCKET_NAME > _SOCKET_PATH:
+            found["spark.python.unix.domain.socket.dir"] = "/tmp"
+    return found
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory() -> int:
+    """Half of the memory there is, in megabytes, and not more than eight gigabytes."""
+    try:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    except (AttributeError, ValueError, OSError):
+        there = 4096
+    return max(1024, min(8192, there // 2))
+
+
+def _last_line(error: BaseException) -> str:
+    return next((line for line in reversed(str(error).splitlines()) if line.strip()), repr(error))
+
+
+# ---- what it needs ----
+
+
+def require_packages() -> None:
+    """An error when a Python package is missing that Spark needs."""
+    missing = [n for n in ("pyspark", "pyarrow", "pandas") if importlib.util.find_spec(n) is None]
+    if missing:
+        raise SparkError(
+            f"the Spark engine needs {' and '.join(missing)}",
+            python=Text(sys.executable),
+            remedy=_INSTALL,
+        )
+
+
+def find_java() -> str | None:
+    """Where a Java is that Spark can use: a folder for JAVA_HOME, or None when it will be found
+    without. An error when there is none.
+    """
+    install = f"install Java {JAVA} or newer, as in: apt install openjdk-{JAVA}-jre-headless"
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        version = java_version(os.path.join(home, "bin", "java"))
+        if version is None:
+            raise SparkError(
+                "there is no Java where JAVA_HOME points to",
+                java_home=Text(home),
+                remedy="unset JAVA_HOME, or set it to the folder that holds bin/java",
+            )
+        if version < JAVA:
+            raise SparkError(
+                f"Spark needs Java {JAVA} or newer, and JAVA_HOME is Java {version}",
+                java_home=Text(home),
+                remedy=f"set JAVA_HOME to a Java {JAVA} or newer, or {install}",
+            )
+        return home
+    first = shutil.which("java")
+    version = None if first is None else java_version(first)
+    if version is not None and version >= JAVA:
+        return None
+    known = {place: java_version(os.path.join(place, "bin", "java")) for place in _homes()}
+    usable = {place: found for place, found in known.items() if found and found >= JAVA}
+    if usable:
+        return min(usable, key=lambda place: (usable[place], place))
+    if version is None:
+        raise SparkError("Spark needs Java, and there is none", remedy=install)
+    raise SparkError(
+        f"Spark needs Java {JAVA} or newer, and this is Java {version}",
+        java=Text(first or ""),
+        remedy=install,
+    )
+
+
+def _homes() -> Iterator[str]:
+    for places in _PLACES:
+        yield from sorted(glob(places))
+
+
+def java_version(command: str) -> int | None:
+    """The major version of a Java, or None when it does not run.
+
+    >>> java_version("/no/such/java") is None
+    True
+    """
+    try:
+        ran = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', ran.stderr + ran.stdout)
+    return int(found.group(1)) if found else None
+
+
+# ---- looking at one ----
+
+
+def check_session(session: SparkSession) -> SparkSession:
+    """The session, when it can be used; else an error. What only costs time is a warning.
+
+    It runs one small job, the first time, to see what the workers have.
+    """
+    if session in _checked:
+        return session
+    version = tuple(map(int, re.findall(r"\d+", session.version)[:2]))
+    if not VERSIONS[0] <= version <= VERSIONS[1]:
+        raise SparkError(
+            f"this is Spark {session.version}",
+            remedy="Spark 4.1 to 4.3, as in: pip install 'pyspark==4.2.0'",
+        )
+    remarks = list(_remarks(session))
+    _check_workers(session)
+    if remarks:
+        warnings.warn("this Spark session: " + "; ".join(remarks), RuntimeWarning, stacklevel=2)
+    _checked.add(session)
+    return session
+
+
+def _remarks(session: SparkSession) -> Iterator[str]:
+    """What could be better. What would be wrong is put right, and said."""
+
+    def setting(name: str, default: str) -> str:
+        return str(session.conf.get(name, default)).lower()
+
+    if setting("spark.sql.ansi.enabled", "true") != "true":
+        session.conf.set("spark.sql.ansi.enabled", "true")
+        yield "spark.sql.ansi.enabled was off, so sums could overflow unseen; it is on now"
+    if setting(_SOCKETS, "false") != "true":
+        yield f"{_SOCKETS} is off, which costs 40 ms per Python stage; set it before it starts"
+    if setting("spark.python.worker.reuse", "true") != "true":
+        yield "spark.python.worker.reuse is off, so every task starts a Python"
+    local = re.fullmatch(r"local\[(\d+)\]", setting("spark.master", ""))
+    partitions = int(setting(_PARTITIONS, "200"))
+    if local and partitions > 8 * int(local.group(1)):
+        yield f"{_PARTITIONS} is {partitions} for {local.group(1)} cores; set it to their number"
+
+
+def _check_workers(session: SparkSession) -> None:
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+    def look(batches: Any) -> Any:
+        import importlib
+        import sys
+
+        import pyarrow
+
+        missing = []
+        for name in ("numpy", "ebbflow"):
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                missing.append(name)
+        for batch in batches:
+            count = batch.num_rows
+            python = f"{sys.version_info.major}.{sys.version_info.minor}"
+            yield pyarrow.RecordBatch.from_pydict(
+                {"python": [python] * count, "missing": [" and ".join(missing)] * count}
+            )
+
+    try:
+        one = session.range(0, 1, 1, 1)
+        (found,) = one.mapInArrow(look, "python string, missing string").collect()
+        python, missing = found.python, found.missing
+    except Exception as error:
+        python, missing = _from_failure(str(error), here)
+        if not python and not missing:
+            raise SparkError(
+                "a small job on this Spark session failed",
+                cause=Text(_reason(str(error))),
+                remedy="is the session running, and can its workers start Python?",
+            ) from error
+    if python and python != here:
+        raise SparkError(
+            f"the workers run Python {python}, and this is Python {here}",
+            remedy="set PYSPARK_PYTHON to the same Python for both, before Spark starts",
+        )
+    if missing:
+        raise SparkError(
+            f"the workers cannot import {missing}",
+            remedy=f"{_INSTALL} where they run, or send the environment along (spark.archives)",
+        )
+
+
+def _from_failure(text: str, here: str) -> tuple[str, str]:
+    """What a failed job says about the workers: their Python, and what they lack."""
+    mismatch = "PYTHON_VERSION_MISMATCH" in text
+    versions = [v for v in re.findall(r"\b3\.\d+\b", text) if v != here]
+    missing = re.search(r"No module named '(\w+)", text)
+    return versions[0] if mismatch and versions else "", missing.group(1) if missing else ""
+
+
+def _reason(text: str) -> str:
+    """The line that says most: the last one of a traceback of Python's, or the first."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return (errors or lines or [""])[0]
