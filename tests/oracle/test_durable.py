@@ -236,6 +236,18 @@ def max_of(pair: tuple[int, int], n: int) -> tuple[int, int]:
     return pair if pair[1] >= n else (n, n)
 
 
+def test_rows_that_cancel_on_the_way_to_a_group_leave_it_as_it_is(tmp_path: Path) -> None:
+    items = Input("items", Item)
+    sums = items.map(lambda item: item.v, type=int).group_by(lambda v: v % 2).agg(n=ef.count())
+    with sums.run(path=tmp_path, memory=1) as view:
+        view.step(items=[Item(1, 3, "a"), Item(2, 4, "a")])
+        view.step(items={Item(1, 3, "a"): -1, Item(9, 3, "b"): 1})
+        assert view.value == ZSet.of([(1, 1), (0, 1)])
+        view.step(items={Item(9, 3, "b"): -1})
+        assert view.value == ZSet.of([(0, 1)])
+        view.verify()
+
+
 def held(view: Any) -> int:
     return sum(len(part.held) for part in view._disk.parts)
 

@@ -182,9 +182,7 @@ def test_digits_that_cannot_be_are_refused(digits: Any) -> None:
 
 def test_a_record_inside_itself_is_pickled_there() -> None:
     tree = Tree("root", Tree("leaf", None))
-    assert (
-        dict(columns_of(Tree))["left"].parts[1][1] == ANY or dict(columns_of(Tree))["left"] == ANY
-    )
+    assert dict(columns_of(Tree))["left"] == ANY
     assert there_and_back([tree], [1], Tree)[0] == [tree]
 
 
@@ -228,7 +226,7 @@ Shape = tuple[Any, st.SearchStrategy[Any]]
 
 def inside(shapes: st.SearchStrategy[Shape]) -> st.SearchStrategy[Shape]:
     def optional(shape: Shape) -> Shape:
-        return Optional[shape[0]], st.none() | shape[1]
+        return shape[0] | None, st.none() | shape[1]
 
     def many(shape: Shape) -> Shape:
         return tuple[shape[0], ...], st.lists(shape[1], max_size=3).map(tuple)  # type: ignore[name-defined]

@@ -93,6 +93,33 @@ def plus(total: Sum, x: Any, n: int) -> Sum:
     return _short(_plus(full(total), x, n))
 
 
+def spread(total: Sum) -> tuple[int, Any]:
+    """A sum as two values: how many numbers, and their sum where they are ints, or all of it.
+
+    >>> spread((3, 42)), spread(plus((3, 42), 0.5, 1))[0]
+    ((3, 42), 4)
+    """
+    return (total[0], total[1]) if len(total) == 2 else (total[0], total)
+
+
+def packed(size: int, total: Any) -> Sum:
+    """The sum that was spread.
+
+    >>> packed(3, 42)
+    (3, 42)
+    """
+    return (size, total) if type(total) is int else total
+
+
+def spread_plus(size: int, total: Any, x: Any, n: int) -> tuple[int, Any]:
+    """`plus` on a sum that is spread.
+
+    >>> spread_plus(3, 42, 8, 2)
+    (5, 58)
+    """
+    return spread(plus(packed(size, total), x, n))
+
+
 def _plus(total: Total, x: Any, n: int) -> Total:
     size, whole, scale, floats, rest = total
     if isinstance(x, int):

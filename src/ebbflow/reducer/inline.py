@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ebbflow.loop import Loop
@@ -10,19 +11,29 @@ from ebbflow.loop import Loop
 class Inline(NamedTuple):
     """How a reducer's step and result are written, and the functions that the text names.
 
-    In the text `{acc}` is the accumulator, `{x}` the part of the row that the reducer looks at
-    (`of`), and `{n}` how often the row comes, or goes when negative. The reducer must be a group:
-    whatever comes and goes, in whatever order, only the sum counts.
+    Inside the loop an accumulator is spread over variables, `slots` being their values for no rows.
+    In the text `{0}`, `{1}`, … are these variables, `{x}` is the part of the row that the reducer
+    looks at (`of`), `{n}` how often the row comes, or goes when negative, and `{size}` the number
+    of rows of the group. `pack(size, slots)` is the accumulator, `unpack(acc)` the slots.
 
-    >>> Inline(None, ("{acc} += {n}",), "{acc}").text(Loop("f", ""), "{acc} += {n}", acc="a", n="n")
+    The reducer must be a group: whatever comes and goes, in whatever order, only the sum counts.
+
+    >>> votes = Inline(None, (0,), ("{0} += {n}",), "{0}")
+    >>> votes.text(Loop("f", ""), "{0} += {n}", ["a"], n="n")
     'a += n'
+    >>> votes.pack(5, (3,)), votes.unpack(3)
+    (3, (3,))
     """
 
     of: Any
+    slots: tuple[Any, ...]
     step: tuple[str, ...]
     result: str
     names: tuple[tuple[str, Any], ...] = ()
+    pack: Callable[[int, tuple[Any, ...]], Any] = lambda size, slots: slots[0]
+    unpack: Callable[[Any], tuple[Any, ...]] = lambda acc: (acc,)
 
-    def text(self, loop: Loop, template: str, **holes: str) -> str:
+    def text(self, loop: Loop, template: str, slots: list[str], **holes: str) -> str:
         """The template with its holes filled."""
-        return template.format(**holes, **{name: loop.bind(f) for name, f in self.names})
+        names = {name: loop.bind(f) for name, f in self.names}
+        return template.format(*slots, **holes, **names)

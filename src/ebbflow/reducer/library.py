@@ -30,7 +30,7 @@ from ebbflow.reducer.row import Key, getter
 AnyReducer = Reducer[Any, Any, Any]
 Repeat = Callable[[Any, Any, int], Any]
 
-_TOTAL = "({acc}[1] if len({acc}) == 2 and {acc}[0] else {shown}({acc}))"
+_TOTAL = "({1} if type({1}) is int and {0} else {shown}({packed}({0}, {1})))"
 NUMBERS = (0, 1, -1, 2, 7, 0.1, 0.2, -0.5, 1e16, 1e-300, 1e308, math.inf, -math.inf, None)
 SMALL = (0, 1, 2, 3, 5, None)
 
@@ -93,21 +93,24 @@ def _add(a: Any, b: Any) -> Any:
 
 
 def _counting(of: Key | None) -> Inline:
-    line = "{acc} += {n}"
-    return Inline(of, (line if of is None else "if {x} is not None: " + line,), "{acc}")
+    if of is None:
+        return Inline(None, (), (), "{size}", (), lambda size, _: size, lambda _: ())
+    return Inline(of, (0,), ("if {x} is not None: {0} += {n}",), "{0}")
 
 
 def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
-    """Ints beside ints are added here; `exact.plus` knows what else there is."""
+    """Ints beside ints are added here; `exact` knows what else there is."""
     return Inline(
         of,
+        (0, 0),
         (
-            "if type({x}) is int and len({acc}) == 2: "
-            "{acc} = ({acc}[0] + {n}, {acc}[1] + {x} * {n})",
-            "elif {x} is not None: {acc} = {plus}({acc}, {x}, {n})",
+            "if type({x}) is int and type({1}) is int: {0} += {n}; {1} += {x} * {n}",
+            "elif {x} is not None: {0}, {1} = {plus}({0}, {1}, {x}, {n})",
         ),
         result,
-        (("plus", exact.plus), ("shown", shown)),
+        (("plus", exact.spread_plus), ("shown", shown), ("packed", exact.packed)),
+        lambda size, slots: exact.packed(*slots),
+        exact.spread,
     )
 
 
@@ -155,7 +158,7 @@ def mean(of: Key | None = None) -> AnyReducer:
     return ready(
         (mean, arguments(of)), exact.NOTHING, exact.plus, of, exact.average,
         merge=exact.merged, aggregate="algebraic", elements=NUMBERS,
-        inline=_adding(of, "{shown}({acc})", exact.average),
+        inline=_adding(of, "{shown}({packed}({0}, {1}))", exact.average),
     )  # fmt: skip
 
 

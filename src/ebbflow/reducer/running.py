@@ -58,6 +58,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         self.parts = parts_of(self.reducer, self.kind)
         self.keeps_rows = any(part.keeps_rows for part in self.parts)
         self.start = (0, *(part.start() for part in self.parts), None)
+        self.inlines = [part.reducer.inline for part in self.parts]
         self.by_key = grouping(self.key)
         self.chained = gather([self.before])
         self.make = self.shape.function(len(self.parts))
@@ -102,7 +103,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def regrouped(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""
-        parts, start, make, values = self.parts, self.start, self.make, cells.values
+        parts, start, values = self.parts, self.start, cells.values
         old, out = dict[Any, Any](), dict[Any, int]()
         if cells.journal is not None:
             cells.journal.append(old)
@@ -118,10 +119,8 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             before, after = cell[-1], None
             old[key] = ABSENT if was is None else was
             if size:
-                after = make(
-                    key, *[part.result(acc) for part, acc in zip(parts, accs, strict=True)]
-                )
-                values[key] = (size, *accs, after)
+                values[key] = now = self.cell(key, size, accs)
+                after = now[-1]
             else:
                 for part, acc in zip(parts, accs, strict=True):
                     if not part.is_empty(acc):
@@ -134,6 +133,25 @@ class Groups(Operator[Bag, Bag, Any, Any]):
                     out[after] = 1
         return out
 
+    def accs(self, cell: tuple[Any, ...]) -> list[Any]:
+        """The accumulators in a cell; the written loop has them spread over it."""
+        if self.loop is None:
+            return list(cell[1:-1])
+        found, at = [], 1
+        for inline in self.inlines:
+            slots = cell[at : at + len(inline.slots)]
+            found.append(inline.pack(cell[0], slots))
+            at += len(slots)
+        return found
+
+    def cell(self, key: Any, size: int, accs: list[Any]) -> tuple[Any, ...]:
+        """The cell of a group."""
+        results = [part.result(acc) for part, acc in zip(self.parts, accs, strict=True)]
+        if self.loop is not None:
+            pairs = zip(self.inlines, accs, strict=True)
+            accs = [slot for inline, acc in pairs for slot in inline.unpack(acc)]
+        return size, *accs, self.make(key, *results)
+
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
         cells = state[1] if self.keeps_rows else state
@@ -141,13 +159,13 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def dump(self, key: Any, cell: tuple[Any, ...]) -> tuple[Any, ...]:
         """A cell to be written down, without what can be made again."""
-        return cell[0], *[part.dump(acc) for part, acc in zip(self.parts, cell[1:-1], strict=True)]
+        accs = self.accs(cell)
+        return cell[0], *[part.dump(acc) for part, acc in zip(self.parts, accs, strict=True)]
 
     def load(self, key: Any, stored: tuple[Any, ...]) -> tuple[Any, ...]:
         """The cell that was written down."""
         accs = [part.load(acc) for part, acc in zip(self.parts, stored[1:], strict=True)]
-        results = [part.result(acc) for part, acc in zip(self.parts, accs, strict=True)]
-        return stored[0], *accs, self.make(key, *results)
+        return self.cell(key, stored[0], accs)
 
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose groups a change touches."""
@@ -172,7 +190,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             and cells.values.keys() == groups.keys()
             and all(
                 cell[0] == sum(groups[key].values())
-                and all(map(_agrees, self.parts, cell[1:-1], [groups[key]] * len(self.parts)))
+                and all(map(_agrees, self.parts, self.accs(cell), [groups[key]] * len(self.parts)))
                 for key, cell in cells.values.items()
             )
         )
@@ -244,7 +262,8 @@ class ReduceAll(Groups):
     def now(self, state: Any) -> Any:
         """The result as it is."""
         cells = state[1] if self.keeps_rows else state
-        accs = cells.values.get((), self.start)[1:-1]
+        there = cells.values.get(())
+        accs = self.start[1:-1] if there is None else self.accs(there)
         results = [part.result(acc) for part, acc in zip(self.parts, accs, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -27,9 +27,10 @@ def written(
     inlines = [part.reducer.inline for part in parts]
     if None in inlines:
         return None
-    accs = [f"acc{i}" for i in range(len(parts))]
-    cell = ", ".join(["size", *accs])
-    start = (0, *(part.start() for part in parts))
+    names = [[f"a{i}_{j}" for j in range(len(inline.slots))] for i, inline in enumerate(inlines)]
+    slots = [name for several in names for name in several]
+    cell = ", ".join(["size", *slots])
+    start = (0, *(value for inline in inlines for value in inline.slots))
     results = []
 
     loop = Loop("step", "change, values, old")
@@ -42,12 +43,11 @@ def written(
             fn = key if isinstance(key, Fn) else Fn(key)
             loop.write(f"key = {fn.source(loop.bind, row)}", owner or fn, row)
         with loop.inside("if key in fresh:", owner or key, row):
-            loop.write(f"{cell} = fresh[key]")
+            loop.write(f"{cell}, = fresh[key]")
         with loop.inside("else:"):
             loop.write(f"{cell}, _ = get(key, {loop.bind((*start, None))})")
         known: dict[str, str] = {}
-        for part, inline, acc in zip(parts, inlines, accs, strict=True):
-            assert inline is not None
+        for part, inline, own in zip(parts, inlines, names, strict=True):
             blamed = owner or part.reducer
             x = row
             if inline.of is not None:
@@ -57,13 +57,13 @@ def written(
                     x = known[source] = f"x{len(known)}"
                     loop.write(f"{x} = {source}", blamed, row)
             for line in inline.step:
-                loop.write(inline.text(loop, line, acc=acc, x=x, n="n"), blamed, row)
-            results.append(inline.text(loop, inline.result, acc=acc))
-        loop.write(f"fresh[key] = (size + n, {', '.join(accs)})")
+                loop.write(inline.text(loop, line, own, x=x, n="n"), blamed, row)
+            results.append(inline.text(loop, inline.result, own, size="size"))
+        loop.write(f"fresh[key] = ({', '.join(['size + n', *slots])},)")
     made = shape.source(loop, "key", results)
     with loop.inside("for key, cell in fresh.items():"):
         loop.write("was = get(key)")
-        loop.write(f"{cell} = cell")
+        loop.write(f"{cell}, = cell")
         with loop.inside("if was is None:"):
             loop.write(f"old[key] = {loop.bind(ABSENT)}")
             with loop.inside("if size > 0:"):

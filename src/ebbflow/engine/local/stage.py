@@ -198,7 +198,7 @@ class Swapping(Run):
         return self.step(self.cells, change)
 
     def fetch(self, change: Any) -> None:
-        fetched(self.cells, self.operator.keys(change))
+        fetched(self.cells, self.operator.keys(dict.fromkeys(change, 1)))  # so that none cancel
 
     def whole(self, *_: Any) -> Any:
         return self.operator.read(self.cells)

@@ -219,11 +219,11 @@ class Frozen(dict[Any, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return Frozen, (dict(self),)
 
-    def __or__(self, other: Mapping[Any, Any]) -> Frozen:  # type: ignore[override]
+    def __or__(self, other: Mapping[Any, Any]) -> Frozen:
         return Frozen({**self, **other})
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("a Frozen dict is part of a row and never changes; use frozen | {...}")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 from pyspark.sql import types as t
 
@@ -55,7 +55,9 @@ def schema_of(kind: Any, *, weight: bool = False) -> t.StructType:
     'struct<name:string,size:bigint>'
     """
     fields = [_field(name, column) for name, column in columns_of(kind)]
-    return t.StructType([*fields, *([t.StructField(WEIGHT, t.LongType(), False)] if weight else [])])
+    return t.StructType(
+        [*fields, *([t.StructField(WEIGHT, t.LongType(), False)] if weight else [])]
+    )
 
 
 def spark_type(column: Column) -> t.DataType:
@@ -97,7 +99,7 @@ def _hint(field: t.StructField, name: str, path: str) -> Any:
 
 
 def _either(hint: Any, nullable: bool) -> Any:
-    return Optional[hint] if nullable else hint
+    return hint | None if nullable else hint
 
 
 def _inside(kind: t.DataType, name: str, path: str) -> Any:
@@ -116,7 +118,9 @@ def _inside(kind: t.DataType, name: str, path: str) -> Any:
     if hint is None:
         raise CompositionError(
             f"a row of {name} cannot have a field {path!r} of type {kind.simpleString()}",
-            types=Text("numbers, text, bytes, dates, times, decimals, arrays, maps by text, structs"),
+            types=Text(
+                "numbers, text, bytes, dates, times, decimals, arrays, maps by text, structs"
+            ),
             remedy=f'cast it: df.withColumn({path.partition("[")[0]!r}, ...cast("string"))',
         )
     return hint
