@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ebbflow.engine.local import run
+from ebbflow.errors import EbbflowError
 from ebbflow.flow.source import Input
 from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.functions import Choices, Shape, function
@@ -41,6 +42,30 @@ def test_oracle_local_equals_batch_on_trusted_input(data: st.DataObject) -> None
     program = data.draw(plans())
     view = follow(lambda plan: run(plan, check_input=False), program, data.draw(changes(program)))
     assert view.epoch is not None
+
+
+@pytest.mark.parametrize("check_input", [True, False])
+def test_oracle_a_value_asked_for_late_is_what_asking_always_would_have_given(
+    check_input: bool,
+) -> None:
+    derived = 0
+    for seed in range(60 * MORE):
+        program = random_program(seed)
+        early, late = run(program.plan), run(program.plan, check_input=check_input)
+        derived += any(
+            outlet.rows is None and outlet._read is None for outlet in late._outlets.values()
+        )
+        for number, epoch in enumerate(random_epochs(program, seed, 8)):
+            try:
+                early.step(epoch)
+            except EbbflowError:
+                continue
+            late.step(epoch)
+            if number == seed % 8:
+                assert late.value == early.value
+        assert late.value == early.value
+        late.close()
+    assert derived > 5
 
 
 @pytest.mark.parametrize("kind", KINDS)

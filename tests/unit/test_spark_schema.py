@@ -128,7 +128,7 @@ def test_the_columns_of_a_row_type_are_these() -> None:
                 False,
             ),
             pa.field(
-                "work", pa.struct([pa.field("city", pa.utf8(), False), pa.field("zip", pa.int64())])
+                "work", pa.struct([pa.field("city", pa.utf8()), pa.field("zip", pa.int64())])
             ),
             pa.field(
                 "pair",

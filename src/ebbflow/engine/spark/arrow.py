@@ -14,7 +14,9 @@ from __future__ import annotations
 import pickle
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import partial
 from itertools import accumulate, chain
 from types import NoneType
@@ -66,6 +68,21 @@ _REMEDIES: dict[str, str] = {
 }
 
 
+_BLANKS: dict[str, Any] = {
+    "int": 0,
+    "float": 0.0,
+    "bool": False,
+    "text": "",
+    "bytes": b"",
+    "date": date(1970, 1, 1),
+    "time": datetime(1970, 1, 1),
+    "instant": datetime(1970, 1, 1, tzinfo=UTC),
+    "decimal": Decimal(0),
+    "list": (),
+    "map": {},
+}
+
+
 class Unfit(EbbflowError):
     """A row does not fit the columns of its type."""
 
@@ -73,7 +90,7 @@ class Unfit(EbbflowError):
 # ---- types ----
 
 
-def arrow_type(column: Column) -> Any:
+def arrow_type(column: Column, *, loose: bool = False) -> Any:
     """The Arrow type of a column: the one that Spark uses as well."""
     if column.form == "decimal":
         return pa.decimal128(*column.digits)
@@ -82,13 +99,14 @@ def arrow_type(column: Column) -> Any:
     if column.form == "map":
         return pa.map_(pa.utf8(), _field(*column.parts[1]))
     if column.form == "record":
-        return pa.struct([_field(name, part) for name, part in column.parts])
+        return pa.struct([_field(*field) for field in column.inside(loose)])
     return _TYPES[column.form]
 
 
-def _field(name: str, column: Column) -> Any:
+def _field(name: str, column: Column, nullable: bool | None = None) -> Any:
     marked = PICKLED if column.form == "any" else None
-    return pa.field(name, arrow_type(column), column.optional, marked)
+    null = column.optional if nullable is None else nullable
+    return pa.field(name, arrow_type(column, loose=null), null, marked)
 
 
 def arrow_schema(kind: Any, *, weight: bool = True) -> Any:
@@ -123,18 +141,19 @@ def to_arrow(rows: Iterable[Any], weights: Iterable[int], kind: Any) -> Any:
     rows = rows if isinstance(rows, (list, tuple)) else list(rows)
     columns = columns_of(kind)
     lists = [rows] if fields_of(kind) is None else _turned(rows, kind, len(columns))
+    schema = arrow_schema(kind)
     arrays = []
     for (name, column), values in zip(columns, lists, strict=True):
         try:
-            arrays.append(_encode(column, values))
+            arrays.append(_encode(column, values, schema.field(name).type))
         except _Misfit as misfit:
             raise misfit.error(name, rows[misfit.at]) from misfit.__cause__
     counts = list(weights)
     try:
-        arrays.append(_encode(_COUNT, counts))
+        arrays.append(_encode(_COUNT, counts, pa.int64()))
     except _Misfit as misfit:
         raise misfit.error("weight", rows[misfit.at]) from misfit.__cause__
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(kind))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 _COUNT = Column("int")
@@ -187,24 +206,30 @@ def _a(value: Any) -> str:
     return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
-def _encode(column: Column, values: Sequence[Any]) -> Any:
-    """Values as an Arrow array."""
+def _encode(column: Column, values: Sequence[Any], kind: Any) -> Any:
+    """Values as an Arrow array of this type."""
     kinds = set(map(type, values))
     holes = NoneType in kinds
     if holes and not column.optional:
         raise _Misfit(_first(values, NoneType), column, _NONE)
     if column.form not in _NESTED:
         return _flat(column, values, kinds - {NoneType})
+    nested = _NESTED[column.form]
     if not holes:
-        return _NESTED[column.form](column, values, kinds)
-    full = [i for i, value in enumerate(values) if value is not None]
-    try:
-        made = _NESTED[column.form](column, [values[i] for i in full], kinds - {NoneType})
-    except _Misfit as misfit:
-        raise misfit.inside(full[misfit.at], "") from misfit.__cause__
-    places = np.full(len(values), -1)
-    places[full] = np.arange(len(full))
-    return made.take(pa.array(places, mask=places < 0))
+        return nested(column, values, kind, kinds, None)
+    blank = _blank(replace(column, optional=False))
+    full = [blank if value is None else value for value in values]
+    holed = pa.array([value is None for value in values])
+    return nested(column, full, kind, kinds - {NoneType}, holed)
+
+
+def _blank(column: Column) -> Any:
+    """A value that lies under a null: what is in it may not be null."""
+    if column.optional:
+        return None
+    if column.form == "record":
+        return tuple(_blank(part) for _, part in column.parts)
+    return _BLANKS[column.form]
 
 
 def _first(values: Sequence[Any], kind: type) -> int:
@@ -277,27 +302,30 @@ def _in_utc(value: datetime) -> datetime:
     return value.astimezone(UTC).replace(tzinfo=None)
 
 
-def _lists(column: Column, values: Sequence[Any], kinds: set[type]) -> Any:
+def _lists(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
     _require(column, values, kinds, (tuple, list))
     starts = [0, *accumulate(map(len, values))]
     try:
-        inside = _encode(column.parts[0][1], list(chain.from_iterable(values)))
+        inside = list(chain.from_iterable(values))
+        array = _encode(column.parts[0][1], inside, kind.value_type)
     except _Misfit as misfit:
         raise _in_list(misfit, starts) from misfit.__cause__
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), inside, type=arrow_type(column))
+    offsets = pa.array(starts, pa.int32())
+    return pa.ListArray.from_arrays(offsets, array, type=kind, mask=holes)
 
 
-def _maps(column: Column, values: Sequence[Any], kinds: set[type]) -> Any:
+def _maps(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
     _require(column, values, kinds, (Mapping,))
     starts = [0, *accumulate(map(len, values))]
     (_, key), (_, item) = column.parts
     try:
-        keys = _encode(key, list(chain.from_iterable(values)))
-        items = _encode(item, [each for value in values for each in value.values()])
+        keys = _encode(key, list(chain.from_iterable(values)), kind.key_type)
+        found = [each for value in values for each in value.values()]
+        items = _encode(item, found, kind.item_type)
     except _Misfit as misfit:
         raise _in_list(misfit, starts) from misfit.__cause__
     offsets = pa.array(starts, pa.int32())
-    return pa.MapArray.from_arrays(offsets, keys, items, type=arrow_type(column))
+    return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=holes)
 
 
 def _in_list(misfit: _Misfit, starts: list[int]) -> _Misfit:
@@ -305,7 +333,7 @@ def _in_list(misfit: _Misfit, starts: list[int]) -> _Misfit:
     return misfit.inside(at, f"[{misfit.at - starts[at]}]")
 
 
-def _records(column: Column, values: Sequence[Any], kinds: set[type]) -> Any:
+def _records(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
     _require(column, values, kinds, (tuple,))
     width = len(column.parts)
     for at, value in enumerate(values):
@@ -315,12 +343,13 @@ def _records(column: Column, values: Sequence[Any], kinds: set[type]) -> Any:
     arrays = []
     for (name, part), some in zip(column.parts, lists, strict=True):
         try:
-            arrays.append(_encode(part, some))
+            arrays.append(_encode(part, some, kind.field(name).type))
         except _Misfit as misfit:
             raise misfit.inside(misfit.at, f".{name}") from misfit.__cause__
     if not width:
-        return pa.array([{}] * len(values), arrow_type(column))
-    return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(column)))
+        there = [True] * len(values) if holes is None else pc.invert(holes).to_pylist()
+        return pa.array([{} if valid else None for valid in there], kind)
+    return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=holes)
 
 
 def _require(
@@ -332,7 +361,7 @@ def _require(
             raise _Misfit(at, column, f"{values[at]!r} is {_a(values[at])}, not {column}")
 
 
-_NESTED: dict[str, Callable[[Column, Sequence[Any], set[type]], Any]] = {
+_NESTED: dict[str, Callable[[Column, Sequence[Any], Any, set[type], Any], Any]] = {
     "list": _lists,
     "map": _maps,
     "record": _records,

@@ -18,12 +18,15 @@ always agree. By hint:
 A pickled column is marked, `{"ebbflow": "pickle"}` in the metadata of the field. Equal values may
 have different pickles: such a column can be carried, and never compared.
 
+In a record that may be null all fields are nullable in the schema, as Spark writes nulls into them;
+the hints still hold, and are checked.
+
 Rows that are no NamedTuples have one column, `value`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -78,6 +81,13 @@ class Column:
     parts: tuple[tuple[str, Column], ...] = ()
     make: Any = None
     digits: tuple[int, int] = DIGITS
+
+    def inside(self, loose: bool = False) -> Iterator[tuple[str, Column, bool]]:
+        """The fields of a record, and whether each may be null in a table. In one that may be null
+        they all may, as nothing is written under a null; `loose` says that one around it may be.
+        """
+        for name, part in self.parts:
+            yield name, part, loose or self.optional or part.optional
 
     def __repr__(self) -> str:
         plain = Column("any")

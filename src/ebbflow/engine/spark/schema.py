@@ -1,9 +1,11 @@
 """Row types to Spark schemas and back.
 
 Which hint becomes which column is said in `kinds`; here columns become Spark's types, and Spark's
-types become hints again. `schema_of(kind_of(schema, name)) == schema`, up to the widths of numbers:
-rows of Python know one kind of integer and one of float, so every integer is a long and every float
-a double. The fields of a schema that cannot be fields of a row are refused by name.
+types become hints again. `schema_of(kind_of(schema, name)) == schema`, up to two things. Rows of
+Python know one kind of integer and one of float, so every integer is a long and every float a
+double. And in a struct that may be null, all fields may be.
+
+Columns that cannot be fields of a row are refused by name.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def schema_of(kind: Any, *, weight: bool = False) -> t.StructType:
     )
 
 
-def spark_type(column: Column) -> t.DataType:
+def spark_type(column: Column, *, loose: bool = False) -> t.DataType:
     """The Spark type of a column."""
     if column.form == "decimal":
         return t.DecimalType(*column.digits)
@@ -71,13 +73,14 @@ def spark_type(column: Column) -> t.DataType:
         (_, key), (_, value) = column.parts
         return t.MapType(spark_type(key), spark_type(value), value.optional)
     if column.form == "record":
-        return t.StructType([_field(name, part) for name, part in column.parts])
+        return t.StructType([_field(*field) for field in column.inside(loose)])
     return _TYPES[column.form]
 
 
-def _field(name: str, column: Column) -> t.StructField:
+def _field(name: str, column: Column, nullable: bool | None = None) -> t.StructField:
     marked = dict(PICKLED) if column.form == "any" else None
-    return t.StructField(name, spark_type(column), column.optional, marked)
+    null = column.optional if nullable is None else nullable
+    return t.StructField(name, spark_type(column, loose=null), null, marked)
 
 
 def kind_of(schema: t.StructType, name: str) -> type[Any]:

@@ -45,6 +45,7 @@ _PLACES = [
 ]
 _SOCKETS = "spark.python.unix.domain.socket.enabled"
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_JVM = "spark.driver.extraJavaOptions"
 _SOCKET_PATH = 104
 _SOCKET_NAME = 50
 _checked: WeakSet[Any] = WeakSet()
@@ -77,7 +78,10 @@ def session(
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
-    for name, value in {**settings(cores, ui), **conf}.items():
+    ours = settings(cores, ui)
+    if _JVM in conf:
+        conf[_JVM] = f"{ours[_JVM]} {conf[_JVM]}"
+    for name, value in {**ours, **conf}.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         builder = builder.config(name, text)
     try:
@@ -106,7 +110,7 @@ def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{_memory()}m",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet.as_uri()}",
+        _JVM: f"-Dlog4j2.configurationFile={quiet.as_uri()}",
         "spark.ui.enabled": ui,
         "spark.ui.showConsoleProgress": False,
         "spark.speculation": False,
