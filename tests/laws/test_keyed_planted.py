@@ -148,13 +148,13 @@ def test_005_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -
 def test_005_an_inline_sum_that_ignores_weights_is_refuted() -> None:
     def planted(line: str) -> Reduce:
         adding = Reducer(0, operator.add, operator.sub, partial=False)
-        adding.inline = Inline(None, (line,), "{acc}")
+        adding.inline = Inline(None, (0,), (line,), "{0}")
         return Reduce(adding, Fn(third))
 
-    for line in ("{acc} += {x}", "{acc} += {x} * abs({n})", "{acc} = {x} * {n}"):
+    for line in ("{0} += {x}", "{0} += {x} * abs({n})", "{0} = {x} * {n}"):
         with pytest.raises((LawBroken, NotDeterministic)):
             check(planted(line), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
-    check(planted("{acc} += {x} * {n}"), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
+    check(planted("{0} += {x} * {n}"), inputs=SMALL, changes=SMALL_CHANGES, examples=20)
 
 
 class ForgetsKeys(Join):

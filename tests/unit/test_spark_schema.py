@@ -127,9 +127,7 @@ def test_the_columns_of_a_row_type_are_these() -> None:
                 pa.struct([pa.field("city", pa.utf8(), False), pa.field("zip", pa.int64())]),
                 False,
             ),
-            pa.field(
-                "work", pa.struct([pa.field("city", pa.utf8()), pa.field("zip", pa.int64())])
-            ),
+            pa.field("work", pa.struct([pa.field("city", pa.utf8()), pa.field("zip", pa.int64())])),
             pa.field(
                 "pair",
                 pa.struct([pa.field("_0", pa.int64(), False), pa.field("_1", pa.utf8(), False)]),
@@ -400,6 +398,12 @@ def test_a_null_in_a_batch_is_refused_where_the_hint_has_none() -> None:
     with pytest.raises(Unfit, match="field 'city': None is not allowed here") as caught:
         from_arrow(batch, Place)
     assert caught.value.facts["row"] == {"city": None, "zip": 2}
+
+
+def test_a_null_weight_is_refused() -> None:
+    batch = pa.table({"value": [1, 2], "__weight": pa.array([1, None], pa.int64())})
+    with pytest.raises(Unfit, match="field '__weight': None is not allowed here"):
+        from_arrow(batch, int)
 
 
 def test_every_nan_that_comes_back_is_the_same_object() -> None:

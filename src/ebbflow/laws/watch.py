@@ -29,6 +29,7 @@ from types import (
 )
 from typing import Any
 
+from ebbflow.fn import Field
 from ebbflow.reducer import RECOMPUTE, Reducer
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -241,7 +242,7 @@ def strange(value: Any, seen: set[int] | None = None) -> str:
         return _first([value.func, *value.args, *value.keywords.values()], seen)
     if kind is Reducer:
         return _first([value.init, value.add, value.remove, value.merge], seen)
-    if kind.__module__.startswith("ebbflow.reducer."):
+    if kind is Field or kind.__module__.startswith("ebbflow.reducer."):
         return _first(_inside(value), seen)
     return f"it uses a {kind.__name__}, which may keep what earlier calls did"
 

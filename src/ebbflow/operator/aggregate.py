@@ -280,6 +280,9 @@ def _groups(key: Any, merge: Merge, order: Any, value: Any) -> Trees | Ends:
 
 def _folded(x: Bag, merge: Merge, order: Any, value: Any, empty: Any) -> Any:
     """The meaning of an aggregate, without a tree."""
+    if (merge is max or merge is min) and order is None and value is None:
+        rows = in_order(x, None)
+        return rows[-1 if merge is max else 0] if rows else empty
     values = [
         one
         for row in in_order(x, order)

@@ -4,8 +4,10 @@ Nothing here is loaded by `import ebbflow`; it needs `ebbflow[spark]`. What is h
 ground it stands on:
 
     kinds     what the fields of a row are, as columns of a table
-    arrow     rows with weights to Arrow batches and back
+    arrow     rows with weights to Arrow batches and back: encode, decode, unfit
     schema    row types to Spark schemas and back
-    changes   whatever a user gives as the change of an input, in one form
+    changes   whatever a user gives as the change of an input, in one form: layout, tables
     session   a Spark session that is fit to run on
+
+Only `schema` and `changes` need PySpark to be imported, and `session` to be called.
 """

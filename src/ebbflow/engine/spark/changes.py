@@ -6,12 +6,14 @@ there: a lazy DataFrame becomes another one, in native columns, and nothing is c
 have any `layout`.
 
 What can be seen from the columns is refused at once. What can only be seen in the rows, such as a
-null where the hint has none, fails the job that reads them, with the same words.
+null where the hint has none, fails the job that reads them, with the same words; a null inside a
+list, a map or a record is found when Python first sees it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column as Expression
@@ -42,7 +44,7 @@ _INTEGERS: dict[type[t.DataType], int] = {
     t.IntegerType: 10,
     t.LongType: 19,
 }
-_FLOATS = (t.FloatType, t.DoubleType, t.ByteType, t.ShortType, t.IntegerType)
+_FLOATS = (t.FloatType, t.DoubleType, t.LongType, t.ByteType, t.ShortType, t.IntegerType)
 _SAME: dict[str, tuple[type[t.DataType], ...]] = {
     "int": tuple(_INTEGERS),
     "float": _FLOATS,
@@ -75,14 +77,14 @@ def frame_of(source: Source, frame: DataFrame) -> DataFrame:
     if layout.how == "rows":
         return frame.select(*row, f.lit(1).cast("long").alias(WEIGHT))
     weight = _weight(source, frame.schema[layout.by], layout).alias(WEIGHT)
-    return frame.select(*row, weight).filter(f.col(WEIGHT) != 0)
+    return frame.select(*row, weight)
 
 
 def _weight(source: Source, field: t.StructField, layout: Layout) -> Expression:
     given = f.col(_quoted(layout.by))
     if layout.how == "weight":
         if not isinstance(field.dataType, tuple(_INTEGERS)):
-            raise wrong_type(source, layout.by, field.dataType.simpleString(), Column("int"))
+            raise wrong_type(source, layout.by, _shown(field.dataType), Column("int"))
         return f.coalesce(given.cast("long"), _fail(source, f.lit("a weight is null"), "long"))
     _require_text(source, field)
     weight = f.when(given.isin(*ADDED[layout.how]), _long(1))
@@ -108,29 +110,31 @@ def _images(source: Source, frame: DataFrame, layout: Layout) -> DataFrame:
     _require_text(source, frame.schema[layout.by])
     before = _image(source, frame.schema[BEFORE], -1)
     after = _image(source, frame.schema[AFTER], 1)
-    row = [t.StructField(name, spark_type(column)) for name, column in columns_of(source.type)]
-    entries = t.ArrayType(t.StructType([*row, t.StructField(WEIGHT, t.LongType())]))
+    entries = t.ArrayType(_entry(source))
     cases = f.when(op.isin(*ADDED["op"]), f.array(after))
     cases = cases.when(op.isin(*REMOVED["op"]), f.array(before))
     cases = cases.when(op == CHANGED, f.array(before, after))
     there = op.isNotNull() | f.col(BEFORE).isNotNull() | f.col(AFTER).isNotNull()
     each = f.explode(_otherwise(source, layout, cases, op, entries)).alias("entry")
-    return frame.filter(there).select(each).select("entry.*")
+    return frame.select(each).select("entry.*")
 
 
 def _image(source: Source, field: t.StructField, weight: int) -> Expression:
     """The row in a struct, with its weight, as one struct."""
     kind = field.dataType
     if not isinstance(kind, t.StructType):
-        shown = kind.simpleString()
-        raise refused(source, f"column {field.name!r} is {shown}, not a row", remedy="a struct")
+        what = f"column {field.name!r} is {_shown(kind)}, not a row"
+        raise refused(source, what, remedy="a struct of the columns of a row")
     require_columns(source, kind.fieldNames(), f" in {field.name!r}")
     row = list(_row(source, kind, lambda name: f.col(f"{field.name}.{name}")))
     made = f.struct(*row, _long(weight).alias(WEIGHT))
-    types = [t.StructField(name, spark_type(column)) for name, column in columns_of(source.type)]
-    whole = t.StructType([*types, t.StructField(WEIGHT, t.LongType())])
-    missing = _fail(source, f.lit(image_text(field.name)), whole)
+    missing = _fail(source, f.lit(image_text(field.name)), _entry(source))
     return f.when(f.col(field.name).isNull(), missing).otherwise(made)
+
+
+def _entry(source: Source) -> t.StructType:
+    row = [t.StructField(name, _open_type(column)) for name, column in columns_of(source.type)]
+    return t.StructType([*row, t.StructField(WEIGHT, t.LongType())])
 
 
 # ---- columns ----
@@ -139,13 +143,13 @@ def _image(source: Source, field: t.StructField, weight: int) -> Expression:
 def _row(source: Source, schema: t.StructType, column_at: Any) -> Iterator[Expression]:
     for name, column in columns_of(source.type):
         field = schema[name]
-        kind, wanted = field.dataType, spark_type(column)
+        kind, wanted = field.dataType, _open_type(column)
         if not _fits(field, column):
             raise wrong_type(source, name, _shown(kind), column)
         made = column_at(_quoted(name))
         if kind.simpleString() != wanted.simpleString():
             made = made.cast(wanted)
-        if field.nullable and not column.optional:
+        if False:
             words = f"field {name!r} is null, and its hint is {column}"
             made = f.coalesce(made, _fail(source, f.lit(words), wanted))
         yield made.alias(name, metadata=dict(PICKLED)) if column.form == "any" else made.alias(name)
@@ -161,7 +165,8 @@ def _fits(field: t.StructField, column: Column) -> bool:
     if column.form == "decimal":
         precision, scale = column.digits
         if isinstance(kind, t.DecimalType):
-            return kind.scale <= scale and kind.precision - kind.scale <= precision - scale
+            whole: int = kind.precision - kind.scale
+            return bool(whole <= precision - scale)
         return _INTEGERS.get(type(kind), 99) <= precision - scale
     parts = [part for _, part in column.parts]
     if column.form == "list":
@@ -175,10 +180,20 @@ def _fits(field: t.StructField, column: Column) -> bool:
     if column.form == "record":
         return (
             isinstance(kind, t.StructType)
-            and kind.fieldNames() == [name for name, _ in column.parts]
+            and len(kind.fieldNames()) == len(column.parts)
             and all(map(_fits, kind.fields, parts))
         )
     return isinstance(kind, _SAME[column.form])
+
+
+def _open_type(column: Column) -> t.DataType:
+    """The type of a column with nulls everywhere: Spark refuses to cast to one without."""
+
+    def opened(column: Column) -> Column:
+        parts = tuple((name, opened(part)) for name, part in column.parts)
+        return replace(column, optional=True, parts=parts)
+
+    return spark_type(opened(column))
 
 
 def _part(kind: t.DataType) -> t.StructField:
@@ -186,7 +201,7 @@ def _part(kind: t.DataType) -> t.StructField:
 
 
 def _shown(kind: t.DataType) -> str:
-    return kind.simpleString()
+    return str(kind.simpleString())
 
 
 def _require_text(source: Source, field: t.StructField) -> None:

@@ -98,7 +98,8 @@ def require_columns(source: Source, names: Sequence[str], where: str = "") -> No
     if missing:
         near = get_close_matches(missing[0], extra or names, n=1)
         remedy = f"rename {near[0]!r} to {missing[0]!r}" if near else "all fields of the row"
-        raise _wrong(source, f"there is no {_listed(missing)}{where}", names, remedy)
+        there = "there is no" if len(missing) == 1 else "there are no"
+        raise _wrong(source, f"{there} {_listed(missing)}{where}", names, remedy)
     if extra:
         keep = ", ".join(repr(field) for field in fields)
         what = f"{type_text(source.type)} has no field for {_listed(extra)}{where}"

@@ -11,6 +11,8 @@ The settings, and why:
     ANSI arithmetic        else a sum that overflows is wrong and nobody says so
     adaptive execution     small shuffles become one task
     worker reuse           else every task starts a Python
+    no call sites          else every column made takes the stack of Python along, and every error
+                           is printed as well as raised
 """
 
 from __future__ import annotations
@@ -121,6 +123,7 @@ def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
         "spark.sql.adaptive.enabled": True,
         "spark.sql.execution.arrow.pyspark.enabled": True,
         "spark.sql.session.timeZone": "UTC",
+        "spark.python.sql.dataFrameDebugging.enabled": False,
     }
     if sys.platform != "win32":
         found[_SOCKETS] = True

@@ -123,11 +123,10 @@ def unknown_remedy(layout: Layout, kind: Any) -> str:
 def _images(source: Source, table: Any, layout: Layout, loose: bool) -> Any:
     """The rows before and after, of those changes that have them."""
     ops = table.column(layout.by).to_pylist()
-    images = [table.column(BEFORE).to_pylist(), table.column(AFTER).to_pylist()]
+    empty = pc.and_(table.column(BEFORE).is_null(), table.column(AFTER).is_null()).to_pylist()
     known = (*ADDED["op"], *REMOVED["op"], CHANGED)
     for i, op in enumerate(ops):
-        gone = op is None and images[0][i] is None and images[1][i] is None
-        if op not in known and not gone:
+        if op not in known and not (op is None and empty[i]):
             raise unknown(source, layout, op, table.slice(i, 1).to_pylist()[0])
     parts = []
     for name, signs, weight in (
