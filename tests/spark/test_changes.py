@@ -169,6 +169,7 @@ def test_wrong_columns_are_refused_before_anything_runs(
         (Annotated[Decimal, (4, 2)], "int", "cast the column"),
         (tuple[int, ...], "array<string>", "cast the column"),
         (record("Place", city=str, zip=int), "struct<zip:int,city:string>", "cast the column"),
+        (record("Pair", a=int, b=int), "struct<b:int,a:int>", "cast the column"),
         (Any, "int", "a hint for the field"),
         (int, "void", "cast the column"),
     ],

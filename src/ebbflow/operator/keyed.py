@@ -15,14 +15,14 @@ from copy import deepcopy
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.chain import grouping
 from ebbflow.change import BAG, ZSET
-from ebbflow.errors import ChangeError, place
+from ebbflow.errors import ChangeError
+from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.operator import Operator, journalled
 from ebbflow.operator.relation import Bag
 from ebbflow.state.cells import ABSENT, Cells, Journalled
 from ebbflow.state.tree import Tree
-from ebbflow.zset import ZSet, trusted, without_zeros
+from ebbflow.zset import ZSet, without_zeros
 
 FROZEN = (type(None), bool, int, float, str, bytes, frozenset, ZSet, Tree)
 NOTHING: Bag = ZSet()
@@ -67,33 +67,18 @@ def _goes_back(state: Any) -> bool:
     return isinstance(state, (*FROZEN, Journalled))
 
 
-class PerKey(Operator[Bag, Bag, Bag, Bag]):
+class PerKey(ByKey):
     """One state of an operator for each key; see `per_key`.
 
     A cell is the number of rows, the state of the inner operator, and its value where that is not a
     bag.
     """
 
-    input = BAG
-
     def __init__(self, operator: Any, key: Any, width: int, kind: Any, owner: Any) -> None:
-        self.operator, self.key, self.width, self.kind = operator, key, width, kind
-        self.owner = owner
+        super().__init__(key, owner)
+        self.operator, self.width, self.kind = operator, width, kind
         self.bags = operator.output in (BAG, ZSET)
         self.output = operator.output if self.bags else BAG
-        self.created = place()
-        self.compile()
-
-    def compile(self) -> None:
-        """Write the loop that sorts rows by key."""
-        self.by_key = grouping(self.key, None, self.owner)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "by_key"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.compile()
 
     def made(self, key: Any, value: Any) -> Any:
         """A row that goes out: the parts of the key, then a row or a value of that key."""
@@ -115,9 +100,6 @@ class PerKey(Operator[Bag, Bag, Bag, Bag]):
         state = States()
         self.moved(state, x)
         return state
-
-    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return state, trusted(self.moved(state, change))
 
     def moved(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give what the operators of the touched keys make of it."""
@@ -157,10 +139,6 @@ class PerKey(Operator[Bag, Bag, Bag, Bag]):
                 new[key] = (size, inner, now) if size else ABSENT
         state.swap(new)
         return without_zeros(out)
-
-    def keys(self, change: Bag) -> set[Any]:
-        """The keys whose states a step with this change touches."""
-        return set(self.by_key(change.items()))
 
     def accepts(self, state: Any, change: Bag) -> bool:
         if not self.input.is_change(change):

@@ -12,41 +12,24 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.chain import grouping
-from ebbflow.change import BAG
-from ebbflow.errors import ChangeError, place
-from ebbflow.operator.operator import Operator
+from ebbflow.errors import ChangeError
+from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
 from ebbflow.operator.top import Held
 from ebbflow.ordering import anyhow
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.tree import Tree
-from ebbflow.zset import ZSet, trusted, without_zeros
+from ebbflow.zset import ZSet, without_zeros
 
 EMPTY: Tree[Any] = Tree()
 
 
-class SessionRows(Operator[Bag, Bag, Bag, Bag]):
+class SessionRows(ByKey):
     """Every row with its session; see `sessions`."""
 
-    input = BAG
-    output = BAG
-
     def __init__(self, time: Any, gap: Any, key: Any, merge: Any, owner: Any) -> None:
-        self.time, self.gap, self.key, self.merge, self.owner = time, gap, key, merge, owner
-        self.created = place()
-        self.compile()
-
-    def compile(self) -> None:
-        """Write the loop that sorts rows by key."""
-        self.by_key = grouping(self.key, None, self.owner)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "by_key"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.compile()
+        super().__init__(key, owner)
+        self.time, self.gap, self.merge = time, gap, merge
 
     def f(self, x: Bag) -> Bag:
         out = []
@@ -73,9 +56,6 @@ class SessionRows(Operator[Bag, Bag, Bag, Bag]):
         state: Cells[Any, Tree[Any]] = Cells()
         self.moved(state, x)
         return state
-
-    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return state, trusted(self.moved(state, change))
 
     def moved(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give what became of the sessions that it touches."""
@@ -138,10 +118,6 @@ class SessionRows(Operator[Bag, Bag, Bag, Bag]):
                 break
             last, stop = each[0], at + count
         return start, stop
-
-    def keys(self, change: Bag) -> set[Any]:
-        """The keys whose rows a step with this change touches."""
-        return set(self.by_key(change.items()))
 
     def accepts(self, state: Any, change: Bag) -> bool:
         return self.input.is_change(change) and all(

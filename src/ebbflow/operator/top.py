@@ -11,16 +11,14 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.chain import grouping
-from ebbflow.change import BAG
-from ebbflow.errors import AbsentRow, NotDeterministic, place
-from ebbflow.operator.operator import Operator
+from ebbflow.errors import AbsentRow, NotDeterministic
+from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
 from ebbflow.ordering import anyhow
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
 from ebbflow.state.outer import NONE, Outermost
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet
 
 
 class Held:
@@ -59,29 +57,13 @@ def _ordered(element: Element) -> bool:
     return True
 
 
-class TopRows(Operator[Bag, Bag, Bag, Bag]):
+class TopRows(ByKey):
     """The first rows of each key; see `top_rows`."""
 
-    input = BAG
-    output = BAG
-
     def __init__(self, n: int, by: Any, key: Any, smallest: bool, owner: Any) -> None:
-        self.n, self.by, self.key, self.smallest, self.owner = n, by, key, smallest, owner
-        self.created = place()
-        self.compile()
-
-    def compile(self) -> None:
-        """Write the loop that sorts rows by key."""
-        self.outermost = Outermost(not self.smallest, self.n, _ordered)
-        self.by_key = grouping(self.key, None, self.owner)
-
-    def __getstate__(self) -> dict[str, Any]:
-        written = ("by_key", "outermost")
-        return {name: value for name, value in vars(self).items() if name not in written}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.compile()
+        super().__init__(key, owner)
+        self.n, self.by, self.smallest = n, by, smallest
+        self.outermost = Outermost(not smallest, n, _ordered)
 
     def element(self, row: Any) -> Element:
         """A row with its place in the order."""
@@ -102,9 +84,6 @@ class TopRows(Operator[Bag, Bag, Bag, Bag]):
         state = Index[Any, Any](self.key, None, self.by_key, bag=True), Cells[Any, Any]()
         self.moved(state, x)
         return state
-
-    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return state, trusted(self.moved(state, change))
 
     def moved(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give the rows that came to the top or left it."""
@@ -161,10 +140,6 @@ class TopRows(Operator[Bag, Bag, Bag, Bag]):
         for outer in state[1].everything().values():
             self._count(out, outer, 1)
         return out
-
-    def keys(self, change: Bag) -> set[Any]:
-        """The keys whose rows a step with this change touches."""
-        return set(self.by_key(change.items()))
 
     def accepts(self, state: Any, change: Bag) -> bool:
         return self.input.is_change(change) and bool(state[0].holds(change))

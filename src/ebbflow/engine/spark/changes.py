@@ -44,7 +44,7 @@ _INTEGERS: dict[type[t.DataType], int] = {
     t.IntegerType: 10,
     t.LongType: 19,
 }
-_FLOATS = (t.FloatType, t.DoubleType, t.LongType, t.ByteType, t.ShortType, t.IntegerType)
+_FLOATS = (t.FloatType, t.DoubleType, t.ByteType, t.ShortType, t.IntegerType)
 _SAME: dict[str, tuple[type[t.DataType], ...]] = {
     "int": tuple(_INTEGERS),
     "float": _FLOATS,
@@ -77,7 +77,7 @@ def frame_of(source: Source, frame: DataFrame) -> DataFrame:
     if layout.how == "rows":
         return frame.select(*row, f.lit(1).cast("long").alias(WEIGHT))
     weight = _weight(source, frame.schema[layout.by], layout).alias(WEIGHT)
-    return frame.select(*row, weight)
+    return frame.select(*row, weight).filter(f.col(WEIGHT) != 0)
 
 
 def _weight(source: Source, field: t.StructField, layout: Layout) -> Expression:
@@ -116,7 +116,7 @@ def _images(source: Source, frame: DataFrame, layout: Layout) -> DataFrame:
     cases = cases.when(op == CHANGED, f.array(before, after))
     there = op.isNotNull() | f.col(BEFORE).isNotNull() | f.col(AFTER).isNotNull()
     each = f.explode(_otherwise(source, layout, cases, op, entries)).alias("entry")
-    return frame.select(each).select("entry.*")
+    return frame.filter(there).select(each).select("entry.*")
 
 
 def _image(source: Source, field: t.StructField, weight: int) -> Expression:
@@ -149,7 +149,7 @@ def _row(source: Source, schema: t.StructType, column_at: Any) -> Iterator[Expre
         made = column_at(_quoted(name))
         if kind.simpleString() != wanted.simpleString():
             made = made.cast(wanted)
-        if False:
+        if field.nullable and not column.optional:
             words = f"field {name!r} is null, and its hint is {column}"
             made = f.coalesce(made, _fail(source, f.lit(words), wanted))
         yield made.alias(name, metadata=dict(PICKLED)) if column.form == "any" else made.alias(name)
@@ -166,7 +166,7 @@ def _fits(field: t.StructField, column: Column) -> bool:
         precision, scale = column.digits
         if isinstance(kind, t.DecimalType):
             whole: int = kind.precision - kind.scale
-            return bool(whole <= precision - scale)
+            return bool(kind.scale <= scale and whole <= precision - scale)
         return _INTEGERS.get(type(kind), 99) <= precision - scale
     parts = [part for _, part in column.parts]
     if column.form == "list":
@@ -180,7 +180,7 @@ def _fits(field: t.StructField, column: Column) -> bool:
     if column.form == "record":
         return (
             isinstance(kind, t.StructType)
-            and len(kind.fieldNames()) == len(column.parts)
+            and kind.fieldNames() == [name for name, _ in column.parts]
             and all(map(_fits, kind.fields, parts))
         )
     return isinstance(kind, _SAME[column.form])
