@@ -1,9 +1,10 @@
 """Reducers in programs: as a differential operator over bags, and as a stream processor.
 
-The operator keeps a cell for each key: how many rows there are, the accumulators, and the row that
-was given for it, which is taken back when it changes. A group with no rows is not there. The
-operator also keeps the rows by key, in an index, where a part of the reducer may need them again
-(see `parts`). Where every part can be written out, the whole step is one loop.
+The operator keeps a cell for each key: how many rows there are, the accumulators, and, where it is
+not made in the written loop, the row that was given for it, so that the very same is taken back. A
+group with no rows is not there. The operator also keeps the rows by key, in an index, where a part
+of the reducer may need them again (see `parts`). Where every part can be written out, the whole
+step is one loop.
 
 The processor reads any Z-sets, in any pieces. A row whose weight is negative is owed: it does not
 count until it has come as often as it was taken away. So a removal that overtakes its insertion
@@ -134,7 +135,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         return out
 
     def accs(self, cell: tuple[Any, ...]) -> list[Any]:
-        """The accumulators in a cell; the written loop has them spread over it."""
+        """The accumulators in a cell; the written loop has them spread over it, and no row."""
         if self.loop is None:
             return list(cell[1:-1])
         found, at = [], 1
@@ -146,16 +147,21 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def cell(self, key: Any, size: int, accs: list[Any]) -> tuple[Any, ...]:
         """The cell of a group."""
-        results = [part.result(acc) for part, acc in zip(self.parts, accs, strict=True)]
-        if self.loop is not None:
-            pairs = zip(self.inlines, accs, strict=True)
-            accs = [slot for inline, acc in pairs for slot in inline.unpack(acc)]
-        return size, *accs, self.make(key, *results)
+        if self.loop is None:
+            return size, *accs, self.row(key, accs)
+        pairs = zip(self.inlines, accs, strict=True)
+        return size, *[slot for inline, acc in pairs for slot in inline.unpack(acc)]
+
+    def row(self, key: Any, accs: list[Any]) -> Any:
+        """The row that is given for a group."""
+        return self.make(key, *[part.result(a) for part, a in zip(self.parts, accs, strict=True)])
 
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
         cells = state[1] if self.keeps_rows else state
-        return {cell[-1]: 1 for cell in cells.everything().values()}
+        if self.loop is None:
+            return {cell[-1]: 1 for cell in cells.everything().values()}
+        return {self.row(key, self.accs(cell)): 1 for key, cell in cells.everything().items()}
 
     def dump(self, key: Any, cell: tuple[Any, ...]) -> tuple[Any, ...]:
         """A cell to be written down, without what can be made again."""

@@ -45,7 +45,7 @@ def written(
         with loop.inside("if key in fresh:", owner or key, row):
             loop.write(f"{cell}, = fresh[key]")
         with loop.inside("else:"):
-            loop.write(f"{cell}, _ = get(key, {loop.bind((*start, None))})")
+            loop.write(f"{cell}, = get(key, {loop.bind(start)})")
         known: dict[str, str] = {}
         for part, inline, own in zip(parts, inlines, names, strict=True):
             blamed = owner or part.reducer
@@ -63,20 +63,22 @@ def written(
     made = shape.source(loop, "key", results)
     with loop.inside("for key, cell in fresh.items():"):
         loop.write("was = get(key)")
-        loop.write(f"{cell}, = cell")
         with loop.inside("if was is None:"):
             loop.write(f"old[key] = {loop.bind(ABSENT)}")
+            loop.write(f"{cell}, = cell")
             with loop.inside("if size > 0:"):
-                loop.write(f"after = {made}", owner)
-                loop.write(f"values[key] = ({cell}, after)")
-                loop.write("out[after] = 1", owner)
+                loop.write("values[key] = cell")
+                loop.write(f"out[{made}] = 1", owner)
                 loop.write("continue")
         with loop.inside("else:"):
             loop.write("old[key] = was")
-            loop.write("before = was[-1]")
+            loop.write("if was == cell: continue")
+            loop.write(f"{cell}, = was")
+            loop.write(f"before = {made}", owner)
+            loop.write(f"{cell}, = cell")
             with loop.inside("if size > 0:"):
+                loop.write("values[key] = cell")
                 loop.write(f"after = {made}", owner)
-                loop.write(f"values[key] = ({cell}, after)")
                 with loop.inside("if before != after:"):
                     loop.write("out[before] = -1")
                     loop.write("out[after] = 1", owner)
