@@ -353,7 +353,7 @@ def test_lists_and_dicts_come_back_as_what_can_be_in_a_row() -> None:
         (tuple[Place | None, ...], (None, ("Rome", "x")), r"field 'f\[1\].zip': 'x' is a str"),
         (Any, lambda: 0, "cannot be pickled"),
     ],
-    ids=str,
+    ids=lambda each: getattr(each, "__qualname__", str(each)),
 )
 def test_what_does_not_fit_names_the_row_and_the_field(hint: Any, value: Any, text: str) -> None:
     kind = record("Row", id=int, f=hint)

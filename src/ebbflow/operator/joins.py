@@ -3,10 +3,10 @@
 `join` and `product` are linear in each side alone. With an index of both sides, where `l` and `r`
 are the changes and `L` and `R` hold the rows after them,
 
-    change of L ⋈ R  ==  l ⋈ R + L ⋈ r - l ⋈ r
+    change of L ⋈ R  ==  l ⋈ R + (L - l) ⋈ r
 
-What the two changes make together is in the first term and in the second, so once too often. Both
-indices are brought up to date first, so that one index can serve several joins.
+Taking `L` instead of `L - l`, the left as it was before, would count twice what both changes make
+together. Both indices are brought up to date first, so that one index can serve several joins.
 
 `semi` gives the rows of the left whose key the right has, or has not. It is linear in the left
 only: a key of the right counts once, however many rows have it.
@@ -131,47 +131,57 @@ def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[...
     fn = merge if merge is None or isinstance(merge, Fn) else Fn(merge)
     blamed = fn if owner is None else owner
 
-    def emit(weight: str) -> None:
+    def emit(alone: bool) -> None:
+        """Give the pair; `alone` says that nothing was given for it before."""
         made = "left, right" if fn is None else fn.source(loop.bind, "left", "right")
-        if not after.steps and one_to_one:
-            loop.write(f"out[{made}] = {weight}", blamed, "left", "right")
-            return
-        loop.write(f"row = {made}" if fn else f"row = ({made})", blamed, "left", "right")
-        row = after.write(loop, "row")
-        total = weight if one_to_one else f"get({row}, 0) + {weight}"
+        row = "row"
+        if after.steps or not alone:
+            loop.write(f"row = {made}" if fn else f"row = ({made})", blamed, "left", "right")
+            row = after.write(loop, "row")
+        else:
+            row = made
+        total = "weight * count" if alone else f"get({row}, 0) + weight * count"
         loop.write(f"out[{row}] = {total}", blamed, "left", "right")
 
-    loop = Loop("met", "from_left, from_right, lefts, rights")
-    loop.write("out = {}")
-    if not one_to_one:
-        loop.write("get = out.get")
-    for mine, other, others in (("left", "right", "rights"), ("right", "left", "lefts")):
+    def pairs(mine: str, other: str, alone: bool) -> None:
         with (
-            loop.inside(f"for key, pairs in from_{mine}.items():"),
-            loop.inside(f"if key in {others}:"),
+            loop.inside(f"for {mine}, weight in pairs:"),
+            loop.inside(f"for {other}, count in there:"),
         ):
-            loop.write(f"there = {others}[key].items()")
-            with (
-                loop.inside(f"for {mine}, weight in pairs:"),
-                loop.inside(f"for {other}, count in there:"),
-            ):
-                emit("weight * count")
-    with loop.inside("if from_left and from_right:"):
-        with loop.inside("for key in from_left.keys() & from_right.keys():"):
-            if one_to_one:
-                loop.write("ours, theirs = lefts.get(key, {}), rights.get(key, {})")
-            with loop.inside("for left, weight in from_left[key]:"):
-                if one_to_one:
-                    loop.write("n = ours.get(left, 0)")
-                with loop.inside("for right, count in from_right[key]:"):
-                    if one_to_one:
-                        loop.write("m = theirs.get(right, 0)")
-                        emit("n * m - (n - weight) * (m - count)")
-                    else:
-                        emit("-weight * count")
-        loop.write(f"return {loop.bind(without_zeros)}(out)")
-    loop.write("return out" if one_to_one else f"return {loop.bind(without_zeros)}(out)")
+            emit(alone)
+
+    loop = Loop("met", "from_left, from_right, lefts, rights")
+    loop.write("out, twice = {}, False")
+    loop.write("get = out.get")
+    with (
+        loop.inside("for key, pairs in from_left.items():"),
+        loop.inside("if key in rights:"),
+    ):
+        loop.write("there = rights[key].items()")
+        pairs("left", "right", one_to_one)
+    with loop.inside("for key, pairs in from_right.items():"):
+        with loop.inside("if key in from_left:"):
+            loop.write("twice = True")
+            loop.write(f"there = {loop.bind(_before)}(lefts.get(key), from_left[key]).items()")
+            pairs("right", "left", False)
+        with loop.inside("elif key in lefts:"):
+            loop.write("there = lefts[key].items()")
+            pairs("right", "left", one_to_one)
+    cleaned = f"{loop.bind(without_zeros)}(out)"
+    loop.write(f"return {cleaned} if twice else out" if one_to_one else f"return {cleaned}")
     return loop.function()
+
+
+def _before(rows: dict[Any, int] | None, moved: Any) -> dict[Any, int]:
+    """The rows of a key as they were before a change of them."""
+    old = {} if rows is None else rows.copy()
+    for row, weight in moved:
+        weight = old.get(row, 0) - weight
+        if weight:
+            old[row] = weight
+        else:
+            del old[row]
+    return old
 
 
 def join(
@@ -265,7 +275,8 @@ class Semi(OnKeys):
                 if (now > 0) is not anti:
                     out.update(lefts.get(key, ()))
                 else:
-                    _leave(out, lefts.get(key, {}), from_left.get(key, ()))
+                    old_rows = _before(lefts.get(key), from_left.get(key, ()))
+                    out.update({row: -weight for row, weight in old_rows.items()})
         for key, pairs in from_left.items():
             old = there.get(key, 0)
             now = new.get(key, old)
@@ -290,18 +301,6 @@ class Semi(OnKeys):
     def __repr__(self) -> str:
         functions = ", ".join(map(function_name, (self.left_key, self.right_key)))
         return f"semi({functions}{', anti=True' if self.anti else ''})"
-
-
-def _leave(out: dict[Any, int], rows: dict[Any, int], moved: Any) -> None:
-    """Take away the rows that were there before `moved`."""
-    gone = {row: -weight for row, weight in rows.items()}
-    for row, weight in moved:
-        weight += gone.get(row, 0)
-        if weight:
-            gone[row] = weight
-        else:
-            gone.pop(row, None)
-    out.update(gone)
 
 
 def semi(
