@@ -24,13 +24,18 @@ from ebbflow.state.tree import Tree
 ORDERED: dict[str, Any] = {"size": "O(n)", "cost": "O(log n)", "elements": (0, 1, 2, 2.5, 9, None)}
 
 
+NEVER_NAN = frozenset({int, str, bool, bytes, type(None)})
+
+
 def kept(x: Any) -> Any:
     """A value as the tree keeps it: NaN, which no order has a place for, becomes the greatest.
 
     >>> kept(3), kept(math.nan), kept((1, math.nan))
     (3, TOP, (1, TOP))
     """
-    return x if type(x) is int else natural(x)
+    if type(x) in NEVER_NAN or (isinstance(x, tuple) and NEVER_NAN.issuperset(map(type, x))):
+        return x
+    return natural(x)
 
 
 def shown(x: Any) -> Any:
