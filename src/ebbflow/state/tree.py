@@ -174,12 +174,21 @@ class Tree(Generic[T]):
     @property
     def first(self) -> T:
         """The first in the order."""
-        return self.at(0)
+        return self._end(0)
 
     @property
     def last(self) -> T:
         """The last in the order."""
-        return self.at(-1)
+        return self._end(-1)
+
+    def _end(self, i: int) -> T:
+        node = self._root
+        if not node[1]:
+            return self.at(i)
+        for _ in range(self._height):
+            node = node[1][i]
+        end: T = node[1][i]
+        return end
 
     def at(self, i: int) -> T:
         """The `i`-th in the order, counting each as often as it is there; -1 is the last.
