@@ -15,7 +15,7 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m "not slow" -n auto --dist loadgroup
+	PYTHONHASHSEED=0 $(BIN)/pytest -m "not slow" -n auto --dist loadgroup  # test ids must be alike in all processes
 
 slow: $(READY)
 	$(BIN)/pytest -m slow
