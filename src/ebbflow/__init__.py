@@ -71,15 +71,17 @@ from ebbflow.zset import ZSet, linear
 
 if TYPE_CHECKING:
     from ebbflow.engine.local import View
+    from ebbflow.engine.spark.engine import spark
 else:
+    _LATER = {"View": "ebbflow.engine.local", "spark": "ebbflow.engine.spark.engine"}
 
     def __getattr__(name: str) -> object:
-        """`View` is there when it is asked for; no engine is loaded before."""
-        if name != "View":
+        """`View` and `spark` are there when they are asked for; no engine is loaded before."""
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from ebbflow.engine.local import View
+        from importlib import import_module
 
-        return View
+        return getattr(import_module(_LATER[name]), name)
 
 
 __version__ = "0.1.0"
@@ -120,6 +122,7 @@ __all__ = [
     "quantile",
     "rank",
     "set_of",
+    "spark",
     "stddev",
     "string_agg",
     "sum",

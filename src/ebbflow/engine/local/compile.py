@@ -51,7 +51,7 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
-from ebbflow.flow.rewrite import optimise
+from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, share
 from ebbflow.flow.rewrite.graph import bags, consumers
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
@@ -63,6 +63,7 @@ from ebbflow.state.index import Index
 from ebbflow.zset import ZSet
 
 Port = list[tuple[int, Chain]]
+APART = (share, push_filters)
 LINEAR = (Map, Filter, FlatMap, Fused)
 NEEDS_BAG = (Reduce, TopK, Sessions, Through)
 WHOLE = Chain()
@@ -71,10 +72,15 @@ NOTHING: ZSet[Any] = ZSet()
 
 
 class Compiler:
-    """Compiles one plan: `stages`, `inputs`, `outputs`, `width` and `readers` come out."""
+    """Compiles one plan: `stages`, `inputs`, `outputs`, `width` and `readers` come out.
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = optimise(plan)
+    With `apart`, steps on one row at a time are stages of their own, and no guard serves two nodes:
+    whatever has state then finds the rows it reads by a key of those rows, and can run elsewhere.
+    """
+
+    def __init__(self, plan: Plan, *, apart: bool = False) -> None:
+        self.plan = optimise(plan, APART if apart else LOCAL)
+        self.apart = apart
         self.stages: list[Stage] = []
         self.width = 0
         self.inputs: dict[str, int] = {}
@@ -82,7 +88,7 @@ class Compiler:
         self.ports: dict[int, Port] = {}
         self.states: dict[int, Reader] = {}
         self.arranged: dict[tuple[int, Any, bool], tuple[int, Index[Any, Any] | None]] = {}
-        self.guarded: dict[int, int] = {}
+        self.guarded: dict[tuple[int, int], int] = {}
         self.absorbed: dict[int, int] = {}
         self.count = consumers(self.plan)
         self.bags = bags(self.plan)
@@ -125,7 +131,9 @@ class Compiler:
         deep = [i for i, step in enumerate(steps) if step.verb == "flat_map"]
         while len(deep) > DEEPEST:
             cut = deep[DEEPEST]
-            slot = self._add(node, [slot], Gathered(gather([Chain(steps[:cut])]), False))
+            first = Chain(steps[:cut])
+            slot = self._add(node, [slot], Gathered(gather([first]), False, [first]))
+            self.stages[-1].type = getattr(steps[cut - 1].owner, "type", Any)
             steps, deep = steps[cut:], [i - cut for i in deep[DEEPEST:]]
         return slot, Chain(steps, chain.sign)
 
@@ -141,7 +149,7 @@ class Compiler:
         return self._add(
             node,
             [slot for slot, _ in port],
-            Gathered(gather(chains), _certain(*chains)),
+            Gathered(gather(chains), _certain(*chains), chains),
             label=node.verb,
         )
 
@@ -177,11 +185,14 @@ class Compiler:
     def _arranged(self, node: Node, key: Fn | None, owner: Node, guarded: bool) -> tuple[int, Any]:
         port = self.ports[id(node)]
         slot, chain = port[0]
-        if guarded or len(port) > 1 or not chain.one_to_one or chain.sign < 0:
+        split = self.apart and chain.steps
+        if split or guarded or len(port) > 1 or not chain.one_to_one or chain.sign < 0:
             slot, chain = self._bagged(node, self.slot(node), owner), WHOLE
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
-            return self._add(node, [slot], Sorted(by_key), label=BY_KEY), None
+            at = self._add(node, [slot], Sorted(by_key), label=BY_KEY)
+            self.stages[-1].key = key
+            return at, None
         bag = guarded or id(node) in self.bags
         index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
         at = self._add(node, [slot], Indexing(index), index, label=INDEX)
@@ -192,10 +203,11 @@ class Compiler:
         """Behind `-`, and before a node that needs a bag: a guard."""
         if not (id(node) not in self.bags and isinstance(owner, NEEDS_BAG)):
             return slot
-        if slot not in self.guarded:
+        at = slot, id(owner) if self.apart else 0
+        if at not in self.guarded:
             cells: Cells[Any, int] = Cells()
-            self.guarded[slot] = self._add(owner, [slot], Guard(cells), cells, label="guard")
-        return self.guarded[slot]
+            self.guarded[at] = self._add(owner, [slot], Guard(cells), cells, label="guard")
+        return self.guarded[at]
 
     def _rows_wanted(self) -> set[tuple[int, Any]]:
         wanted: set[tuple[int, Any]] = set()
@@ -248,6 +260,7 @@ class Compiler:
         slot = self._add(node, [left, right], Meeting(operator.met, lefts, rights, certain))
         if after is not None:
             self.absorbed[id(after)] = slot
+            self.stages[-1].type = after.type
         return slot
 
     def _semi(self, node: Semi) -> int:
@@ -266,6 +279,7 @@ class Compiler:
         port = self.ports[id(node.parent)]
         slot, chain = port[0]
         fused = len(port) == 1 and chain.sign == 1 and id(node.parent) in self.bags
+        fused = fused and not (self.apart and chain.steps)
         operator = _reducing(node, chain if fused else WHOLE)
         if operator.loop is not None:
             if not fused:

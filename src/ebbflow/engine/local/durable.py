@@ -14,42 +14,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ebbflow.engine.local.failure import explained
-from ebbflow.engine.local.identity import digest, identities, input_name, told, type_name
+from ebbflow.engine.local.held import Held, held_of, written
+from ebbflow.engine.local.identity import input_name, type_name
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
 from ebbflow.errors import EbbflowError, Text
-from ebbflow.flow.plan import Distinct, Plan, Source, Unary
-from ebbflow.record import fields_of
+from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
-from ebbflow.state.cells import Cells
-from ebbflow.state.index import Index
-from ebbflow.state.spine import Files, Snapshot, Spine, StateError, Store
+from ebbflow.state.spine import Files, StateError, Store
 
 Place = str | os.PathLike[str] | Files
 FORMAT = 1
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-
-
-class Held(NamedTuple):
-    """A container of a view: its name on disk, what it is called, and where it is here."""
-
-    name: str
-    label: str
-    owner: Any
-    held: dict[Any, Any]
-    layout: str
-    keys: Any = Any
-    rows: Any = Any
-    codec: Any = None
-
-    def spine(self, snapshot: Snapshot) -> Spine:
-        """Where it is on disk."""
-        return snapshot.spine(self.name, layout=self.layout, key_type=self.keys, row_type=self.rows)
 
 
 class Disk:
@@ -59,52 +40,23 @@ class Disk:
         self, path: Place, plan: Plan, machine: Machine,
         inlets: Mapping[str, Any], outlets: Mapping[str, Any], *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
+        strict: bool = False,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         self.machine, self.inlets, self.outlets = machine, inlets, outlets
         mapped = None if self.limit is None else self.limit + LIBRARIES
         self.store = Store(path, keep_epochs=keep_epochs, group=flush_every, memory=mapped)
         self.rebuilt: tuple[str, ...] = ()
+        self.strict = strict
+        self.extra: dict[str, Any] = {}
         try:
-            self.parts = _told_apart(self._parts(plan))
+            self.parts = held_of(plan, machine, inlets, outlets)
             self._open(path)
         except BaseException:
             self.store.close()
             raise
 
     # ---- opening ----
-
-    def _parts(self, plan: Plan) -> Iterable[Held]:
-        for name, inlet in self.inlets.items():
-            if inlet.keeps:
-                source, rows = inlet.source, inlet.store
-                kind = _typed(source.type)
-                types = (kind, Any) if source.key is None else (Any, kind)
-                yield Held(input_name(source), f"input {name}", rows, rows.rows, "value", *types)
-        compiled = identities(self.machine.plan)
-        for stage in self.machine.stages:
-            node = compiled[id(stage.node)]
-            by = "" if stage.key is None else told(stage.key)
-            for i, each in enumerate(stage.containers):
-                label = f"{stage.label} {stage.node.place}"
-                if isinstance(each, Index):
-                    kind = stage.node.type
-                    name = digest(node, stage.label, by, str(i), type_name(kind))
-                    yield Held(name, label, each, each.groups, "bag", Any, _typed(kind))
-                else:
-                    assert isinstance(each, Cells)
-                    codec = getattr(stage.run, "operator", None)
-                    codec = codec if hasattr(codec, "dump") else None
-                    kind = _keys(stage)
-                    name = digest(node, stage.label, by, str(i), type_name(kind))
-                    yield Held(name, label, each, each.values, "value", kind, Any, codec)
-        names = identities(plan)
-        for name, outlet in self.outlets.items():
-            if outlet.rows is not None:
-                made = plan.outputs[name]
-                kind, rows = _typed(made.type), outlet.rows
-                at = digest("output", name, names[id(made)], type_name(kind))
-                yield Held(at, f"output {name}", rows, rows.rows, "value", kind)
 
     def _open(self, path: Place) -> None:
         store, notes = self.store, self.store.notes
@@ -118,14 +70,16 @@ class Disk:
                 part.held, part.spine(store), limited=self.limit is not None, codec=part.codec
             )
         self.machine.backed = self.limit is not None
+        if not fresh and not mine <= known and self.strict:
+            raise self._would_rebuild(path, known)
         if not fresh and not mine <= known:
             self._rebuild(path, known)
         if fresh or known != mine:
             for name in known - mine:
                 store.drop(name)
-            store.commit(store.epoch + 1, self._notes())
+            store.commit(store.epoch + 1, self.notes())
             self.settle()
-        self._noted = self.store.notes == self._notes()
+        self._noted = self.store.notes == self.notes()
 
     def _same_program(self, path: Place, notes: Mapping[str, Any]) -> None:
         if notes.get("format") != FORMAT:
@@ -163,11 +117,22 @@ class Disk:
                     remedy=f"run(check_input={kept}) as before, or another path",
                 )  # fmt: skip
 
-    def _notes(self) -> dict[str, Any]:
+    def _would_rebuild(self, path: Place, known: set[str]) -> StateError:
+        lost = [part.label for part in self.parts if part.name not in known]
+        return StateError(
+            f"the program has changed since {_place(path)!r} was written, and some of its state "
+            "would be computed again",
+            of=Text(", ".join(dict.fromkeys(lost))),
+            remedy="strict=False to have it computed, the program as it was, or another path",
+        )
+
+    def notes(self) -> dict[str, Any]:
+        """What is noted with an epoch, for whoever opens the state next."""
         return {
             "format": FORMAT,
             "parts": {part.name: part.label for part in self.parts},
             "inputs": {name: input_name(each.source) for name, each in self.inlets.items()},
+            **self.extra,
         }
 
     # ---- filling what has no state ----
@@ -228,7 +193,7 @@ class Disk:
             self._append_open()
             for rows in keeping:
                 self._append(getattr(rows, "store", rows))
-            store.commit(epoch, None if self._noted else self._notes())
+            store.commit(epoch, None if self._noted else self.notes())
             self._noted = True
         except BaseException:
             if store.epoch < epoch:
@@ -237,14 +202,9 @@ class Disk:
 
     def _append_open(self) -> None:
         for container in self.machine.open:
-            if container.backing is None or not container.journal:
-                continue
-            if isinstance(container, Index):
-                for found in container.journal:
-                    self._stage(container, found)
-            else:
-                assert isinstance(container, Cells)
-                self._stage(container, container.written())
+            if container.backing is not None:
+                for change in written(container):
+                    self._stage(container, change)
 
     def _append(self, rows: Any) -> None:
         if rows is not None and rows.backing is not None:
@@ -309,28 +269,6 @@ class Disk:
 
 
 # ---- what is where ----
-
-
-def _told_apart(parts: Iterable[Held]) -> list[Held]:
-    """Containers that hold the same, each under a name of its own."""
-    seen: dict[str, int] = {}
-    found = []
-    for part in parts:
-        seen[part.name] = count = seen.get(part.name, 0) + 1
-        found.append(part if count == 1 else part._replace(name=digest(part.name, str(count))))
-    return found
-
-
-def _typed(kind: Any) -> Any:
-    return kind if fields_of(kind) is not None else Any
-
-
-def _keys(stage: Stage) -> Any:
-    """The type of the keys of a stage's cells, where these are rows."""
-    if stage.label == "guard":
-        assert isinstance(stage.node, Unary)
-        return _typed(stage.node.parent.type)
-    return _typed(stage.node.type) if isinstance(stage.node, Distinct) else Any
 
 
 def _place(path: Place) -> str:

@@ -46,8 +46,8 @@ class NodeStats(NamedTuple):
 class Machine:
     """A plan, compiled, with all its state; see `ebbflow.engine.local.view` for who runs it."""
 
-    def __init__(self, plan: Plan, *, trusting: bool = False) -> None:
-        compiled = Compiler(plan)
+    def __init__(self, plan: Plan, *, trusting: bool = False, apart: bool = False) -> None:
+        compiled = Compiler(plan, apart=apart)
         self.trusting = trusting
         self.plan = compiled.plan
         self.stages = compiled.stages

@@ -8,9 +8,10 @@ whole of what it reads; so a stage that is new to a program that has run can be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ebbflow.chain import Chain
 from ebbflow.flow.plan import Node
 from ebbflow.state.cells import ABSENT, Cells, Journalled
 from ebbflow.state.index import Index, not_there
@@ -47,7 +48,7 @@ class Stage:
     """Something to run when one of the slots it reads holds a change."""
 
     __slots__ = ("containers", "key", "label", "node", "owner", "reads", "rows_in", "rows_out",
-                 "run", "seconds", "slot", "sorts")  # fmt: skip
+                 "run", "seconds", "slot", "sorts", "type")  # fmt: skip
 
     def __init__(
         self, node: Node, label: str, reads: Iterable[int], slot: int, run: Run,
@@ -61,6 +62,7 @@ class Stage:
         self.containers = tuple(containers)
         self.sorts = label in (INDEX, BY_KEY)
         self.key: Any = None
+        self.type: Any = node.type
         self.owner = node
         self.rows_in = self.rows_out = 0
         self.seconds = 0.0
@@ -72,11 +74,14 @@ class Stage:
 class Gathered(Run):
     """A gathering loop, with nothing where a slot holds no change."""
 
-    __slots__ = ("certain", "loop")
+    __slots__ = ("certain", "chains", "loop")
 
-    def __init__(self, loop: Callable[..., Any], certain: bool) -> None:
+    def __init__(
+        self, loop: Callable[..., Any], certain: bool, chains: Sequence[Chain] = ()
+    ) -> None:
         self.loop = loop
         self.certain = certain
+        self.chains = chains
 
     def __call__(self, *changes: Any) -> Any:
         return self.loop(*[change or {} for change in changes])

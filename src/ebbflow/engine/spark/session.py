@@ -296,7 +296,7 @@ def _check_workers(session: SparkSession) -> None:
         if not python and not missing:
             raise SparkError(
                 "a small job on this Spark session failed",
-                cause=Text(_reason(str(error))),
+                cause=Text(reason(str(error))),
                 remedy="is the session running, and can its workers start Python?",
             ) from error
     if python and python != here:
@@ -319,7 +319,7 @@ def _from_failure(text: str, here: str) -> tuple[str, str]:
     return versions[0] if mismatch and versions else "", missing.group(1) if missing else ""
 
 
-def _reason(text: str) -> str:
+def reason(text: str) -> str:
     """The line that says most: the last one of a traceback of Python's, or the first."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]

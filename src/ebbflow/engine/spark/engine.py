@@ -1,0 +1,64 @@
+"""`spark`: the engine to give to `run`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ebbflow.engine.spark.options import Options
+from ebbflow.engine.spark.session import check_session, require_packages, session
+from ebbflow.errors import CompositionError
+from ebbflow.flow.plan import Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ebbflow.engine.spark.view import View
+
+
+class Engine:
+    """Runs programs on Spark; made by `spark`."""
+
+    def __init__(self, session: SparkSession | None, options: Options) -> None:
+        self.session, self.options = session, options
+
+    def run(self, plan: Plan, *, check_input: bool = True, **options: Any) -> View:
+        """Run a plan: begin with empty inputs, or with the state that is at the path."""
+        if options:
+            raise CompositionError(
+                f"run({', '.join(f'{name}=...' for name in options)}): not with an engine",
+                remedy="spark(path=..., ...) takes the options of this engine",
+            )
+        require_packages()
+        from ebbflow.engine.spark.view import View
+
+        running = session() if self.session is None else check_session(self.session)
+        return View(plan, running, self.options, check_input)
+
+    def __repr__(self) -> str:
+        return f"spark(path={os.fspath(self.options.path)!r})"
+
+
+def spark(
+    session: SparkSession | None = None, path: str | os.PathLike[str] | None = None, **options: Any
+) -> Engine:
+    """The Spark engine, for `run`: the same program, with its state in a folder at `path`.
+
+    Without a `session` a local one is used, started if need be. On a cluster the path must be one
+    that driver and workers see. The options:
+
+    - `buckets`: in how many ranges the keys are divided for tasks; Spark's shuffle partitions;
+    - `small`: a change of at most so many rows goes through one task;
+    - `in_driver`: such a change goes through the driver's own process, which is fastest;
+    - `mode`: "here", "whole", "staged" or "bulk", instead of what the size of a change suggests;
+    - `keep_epochs`: for how many epochs what `value` and `step` gave can be read;
+    - `strict`: an error where a changed program would have its state computed again.
+
+    >>> spark(path="state/")
+    spark(path='state/')
+    """
+    if path is None:
+        raise CompositionError(
+            "spark(): the state needs a place", remedy='spark(path="state/"), or another folder'
+        )
+    return Engine(session, Options(path, **options))

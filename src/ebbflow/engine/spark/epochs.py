@@ -1,0 +1,229 @@
+"""How an epoch runs on Spark, and how it becomes the state.
+
+    here      in the driver's own process, where that is asked for
+    whole     in one task: how many operators there are does not matter
+    staged    in waves of tasks, each with a range of the keys
+
+All three run the same stages on the same state. Tasks write what they did to files of their own and
+tell the driver; only when all is well does the driver commit, by one manifest. Until then nothing
+has happened, whatever was written; so an epoch that failed can simply be stepped again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from ebbflow.engine.spark.replica import DELETE, Replica
+from ebbflow.engine.spark.session import SparkError, reason
+from ebbflow.engine.spark.ship import Shipped, packed
+from ebbflow.engine.spark.task import (
+    SCHEMA,
+    Enter,
+    Job,
+    Note,
+    Pack,
+    Step,
+    Whole,
+    write_changes,
+)
+from ebbflow.errors import EbbflowError, Text
+from ebbflow.state.spine import Store
+from ebbflow.zset import trusted
+
+HERE, WHOLE, STAGED, BULK = "here", "whole", "staged", "bulk"
+MODES = (HERE, WHOLE, STAGED, BULK)
+
+
+class Given(NamedTuple):
+    """What is done to one input: rows with weights that are here, or a frame of them."""
+
+    verb: str
+    rows: dict[Any, int] | None
+    frame: DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What an epoch did: rows in, changes by output as (file, rows), time and rows by stage."""
+
+    mode: str
+    rows_in: int
+    changes: Mapping[str, list[tuple[str, int]]]
+    stats: Sequence[tuple[int, int, int, float]]
+
+
+class TooMany(Exception):
+    """There are more rows than one task should have."""
+
+
+class Remote(Exception):
+    """What was raised in a task, with the trace of it there."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0].rstrip()}"
+
+
+class Epochs:
+    """Runs epochs of one program on one state."""
+
+    def __init__(
+        self, session: SparkSession, program: Shipped, replica: Replica, store: Store, path: str
+    ) -> None:
+        self.session, self.program, self.replica = session, program, replica
+        self.store, self.path = store, path
+        self.parts = {part.name: part for part in replica.parts}
+
+    def job(self, tasks: int, given: Mapping[str, Given] | None = None) -> Job:
+        """What the tasks of the next epoch have to know."""
+        by_key = frozenset(name for name, each in (given or {}).items() if each.verb != "apply")
+        return Job(self.program, self.path, self.store.epoch, tasks, by_key)
+
+    # ---- in one place ----
+
+    def here(self, given: Mapping[str, Given]) -> Done:
+        """In this process. The state is changed in the store, and not yet committed."""
+        replica, epoch = self.replica, self.store.epoch + 1
+        try:
+            replica.open(self.store)
+            found = {n: (each.verb, trusted(each.rows or {})) for n, each in given.items()}
+            moved = replica.all_at_once(found)
+            changes = write_changes(replica, moved, self.path, epoch, uuid4().hex)
+            rows = sum(len(each.rows or ()) for each in given.values())
+            return Done(HERE, rows, by_output(changes), replica.stats())
+        except BaseException:
+            self.store.rollback()
+            raise
+        finally:
+            replica.close()
+
+    def whole(self, given: Mapping[str, Given], most: int) -> Done:
+        """In one task; `TooMany` when there are more than so many rows."""
+        job = self.job(1)
+        inputs = tuple((name, each.verb) for name, each in given.items())
+        frames, here = [], []
+        for number, (name, each) in enumerate(given.items()):
+            if each.frame is not None:
+                frames.append(each.frame.mapInArrow(Pack(job, number, name), SCHEMA))
+            elif each.rows:
+                here.append((number, packed(each.rows, each.rows.values())))
+        task = Whole(job, inputs, most, tuple(here), waits=bool(frames))
+        if frames:
+            lines = reduce(DataFrame.union, frames).coalesce(1).mapInArrow(task, SCHEMA)
+        else:
+            lines = self.session.range(0, 1, 1, 1).mapInArrow(task, SCHEMA)
+        return self._done(WHOLE, lines)
+
+    # ---- in waves ----
+
+    def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
+        """In waves of so many tasks."""
+        job = self.job(tasks, given)
+        frames = [
+            self._frame(name, each).mapInArrow(Enter(job, name, each.verb), SCHEMA)
+            for name, each in given.items()
+        ]
+        lines = reduce(DataFrame.union, frames)
+        verbs = tuple((name, each.verb) for name, each in given.items())
+        for wave in range(1, len(self.replica.waves(job.by_key))):
+            arrived = lines.repartitionById(tasks, f.col("task"))
+            lines = arrived.mapInArrow(Step(job, wave, verbs), SCHEMA)
+        return self._done(STAGED, lines)
+
+    def _frame(self, name: str, given: Given) -> DataFrame:
+        if given.frame is not None:
+            return given.frame
+        from ebbflow.engine.spark.tables import table_of
+
+        source = self.replica.plan.sources[name]
+        return self.session.createDataFrame(table_of(source, trusted(given.rows or {})))
+
+    def _done(self, mode: str, lines: DataFrame) -> Done:
+        """Run the job, and stage the segments that its tasks have written."""
+        with quick(self.session):
+            notes = list(collected(lines))
+        return self.staged_notes(mode, notes)
+
+    def staged_notes(self, mode: str, notes: Sequence[Note]) -> Done:
+        """Stage what tasks have written, or raise what went wrong first."""
+        failed = [note for note in notes if note.error is not None]
+        if failed or any(note.too_many for note in notes):
+            self._discard(notes)
+            if not failed:
+                raise TooMany
+            first = min(failed, key=lambda note: (note.wave, not _at_input(note.error)))
+            assert first.error is not None
+            raise first.error from Remote(first.trace)
+        try:
+            for note in notes:
+                for name, _, ref in note.segments:
+                    part = self.parts[name]
+                    self.store.adopt(
+                        name, ref, layout=part.layout, key_type=part.keys, row_type=part.rows
+                    )
+        except BaseException:
+            self.store.rollback()
+            raise
+        changes = by_output([change for note in notes for change in note.changes])
+        stats = [line for note in notes for line in note.stats]
+        return Done(mode, sum(note.rows_in for note in notes), changes, stats)
+
+    def _discard(self, notes: Sequence[Note]) -> None:
+        files = {ref.file for note in notes for _, _, ref in note.segments}
+        with suppress(OSError):
+            self.store.discard(files)
+
+
+def _at_input(error: EbbflowError | None) -> bool:
+    return error is not None and error.what.startswith("input ")
+
+
+def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[str, int]]]:
+    """Files of changes by output."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name, file, rows in changes:
+        found.setdefault(name, []).append((file, rows))
+    return found
+
+
+def collected(lines: DataFrame) -> Iterator[Note]:
+    """The notes that a job gives; an error in one sentence when it fails."""
+    try:
+        found = lines.collect()
+    except Exception as error:
+        if isinstance(error, EbbflowError):
+            raise
+        raise failed(error) from error
+    return (pickle.loads(bytes(line.blob)) for line in found)
+
+
+def failed(error: Exception) -> SparkError:
+    """A job of Spark's has failed, other than by what a user's function raised."""
+    return SparkError(
+        "the epoch failed in Spark, and changed nothing",
+        cause=Text(reason(str(error))),
+        remedy="see the chained error for all that Spark says; the epoch can be stepped again",
+    )
+
+
+@contextmanager
+def quick(session: SparkSession) -> Iterator[None]:
+    """One job, planned once: adaptive execution would make a job of every shuffle."""
+    name = "spark.sql.adaptive.enabled"
+    was = session.conf.get(name, "true")
+    session.conf.set(name, "false")
+    try:
+        yield
+    finally:
+        session.conf.set(name, was or "true")
+
+
+__all__ = ["BULK", "DELETE", "HERE", "MODES", "STAGED", "WHOLE", "Done", "Epochs", "Given"]

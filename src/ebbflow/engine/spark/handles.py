@@ -1,0 +1,84 @@
+"""One input of a view on Spark, to change it alone; one output, to read it alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ebbflow.engine.local.inputs import Keyed, counted
+from ebbflow.engine.spark.replica import APPLY, DELETE, UPSERT
+from ebbflow.errors import ChangeError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ebbflow.engine.spark.view import View
+
+
+class Output:
+    """One output of a view."""
+
+    def __init__(self, view: View, name: str) -> None:
+        self.view, self.name = view, name
+
+    @property
+    def value(self) -> DataFrame:
+        """The rows of this output, each as often as it is there."""
+        from ebbflow.engine.spark.frames import repeated
+
+        return repeated(self.weighted, self.name)
+
+    @property
+    def weighted(self) -> DataFrame:
+        """Every row once, with how often it is there in `__weight`."""
+        self.view._require_open()
+        return self.view._weighted(self.name)
+
+    def __repr__(self) -> str:
+        return f"<output {self.name} of {self.view!r}>"
+
+
+class Input:
+    """One input of a view. Every call is one epoch, and gives what it changed in the outputs."""
+
+    def __init__(self, view: View, name: str) -> None:
+        self.view, self.name = view, name
+
+    def apply(self, change: Any) -> Any:
+        """Apply a change: a table, a DataFrame, a ZSet, rows with weights, or rows to add."""
+        return self.view._advance({self.name: (APPLY, change)})
+
+    def add(self, *rows: Any) -> Any:
+        """Add these rows."""
+        return self.apply(list(rows))
+
+    def remove(self, *rows: Any) -> Any:
+        """Remove these rows; each must be there."""
+        weights = counted(self.view.plan.sources[self.name], rows)
+        return self.apply({row: -weight for row, weight in weights.items()})
+
+    def upsert(self, *rows: Any) -> Any:
+        """Put rows in, each in place of the row that has its key: rows, or a table of them."""
+        self._require_key(UPSERT)
+        if len(rows) == 1 and not isinstance(rows[0], tuple):
+            return self.view._advance({self.name: (UPSERT, rows[0])})
+        inlet = self.view._replica.inlets[self.name]
+        assert isinstance(inlet, Keyed)
+        latest = dict(zip(inlet._keys(rows), rows, strict=True))
+        return self.view._advance({self.name: (UPSERT, list(latest.values()))})
+
+    def delete(self, *keys: Any) -> Any:
+        """Take away the rows that have these keys; each must be there."""
+        self._require_key(DELETE)
+        return self.view._advance({self.name: (DELETE, keys)})
+
+    def _require_key(self, verb: str) -> None:
+        source = self.view.plan.sources[self.name]
+        if source.key is None:
+            raise ChangeError(
+                f"{verb}: input {self.name!r} has no key",
+                created=source.place,
+                remedy=f"Input({self.name!r}, ..., key=...), or add and remove rows",
+            )
+
+    def __repr__(self) -> str:
+        return f"<input {self.name} of {self.view!r}>"

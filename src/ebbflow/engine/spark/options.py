@@ -1,0 +1,47 @@
+"""What can be set of the Spark engine."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ebbflow.errors import CompositionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODES = ("auto", "here", "whole", "staged", "bulk")
+
+
+@dataclass(frozen=True)
+class Options:
+    """See `ebbflow.spark`."""
+
+    path: str | os.PathLike[str]
+    buckets: int | None = None
+    mode: str = "auto"
+    small: int = 20_000
+    in_driver: bool = False
+    keep_epochs: int = 3
+    strict: bool = False
+    memory: str = "256MB"
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise CompositionError(
+                f"spark(mode={self.mode!r}): there is no such mode",
+                remedy="one of " + ", ".join(map(repr, MODES)),
+            )
+        if self.buckets is not None and self.buckets < 1:
+            raise CompositionError(
+                f"spark(buckets={self.buckets!r}): there must be one at least", remedy="buckets=8"
+            )
+
+    def tasks(self, session: SparkSession) -> int:
+        """In how many ranges the keys are divided."""
+        if self.buckets is not None:
+            return self.buckets
+        found: Any = session.conf.get("spark.sql.shuffle.partitions", "8")
+        return int(found)

@@ -1,0 +1,224 @@
+"""Replica: a program compiled in some process, whose state is elsewhere.
+
+It runs what the local engine runs, the same stages with the same operators. The state that a change
+touches is fetched from a snapshot of the last epoch, one probe for each container; what was done to
+it is staged in the spines of the snapshot, for somebody to write down. A replica is used for one
+task at a time, and forgets everything after it.
+
+`all_at_once` runs a whole epoch; `wave` runs one wave of it, on the rows that this task has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+from ebbflow.engine.local.failure import explained
+from ebbflow.engine.local.held import Held, held_of, renamed, unnamed, written
+from ebbflow.engine.local.inputs import Inlet, Keyed, inlet_of
+from ebbflow.engine.local.machine import Machine
+from ebbflow.engine.local.outputs import Outlet, may_be_negative
+from ebbflow.engine.local.stage import Stage
+from ebbflow.engine.spark.waves import From, Key, Waves, by_row, is_linear
+from ebbflow.errors import ChangeError
+from ebbflow.flow.plan import Plan
+from ebbflow.state.backing import Backing
+from ebbflow.zset import trusted
+
+Delta = dict[Any, int]
+APPLY, UPSERT, DELETE = "apply", "upsert", "delete"
+Given = tuple[str, Any]
+"""What is done to an input, and with which rows or keys."""
+
+
+class Replica:
+    """A plan with its inputs and outputs, and no state of its own."""
+
+    def __init__(
+        self, plan: Plan, *, check_input: bool = True, names: Sequence[str] | None = None
+    ) -> None:
+        self.plan = plan
+        self.machine = Machine(plan, trusting=not check_input, apart=True)
+        self.machine.backed = True
+        self.inlets: dict[str, Inlet] = {
+            name: inlet_of(source, check_input) for name, source in plan.sources.items()
+        }
+        trusting = not all(inlet.keeps for inlet in self.inlets.values())
+        self.outlets = {
+            name: Outlet(name, self.machine, negative=negative, trusting=trusting)
+            for name, negative in may_be_negative(plan).items()
+        }
+        ends = plan, self.machine, self.inlets, self.outlets
+        self.parts: list[Held] = (
+            held_of(*ends) if names is None else renamed(list(unnamed(*ends)), names)
+        )
+        self._waves: dict[frozenset[str], Waves] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """What each part is called where it is stored."""
+        return [part.name for part in self.parts]
+
+    def waves(self, given: Iterable[str] = ()) -> Waves:
+        """The waves of an epoch in which these inputs are given by key."""
+        at = frozenset(given)
+        if at not in self._waves:
+            keeping: dict[str, Key] = {
+                name: inlet.source.key or by_row
+                for name, inlet in self.inlets.items()
+                if inlet.keeps and name in self.machine.inputs
+            }
+            outputs = [name for name, outlet in self.outlets.items() if outlet.rows is not None]
+            self._waves[at] = Waves(self.machine, keeping, outputs, at)
+        return self._waves[at]
+
+    # ---- one task ----
+
+    def open(self, snapshot: Any) -> None:
+        """Be ready for a task that begins at this state."""
+        self.close()
+        for part in self.parts:
+            part.owner.backing = Backing(
+                part.held, part.spine(snapshot), limited=True, codec=part.codec
+            )
+        for stage in self.machine.stages:
+            stage.rows_in = stage.rows_out = 0
+            stage.seconds = 0.0
+
+    def close(self) -> None:
+        """Forget everything."""
+        for part in self.parts:
+            part.held.clear()
+            part.owner.backing = None
+            if hasattr(part.owner, "journal"):
+                part.owner.journal = None
+        self.machine.begin()
+
+    def all_at_once(self, given: Mapping[str, Given]) -> dict[str, Delta]:
+        """A whole epoch: the change of each output that changed. What it does is staged."""
+        changes: dict[str, Delta] = {}
+        for name, (verb, rows) in given.items():
+            delta = _taken(self.inlets[name], verb, rows)
+            if delta:
+                changes[name] = delta
+        moved = self.machine.run({n: d for n, d in changes.items() if n in self.machine.inputs})
+        for name, delta in moved.items():
+            self._keep(name, delta)
+        self._stage(self.machine.open)
+        for name in changes:
+            self._stage_rows(self.inlets[name].store)
+        return moved
+
+    def enter(self, name: str, delta: Delta) -> dict[int, Delta]:
+        """Wave 0: rows of an input, and what steps on one row at a time make of them, by slot."""
+        slot = self.machine.inputs.get(name)
+        return {} if slot is None else self._spread({slot: delta})
+
+    def wave(
+        self, waves: Waves, number: int, arrived: Mapping[int, Any]
+    ) -> tuple[dict[int, Delta], dict[str, Delta]]:
+        """One wave, on what has arrived by port: rows by slot for later waves, and the changes of
+        outputs that are whole. What it does is staged."""
+        wave = waves.waves[number]
+        pieces: dict[int, Delta] = {}
+        for port, name in wave.checks.items():
+            if arrived.get(port):
+                _taken(self.inlets[name], APPLY, trusted(arrived[port]))
+                self._stage_rows(self.inlets[name].store)
+        for port, name in wave.lookups.items():
+            if arrived.get(port):
+                verb, rows = arrived[port]
+                slot = self.machine.inputs[name]
+                pieces[slot] = _taken(self.inlets[name], verb, rows)
+                self._stage_rows(self.inlets[name].store)
+        done: dict[int, Any] = {}
+
+        def found(at: From) -> Any:
+            return (arrived if at.port else done).get(at.at)
+
+        for stage, sources in wave.acts:
+            reads = [found(each) for each in sources]
+            if any(reads):
+                done[stage.slot] = self._run(stage, reads)
+                if not stage.sorts and stage.label != "guard":
+                    pieces[stage.slot] = done[stage.slot]
+        self._stage([each for each in self.machine.open if id(each) in wave.writes])
+        made = self._spread(pieces)
+        moved = {
+            name: made[self.machine.outputs[name]]
+            for name, outlet in self.outlets.items()
+            if outlet.rows is None and self.machine.outputs[name] in made
+        }
+        for port, name in wave.keeps.items():
+            if arrived.get(port):
+                self._keep(name, arrived[port])
+                moved[name] = arrived[port]
+        return made, moved
+
+    def _run(self, stage: Stage, reads: list[Any]) -> Any:
+        try:
+            for container in stage.containers:
+                self.machine.open.append(container)
+                container.begin()
+            started = perf_counter()
+            stage.run.fetch(*reads)
+            out = stage.run(*reads)
+        except Exception as error:
+            raise explained(error, stage, self.machine.trusting) from error
+        stage.seconds += perf_counter() - started
+        stage.rows_in += sum([len(read) for read in reads if read])
+        stage.rows_out += len(out)
+        return out
+
+    def _spread(self, pieces: dict[int, Delta]) -> dict[int, Delta]:
+        """Have the steps on one row at a time run on these pieces, and on what they give."""
+        for stage in self.machine.stages:
+            if is_linear(stage.run) and any(pieces.get(slot) for slot in stage.reads):
+                out = self._run(stage, [pieces.get(slot) for slot in stage.reads])
+                if out:
+                    pieces[stage.slot] = out
+        return {slot: delta for slot, delta in pieces.items() if delta}
+
+    # ---- what is staged ----
+
+    def _keep(self, name: str, delta: Delta) -> None:
+        rows = self.outlets[name].rows
+        if rows is not None:
+            rows.prepare(delta)
+            self._stage_rows(rows)
+
+    def _stage(self, containers: Iterable[Any]) -> None:
+        for container in containers:
+            for change in written(container):
+                container.backing.append(change)
+
+    def _stage_rows(self, rows: Any) -> None:
+        if rows is not None and rows.backing is not None:
+            rows.backing.append(rows.changed())
+
+    def staged(self) -> list[tuple[Held, Any]]:
+        """The parts that this task has changed, each with the spine that has what was done."""
+        spines = [(part, part.owner.backing.kept) for part in self.parts]
+        return [(part, spine) for part, spine in spines if spine.staged]
+
+    def stats(self) -> list[tuple[int, int, int, float]]:
+        """For each stage that ran: its number, rows in, rows out, seconds."""
+        return [
+            (i, stage.rows_in, stage.rows_out, stage.seconds)
+            for i, stage in enumerate(self.machine.stages)
+            if stage.rows_in or stage.rows_out
+        ]
+
+
+def _taken(inlet: Inlet, verb: str, rows: Any) -> Delta:
+    """What an input makes of what is done to it, checked."""
+    if verb == APPLY:
+        return inlet.prepare(rows)
+    if not isinstance(inlet, Keyed):
+        raise ChangeError(
+            f"{verb}: input {inlet.name!r} has no key",
+            created=inlet.source.place,
+            remedy=f"Input({inlet.name!r}, ..., key=...), or add and remove rows",
+        )
+    return inlet.upserts(tuple(rows)) if verb == UPSERT else inlet.deletes(tuple(rows))

@@ -1,0 +1,328 @@
+"""What runs in Spark's tasks.
+
+Tasks take and give tables of three columns: the *task* that a line is for, the *port* that it goes
+to, and a *blob*. A blob has packed rows, or, at the port `NOTE`, a note for the driver: which
+segments were written, what changed in the outputs, what it took, and what went wrong. Notes travel
+along to the end of the chain; so those arrive that belong to the attempts whose rows were used.
+
+What goes wrong in a user's function is a note, not a failure of the task: it would go wrong again.
+Anything else fails the task, and Spark runs it again.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.spark.replica import APPLY, Delta, Replica
+from ebbflow.engine.spark.ship import Shipped, add, packed, replica_of, routed, settled, unpacked
+from ebbflow.errors import EbbflowError
+from ebbflow.state.spine import Snapshot, StateError
+from ebbflow.state.spine.columns import PICKLE
+from ebbflow.state.spine.piece import Piece
+from ebbflow.zset import trusted
+
+NOTE = -1
+SCHEMA = "task int, port int, blob binary"
+CHANGES = "changes"
+_ARROW = pa.schema([("task", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
+_CHUNK = 1 << 16
+_BATCH = 200_000
+
+Line = tuple[int, int, bytes]
+
+
+@dataclass
+class Note:
+    """What a task tells the driver."""
+
+    wave: int = 0
+    segments: list[tuple[str, str, Any]] = field(default_factory=list)
+    changes: list[tuple[str, str, int]] = field(default_factory=list)
+    stats: list[tuple[int, int, int, float]] = field(default_factory=list)
+    rows_in: int = 0
+    error: EbbflowError | None = None
+    trace: str = ""
+    too_many: bool = False
+
+    def line(self) -> Line:
+        return 0, NOTE, pickle.dumps(self, PICKLE)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all tasks of an epoch know: the program, where its state is, and how many tasks."""
+
+    program: Shipped
+    path: str
+    base: int
+    tasks: int
+    by_key: frozenset[str] = frozenset()
+
+    @property
+    def epoch(self) -> int:
+        return self.base + 1
+
+    def snapshot(self) -> Snapshot:
+        """The state that the epoch begins with."""
+        return _snapshot(self.path, self.base)
+
+
+_snapshots: dict[tuple[str, int], Snapshot] = {}
+
+
+def _snapshot(path: str, epoch: int) -> Snapshot:
+    """The state at the end of an epoch, with the segments that this process has open already."""
+    known = {
+        segment.ref: segment
+        for (place, _), old in _snapshots.items()
+        if place == path
+        for spine in old._spines.values()
+        for segment in spine.segments
+    }
+    _snapshots.clear()
+    found = _snapshots[path, epoch] = Remembering(path, epoch)
+    found.known = known
+    return found
+
+
+class Remembering(Snapshot):
+    """A snapshot that does not open again what is open."""
+
+    known: dict[Any, Any] = {}
+
+    def _open(self, ref: Any) -> Any:
+        return self.known.get(ref) or super()._open(ref)
+
+
+# ---- lines ----
+
+
+def batches(lines: Iterable[Line]) -> Iterator[Any]:
+    """Lines as Arrow batches."""
+    columns = list(zip(*lines, strict=True)) or [(), (), ()]
+    yield pa.RecordBatch.from_arrays(
+        [
+            pa.array(column, kind.type)
+            for column, kind in zip(columns, _ARROW, strict=True)
+        ],
+        schema=_ARROW,
+    )  # fmt: skip
+
+
+def lines_of(given: Iterable[Any]) -> Iterator[Line]:
+    """The lines of Arrow batches."""
+    for batch in given:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+# ---- tasks ----
+
+
+@dataclass(frozen=True)
+class Enter:
+    """Wave 0: rows of one input come in, as columns."""
+
+    job: Job
+    name: str
+    verb: str = APPLY
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        replica = replica_of(self.job.program)
+        kind = replica.plan.sources[self.name].type
+        total: Delta = {}
+        rows_in = 0
+        for batch in given:
+            rows_in += batch.num_rows
+            try:
+                rows, weights = from_arrow(batch, kind)
+                if len(total) > _BATCH:
+                    yield from batches(self._lines(replica, settled(total)))
+                    total = {}
+                add(total, rows, weights)
+            except EbbflowError as error:
+                yield from batches([_failed(error, 0).line()])
+                return
+        try:
+            lines = list(self._lines(replica, settled(total)))
+        except EbbflowError as error:
+            lines = [_failed(error, 0).line()]
+        yield from batches([*lines, Note(rows_in=rows_in).line()])
+
+    def _lines(self, replica: Replica, delta: Delta) -> Iterator[Line]:
+        waves = replica.waves(self.job.by_key)
+        tasks = self.job.tasks
+        if self.name in self.job.by_key:
+            number = waves.looked_up[self.name]
+            for task, blob in routed(delta, waves.ports[number].key, tasks):
+                yield task, number, blob
+            return
+        yield from _routes(replica.enter(self.name, delta), waves, tasks)
+
+
+def _routes(pieces: dict[int, Delta], waves: Any, tasks: int) -> Iterator[Line]:
+    for slot, delta in pieces.items():
+        for number in waves.routes.get(slot, ()):
+            for task, blob in routed(delta, waves.ports[number].key, tasks):
+                yield task, number, blob
+
+
+@dataclass(frozen=True)
+class Step:
+    """One wave: what has arrived for this task goes through its stages."""
+
+    job: Job
+    wave: int
+    verbs: tuple[tuple[str, str], ...] = ()
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        replica = replica_of(self.job.program)
+        waves = replica.waves(self.job.by_key)
+        blobs: dict[int, list[bytes]] = {}
+        out: list[Line] = []
+        for line in lines_of(given):
+            _, port, blob = line
+            if port == NOTE or waves.ports[port].wave > self.wave:
+                out.append(line)
+            else:
+                blobs.setdefault(port, []).append(blob)
+        if blobs:
+            arrived: dict[int, Any] = {port: unpacked(some) for port, some in blobs.items()}
+            for port, name in waves.waves[self.wave].lookups.items():
+                if port in arrived:
+                    arrived[port] = (dict(self.verbs)[name], arrived[port])
+            task = Task(self.job, replica, self.wave)
+            out += task.run(lambda: replica.wave(waves, self.wave, arrived), waves)
+        yield from batches(out)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Rows of one input, sent on as they are, with their number instead of a task; `port` is the number
+    of the input."""
+
+    job: Job
+    port: int
+    name: str
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        kind = replica_of(self.job.program).plan.sources[self.name].type
+        for batch in given:
+            try:
+                blob = packed(*from_arrow(batch, kind))
+                yield from batches([(batch.num_rows, self.port, blob)])
+            except EbbflowError as error:
+                yield from batches([_failed(error, 0).line()])
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole epoch in one task, unless there are more than `most` rows. `inputs` are the names and
+    verbs of the inputs by their number; what the driver has is `here`, and it `waits` for more."""
+
+    job: Job
+    inputs: tuple[tuple[str, str], ...]
+    most: int
+    here: tuple[tuple[int, bytes], ...] = ()
+    waits: bool = True
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        replica = replica_of(self.job.program)
+        blobs: dict[int, list[bytes]] = {}
+        count = 0
+        for number, blob in self.here:
+            blobs.setdefault(number, []).append(blob)
+        for rows, port, blob in lines_of(given) if self.waits else ():
+            if port == NOTE:
+                yield from batches([(0, NOTE, blob)])
+                return
+            blobs.setdefault(port, []).append(blob)
+            count += rows
+            if count > self.most:
+                yield from batches([Note(too_many=True).line()])
+                return
+        found = {}
+        rows_in = 0
+        for number, some in blobs.items():
+            name, verb = self.inputs[number]
+            found[name] = (verb, trusted(unpacked(some)))
+            rows_in += len(found[name][1])
+        task = Task(self.job, replica, 1)
+        lines = task.run(lambda: ({}, replica.all_at_once(found)), None, rows_in)
+        yield from batches(lines)
+
+
+class Task:
+    """One task that has state: runs, and writes what was done to a file of its own."""
+
+    def __init__(self, job: Job, replica: Replica, wave: int) -> None:
+        self.job, self.replica, self.wave = job, replica, wave
+        self.token = uuid4().hex
+
+    def run(self, work: Any, waves: Any, rows_in: int = 0) -> list[Line]:
+        """The lines that the work gives: rows for later waves, and a note."""
+        note = Note(self.wave, rows_in=rows_in)
+        replica, job = self.replica, self.job
+        try:
+            replica.open(job.snapshot())
+            made, moved = work()
+            lines = list(_routes(made, waves, job.tasks)) if made else []
+            note.changes = write_changes(replica, moved, job.path, job.epoch, self.token)
+            piece = Piece(job.path, job.epoch, self.token)
+            for part, spine in replica.staged():
+                piece.add(part.name, spine)
+            note.segments = piece.finish()
+            note.stats = replica.stats()
+        except StateError:
+            raise
+        except EbbflowError as error:
+            return [_failed(error, self.wave).line()]
+        finally:
+            replica.close()
+        return [*lines, note.line()]
+
+
+def _failed(error: EbbflowError, wave: int) -> Note:
+    trace = "".join(traceback.format_exception(error))
+    return Note(wave, error=error, trace=trace)
+
+
+def write_changes(
+    replica: Replica, moved: dict[str, Delta], path: str, epoch: int, token: str
+) -> list[tuple[str, str, int]]:
+    """Write what changed in the outputs, one Parquet file each: the output, the file, its rows."""
+    found = []
+    for number, (name, delta) in enumerate(moved.items()):
+        kind = replica.plan.outputs[name].type
+        file = f"{epoch:012d}-{token}-{number}.parquet"
+        try:
+            write_parquet(Path(path) / CHANGES / file, delta, kind)
+        except EbbflowError as error:
+            what = f"output {name!r}: {error.what}"
+            place = replica.plan.outputs[name].place
+            raise type(error)(what, **error.facts, created=place, remedy=error.remedy) from error
+        found.append((name, file, len(delta)))
+    return found
+
+
+def write_parquet(file: Path, delta: Delta, kind: Any) -> None:
+    """Rows with their weights as a Parquet file that is whole, or not there."""
+    rows, weights = list(delta), list(delta.values())
+    temporary = file.with_suffix(".tmp")
+    file.parent.mkdir(exist_ok=True)
+    with open(temporary, "wb") as raw, pq.ParquetWriter(raw, arrow_schema(kind)) as out:
+        for i in range(0, len(rows), _CHUNK):
+            out.write_batch(to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], kind))
+    with open(temporary, "rb+") as done:
+        os.fsync(done.fileno())
+    os.rename(temporary, file)

@@ -1,0 +1,136 @@
+"""The Spark engine without Spark: its tasks, called one after the other in this process.
+
+What runs in a task is a function from Arrow batches to Arrow batches. Here the lines it gives are
+handed to the next tasks by hand, so that thousands of programs can be tried in the time of a job.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from tempfile import mkdtemp
+from typing import Any
+
+from ebbflow.engine.local.durable import Disk
+from ebbflow.engine.local.inputs import read as read_rows
+from ebbflow.engine.spark.arrow import from_arrow
+from ebbflow.engine.spark.epochs import Done, Epochs, Given
+from ebbflow.engine.spark.frames import Read
+from ebbflow.engine.spark.replica import APPLY, Replica
+from ebbflow.engine.spark.ship import add, packed, settled, ship
+from ebbflow.engine.spark.tables import table_of
+from ebbflow.engine.spark.task import NOTE, Enter, Step, Whole, lines_of, write_changes
+from ebbflow.flow.plan import Plan
+from ebbflow.zset import ZSet, trusted
+
+
+class Cluster(Epochs):
+    """Epochs whose tasks run here, each after the other; the last of a wave first."""
+
+    calls = 0
+
+    def whole(self, given: Mapping[str, Given], most: int) -> Done:
+        inputs = tuple((name, each.verb) for name, each in given.items())
+        here = [(i, packed(g.rows, g.rows.values())) for i, g in enumerate(given.values())]
+        task = Whole(self.job(1), inputs, most, tuple(here), waits=False)
+        return self.staged_notes("whole", notes(lines_of(task(iter(())))))
+
+    def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
+        job = self.job(tasks, given)
+        lines: list[Any] = []
+        for name, each in given.items():
+            table = table_of(self.replica.plan.sources[name], trusted(each.rows))
+            half = len(table) // 2
+            for part in (table.slice(0, half), table.slice(half)):
+                lines += lines_of(Enter(job, name, each.verb)(iter(part.to_batches())))
+        verbs = tuple((name, each.verb) for name, each in given.items())
+        for wave in range(1, len(self.replica.waves(job.by_key))):
+            arrived = lines
+            lines = []
+            for task in reversed(range(tasks)):
+                mine = [line for line in arrived if line[0] == task]
+                step = Step(job, wave, verbs)
+                self.calls += 1
+                lines += lines_of(step(_batches(mine)))
+        return self.staged_notes("staged", notes(lines))
+
+
+def _batches(lines: Iterable[Any]) -> Any:
+    from ebbflow.engine.spark.task import batches
+
+    return batches(lines)
+
+
+def notes(lines: Iterable[Any]) -> list[Any]:
+    found = list(lines)
+    assert all(port == NOTE for _, port, _ in found)
+    return [pickle.loads(blob) for _, _, blob in found]
+
+
+class View:
+    """A view whose epochs run on the cluster that is not there."""
+
+    def __init__(
+        self, plan: Plan, mode: str, tasks: int = 3, check_input: bool = True, path: str = ""
+    ) -> None:
+        self.plan, self.mode, self.tasks = plan, mode, tasks
+        self.path = path or mkdtemp()
+        self.replica = Replica(plan, check_input=check_input)
+        ends = self.replica.inlets, self.replica.outlets
+        self.disk = Disk(self.path, plan, self.replica.machine, *ends, memory="64MB")
+        self.replica.close()
+        self.program = ship(plan, self.replica.names, check_input)
+        args = (None, self.program, self.replica, self.disk.store, self.path)
+        self.cluster = Cluster(*args)  # type: ignore[arg-type]
+
+    def step(self, changes: Mapping[str, Any], verb: str = APPLY) -> Any:
+        given = {
+            name: Given(verb, read_rows(self.plan.sources[name], change))
+            for name, change in changes.items()
+            if name in self.plan.sources
+        }
+        given = {name: each for name, each in given.items() if each.rows}
+        if self.mode == "here":
+            done = self.cluster.here(given)
+        elif self.mode == "whole":
+            done = self.cluster.whole(given, 10**9)
+        else:
+            done = self.cluster.staged(given, self.tasks) if given else Done("staged", 0, {}, ())
+        self.disk.store.commit(self.disk.store.epoch + 1)
+        moved = {name: self._change(name, done) for name in self.plan.outputs}
+        return moved if len(moved) > 1 else next(iter(moved.values()))
+
+    def _change(self, name: str, done: Done) -> ZSet[Any]:
+        import pyarrow.parquet as pq
+
+        total: dict[Any, int] = {}
+        for file, rows in done.changes.get(name, ()):
+            table = pq.read_table(f"{self.path}/changes/{file}")
+            assert len(table) == rows
+            found, weights = from_arrow(table, self.plan.outputs[name].type)
+            assert not (set(found) & set(total)), "a row is in two files of one change"
+            add(total, found, weights)
+        assert 0 not in total.values()
+        return trusted(settled(total))
+
+    @property
+    def value(self) -> Any:
+        found = {name: self._value(name) for name in self.plan.outputs}
+        return found if len(found) > 1 else next(iter(found.values()))
+
+    def _value(self, name: str) -> ZSet[Any]:
+        import pyarrow as pa
+
+        total: dict[Any, int] = {}
+        read = Read(self.cluster.job(self.tasks), name)
+        for task in range(self.tasks):
+            batch = pa.RecordBatch.from_pydict({"id": [task]})
+            for found in read(iter([batch])):
+                add(total, *from_arrow(found, self.plan.outputs[name].type))
+        return trusted(settled(total))
+
+    def close(self) -> None:
+        self.disk.close()
+
+
+__all__ = ["Cluster", "View", "write_changes"]
