@@ -8,7 +8,7 @@ import importlib.util
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ebbflow.state.spine import ABSENT, Store
+from ebbflow.state.spine import ABSENT, Piece, Store
 from ebbflow.state.spine import spine as module
 from ebbflow.state.spine.hashing import hashes, same
 
@@ -130,14 +130,31 @@ def agree(store: Any, model: Model, asked: set[Any]) -> None:
     assert bag.probe(["never"]) == cells.probe([("never", 1)]) == {}
 
 
-def follow(doing: list[Any], **options: Any) -> None:
+def stage(store: Any, name: str, bucket: int, change: Any, token: int) -> None:
+    """Two tasks write the change, the one with the larger hashes first."""
+    layout = "bag" if name == "rows" else "value"
+    for task in (1, 0):
+        own = module.Spine(
+            layout, None, Row, chunk=store.spine(name, bucket, layout=layout, row_type=Row).chunk
+        )
+        middle = 1 << (63 if token % 2 else 1)
+        own.append(
+            {k: v for k, v in change.items() if (int(module.hashes([k])[0]) >= middle) == task}
+        )
+        piece = Piece(store.files, store.epoch + 1, f"{token}-{task}")
+        piece.add(name, own)
+        for operator, _, ref in piece.finish():
+            store.adopt(operator, ref, layout=layout, bucket=bucket, row_type=Row)
+
+
+def follow(doing: list[Any], tasks: bool = False, **options: Any) -> None:
     """Do the same to a store and to a model, and compare after every commit."""
     path = disk.Disk()
     store = Store(path, **options)
     model = Model()
     epochs = {-1: model.copy()}
     asked: set[Any] = set()
-    for what in [*doing, "commit", "reopen"]:
+    for token, what in enumerate([*doing, "commit", "reopen"]):
         if what == "commit":
             agree(store, model, asked)
             store.commit(store.epoch + 1)
@@ -155,12 +172,12 @@ def follow(doing: list[Any], **options: Any) -> None:
             kind, change = what
             bag, cells = spines(store)
             asked |= change.keys()
-            if kind == "bag":
-                bag.append(change)
-                model.add_rows(change)
+            name, spine, bucket = ("rows", bag, 0) if kind == "bag" else ("cells", cells, 1)
+            if tasks and token % 3:
+                stage(store, name, bucket, change, token)
             else:
-                cells.append(change)
-                model.put(change)
+                spine.append(change)
+            (model.add_rows if kind == "bag" else model.put)(change)
         agree(store, model, asked)
     if store.safe == store.epoch:
         for epoch in store.info()["epochs"]:
@@ -184,6 +201,15 @@ def test_a_store_that_groups_and_retains_epochs_equals_two_dicts(
     doing: list[Any], group: int, keep: int
 ) -> None:
     follow(doing, chunk=8, group=group, keep_epochs=keep)
+
+
+@quietly
+@given(doings, st.integers(1, 3), st.integers(1, 2), st.sampled_from([1, 3, None]))
+def test_a_store_for_which_tasks_write_equals_two_dicts(
+    doing: list[Any], group: int, keep: int, different: int | None
+) -> None:
+    with worse(lambda found: hashes(found) % np.uint64(different)) if different else nullcontext():
+        follow(doing, tasks=True, chunk=8, group=group, keep_epochs=keep)
 
 
 @contextmanager

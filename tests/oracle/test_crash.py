@@ -18,7 +18,17 @@ from typing import Any
 
 import pytest
 
-from ebbflow.state.spine import ABSENT, Files, Folder, Snapshot, StateError, Store
+from ebbflow.state.spine import (
+    ABSENT,
+    Files,
+    Folder,
+    Piece,
+    Snapshot,
+    Spine,
+    StateError,
+    Store,
+)
+from ebbflow.state.spine.hashing import hashes
 
 HERE = Path(__file__).parent
 spec = importlib.util.spec_from_file_location("disk", HERE / "disk.py")
@@ -75,17 +85,40 @@ def spines(store: Snapshot) -> tuple[Any, Any]:
     return store.spine("rows", layout="bag"), store.spine("cells", 3, layout="value")
 
 
-def run(files: Files, first: int, last: int, acknowledge: Any, **options: Any) -> None:
+def add(store: Store, rows: Any, values: Any, tasks: int) -> None:
+    """Stage an epoch: here, or by tasks that write pieces, one of which writes twice."""
+    bag, cells = spines(store)
+    if not tasks:
+        bag.append(rows)
+        cells.append(values)
+        return
+    for task in range(tasks):
+        for attempt in range(2 if task == 1 else 1):
+            own = Spine("bag", chunk=CHUNK), Spine("value", chunk=CHUNK)
+            for spine, change in zip(own, (rows, values), strict=True):
+                hashed = hashes(list(change)).tolist()
+                mine = zip(change.items(), hashed, strict=True)
+                spine.append(dict(item for item, at in mine if at * tasks >> 64 == task))
+            piece = Piece(store.files, store.epoch + 1, f"{task}{attempt}")
+            piece.add("rows", own[0])
+            piece.add("cells", own[1])
+            found = piece.finish()
+        for name, layout, ref in found:
+            store.adopt(name, ref, layout=layout, bucket=3 if name == "cells" else 0)
+
+
+def run(
+    files: Files, first: int, last: int, acknowledge: Any, tasks: int = 0, **options: Any
+) -> None:
     """Epochs, with an occasional rollback and merge."""
     with_store = Store(files, chunk=CHUNK, **options)
-    bag, cells = spines(with_store)
+    bag, _ = spines(with_store)
     for epoch in range(first, last):
         rows, values = change(epoch)
         if epoch % 7 == 3:
             bag.append({1: [((1, "z"), 5)]})
             with_store.rollback()
-        bag.append(rows)
-        cells.append(values)
+        add(with_store, rows, values, tasks)
         with_store.commit(epoch)
         acknowledge(with_store)
         if epoch % 9 == 5:
@@ -152,6 +185,27 @@ def test_a_sample_of_crashes_with_epochs_retained_and_grouped() -> None:
         crash(at, "torn", keep_epochs=3)
     for at in range(0, calls(group=5), 97):
         crash(at, "torn", group=5)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_sample_of_crashes_with_pieces_of_tasks(how: str) -> None:
+    for at in range(HOWS.index(how), calls(tasks=3), 997):
+        crash(at, how, tasks=3)
+
+
+def test_a_crash_around_the_rename_never_leaves_a_manifest_without_its_pieces() -> None:
+    points = uncrashed(tasks=3).settles
+    for at in points[::7]:
+        crash(at, "torn", tasks=3)
+    for at in uncrashed(tasks=3, group=4).settles[::7]:
+        crash(at, "torn", tasks=3, group=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"keep_epochs": 3}, {"group": 5}], ids=str)
+def test_every_crash_with_pieces_of_tasks(options: dict[str, int]) -> None:
+    for at in range(0, calls(tasks=3, **options), 2):
+        crash(at, "torn", tasks=3, **options)
 
 
 @pytest.mark.slow

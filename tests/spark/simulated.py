@@ -19,7 +19,7 @@ from ebbflow.engine.spark.frames import Read
 from ebbflow.engine.spark.replica import APPLY, Replica
 from ebbflow.engine.spark.ship import add, packed, settled, ship
 from ebbflow.engine.spark.tables import table_of
-from ebbflow.engine.spark.task import NOTE, Enter, Step, Whole, lines_of, write_changes
+from ebbflow.engine.spark.task import NOTE, Step, Whole, lines_of, write_changes
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
 
@@ -42,7 +42,8 @@ class Cluster(Epochs):
             table = table_of(self.replica.plan.sources[name], trusted(each.rows))
             half = len(table) // 2
             for part in (table.slice(0, half), table.slice(half)):
-                lines += lines_of(Enter(job, name, each.verb)(iter(part.to_batches())))
+                enter = self.enter(job, self.replica.machine.inputs[name], name in job.by_key)
+                lines += lines_of(enter(iter(part.to_batches())))
         verbs = tuple((name, each.verb) for name, each in given.items())
         for wave in range(1, len(self.replica.waves(job.by_key))):
             arrived = lines

@@ -22,14 +22,15 @@ LAYERS = [
     {"flow"},
     {"engine"},
     {"testing"},
+    {"demo"},
     {"cli", "serve"},
 ]
 OPTIONAL = {
     "hypothesis": {"laws", "testing"},
     "z3": {"laws"},
     "pyspark": {"engine"},
-    "pyarrow": {"engine", "state"},
-    "numpy": {"engine", "state"},
+    "pyarrow": {"engine", "state", "demo"},
+    "numpy": {"engine", "state", "demo"},
 }
 FILES = sorted(SRC.rglob("*.py"))
 

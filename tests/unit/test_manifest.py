@@ -59,7 +59,7 @@ def test_an_epoch_file_is_documented_json_behind_its_segments(tmp_path: Path) ->
     assert data[-8:] == b"EBBFLOW\n"
     length = int.from_bytes(data[-16:-8], "little")
     said = json.loads(data[-24 - length : -24])
-    assert int.from_bytes(data[-20:-16], "little") == 1
+    assert int.from_bytes(data[-20:-16], "little") == 2
     assert said["spines"][0][:5] == ["cells", 0, "value", "Any", "Any"]
 
 
@@ -67,11 +67,11 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     path = tmp_path / "epoch-000000000000-0000"
     data = bytearray(path.read_bytes())
-    data[-20] = 2
+    data[-20] = 1
     path.write_bytes(data)
     with pytest.raises(StateError, match="another format") as caught:
         Store(tmp_path)
-    assert "2" in str(caught.value)
+    assert "format     1" in str(caught.value)
 
 
 # ---- damage ----

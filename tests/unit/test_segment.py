@@ -21,7 +21,7 @@ import pytest
 
 from ebbflow.errors import EbbflowError
 from ebbflow.record import record
-from ebbflow.state.spine import Damaged, Folder
+from ebbflow.state.spine import ABSENT, Damaged, Folder
 from ebbflow.state.spine.columns import Shape, common, decode, encode, recast
 from ebbflow.state.spine.hashing import hashes, same
 from ebbflow.state.spine.segment import Ref, Segment, SegmentWriter
@@ -280,8 +280,119 @@ def test_a_segment_is_an_arrow_file(tmp_path: Path) -> None:
     folder, ref = written(tmp_path, sample())
     blob = folder.map("s")[ref.offset : ref.offset + ref.length - ref.directory]
     table = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(blob))).read_all()
-    assert table.schema.names == ["hash", "row_hash", "weight", "k0", "r0", "r1"]
-    assert sorted(table["k0"].to_pylist()) == sorted([*range(1_000)] * 2)
+    assert table.schema.names == ["hash", "row_hash", "weight", "r0", "r1"]
+    assert sorted(table["r0"].to_pylist()) == sorted([*range(1_000)] * 2)
+    assert sorted(table["weight"].to_pylist()) == [1] * 1_000 + [2] * 1_000
+
+
+# ---- what is not written twice ----
+
+
+def reopened(tmp_path: Path, spine: Spine) -> Spine:
+    folder, ref = written(tmp_path, spine)
+    segment = Segment.opened(ref, folder.map("s"))
+    return Spine(spine.layout, spine.key_type, spine.row_type, [segment], chunk=spine.chunk)
+
+
+@pytest.mark.parametrize(
+    ("key", "within"),
+    [
+        (lambda row: row.id, ((0,),)),
+        (lambda row: row.city, ((1,),)),
+        (lambda row: (row.city, row.id), ((1,), (0,))),
+        (lambda row: row, ()),
+        (lambda row: row.price, ()),
+        (lambda row: (row.id, row.price), ()),
+        (lambda row: float(row.id), ()),
+        (lambda row: row.id + 1, ()),
+        (lambda row: (row.id,), ((0,),)),
+        (lambda row: None, ()),
+    ],
+)
+def test_keys_that_are_fields_of_their_rows_are_not_written(
+    tmp_path: Path, key: Any, within: Any
+) -> None:
+    rows = [Order(i, f"city {i % 9}", i / 2) for i in range(200)]
+    spine = Spine("bag", row_type=Order)
+    groups: dict[Any, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append((row, 1 + row.id % 2))
+    spine.append(groups)
+    stored = reopened(tmp_path, spine)
+    (segment,) = stored.segments
+    assert segment.form.within == within
+    names = segment.part(0).batch().schema.names
+    assert [name for name in names if name.startswith("k")] == (
+        [] if within else [f"k{i}" for i in range(len(segment.form.key.kinds))]
+    )
+    assert stored.probe(groups) == {k: dict(pairs) for k, pairs in groups.items()}
+    found = [exact([k, row, w]) for k, row, w in stored.scan()]
+    assert sorted(found) == sorted(exact([key(row), row, 1 + row.id % 2]) for row in rows)
+
+
+def test_a_zero_with_a_sign_comes_back_as_it_was(tmp_path: Path) -> None:
+    spine = Spine("bag")
+    spine.append({0.0: [((-0.0, 1), 1)]})
+    assert [exact([k, *row]) for k, row, _ in reopened(tmp_path, spine).scan()] == [
+        exact([0.0, -0.0, 1])
+    ]
+
+
+def test_values_that_hold_their_keys_and_those_taken_away(tmp_path: Path) -> None:
+    spine = Spine("value", row_type=Order)
+    spine.append({i: Order(i, "x", None) for i in range(9)})
+    assert spine.staged[0].form.within == ((0,),)
+    stored = reopened(tmp_path, spine)
+    stored.append({3: ABSENT, None: Order(1, "y", None)})
+    assert stored.staged[0].form.within == ()
+    expected = {i: Order(i, "x", None) for i in range(9) if i != 3}
+    assert {key: value for key, value, _ in stored.scan()} == {
+        **expected, None: Order(1, "y", None)
+    }  # fmt: skip
+
+
+def test_columns_that_are_the_same_by_chance_do_not_last() -> None:
+    spine = Spine("bag")
+    spine.append({1: [((1, 1, 1), 1)]})
+    spine.append({2: [((5, 2, 2), 1)]})
+    assert [segment.form.within for segment in spine.staged] == [((0, 1, 2),), ((1, 2),)]
+    assert [part.form.within for part in spine.chunks()] == [((1, 2),)]
+    spine.append({3: [((3, 3, 4), 1)]})
+    assert [part.form.within for part in spine.chunks()] == [((1,),)]
+    spine.append({4: [((4, 5, 4), 1)]})
+    assert [part.form.within for part in spine.chunks()] == [()]
+    spine.append({"k": [(("k", "k", "k"), 1)]})
+    expected = [(1, (1, 1, 1), 1), (2, (5, 2, 2), 1), (3, (3, 3, 4), 1), (4, (4, 5, 4), 1)]
+    assert sorted([*spine.scan()][:], key=str) == sorted([*expected, ("k", ("k",) * 3, 1)], key=str)
+
+
+def test_keys_in_rows_of_different_shapes_are_merged() -> None:
+    spine = Spine("bag", row_type=Order)
+    spine.append({1: [(Order(1, "a", None), 1)]})
+    spine.append({2: [((2, "b", None), 1)]})
+    spine.append({3: [(3, 1)]})
+    assert all(segment.form.within == ((0,),) for segment in spine.staged)
+    found = sorted((exact([k, row]) for k, row, _ in spine.scan()), key=str)
+    assert found == sorted(
+        (exact([1, Order(1, "a", None)]), exact([2, (2, "b", None)]), exact([3, 3])), key=str
+    )
+
+
+def test_weights_take_room_only_where_they_change(tmp_path: Path) -> None:
+    count = 20_000
+    sizes = []
+    for step, weight in ((0, 1), (1, lambda i: 1 + i % 7)):
+        spine = Spine("bag")
+        spine.append({i: [(i, weight(i) if step else 1)] for i in range(count)})
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        stored = reopened(folder, spine)
+        sizes.append(stored.segments[0].ref.length / count)  # type: ignore[union-attr]
+        assert {k: w for k, _, w in stored.scan()} == {
+            i: weight(i) if step else 1 for i in range(count)
+        }
+    assert sizes[0] < 24.5
+    assert sizes[1] > 30
 
 
 def test_only_the_chunks_that_are_touched_are_read(tmp_path: Path) -> None:

@@ -257,7 +257,8 @@ class Compiler:
         certain = node.merge.expression is not None and _certain(operator.after)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, rights = self._arrange(node.right, node.right_key, node)
-        slot = self._add(node, [left, right], Meeting(operator.met, lefts, rights, certain))
+        run = Meeting(operator.met, lefts, rights, certain, operator.after)
+        slot = self._add(node, [left, right], run)
         if after is not None:
             self.absorbed[id(after)] = slot
             self.stages[-1].type = after.type

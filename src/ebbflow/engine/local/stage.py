@@ -149,12 +149,14 @@ class Guard(Run):
 class Meeting(Run):
     """A join of two indices."""
 
-    __slots__ = ("certain", "left", "met", "right")
+    __slots__ = ("after", "certain", "left", "met", "right")
 
     def __init__(
-        self, met: Callable[..., Any], left: Index[Any, Any], right: Any, certain: bool
-    ) -> None:
+        self, met: Callable[..., Any], left: Index[Any, Any], right: Any, certain: bool,
+        after: Chain,
+    ) -> None:  # fmt: skip
         self.met, self.left, self.right, self.certain = met, left, right, certain
+        self.after = after
 
     def __call__(self, left: Any, right: Any) -> Any:
         return self.met(left or {}, right or {}, self.left.groups, self.right.groups)

@@ -24,7 +24,7 @@ from pyspark.sql import functions as f
 
 from ebbflow.engine.spark.replica import DELETE, Replica
 from ebbflow.engine.spark.session import SparkError, reason
-from ebbflow.engine.spark.ship import Shipped, packed
+from ebbflow.engine.spark.ship import Shipped, heard, packed
 from ebbflow.engine.spark.task import (
     SCHEMA,
     Enter,
@@ -49,6 +49,7 @@ class Given(NamedTuple):
     verb: str
     rows: dict[Any, int] | None
     frame: DataFrame | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,18 +128,33 @@ class Epochs:
     def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
         """In waves of so many tasks."""
         job = self.job(tasks, given)
-        frames = [
-            self._frame(name, each).mapInArrow(Enter(job, name, each.verb), SCHEMA)
-            for name, each in given.items()
-        ]
-        lines = reduce(DataFrame.union, frames)
+        frames = []
+        for name, each in given.items():
+            task = self.enter(job, self.replica.machine.inputs[name], name in job.by_key)
+            frames.append(self.frame(name, each).mapInArrow(task, SCHEMA))
         verbs = tuple((name, each.verb) for name, each in given.items())
-        for wave in range(1, len(self.replica.waves(job.by_key))):
-            arrived = lines.repartitionById(tasks, f.col("task"))
-            lines = arrived.mapInArrow(Step(job, wave, verbs), SCHEMA)
-        return self._done(STAGED, lines)
+        return self._done(STAGED, self.through(job, reduce(DataFrame.union, frames), verbs))
 
-    def _frame(self, name: str, given: Given) -> DataFrame:
+    def enter(self, job: Job, slot: int, by_key: bool = False) -> Enter:
+        """The task for rows that come in by a slot."""
+        machine = self.replica.machine
+        names = {at: name for name, at in machine.inputs.items()}
+        if slot in names:
+            source = self.replica.plan.sources[names[slot]]
+            return Enter(job, slot, source.type, names[slot] if by_key else "")
+        return Enter(job, slot, machine.by_slot[slot].type)
+
+    def through(
+        self, job: Job, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()
+    ) -> DataFrame:
+        """Lines through all waves; notes come out."""
+        for wave in range(1, len(job.waves(self.replica))):
+            arrived = lines.repartitionById(job.tasks, f.col("task"))
+            lines = arrived.mapInArrow(Step(job, wave, verbs), SCHEMA)
+        return lines
+
+    def frame(self, name: str, given: Given) -> DataFrame:
+        """What is done to an input, as a frame of rows with weights."""
         if given.frame is not None:
             return given.frame
         from ebbflow.engine.spark.tables import table_of
@@ -199,8 +215,9 @@ def collected(lines: DataFrame) -> Iterator[Note]:
     try:
         found = lines.collect()
     except Exception as error:
-        if isinstance(error, EbbflowError):
-            raise
+        said = heard(str(error))
+        if said is not None:
+            raise said from None
         raise failed(error) from error
     return (pickle.loads(bytes(line.blob)) for line in found)
 

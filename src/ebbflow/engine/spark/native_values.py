@@ -85,8 +85,15 @@ def of_column(column: Column, sql: Expression) -> Value:
     """The value of a column."""
     if column.form != "record" or column.optional:
         return Value(column, sql)
+    require_names([name for name, _ in column.parts])
     parts = tuple(of_column(part, sql.getField(name)) for name, part in column.parts)
     return Value(column, None if parts else sql, parts)
+
+
+def require_names(names: Sequence[str]) -> None:
+    """Refuse names that Spark takes for the same."""
+    if len({name.lower() for name in names}) < len(names):
+        raise NotNative("two fields have the same name but for capital letters")
 
 
 def made(form: str, sql: Expression, *of: Value, times: int = 1) -> Value:

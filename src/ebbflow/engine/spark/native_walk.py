@@ -29,6 +29,7 @@ from ebbflow.engine.spark.native_values import (
     constant,
     made,
     of_column,
+    require_names,
     shown,
     together,
 )
@@ -49,6 +50,8 @@ class Walk:
     """The expressions over rows of these kinds; `columns` gives the columns of each by name."""
 
     def __init__(self, kinds: Sequence[Any], columns: Sequence[Columns]) -> None:
+        for kind in kinds:
+            require_names([name for name, _ in columns_of(kind)])
         self.kinds = kinds
         self.columns = columns
 

@@ -53,24 +53,29 @@ class Replica:
         self.parts: list[Held] = (
             held_of(*ends) if names is None else renamed(list(unnamed(*ends)), names)
         )
-        self._waves: dict[frozenset[str], Waves] = {}
+        self._waves: dict[Any, Waves] = {}
 
     @property
     def names(self) -> list[str]:
         """What each part is called where it is stored."""
         return [part.name for part in self.parts]
 
-    def waves(self, given: Iterable[str] = ()) -> Waves:
-        """The waves of an epoch in which these inputs are given by key."""
-        at = frozenset(given)
+    def waves(
+        self, given: Iterable[str] = (), provided: Iterable[int] = (), done: Iterable[str] = ()
+    ) -> Waves:
+        """The waves of an epoch in which these inputs are given by key; where it is a bulk load,
+        with the slots that are provided, and the parts, by name, whose state is written already."""
+        at = frozenset(given), frozenset(provided), frozenset(done)
         if at not in self._waves:
+            written = {id(part.owner) for part in self.parts if part.name in at[2]}
             keeping: dict[str, Key] = {
                 name: inlet.source.key or by_row
                 for name, inlet in self.inlets.items()
-                if inlet.keeps and name in self.machine.inputs
-            }
-            outputs = [name for name, outlet in self.outlets.items() if outlet.rows is not None]
-            self._waves[at] = Waves(self.machine, keeping, outputs, at)
+                if inlet.store is not None and id(inlet.store) not in written
+                and name in self.machine.inputs
+            }  # fmt: skip
+            outputs = [name for name in self.outlets if name not in self.machine.readers]
+            self._waves[at] = Waves(self.machine, keeping, outputs, at[0], at[1], written)
         return self._waves[at]
 
     # ---- one task ----
@@ -110,10 +115,9 @@ class Replica:
             self._stage_rows(self.inlets[name].store)
         return moved
 
-    def enter(self, name: str, delta: Delta) -> dict[int, Delta]:
-        """Wave 0: rows of an input, and what steps on one row at a time make of them, by slot."""
-        slot = self.machine.inputs.get(name)
-        return {} if slot is None else self._spread({slot: delta})
+    def enter(self, waves: Waves, slot: int, delta: Delta) -> dict[int, Delta]:
+        """Wave 0: rows of a slot, and what steps on one row at a time make of them, by slot."""
+        return self._spread({slot: delta}, waves.provided)
 
     def wave(
         self, waves: Waves, number: int, arrived: Mapping[int, Any]
@@ -144,11 +148,11 @@ class Replica:
                 if not stage.sorts and stage.label != "guard":
                     pieces[stage.slot] = done[stage.slot]
         self._stage([each for each in self.machine.open if id(each) in wave.writes])
-        made = self._spread(pieces)
+        made = self._spread(pieces, waves.provided)
         moved = {
             name: made[self.machine.outputs[name]]
-            for name, outlet in self.outlets.items()
-            if outlet.rows is None and self.machine.outputs[name] in made
+            for name in self.machine.readers
+            if self.machine.outputs[name] in made
         }
         for port, name in wave.keeps.items():
             if arrived.get(port):
@@ -171,10 +175,12 @@ class Replica:
         stage.rows_out += len(out)
         return out
 
-    def _spread(self, pieces: dict[int, Delta]) -> dict[int, Delta]:
+    def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
         """Have the steps on one row at a time run on these pieces, and on what they give."""
         for stage in self.machine.stages:
-            if is_linear(stage.run) and any(pieces.get(slot) for slot in stage.reads):
+            if not is_linear(stage.run) or stage.slot in but:
+                continue
+            if any(pieces.get(slot) for slot in stage.reads):
                 out = self._run(stage, [pieces.get(slot) for slot in stage.reads])
                 if out:
                     pieces[stage.slot] = out

@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
-from ebbflow.engine.spark.replica import APPLY, Delta, Replica
+from ebbflow.engine.spark.replica import Delta, Replica
 from ebbflow.engine.spark.ship import Shipped, add, packed, replica_of, routed, settled, unpacked
+from ebbflow.engine.spark.waves import Waves
 from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Snapshot, StateError
 from ebbflow.state.spine.columns import PICKLE
@@ -68,6 +69,12 @@ class Job:
     base: int
     tasks: int
     by_key: frozenset[str] = frozenset()
+    provided: frozenset[int] = frozenset()
+    done: frozenset[str] = frozenset()
+
+    def waves(self, replica: Replica) -> Waves:
+        """The waves of the epoch."""
+        return replica.waves(self.by_key, self.provided, self.done)
 
     @property
     def epoch(self) -> int:
@@ -91,15 +98,16 @@ def _snapshot(path: str, epoch: int) -> Snapshot:
         for segment in spine.segments
     }
     _snapshots.clear()
-    found = _snapshots[path, epoch] = Remembering(path, epoch)
-    found.known = known
-    return found
+    _snapshots[path, epoch] = Remembering(path, epoch, known)
+    return _snapshots[path, epoch]
 
 
 class Remembering(Snapshot):
     """A snapshot that does not open again what is open."""
 
-    known: dict[Any, Any] = {}
+    def __init__(self, path: str, epoch: int, known: dict[Any, Any]) -> None:
+        super().__init__(path, epoch)
+        self.known = known
 
     def _open(self, ref: Any) -> Any:
         return self.known.get(ref) or super()._open(ref)
@@ -131,43 +139,39 @@ def lines_of(given: Iterable[Any]) -> Iterator[Line]:
 
 @dataclass(frozen=True)
 class Enter:
-    """Wave 0: rows of one input come in, as columns."""
+    """Wave 0: rows of a slot come in, as columns. What is done to an input by key, by `verb`, goes
+    to the input itself."""
 
     job: Job
-    name: str
-    verb: str = APPLY
+    slot: int
+    kind: Any
+    by_key: str = ""
 
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
-        kind = replica.plan.sources[self.name].type
         total: Delta = {}
         rows_in = 0
-        for batch in given:
-            rows_in += batch.num_rows
-            try:
-                rows, weights = from_arrow(batch, kind)
+        try:
+            for batch in given:
+                rows_in += batch.num_rows
+                rows, weights = from_arrow(batch, self.kind)
                 if len(total) > _BATCH:
                     yield from batches(self._lines(replica, settled(total)))
                     total = {}
                 add(total, rows, weights)
-            except EbbflowError as error:
-                yield from batches([_failed(error, 0).line()])
-                return
-        try:
-            lines = list(self._lines(replica, settled(total)))
+            yield from batches(self._lines(replica, settled(total)))
         except EbbflowError as error:
-            lines = [_failed(error, 0).line()]
-        yield from batches([*lines, Note(rows_in=rows_in).line()])
+            yield from batches([_failed(error, 0).line()])
+        yield from batches([Note(rows_in=rows_in).line()])
 
     def _lines(self, replica: Replica, delta: Delta) -> Iterator[Line]:
-        waves = replica.waves(self.job.by_key)
-        tasks = self.job.tasks
-        if self.name in self.job.by_key:
-            number = waves.looked_up[self.name]
-            for task, blob in routed(delta, waves.ports[number].key, tasks):
+        waves = self.job.waves(replica)
+        if self.by_key:
+            number = waves.looked_up[self.by_key]
+            for task, blob in routed(delta, waves.ports[number].key, self.job.tasks):
                 yield task, number, blob
             return
-        yield from _routes(replica.enter(self.name, delta), waves, tasks)
+        yield from _routes(replica.enter(waves, self.slot, delta), waves, self.job.tasks)
 
 
 def _routes(pieces: dict[int, Delta], waves: Any, tasks: int) -> Iterator[Line]:
@@ -187,7 +191,7 @@ class Step:
 
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
-        waves = replica.waves(self.job.by_key)
+        waves = self.job.waves(replica)
         blobs: dict[int, list[bytes]] = {}
         out: list[Line] = []
         for line in lines_of(given):
@@ -208,8 +212,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Pack:
-    """Rows of one input, sent on as they are, with their number instead of a task; `port` is the number
-    of the input."""
+    """Rows of one input, sent on as they are, with how many they are instead of a task; `port` is
+    the number of the input."""
 
     job: Job
     port: int

@@ -22,10 +22,12 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local.durable import Disk
 from ebbflow.engine.local.inputs import read as read_rows
 from ebbflow.engine.local.report import Verified, compare
+from ebbflow.engine.spark.bulk import load, size
 from ebbflow.engine.spark.changes import frame_of
 from ebbflow.engine.spark.epochs import BULK, HERE, STAGED, WHOLE, Done, Epochs, Given, TooMany
 from ebbflow.engine.spark.frames import Frames, changed, repeated, weighted, zset_of
 from ebbflow.engine.spark.handles import Input, Output
+from ebbflow.engine.spark.native import is_overflow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
 from ebbflow.engine.spark.ship import ship
@@ -98,14 +100,14 @@ class View:
                 remedy="one of these",
             )
         if verb == DELETE:
-            return Given(verb, dict.fromkeys(change, 1))
+            return Given(verb, dict.fromkeys(change, 1), size=len(change))
         if isinstance(change, DataFrame):
             return Given(verb, None, frame_of(source, change))
         if isinstance(change, _ROWS):
             rows = read_rows(source, change)
-            return Given(verb, rows)
+            return Given(verb, rows, size=len(rows))
         table = table_of(source, change)
-        return Given(verb, None, self.session.createDataFrame(table))
+        return Given(verb, None, self.session.createDataFrame(table), len(table))
 
     def _run(self, given: Mapping[str, Given]) -> Done:
         options, epochs = self.options, self._epochs
@@ -113,6 +115,12 @@ class View:
         mode = options.mode if options.mode != "auto" else self._mode(given)
         if any(each.verb == DELETE for each in given.values()) and mode == STAGED:
             mode = WHOLE
+        if mode == BULK and self._empty and all(g.verb == APPLY for g in given.values()):
+            try:
+                return load(epochs, given, tasks)
+            except Exception as error:
+                if not is_overflow(error):
+                    raise
         if mode == HERE:
             return epochs.here(self._collected(given))
         if mode == WHOLE:
@@ -122,15 +130,20 @@ class View:
                 pass
         return epochs.staged(given, tasks)
 
+    @property
+    def _empty(self) -> bool:
+        """Whether nothing is there yet."""
+        return not any(listed.segments for listed in self._disk.store.manifest.spines)
+
     def _mode(self, given: Mapping[str, Given]) -> str:
+        """The mode for a change, by its size. Where that is not known, one task looks first."""
         small = self.options.small
-        here = sum(len(each.rows or ()) for each in given.values())
-        frames = [each.frame for each in given.values() if each.frame is not None]
-        if here > small:
-            return STAGED
-        if not frames:
+        sizes = [size(each) for each in given.values()]
+        if None not in sizes and sum(each or 0 for each in sizes) <= small:
             return HERE if self.options.in_driver else WHOLE
-        return WHOLE
+        if self._empty:
+            return BULK
+        return WHOLE if None in sizes else STAGED
 
     def _collected(self, given: Mapping[str, Given]) -> dict[str, Given]:
         """Everything that is given, here."""

@@ -76,7 +76,10 @@ class Wave:
 
 class Waves:
     """The waves of a machine. `inputs` are those that keep rows, with their keys; those `given` by
-    key have to look their rows up first. `outputs` are those that keep rows.
+    key have to look their rows up first. `outputs` are those whose changes come together by row.
+
+    Slots that are `provided` come in whole, as if they were inputs; what makes them does not run.
+    Containers that are `written`, by id, are written by others.
     """
 
     def __init__(
@@ -85,6 +88,8 @@ class Waves:
         inputs: Mapping[str, Key],
         outputs: Iterable[str],
         given: Iterable[str] = (),
+        provided: Iterable[int] = (),
+        written: Iterable[int] = (),
     ) -> None:
         self.machine = machine
         self.ports: list[Port] = []
@@ -93,12 +98,15 @@ class Waves:
         """For each input given by key, the port it is given at."""
         self._numbers: dict[Port, int] = {}
         self._stages = {stage.slot: stage for stage in machine.stages}
-        self._made = dict.fromkeys(machine.inputs.values(), 0)
+        self.provided = frozenset(provided)
+        self._made = dict.fromkeys([*machine.inputs.values(), *self.provided], 0)
         """In which wave a slot is filled, at the latest."""
-        self._written: set[int] = set()
+        self._written = set(written)
         for name, key in inputs.items():
             self._input(name, key, name in set(given))
         for stage in machine.stages:
+            if stage.slot in self.provided:
+                continue
             if isinstance(stage.run, Gathered):
                 self._made[stage.slot] = max(self._made[slot] for slot in stage.reads)
             elif not isinstance(stage.run, ARRANGING):
@@ -115,6 +123,18 @@ class Waves:
 
     def __len__(self) -> int:
         return len(self.waves)
+
+    @property
+    def entered(self) -> list[int]:
+        """The slots that rows come in by: inputs and those provided, if somebody reads them."""
+        steps = [
+            stage.reads
+            for stage in self.machine.stages
+            if isinstance(stage.run, Gathered) and stage.slot not in self.provided
+        ]
+        read = {*self.routes, *(slot for reads in steps for slot in reads)}
+        return [slot for slot, wave in self._made.items() if not wave and slot in read
+                and (slot in self.provided or slot in self.machine.inputs.values())]  # fmt: skip
 
     def _port(self, port: Port) -> int:
         while len(self.waves) <= port.wave:

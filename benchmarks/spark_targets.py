@@ -1,0 +1,48 @@
+"""What `spark.py` is to show, and whether it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import Row
+
+LARGE, SMALL = 10_000_000, 1_000_000
+
+
+def targets(rows: list[Row], quick: bool) -> list[Row]:
+    """Every target that the figures speak about; at other sizes it is shown, not judged."""
+    found: list[Row] = []
+
+    def check(what: str, value: Any, sign: str, wanted: float, asked: bool = True) -> None:
+        if value is not None:
+            holds = value <= wanted if sign == "<=" else value >= wanted
+            met = "not asked" if quick or not asked else "met" if holds else "NOT MET"
+            found.append({"target": what, "found": value, "": sign, "wanted": wanted, "met": met})
+
+    join = [row for row in rows if row["work"] == "join"]
+    for row in join:
+        if row["changes"] == 1_000 and row["rows"] == max(r["rows"] for r in join):
+            what = f"join: recompute / epoch of 1,000 changes at {row['rows']:,} rows"
+            check(what, row.get("ratio"), ">=", 10.0, row["rows"] >= LARGE)
+    for keys in dict.fromkeys(row["changes"] for row in join):
+        seen = {row["rows"]: row.get("step s") for row in join if row["changes"] == keys}
+        least, most = min(seen), max(seen)
+        if least < most and seen[most] is not None:
+            what = f"join: epoch of {keys:,} changes at {most:,} rows / at {least:,}"
+            grown = seen[most] / seen[least]
+            check(what, grown, "<=", 1.3, (least, most) == (SMALL, LARGE))
+    for row in rows:
+        work, size = row["work"], row.get("rows", 0)
+        if work == "six":
+            check(f"six: s of an epoch at {size:,} rows", row.get("step s"), "<=", 1.0)
+        elif work == "bulk":
+            asked = row["into"] == "two-way join"
+            check(f"bulk: rows/s into a {row['into']}", row.get("rows/s"), ">=", 300_000.0, asked)
+        elif work in ("join", "tws") and row["changes"] >= 100_000:
+            what = f"{work}: changed keys/s in epochs of {row['changes']:,} at {size:,} rows"
+            check(what, row.get("keys/s"), ">=", 50_000.0)
+        elif work == "state":
+            check(f"state: bytes / Parquet at {size:,} rows", row["loaded / Parquet"], "<=", 3.0)
+            what = f"state: the same after {row['epochs']} epochs"
+            check(what, row["after / Parquet"], "<=", 3.0, False)
+    return found

@@ -1,0 +1,309 @@
+"""Bulk: a first load, through Spark's SQL as far as that goes.
+
+A state that is empty has nothing to be looked up, so nothing needs to go key by key. Slots that are
+queries (`sql`) are computed by Spark. Rows of inputs and of indexes go to disk as columns, sorted
+by hash, and never become rows of Python. What is left, the operators behind the queries, runs in
+waves, which begin with the rows that the queries give.
+
+It is one job. Everything is written by tasks, to files of their own, and committed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from ebbflow.engine.local.held import Held
+from ebbflow.engine.local.inputs import Inlet, Keyed
+from ebbflow.engine.local.stage import Indexing
+from ebbflow.engine.spark.arrow import from_arrow
+from ebbflow.engine.spark.epochs import BULK, Done, Epochs, Given, collected
+from ebbflow.engine.spark.kinds import WEIGHT, columns_of
+from ebbflow.engine.spark.native import native_key
+from ebbflow.engine.spark.ship import add, ranges, replica_of, settled, told
+from ebbflow.engine.spark.sql import Sql, arranges
+from ebbflow.engine.spark.task import SCHEMA, Job, Note, batches
+from ebbflow.errors import EbbflowError
+from ebbflow.record import fields_of
+from ebbflow.state.spine import Spine
+from ebbflow.state.spine.columns import Shape
+from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
+from ebbflow.state.spine.piece import Piece
+from ebbflow.zset import trusted
+
+ROWS = 1_000_000
+"""About so many rows go to one task."""
+WIDTH = 40
+"""About so many bytes a row takes in a file."""
+_KEY = "__k"
+_TASK = "__task"
+_FLAT = {"int", "float", "bool", "text", "bytes", "date", "time", "instant", "decimal"}
+
+
+def load(epochs: Epochs, given: Mapping[str, Given], tasks: int) -> Done:
+    """Load an empty state."""
+    frames = {name: epochs.frame(name, each) for name, each in given.items()}
+    kept = [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
+            if not steady(frame)]  # fmt: skip
+    tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
+    sql = Sql(epochs.replica, epochs.program, lambda name: _or_nothing(epochs, frames, name))
+    try:
+        lines, persisted = _lines(epochs, sql, frames, tasks)
+        kept += persisted
+        return epochs.staged_notes(BULK, list(collected(lines)))
+    finally:
+        for frame in kept:
+            frame.unpersist()
+
+
+def _or_nothing(epochs: Epochs, frames: Mapping[str, DataFrame], name: str) -> DataFrame:
+    return frames[name] if name in frames else epochs.frame(name, Given("apply", {}))
+
+
+def steady(frame: DataFrame) -> bool:
+    """Whether a frame is cheap to read, and gives the same rows every time it is."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    text = plan.toString()
+    heads = [line.lstrip(" +-:").split("[")[0].split(" ")[0] for line in text.splitlines()]
+    cheap = {"Project", "Filter", "Relation", "LocalRelation", "InMemoryRelation", "LogicalRDD"}
+    return bool(plan.deterministic()) and all(head in cheap for head in heads if head)
+
+
+def size(given: Given) -> int | None:
+    """About how many rows are given, where that is known."""
+    if given.size is not None or given.frame is None:
+        return given.size
+    return estimated(given.frame)
+
+
+def estimated(frame: DataFrame) -> int | None:
+    """About how many rows a frame has, where Spark knows."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    found = int(str(plan.stats().sizeInBytes()))
+    return found // WIDTH if found < 1 << 50 else None
+
+
+def _lines(
+    epochs: Epochs, sql: Sql, frames: Mapping[str, DataFrame], tasks: int
+) -> tuple[DataFrame, list[DataFrame]]:
+    """The notes of a load, and what was kept in between."""
+    replica = epochs.replica
+    machine = replica.machine
+    made = [stage.slot for stage in machine.stages if not arranges(stage)]
+    provided = {slot for slot in made if sql.frame(slot) is not None}
+    job = replace(epochs.job(tasks), provided=frozenset(provided))
+    uses: dict[int, int] = {}
+    writers: list[tuple[Held, int, Any]] = []
+    for part in replica.parts:
+        found = _written(sql, replica.inlets, part)
+        if found is not None and (found[0] in provided or sql.names.get(found[0]) in frames):
+            writers.append((part, *found))
+            uses[found[0]] = uses.get(found[0], 0) + 1
+    job = replace(job, done=frozenset(part.name for part, *_ in writers))
+    waves = job.waves(replica)
+    entered = [slot for slot in waves.entered if slot in provided or sql.names[slot] in frames]
+    for slot in [*entered, *_read_by_queries(sql, provided)]:
+        uses[slot] = uses.get(slot, 0) + 1
+    kept = []
+    for slot, count in uses.items():
+        frame = sql.frame(slot)
+        if count > 1 and slot not in sql.names and frame is not None and not sql.cheap(slot):
+            kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
+    lines = [
+        _store(job, sql, part, slot, key, replica.parts.index(part)) for part, slot, key in writers
+    ]
+    if entered:
+        come = [_frame(sql, slot).mapInArrow(epochs.enter(job, slot), SCHEMA) for slot in entered]
+        lines.append(epochs.through(job, reduce(DataFrame.union, come)))
+    return reduce(DataFrame.union, lines), kept
+
+
+def _frame(sql: Sql, slot: int) -> DataFrame:
+    found = sql.frame(slot)
+    assert found is not None
+    return found
+
+
+def _read_by_queries(sql: Sql, provided: set[int]) -> list[int]:
+    return [sql.raw(slot) for each in provided for slot in sql.stages[each].reads]
+
+
+def _written(sql: Sql, inlets: Mapping[str, Inlet], part: Held) -> tuple[int, Any] | None:
+    """The slot whose rows a part keeps, and their key, where they can be written as columns."""
+    for name, inlet in inlets.items():
+        if inlet.store is part.owner:
+            slot = sql.replica.machine.inputs.get(name)
+            return None if slot is None else (slot, inlet.source.key)
+    for stage in sql.replica.machine.stages:
+        if isinstance(stage.run, Indexing) and stage.run.index is part.owner:
+            slot = sql.raw(stage.slot)
+            guarded = sql.stages[stage.slot].reads[0] != slot
+            if guarded or stage.key is None or sql.frame(slot) is None:
+                return None
+            found = native_key(stage.key, _frame(sql, slot), sql.kind(slot), _KEY)
+            return None if found is None else (slot, stage.key)
+    return None
+
+
+# ---- rows to disk, as columns ----
+
+
+def _store(job: Job, sql: Sql, part: Held, slot: int, key: Any, number: int) -> DataFrame:
+    kind = sql.kind(slot)
+    frame = _frame(sql, slot)
+    shape: Any = None
+    if key is not None:
+        found = native_key(key, frame, kind, _KEY)
+        if found is not None:
+            frame, shape = found.frame, found.shape
+    task = Place(job, number, kind, shape)
+    schema = t.StructType([*frame.schema.fields, t.StructField(_TASK, t.IntegerType())])
+    placed = frame.mapInArrow(task, schema)
+    arrived = placed.repartitionById(job.tasks, f.col(_TASK))
+    return arrived.mapInArrow(Keep(job, number, kind, shape), SCHEMA)
+
+
+def _columns(table: Any, names: list[str], how: str) -> tuple[Shape, list[Any]]:
+    made = [kind_columns(table.column(name)) for name in names]
+    return Shape(how, tuple(kind for kind, _ in made)), [column for _, column in made]
+
+
+def _flat(kind: Any) -> bool:
+    return all(column.form in _FLAT for _, column in columns_of(kind))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that a part keeps. `shape` is that of the columns of their key; without one, and without
+    a key function, they are found by themselves."""
+
+    job: Job
+    part: int
+    kind: Any
+    shape: Any
+
+    def keys(self, table: Any) -> tuple[Shape, list[Any]] | None:
+        """The keys as columns, where they are columns."""
+        if self.shape is None:
+            own = self.owner().source.key is None if self.is_input() else False
+            return self.rows(table) if own and _flat(self.kind) else None
+        names = [name for name in table.schema.names if name.startswith(_KEY)]
+        if isinstance(self.shape, tuple):
+            simple = all(isinstance(each, str) and each != "none" for each in self.shape)
+            return _columns(table, names, "tuple") if names and simple else None
+        return None if self.shape == "none" else _columns(table, names, "one")
+
+    def rows(self, table: Any) -> tuple[Shape, list[Any]]:
+        """The rows as columns."""
+        names = [name for name, _ in columns_of(self.kind)]
+        return _columns(table, names, "one" if fields_of(self.kind) is None else "record")
+
+    def held(self) -> Held:
+        return replica_of(self.job.program).parts[self.part]
+
+    def is_input(self) -> bool:
+        return any(self.held().owner is each.store for each in self._inlets())
+
+    def owner(self) -> Inlet:
+        """The input that keeps these rows."""
+        return next(each for each in self._inlets() if each.store is self.held().owner)
+
+    def _inlets(self) -> list[Inlet]:
+        return list(replica_of(self.job.program).inlets.values())
+
+    def key_of(self) -> Any:
+        """The key as a function of Python's."""
+        if self.is_input():
+            return self.owner().source.key
+        return self.held().owner.key
+
+
+class Place(Rows):
+    """Every row with the task that has the hash of its key."""
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        for batch in given:
+            table = pa.Table.from_batches([batch])
+            keys = self.keys(table)
+            if keys is not None:
+                words = column_hashes(*keys)
+            else:
+                from ebbflow.state.spine.hashing import hashes
+
+                rows, _ = from_arrow(batch, self.kind)
+                key = self.key_of()
+                words = hashes(rows if key is None else list(map(key, rows)))
+            task = pa.array(ranges(words, self.job.tasks).astype(np.int32))
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, task], schema=batch.schema.append(pa.field(_TASK, pa.int32()))
+            )
+
+
+class Keep(Rows):
+    """The rows of one task into one segment."""
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        some = list(given)
+        if sum(batch.num_rows for batch in some):
+            try:
+                yield from batches([self._kept(pa.Table.from_batches(some)).line()])
+            except EbbflowError as error:
+                raise told(error) from error
+
+    def _kept(self, table: Any) -> Note:
+        part = self.held()
+        spine = Spine(part.layout, part.keys, part.rows)
+        weights = table.column(WEIGHT).to_numpy()
+        keys = self.keys(table) if _flat(self.kind) else None
+        if keys is None or not self._as_columns(spine, keys, table, weights):
+            self._as_rows(spine, table)
+        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
+        piece.add(part.name, spine)
+        note = Note(1, segments=piece.finish())
+        note.rows_in = len(table) if self.is_input() else 0
+        return note
+
+    def _as_columns(self, spine: Spine, keys: Any, table: Any, weights: Any) -> bool:
+        """Whether the rows went in as columns. Inputs with rows that are repeated or taken away
+        need a closer look."""
+        if not self.is_input():
+            spine.append_columns(keys, self.rows(table), weights)
+            return True
+        words = column_hashes(*keys)
+        if len(np.unique(words)) < len(words) or weights.min() < 1:
+            return False
+        keyed = isinstance(self.owner(), Keyed)
+        if keyed and weights.max() > 1:
+            return False
+        counts = Shape("one", ("int",)), [pa.array(weights, pa.int64())]
+        spine.append_columns(keys, self.rows(table) if keyed else counts)
+        return True
+
+    def _as_rows(self, spine: Spine, table: Any) -> None:
+        delta: dict[Any, int] = {}
+        for batch in table.to_batches():
+            add(delta, *from_arrow(batch, self.kind))
+        delta = settled(delta)
+        if self.is_input():
+            inlet = self.owner()
+            store = inlet.store
+            store.backing = None
+            store.rows.clear()
+            inlet.prepare(trusted(delta))
+            spine.append(store.changed())
+            return
+        key = self.key_of()
+        found: dict[Any, list[Any]] = {}
+        for row, weight in delta.items():
+            found.setdefault(key(row), []).append((row, weight))
+        spine.append(found)

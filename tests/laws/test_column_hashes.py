@@ -1,0 +1,157 @@
+"""Columns are hashed as the values they hold, to the bit."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ebbflow.errors import AlgebraError
+from ebbflow.state.spine.columns import Shape, decode, encode
+from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
+from ebbflow.state.spine.hashing import hashes
+
+
+class Row(NamedTuple):
+    id: Any
+    text: Any
+
+
+P = 2**61 - 1
+edges = [0, 1, -1, -2, P, -P, P - 1, P + 1, -P - 1, -P - 2, 2 * P, 2**63 - 1, -(2**63), 4 * P - 1]
+numbers = [
+    0.0, -0.0, 1.0, -1.0, -2.0, 0.5, -0.5, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 1e308,
+    2.0**61, -(2.0**61), 2.0**60, 0.1, 1 / 3, -1e-9, float(2**53), -(2.0**-61), 2.0**-1074, 1e22,
+]  # fmt: skip
+kinds: dict[str, st.SearchStrategy[Any]] = {
+    "int": st.one_of(st.sampled_from(edges), st.integers(-(2**63), 2**63 - 1), st.integers(-9, 9)),
+    "float": st.one_of(st.sampled_from(numbers), st.floats(), st.integers(-9, 9).map(float)),
+    "bool": st.booleans(),
+    "text": st.one_of(
+        st.text(st.characters(codec="utf-8"), max_size=12),
+        st.integers(0, 140).map(lambda n: "xé"[n % 2] * n),
+    ),
+    "bytes": st.one_of(st.binary(max_size=20), st.binary(min_size=60, max_size=70)),
+    "date": st.dates(),
+    "time": st.datetimes(),
+    "utc": st.datetimes(timezones=st.just(UTC)),
+    "decimal": st.decimals(allow_nan=False),
+    "none": st.none(),
+    "any": st.one_of(st.integers(), st.text(max_size=3), st.tuples(st.integers(), st.floats())),
+}
+lists = {
+    kind: st.lists(st.one_of(one, one, st.none()), min_size=1, max_size=12)
+    for kind, one in kinds.items()
+}
+
+
+def check(values: list[Any], row_type: Any = None) -> Shape:
+    shape, columns = encode(values, row_type)
+    expected = hashes(decode(shape, columns, row_type))
+    assert expected.tolist() == hashes(values).tolist()
+    found = column_hashes(shape, columns)
+    assert found.dtype == np.uint64
+    assert found.tolist() == expected.tolist()
+    sliced = [column.slice(1) for column in columns]
+    assert column_hashes(shape, sliced).tolist() == expected[1:].tolist()
+    return shape
+
+
+@pytest.mark.parametrize("kind", sorted(kinds))
+def test_a_column_is_hashed_as_its_values(kind: str) -> None:
+    @settings(max_examples=60, deadline=None)
+    @given(lists[kind])
+    def run(values: list[Any]) -> None:
+        shape = check(values)
+        assert kind == "any" or shape.kinds[0] in (kind, "none", "any")
+
+    run()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(sorted(kinds)), st.sampled_from(sorted(kinds)), st.booleans())
+def test_rows_are_hashed_as_tuples(data: Any, one: str, other: str, record: bool) -> None:
+    make: Any = Row if record else lambda *items: items
+    pairs = st.builds(make, st.one_of(kinds[one], st.none()), kinds[other])
+    check(data.draw(st.lists(pairs, min_size=1, max_size=9)), Row)
+
+
+@pytest.mark.parametrize("values", [edges, numbers, ["", "x" * 64, "x" * 65, "\0", "é" * 40]])
+def test_the_edges_are_hashed_alike(values: list[Any]) -> None:
+    check(values)
+    check([*values, None])
+    check([(value, 1) for value in values])
+
+
+@pytest.mark.parametrize("kind", sorted(kinds))
+def test_no_rows_have_no_hashes(kind: str) -> None:
+    shape = Shape("one", (kind,))
+    assert column_hashes(shape, [pa.nulls(0, shape.types()[0])]).tolist() == []
+    assert (
+        column_hashes(shape, [pa.nulls(2, shape.types()[0])]).tolist()
+        == [int(hashes([None])[0])] * 2
+    )
+
+
+# ---- columns of Arrow arrays ----
+
+NOON = datetime(2024, 5, 1, 12, 0, 0, 7)
+ARROWS: list[tuple[Any, list[Any], str]] = [
+    (pa.int64(), [1, None, -(2**63)], "int"),
+    (pa.int32(), [1, None, -5], "int"),
+    (pa.string(), ["a", None, ""], "text"),
+    (pa.large_string(), ["é", None], "text"),
+    (pa.bool_(), [True, None, False], "bool"),
+    (pa.float64(), [1.5, None, -0.0, math.nan], "float"),
+    (pa.float32(), [1.5, None], "float"),
+    (pa.binary(), [b"\xff", None], "bytes"),
+    (pa.large_binary(), [b"", None], "bytes"),
+    (pa.date32(), [date(2024, 5, 1), date(1, 1, 1), None], "date"),
+    (pa.timestamp("us"), [NOON, datetime(1, 1, 1), None], "time"),
+    (pa.timestamp("us", "UTC"), [NOON.replace(tzinfo=UTC), None], "utc"),
+    (pa.timestamp("us", "Europe/Rome"), [NOON.replace(tzinfo=UTC), None], "utc"),
+    (pa.null(), [None, None], "none"),
+    (
+        pa.decimal128(38, 18),
+        [Decimal("0E-18"), Decimal("-1.500000000000000000"), Decimal("1E-18"), None],
+        "decimal",
+    ),
+    (pa.decimal128(12, 2), [Decimal("0.00"), Decimal("-0.05"), Decimal("12345.60")], "decimal"),
+    (pa.decimal128(9, 0), [Decimal(0), Decimal(-7)], "decimal"),
+]
+
+
+@pytest.mark.parametrize(("arrow", "values", "kind"), ARROWS, ids=str)
+def test_an_arrow_array_becomes_a_column_of_the_same_values(
+    arrow: Any, values: list[Any], kind: str
+) -> None:
+    array = pa.array([values[0], *values], arrow).slice(1)
+    for given_array in (array, pa.chunked_array([array[:1], array[1:]])):
+        found, column = kind_columns(given_array)
+        shape = Shape("one", (found,))
+        assert (found, column.type) == (kind, shape.types()[0])
+        decoded = decode(shape, [column])
+        assert [(type(v), repr(v)) for v in decoded] == [(type(v), repr(v)) for v in values]
+        assert column_hashes(shape, [column]).tolist() == hashes(values).tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 18), st.integers(-(10**18) + 1, 10**18 - 1))
+def test_a_decimal_is_written_as_python_writes_it(scale: int, digits: int) -> None:
+    value = Decimal(digits).scaleb(-scale)
+    array = pa.array([value], pa.decimal128(18, scale))
+    _, column = kind_columns(array)
+    assert column.to_pylist() == [str(array[0].as_py())]
+
+
+@pytest.mark.parametrize("arrow", [pa.uint64(), pa.list_(pa.int64()), pa.time64("us")])
+def test_a_type_that_has_no_kind_is_refused(arrow: Any) -> None:
+    with pytest.raises(AlgebraError, match="cannot be stored as it is"):
+        kind_columns(pa.nulls(1, arrow))
