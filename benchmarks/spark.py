@@ -29,7 +29,7 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -68,7 +68,7 @@ class Engine:
     def step(self, files: dict[str, Path]) -> tuple[Taken, Taken]:
         """What one epoch takes, and what it takes to read what it returned."""
         given, step = timed(self.epoch, files)
-        frames = given.values() if isinstance(given, dict) else [given]
+        frames = given.values() if isinstance(given, Mapping) else [given]
         _, read = timed(lambda: [frame.count() for frame in frames])
         return step, read
 

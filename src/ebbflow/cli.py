@@ -1,5 +1,5 @@
 """The command line: `ebbflow check` tests the laws of what a module defines, `ebbflow state` shows
-what a view keeps on disk.
+what a view keeps on disk, `ebbflow demo` keeps a shop up to date beside computing it again.
 """
 
 from __future__ import annotations
@@ -48,11 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     showing = commands.add_parser("state", help="show what a view keeps on disk")
     showing.add_argument("folder", metavar="DIR", help="the path of the view: run(path=DIR)")
     showing.add_argument("--json", action="store_true", help="the same for programs")
+    trying = commands.add_parser("demo", help="a shop kept up to date, beside computing it again")
+    trying.add_argument("--engine", choices=["spark", "local"], default="spark")
+    trying.add_argument("--rows", type=_positive, metavar="N", help="order lines (300000)")
+    trying.add_argument("--epochs", type=_positive, default=8, metavar="N")
+    trying.add_argument("--seed", type=int, default=0, metavar="N")
+    trying.add_argument("--path", metavar="DIR", help="where the state goes, and stays")
+    trying.add_argument("--json", action="store_true", help="the same for programs")
     asked = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(gettempdir(), "ebbflow"))
     try:
-        return _check(asked) if asked.command == "check" else _state(asked)
+        return {"check": _check, "state": _state, "demo": _demo}[asked.command](asked)
     except EbbflowError as error:
         print(f"ebbflow: {error}", file=sys.stderr)
         return 2
@@ -250,6 +257,32 @@ def _read_state(folder: str) -> dict[str, Any]:
             part[figure] = part.get(figure, 0) + spine[figure]
     info["parts"] = [part for part in parts.values() if part]
     return {"folder": folder, **info}
+
+
+# ---- demo ----
+
+
+def _demo(asked: argparse.Namespace) -> int:
+    """Run the demo. 1 if a view was not what computing it again gives."""
+    try:
+        from ebbflow.demo.run import ROWS, run
+        from ebbflow.demo.show import Printer, Silent
+    except ModuleNotFoundError as error:
+        raise CheckError(
+            f"the demo needs {error.name}", remedy="pip install 'ebbflow[laws,durable,spark]'"
+        ) from error
+
+    found = run(
+        Silent() if asked.json else Printer(),
+        engine=asked.engine,
+        rows=asked.rows or ROWS,
+        epochs=asked.epochs,
+        seed=asked.seed,
+        path=asked.path,
+    )
+    if asked.json:
+        print(json.dumps(found, indent=2))
+    return 0 if found["verified"] else 1
 
 
 def _positive(text: str) -> int:

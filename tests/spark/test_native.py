@@ -626,6 +626,9 @@ r.a // r.b if not r.b else 0
 r.a // r.b if r.b == 0 else 0
 0 if r.b != 0 else r.a // r.b
 r.a // r.b if r.p or r.b else 0
+r.a // r.b if r.b < 1 else 0
+r.a // r.b if bool(not r.b) else 0
+r.m + 1 if r.m is not True else 0
 r.o.g
 -r.m
 r.u + 'a'

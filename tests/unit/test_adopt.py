@@ -130,11 +130,11 @@ def test_values_keep_their_order_around_an_adopted_segment(tmp_path: Path) -> No
         store.commit(0)
         cells.append(dict.fromkeys(range(5), "before"))
         take(store, write(tmp_path, 1, "0", cells=dict.fromkeys(range(1, 400), "adopted")))
-        cells.append({2: "after"})
+        cells.append({2: "after", 3: ABSENT, 451: ABSENT})
         expected = {0: "before", 1: "adopted", 2: "after", 450: "old"}
-        assert cells.probe([0, 1, 2, 450]) == expected
+        assert cells.probe([0, 1, 2, 3, 450, 451]) == expected
         store.commit(1)
-        assert cells.probe([0, 1, 2, 450]) == expected
+        assert cells.probe([0, 1, 2, 3, 450, 451]) == expected
         files = [segment.ref.file[:4] for segment in cells.segments if segment.ref]
         assert files == ["epoc", "epoc", "part", "epoc"]
 
@@ -241,6 +241,10 @@ def test_adopted_segments_wait_with_grouped_epochs(tmp_path: Path) -> None:
                 7: {(7, "x"): 3 * epoch + 3}, 99: {(99, "x"): epoch + 1}
             }  # fmt: skip
         assert (store.safe, store.epoch) == (2, 4)
+        waiting = [
+            s.ref.file for s in bag(store).segments if s.ref and s.ref.file in pieces(tmp_path)
+        ]
+        assert waiting[-2:] == ["part-000000000003-0", "part-000000000004-0"]
         take(store, write(tmp_path, 5, "0", rows=ones(7)))
         store.flush()
         assert bag(store).probe([7]) == {7: {(7, "x"): 16}}
@@ -250,6 +254,19 @@ def test_adopted_segments_wait_with_grouped_epochs(tmp_path: Path) -> None:
     with Store(tmp_path, verify=True) as store:
         assert (store.epoch, bag(store).probe([7])) == (4, {7: {(7, "x"): 15}})
         assert "part-000000000005-0" not in pieces(tmp_path)
+
+
+def test_epochs_that_wait_do_not_merge_what_is_adopted(tmp_path: Path) -> None:
+    with Store(tmp_path, group=20, chunk=4096) as store:
+        for epoch in range(9):
+            bag(store).append(ones(epoch))
+            take(store, write(tmp_path, epoch, "0", rows=ones(*range(200))))
+            store.commit(epoch)
+        adopted = [segment.ref.file for segment in bag(store).segments if segment.ref]
+        assert adopted == [f"part-{epoch:012d}-0" for epoch in range(9)]
+        assert bag(store).probe([5, 50]) == {5: {(5, "x"): 10}, 50: {(50, "x"): 9}}
+    with Store(tmp_path, verify=True) as store:
+        assert bag(store).probe([5, 50]) == {5: {(5, "x"): 10}, 50: {(50, "x"): 9}}
 
 
 def split(keys: range, count: int) -> list[list[int]]:
@@ -325,8 +342,24 @@ def test_segments_of_different_epochs_are_no_run(tmp_path: Path) -> None:
         for epoch, key in enumerate(keys):
             take(store, write(tmp_path, epoch, "0", rows=ones(key)))
             store.commit(epoch)
-            assert len(bag(store).segments) <= 8
+            segments = bag(store).segments
+            assert len(segments) <= 8
+            assert len(runs(segments)) == len(segments)
         assert len(bag(store).probe(keys)) == 64
+
+
+def test_merges_are_paid_by_what_is_adopted_as_by_what_is_appended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paid: list[int] = []
+    with Store(tmp_path) as store:
+        monkeypatch.setattr(store._jobs, "pay", lambda entries, spines: paid.append(entries))
+        for epoch in range(2):
+            bag(store).append(ones(1, 2))
+            take(store, write(tmp_path, epoch, "0", rows=ones(*range(300))))
+            store.commit(epoch)
+        store.commit(2)
+    assert paid == [302, 302, 0]
 
 
 def test_a_task_that_has_some_of_anothers_keys_is_still_right(tmp_path: Path) -> None:

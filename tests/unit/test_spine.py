@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from ebbflow.errors import AlgebraError
 from ebbflow.state.spine import ABSENT, Folder, Spine, Store
+from ebbflow.state.spine.merge import _by_row
 from ebbflow.state.spine.segment import Segment
 from ebbflow.state.spine.spine import FANOUT, due
 
@@ -140,6 +142,16 @@ def test_a_step_reads_a_piece_of_each_segment() -> None:
     assert sum(read for read, _ in steps) == 4_000
     assert max(read for read, _ in steps) <= 4 * 2 * 16
     assert max(len(part) for _, part in steps if part is not None) <= 4 * 64
+
+
+@pytest.mark.parametrize("different", [2, 50, 2**64 - 1])
+def test_entries_of_one_key_are_sorted_by_row_hash(different: int) -> None:
+    dice = np.random.default_rng(different % 97)
+    group = np.sort(dice.integers(0, 40, 500))
+    rows = dice.integers(0, different, 500, np.uint64)
+    assert _by_row(group, rows).tolist() == np.lexsort((rows, group)).tolist()
+    one = np.zeros(500, np.int64)
+    assert _by_row(one, rows).tolist() == np.argsort(rows, kind="stable").tolist()
 
 
 # ---- a spine over many epochs ----

@@ -139,7 +139,9 @@ def test_ranges_of_hashes_are_disjoint_and_together_all(layout: str) -> None:
         spine.append({k: [((k, i % 2), 1)] if layout == "bag" else (k, i) for k in keys})
     everything = [*spine.scan()]
     hashed = dict(zip(range(700), hashes(range(700)).tolist(), strict=True))
-    for cuts in ([0, 2**64], [0, 2**63, 2**64], [0, *sorted(hashed.values())[::97], 2**64]):
+    lasts = sorted({chunk.last for segment in spine.staged for chunk in segment.chunks})
+    some_hashes = sorted(hashed.values())[::97]
+    for cuts in ([0, 2**64], [0, 2**63, 2**64], [0, *some_hashes, 2**64], [0, *lasts, 2**64]):
         found = []
         for low, high in pairwise(cuts):
             some = [*spine.scan(low, high)]

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ebbflow.engine.local.failure import explained
-from ebbflow.engine.local.held import Held, held_of, written
+from ebbflow.engine.local.held import Held, held_of, typed, written
 from ebbflow.engine.local.identity import input_name, type_name
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
@@ -25,9 +25,10 @@ from ebbflow.errors import EbbflowError, Text
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, StateError, Store
+from ebbflow.zset import trusted
 
 Place = str | os.PathLike[str] | Files
-FORMAT = 1
+FORMAT = 2
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -107,8 +108,8 @@ class Disk:
                     created=self.inlets[name].source.place,
                     remedy="the type and key it had, or another path and loading the rows again",
                 )
-            if self.inlets[name].keeps != (was in notes["parts"]):
-                kept = was in notes["parts"]
+            kept = name in _kept_rows(notes)
+            if self.inlets[name].keeps != kept:
                 raise StateError(
                     f"the rows of input {name!r} are kept in {_place(path)!r}, and would be no "
                     "longer" if kept else
@@ -132,6 +133,7 @@ class Disk:
             "format": FORMAT,
             "parts": {part.name: part.label for part in self.parts},
             "inputs": {name: input_name(each.source) for name, each in self.inlets.items()},
+            "rows": self._rows(),
             **self.extra,
         }
 
@@ -152,8 +154,13 @@ class Disk:
             )
         machine, wholes = self.machine, dict[int, Any]()
 
+        kept, here = _kept_rows(self.store.notes), self._rows()
+
         def rows(name: str) -> dict[Any, int]:
-            return dict(self.inlets[name].snapshot().items())
+            inlet = self.inlets[name]
+            if kept.get(name, here[name]) == here[name]:
+                return dict(inlet.snapshot().items())
+            return self._stored_rows(inlet, kept[name])
 
         def lacks(stage: Stage) -> bool:
             return any(by_owner[id(each)].name in new for each in stage.containers)
@@ -170,6 +177,11 @@ class Disk:
             self._append_open()  # at once: what comes after may read it from there
             machine.commit()
 
+        for name, inlet in self.inlets.items():
+            if inlet.store is not None and by_owner[id(inlet.store)].name in new and name in kept:
+                inlet.prepare(trusted(rows(name)))
+                self._append(inlet.store)
+                inlet.keep()
         for stage in machine.stages:
             if lacks(stage):
                 try:
@@ -183,6 +195,25 @@ class Disk:
                 outlet.rows.keep()
         computed = [part.label for part in self.parts if part.name in new and not _is_input(part)]
         self.rebuilt = tuple(dict.fromkeys(computed))
+
+    def _rows(self) -> dict[str, str]:
+        """For each input whose rows are kept, the part that has them."""
+        by_owner = {id(part.owner): part.name for part in self.parts}
+        return {
+            name: by_owner[id(inlet.index if inlet.store is None else inlet.store)]
+            for name, inlet in self.inlets.items()
+            if inlet.keeps
+        }
+
+    def _stored_rows(self, inlet: Any, name: str) -> dict[Any, int]:
+        """The rows of an input, from a part that the program does not have any more."""
+        kind, layout = typed(inlet.source.type), self.store.layout(name)
+        own = layout == "value" and inlet.source.key is None
+        types = (kind, Any) if own else (Any, kind)
+        spine = self.store.spine(name, layout=layout, key_type=types[0], row_type=types[1])
+        if own:
+            return {row: weight for row, weight, _ in spine.scan()}
+        return {row: weight for _, row, weight in spine.scan()}
 
     # ---- epochs ----
 
@@ -269,6 +300,12 @@ class Disk:
 
 
 # ---- what is where ----
+
+
+def _kept_rows(notes: Mapping[str, Any]) -> dict[str, str]:
+    """For each input whose rows were kept, the part that has them."""
+    found: dict[str, str] = notes["rows"]
+    return found
 
 
 def _place(path: Place) -> str:

@@ -53,16 +53,16 @@ def unnamed(
 ) -> Iterator[Held]:
     """Every container of a view, in the order of `held_of`; finding names for them takes time."""
     for name, inlet in inlets.items():
-        if inlet.keeps:
+        if inlet.store is not None:
             source, rows = inlet.source, inlet.store
-            kind = _typed(source.type)
+            kind = typed(source.type)
             types = (kind, Any) if source.key is None else (Any, kind)
             yield Held("", f"input {name}", rows, rows.rows, "value", *types)
     for stage in machine.stages:
         for each in stage.containers:
             label = f"{stage.label} {stage.node.place}"
             if isinstance(each, Index):
-                yield Held("", label, each, each.groups, "bag", Any, _typed(stage.node.type))
+                yield Held("", label, each, each.groups, "bag", Any, typed(stage.node.type))
             else:
                 assert isinstance(each, Cells)
                 codec = getattr(stage.run, "operator", None)
@@ -70,14 +70,14 @@ def unnamed(
                 yield Held("", label, each, each.values, "value", _keys(stage), Any, codec)
     for name, outlet in outlets.items():
         if outlet.rows is not None:
-            kind, rows = _typed(plan.outputs[name].type), outlet.rows
+            kind, rows = typed(plan.outputs[name].type), outlet.rows
             yield Held("", f"output {name}", rows, rows.rows, "value", kind)
 
 
 def _named(
     plan: Plan, machine: Machine, inlets: Mapping[str, Any], outlets: Mapping[str, Any]
 ) -> Iterator[Held]:
-    names = [input_name(inlet.source) for inlet in inlets.values() if inlet.keeps]
+    names = [input_name(inlet.source) for inlet in inlets.values() if inlet.store is not None]
     compiled = identities(machine.plan)
     for stage in machine.stages:
         node = compiled[id(stage.node)]
@@ -89,7 +89,7 @@ def _named(
     for name, outlet in outlets.items():
         if outlet.rows is not None:
             made = plan.outputs[name]
-            names.append(digest("output", name, meant[id(made)], type_name(_typed(made.type))))
+            names.append(digest("output", name, meant[id(made)], type_name(typed(made.type))))
     yield from renamed(list(unnamed(plan, machine, inlets, outlets)), names)
 
 
@@ -103,7 +103,8 @@ def _told_apart(parts: Iterable[Held]) -> list[Held]:
     return found
 
 
-def _typed(kind: Any) -> Any:
+def typed(kind: Any) -> Any:
+    """A row type where rows are columns, else Any."""
     return kind if fields_of(kind) is not None else Any
 
 
@@ -111,8 +112,8 @@ def _keys(stage: Stage) -> Any:
     """The type of the keys of a stage's cells, where these are rows."""
     if stage.label == "guard":
         assert isinstance(stage.node, Unary)
-        return _typed(stage.node.parent.type)
-    return _typed(stage.node.type) if isinstance(stage.node, Distinct) else Any
+        return typed(stage.node.parent.type)
+    return typed(stage.node.type) if isinstance(stage.node, Distinct) else Any
 
 
 def written(container: Any) -> list[Any]:

@@ -181,6 +181,35 @@ class Bag(Inlet):
         return len(self._rows.rows)
 
 
+class Elsewhere(Inlet):
+    """A plain input whose rows are kept by an index that the program has anyway, and that refuses
+    to lose what it does not have."""
+
+    __slots__ = ("index",)
+
+    keeps = True
+
+    def __init__(self, source: Source, index: Any) -> None:
+        super().__init__(source)
+        self.index = index
+
+    def prepare(self, change: Any) -> Weights:
+        weights = read(self.source, change)
+        kind = self._kind
+        if kind is not None:
+            for row in weights:
+                if type(row) is not kind:
+                    require_type(self.source, row)
+        return weights
+
+    def snapshot(self) -> ZSet[Any]:
+        groups = self.index.everything().values()
+        return trusted({row: weight for rows in groups for row, weight in rows.items()})
+
+    def __len__(self) -> int:
+        return sum(map(len, self.index.everything().values()))
+
+
 class Keyed(Inlet):
     """An input with a key: at most one row of each, found by it.
 

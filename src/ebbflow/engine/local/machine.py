@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ebbflow.engine.local.compile import Compiler
 from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.stage import Stage
-from ebbflow.flow.plan import Plan
+from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.cells import Journalled
 from ebbflow.state.tree import Tree
 
@@ -58,6 +58,8 @@ class Machine:
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.open: list[Journalled[Any]] = []
         self.backed = False
+        self.unchecked: frozenset[str] = frozenset()
+        """Inputs whose rows come in unchecked: an index has to tell where one is not there."""
         self.reached: dict[tuple[str, ...], tuple[list[Stage], list[tuple[str, int]]]] = {}
 
     def begin(self) -> None:
@@ -97,11 +99,16 @@ class Machine:
                 stage.rows_in += rows
                 stage.rows_out += sizes[stage.slot]
         except Exception as error:
-            raise explained(error, stage, self.trusting) from error
+            raise explained(error, stage, self.trusts(stage)) from error
         finally:
             if calm:
                 gc.enable()
         return {name: slots[slot] for name, slot in outputs if slots[slot]}
+
+    def trusts(self, stage: Stage | None) -> bool:
+        """Whether rows come into a stage that nobody has checked."""
+        node = None if stage is None else stage.node
+        return self.trusting or (isinstance(node, Source) and node.name in self.unchecked)
 
     def _from(self, names: tuple[str, ...]) -> tuple[list[Stage], list[tuple[str, int]]]:
         """The stages and the outputs that a change of these inputs may reach."""

@@ -16,13 +16,13 @@ from typing import Any
 
 from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.held import Held, held_of, renamed, unnamed, written
-from ebbflow.engine.local.inputs import Inlet, Keyed, inlet_of
+from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed, inlet_of
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.outputs import Outlet, may_be_negative
-from ebbflow.engine.local.stage import Stage
+from ebbflow.engine.local.stage import Indexing, Stage
 from ebbflow.engine.spark.waves import From, Key, Waves, by_row, is_linear
 from ebbflow.errors import ChangeError
-from ebbflow.flow.plan import Plan
+from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
 from ebbflow.zset import trusted
 
@@ -42,8 +42,10 @@ class Replica:
         self.machine = Machine(plan, trusting=not check_input, apart=True)
         self.machine.backed = True
         self.inlets: dict[str, Inlet] = {
-            name: inlet_of(source, check_input) for name, source in plan.sources.items()
+            name: self._inlet(source, check_input) for name, source in plan.sources.items()
         }
+        elsewhere = [name for name, each in self.inlets.items() if isinstance(each, Elsewhere)]
+        self.machine.unchecked = frozenset(elsewhere)
         trusting = not all(inlet.keeps for inlet in self.inlets.values())
         self.outlets = {
             name: Outlet(name, self.machine, negative=negative, trusting=trusting)
@@ -54,6 +56,15 @@ class Replica:
             held_of(*ends) if names is None else renamed(list(unnamed(*ends)), names)
         )
         self._waves: dict[Any, Waves] = {}
+
+    def _inlet(self, source: Source, check_input: bool) -> Inlet:
+        """Where an input goes in; one whose rows are in an index need not keep them again."""
+        slot = self.machine.inputs.get(source.name)
+        if check_input and source.key is None:
+            for stage in self.machine.stages:
+                if isinstance(stage.run, Indexing) and stage.reads == (slot,):
+                    return Elsewhere(source, stage.run.index)
+        return inlet_of(source, check_input)
 
     @property
     def names(self) -> list[str]:
@@ -169,7 +180,7 @@ class Replica:
             stage.run.fetch(*reads)
             out = stage.run(*reads)
         except Exception as error:
-            raise explained(error, stage, self.machine.trusting) from error
+            raise explained(error, stage, self.machine.trusts(stage)) from error
         stage.seconds += perf_counter() - started
         stage.rows_in += sum([len(read) for read in reads if read])
         stage.rows_out += len(out)

@@ -84,7 +84,7 @@ class View:
             self._require_open()
             started = perf_counter()
             given = {name: self._given(name, *each) for name, each in asked.items()}
-            given = {name: each for name, each in given.items() if each.rows or each.frame}
+            given = {name: each for name, each in given.items() if each.rows or each.frame is not None}
             done = self._run(given) if given else Done(HERE, 0, {}, ())
             self._commit(done)
             self.last = done

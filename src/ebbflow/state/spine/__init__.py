@@ -5,6 +5,8 @@ It needs `pyarrow` and `numpy`, which `import ebbflow` does not load: install `e
 
 from ebbflow.state.cells import ABSENT
 from ebbflow.state.spine.files import Damaged, Files, Folder, InUse, StateError, Writer
+from ebbflow.state.spine.piece import Piece
+from ebbflow.state.spine.segment import Ref
 from ebbflow.state.spine.snapshot import Snapshot
 from ebbflow.state.spine.spine import Spine
 from ebbflow.state.spine.store import Store
@@ -15,6 +17,8 @@ __all__ = [
     "Files",
     "Folder",
     "InUse",
+    "Piece",
+    "Ref",
     "Snapshot",
     "Spine",
     "StateError",

@@ -37,8 +37,8 @@ import numpy as np
 Words = Any
 """A NumPy array of unsigned 64-bit integers."""
 
-_SHORT = 64
-_NAN_HASH = 0x7FF8
+SHORT = 64
+NAN_HASH = 0x7FF8
 _START = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -84,7 +84,7 @@ def mixed(words: Words) -> Words:
     return words ^ (words >> np.uint64(31))
 
 
-def _seed(family: int) -> Any:
+def seed(family: int) -> Any:
     """What keeps the families apart: 1 and "" and None must not meet."""
     return np.uint64(family * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
 
@@ -104,14 +104,14 @@ def _numbers(values: Sequence[Any]) -> Words:
     known = map(hash, values) if simple else map(_number, values)
     found = np.fromiter(known, np.int64, len(values))
     if isinstance(values[0], float):
-        found[np.isnan(np.fromiter(values, np.float64, len(values)))] = _NAN_HASH
+        found[np.isnan(np.fromiter(values, np.float64, len(values)))] = NAN_HASH
     for i in np.flatnonzero(found == -2).tolist():  # Python gives -1 and -2 the same hash
         found[i] = -1 if values[i] == -1 else -2
-    return mixed(found.view(np.uint64) + _seed(1))
+    return mixed(found.view(np.uint64) + seed(1))
 
 
 def _number(value: Any) -> int:
-    return hash(value) if value == value else _NAN_HASH
+    return hash(value) if value == value else NAN_HASH
 
 
 def _texts(values: Sequence[str]) -> Words:
@@ -122,14 +122,14 @@ def _bytes(values: Sequence[bytes]) -> Words:
     return _blobs([bytes(value) for value in values], 3)
 
 
-def _blobs(values: list[bytes], seed: int) -> Words:
+def _blobs(values: list[bytes], family: int) -> Words:
     lengths = np.fromiter(map(len, values), np.uint64, len(values))
-    long = np.flatnonzero(lengths > _SHORT)
+    long = np.flatnonzero(lengths > SHORT)
     if len(long):
         values = list(values)
         for i in long.tolist():
             values[i] = blake2b(values[i], digest_size=8).digest()
-    found = mixed((lengths << np.uint64(8)) + _seed(seed))
+    found = mixed((lengths << np.uint64(8)) + seed(family))
     lengths[long] = 8
     count = -(-int(lengths.max()) // 8)
     if not count:
@@ -150,15 +150,15 @@ def _tuples(values: Sequence[tuple[Any, ...]]) -> Words:
             found[at] = _tuples([values[i] for i in at])
         return found
     width = lengths.pop()
-    found = mixed(np.full(len(values), width, np.uint64) + _seed(4))
+    found = mixed(np.full(len(values), width, np.uint64) + seed(4))
     for i in range(width):
-        found = mixed(found ^ hashes(list(map(itemgetter(i), values)))) + _seed(4)
+        found = mixed(found ^ hashes(list(map(itemgetter(i), values)))) + seed(4)
     return found
 
 
 def _sets(values: Sequence[frozenset[Any]]) -> Words:
     totals = [hashes(list(value)).sum(dtype=np.uint64) if value else 0 for value in values]
-    return mixed(np.array(totals, np.uint64) ^ _seed(5))
+    return mixed(np.array(totals, np.uint64) ^ seed(5))
 
 
 def _times(values: Sequence[datetime]) -> Words:
@@ -167,21 +167,21 @@ def _times(values: Sequence[datetime]) -> Words:
         ahead = value.replace(fold=0).utcoffset()
         naive = value.replace(tzinfo=None) - _START
         counts.append((naive if ahead is None else naive - ahead) // _MICROSECOND)
-        seeds.append(_seed(6 if ahead is None else 7))
+        seeds.append(seed(6 if ahead is None else 7))
     return mixed(mixed(np.array(counts, np.int64).view(np.uint64)) + np.array(seeds))
 
 
 def _dates(values: Sequence[date]) -> Words:
     days = np.fromiter((value.toordinal() for value in values), np.int64, len(values))
-    return mixed(mixed(days.view(np.uint64)) + _seed(8))
+    return mixed(mixed(days.view(np.uint64)) + seed(8))
 
 
 def _nones(values: Sequence[None]) -> Words:
-    return mixed(np.full(len(values), _seed(9)))
+    return mixed(np.full(len(values), seed(9)))
 
 
 def _others(values: Sequence[Any]) -> Words:
-    return mixed(hashes([_parts(value) for value in values]) + _seed(10))
+    return mixed(hashes([_parts(value) for value in values]) + seed(10))
 
 
 def _parts(value: Any) -> Any:

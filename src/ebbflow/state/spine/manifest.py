@@ -19,19 +19,21 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ebbflow.state.spine.files import Damaged, Files, StateError, Writer
 from ebbflow.state.spine.segment import Ref
 
-FORMAT = 1
+FORMAT = 2
 """The version of the format on disk that is written, and the only one that is read."""
 TEMPORARY = ".tmp"
 WITNESS = "newest"
 _TRAILER = struct.Struct("<IIQ8s")
 _MAGIC = b"EBBFLOW\n"
 _NAME = re.compile(r"epoch-(\d{12,})-(\d{4,})")
-_OWN = re.compile(r"(epoch|merge)-[\d-]+(\.tmp)?")
+_PIECE = re.compile(r"part-(\d{12,})-[0-9a-f-]+")
+_OWN = re.compile(rf"(epoch|merge)-[\d-]+(\.tmp)?|{_PIECE.pattern}")
 _ALIGN = 64
 
 
@@ -74,6 +76,12 @@ class Manifest:
     def files(self) -> set[str]:
         """Every file it needs."""
         return {self.name, *(ref.file for spine in self.spines for ref in spine.segments)}
+
+    def kept(self, epoch: int, count: int) -> dict[str, list[str]]:
+        """What the manifest of `epoch`, which comes after this one, retains: `count` older ones."""
+        known = {**self.retained, self.name: sorted(self.files())} if self.epoch >= 0 else {}
+        older = sorted(name for name in known if epochs([name])[0][0] != epoch)
+        return {name: known[name] for name in older[len(older) - min(count, len(older)) :]}
 
     def write(self, writer: Writer) -> None:
         """Put it at the end of its file."""
@@ -147,6 +155,22 @@ def epochs(names: Iterable[str]) -> list[tuple[int, int]]:
     """
     matches = map(_NAME.fullmatch, names)
     return sorted((int(match[1]), int(match[2])) for match in matches if match)
+
+
+def piece_name(epoch: int, token: str) -> str:
+    """The name of the file that one task adds to an epoch.
+
+    >>> piece_name(7, "1f"), piece_epoch("part-000000000007-1f"), piece_epoch("newest")
+    ('part-000000000007-1f', 7, None)
+    """
+    return f"part-{epoch:012d}-{token}"
+
+
+@lru_cache(1 << 12)
+def piece_epoch(name: str) -> int | None:
+    """The epoch such a file was written for; None when it is another file."""
+    match = _PIECE.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def own(names: Iterable[str]) -> set[str]:

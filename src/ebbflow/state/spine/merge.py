@@ -22,20 +22,31 @@ import pyarrow.compute as pc
 
 from ebbflow.state.spine.columns import Shape, common, decode, recast
 from ebbflow.state.spine.hashing import Words, same
-from ebbflow.state.spine.segment import BAG, CHUNK, Form, Part, Segment
+from ebbflow.state.spine.runs import runs
+from ebbflow.state.spine.segment import BAG, CHUNK, END, Form, Part, Segment
 
 Types = tuple[Any, Any]
 """The class of the keys and that of the rows; see `columns.encode`."""
 
 
 def merged(
-    segments: Sequence[Segment], *, last: bool, types: Types = (None, None), chunk: int = CHUNK
+    segments: Sequence[Segment],
+    *,
+    last: bool,
+    types: Types = (None, None),
+    chunk: int = CHUNK,
+    low: int = 0,
+    high: int = END,
 ) -> Iterator[tuple[int, Part | None]]:
     """Merge segments, the oldest first. After each step: how many entries it read, and a chunk if
-    one is complete. `last` says that there is no older segment.
+    one is complete. `last` says that there is no older segment. Only entries with `low <= hash <
+    high` are read.
     """
     form = common_form([segment.form for segment in segments])
-    cursors = [_Cursor(segment, form, types, chunk // 4) for segment in segments]
+    cursors = [
+        _Cursor((part for segment in run for part in segment.parts(low, high)), form, types, chunk)
+        for run in runs(segments)
+    ]
     waiting: list[Part] = []
     size = 0
     while cursors := [cursor for cursor in cursors if cursor.window is not None]:
@@ -61,7 +72,13 @@ def merged(
 def common_form(forms: Sequence[Form]) -> Form:
     """A form that holds the entries of all."""
     key, row = common(form.key for form in forms), common(form.row for form in forms)
-    return Form(forms[0].layout, key, row)
+    found = Form(forms[0].layout, key, row)
+    alike = {(f.key.how, len(f.key.kinds), f.row.how, len(f.row.kinds)) for f in forms}
+    if len(alike) > 1 or not all(form.within for form in forms):
+        return found
+    each = zip(*(form.within for form in forms), strict=True)
+    within = [tuple(sorted(set(columns[0]).intersection(*columns))) for columns in each]
+    return replace(found, within=tuple(within)) if all(within) else found
 
 
 def joined(parts: list[Part]) -> Part:
@@ -72,13 +89,17 @@ def joined(parts: list[Part]) -> Part:
     second = None
     if first.second is not None:
         second = np.concatenate([part.second for part in parts])
+    rows = [pa.concat_arrays(columns) for columns in zip(*(p.rows for p in parts), strict=True)]
+    keys = first.form.keys(rows) or [
+        pa.concat_arrays(columns) for columns in zip(*(p.keys for p in parts), strict=True)
+    ]
     return Part(
         first.form,
         np.concatenate([part.hash for part in parts]),
         second,
         np.concatenate([part.count for part in parts]),
-        [pa.concat_arrays(columns) for columns in zip(*(p.keys for p in parts), strict=True)],
-        [pa.concat_arrays(columns) for columns in zip(*(p.rows for p in parts), strict=True)],
+        keys,
+        rows,
     )
 
 
@@ -126,10 +147,10 @@ def cut(part: Part, size: int = CHUNK) -> list[Part]:
 
 
 class _Cursor:
-    """How far one segment has been merged."""
+    """How far one run of segments has been merged."""
 
-    def __init__(self, segment: Segment, form: Form, types: Types, size: int) -> None:
-        self._parts = (piece for part in segment.parts() for piece in cut(part, size))
+    def __init__(self, parts: Iterator[Part], form: Form, types: Types, chunk: int) -> None:
+        self._parts = (piece for part in parts for piece in cut(part, chunk // 4))
         self._form, self._types = form, types
         self.window: Part | None = None
         self._next()
@@ -167,8 +188,8 @@ def recast_part(part: Part, form: Form, types: Types) -> Part:
     """The same entries in another form."""
     if part.form == form:
         return part
-    keys = recast(part.form.key, form.key, part.keys, types[0])
     rows = recast(part.form.row, form.row, part.rows, types[1])
+    keys = form.keys(rows) or recast(part.form.key, form.key, part.keys, types[0])
     return replace(part, form=form, keys=keys, rows=rows)
 
 
@@ -183,12 +204,25 @@ def _order(hash: Words, second: Words | None) -> Any:
     equal = found[1:] == found[:-1]
     if not (equal & (rows[1:] < rows[:-1])).any():
         return order
-    group = np.concatenate([[0], np.cumsum(~equal)])
     among = np.zeros(len(order), bool)
     among[1:] |= equal
     among[:-1] |= equal
     places = np.flatnonzero(among)
-    order[places] = order[places][np.lexsort((rows[places], group[places]))]
+    group = np.concatenate([[0], np.cumsum(~equal)])[places]
+    order[places] = order[places][_by_row(group, rows[places])]
+    return order
+
+
+def _by_row(group: Any, rows: Words) -> Any:
+    """The places in order of their group, and in it of their row hash. As groups are in order
+    already, one word with the group and the first bits of the row hash is nearly always enough.
+    """
+    bits = max(1, int(group[-1]).bit_length())
+    both = (group.astype(np.uint64) << np.uint64(64 - bits)) | (rows >> np.uint64(bits))
+    order = np.argsort(both, kind="stable")
+    alike = np.flatnonzero(both[order[1:]] == both[order[:-1]])
+    if (rows[order[alike + 1]] < rows[order[alike]]).any():
+        return np.lexsort((rows, group))
     return order
 
 

@@ -12,6 +12,11 @@ batches), followed by a *directory*: where each chunk is, its first and last has
 columns are `hash`, then `row_hash` and `weight` (bag) or `live` (value), then those of the keys,
 `k0`, `k1`, … and those of the rows or values, `r0`, `r1`, …; `Form` says which kinds these are.
 
+Two things are not written twice. Weights are nearly always 1, so they are written as how many
+entries in a row have which weight (an Arrow run-end encoded column). Keys are often fields of their
+rows; where every column of the keys is one of the rows as well, only the rows are written, and the
+form says which of their columns the keys are *within*.
+
 Entries with one hash (in a bag: with one hash and row hash) are never in two chunks.
 """
 
@@ -19,8 +24,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -35,6 +41,12 @@ BAG, VALUE = "bag", "value"
 CHUNK = 1 << 16
 """Entries per chunk, more or less: what is read, checked and merged in one piece."""
 
+WEIGHT = pa.run_end_encoded(pa.int32(), pa.int64())
+_INEXACT = ("float", "any")
+"""Kinds of which equal columns may hold different values: 0.0 and -0.0."""
+END = 1 << 64
+"""Where hashes end."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -43,15 +55,18 @@ class Form:
     layout: str
     key: Shape
     row: Shape
+    within: tuple[tuple[int, ...], ...] = ()
+    """For each column of the keys, the columns of the rows that are the same, if all have some."""
 
     def schema(self) -> Any:
         """As Arrow says it."""
         words = [("hash", pa.uint64())]
         if self.layout == BAG:
-            words += [("row_hash", pa.uint64()), ("weight", pa.int64())]
+            words += [("row_hash", pa.uint64()), ("weight", WEIGHT)]
         else:
             words += [("live", pa.uint8())]
-        keys = [(f"k{i}", kind) for i, kind in enumerate(self.key.types())]
+        types = [] if self.within else self.key.types()
+        keys = [(f"k{i}", kind) for i, kind in enumerate(types)]
         rows = [(f"r{i}", kind) for i, kind in enumerate(self.row.types())]
         return pa.schema([*words, *keys, *rows])
 
@@ -61,6 +76,7 @@ class Form:
             "layout": self.layout,
             "key": [self.key.how, *self.key.kinds],
             "row": [self.row.how, *self.row.kinds],
+            "within": self.within,
         }
 
     @staticmethod
@@ -72,7 +88,12 @@ class Form:
         True
         """
         (key, *keys), (row, *rows) = text["key"], text["row"]
-        return Form(text["layout"], Shape(key, tuple(keys)), Shape(row, tuple(rows)))
+        within = tuple(map(tuple, text["within"]))
+        return Form(text["layout"], Shape(key, tuple(keys)), Shape(row, tuple(rows)), within)
+
+    def keys(self, rows: Sequence[Any]) -> list[Any]:
+        """The columns of the keys, when they are within those of the rows."""
+        return [rows[columns[0]] for columns in self.within]
 
 
 @dataclass(frozen=True)
@@ -98,30 +119,67 @@ class Part:
         second = None if self.second is None else self.second[at]
         if isinstance(at, slice):
             start, stop, _ = at.indices(len(self))
-            keys = [column.slice(start, stop - start) for column in self.keys]
             rows = [column.slice(start, stop - start) for column in self.rows]
+            keys = self.form.keys(rows) or [c.slice(start, stop - start) for c in self.keys]
         else:
             places = pa.array(at)
-            keys, rows = taken(self.keys, places), taken(self.rows, places)
+            rows = taken(self.rows, places)
+            keys = self.form.keys(rows) or taken(self.keys, places)
         return replace(
             self, hash=self.hash[at], second=second, count=self.count[at], keys=keys, rows=rows
         )
 
     def batch(self) -> Any:
         """As an Arrow record batch."""
-        words = [self.hash] if self.second is None else [self.hash, self.second]
-        columns = [*map(pa.array, [*words, self.count]), *self.keys, *self.rows]
+        keys = [] if self.form.within else self.keys
+        if self.second is None:
+            words = [pa.array(self.hash), pa.array(self.count)]
+        else:
+            words = [pa.array(self.hash), pa.array(self.second), _in_runs(self.count)]
+        columns = [*words, *keys, *self.rows]
         return pa.RecordBatch.from_arrays(columns, schema=self.form.schema())
 
     @staticmethod
     def of(form: Form, batch: Any) -> Part:
-        """The way back; nothing is copied."""
+        """The way back; hardly anything is copied."""
         columns = batch.columns
-        keys = 3 if form.layout == BAG else 2
-        rows = keys + len(form.key.kinds)
-        words = [column.to_numpy(zero_copy_only=True) for column in columns[:keys]]
-        second = words[1] if form.layout == BAG else None
-        return Part(form, words[0], second, words[-1], columns[keys:rows], columns[rows:])
+        hash = columns[0].to_numpy(zero_copy_only=True)
+        second = None
+        if form.layout == BAG:
+            second, count = columns[1].to_numpy(zero_copy_only=True), _weights(columns[2])
+            columns = columns[3:]
+        else:
+            count, columns = columns[1].to_numpy(zero_copy_only=True), columns[2:]
+        width = 0 if form.within else len(form.key.kinds)
+        keys, rows = columns[:width], columns[width:]
+        return Part(form, hash, second, count, form.keys(rows) or keys, rows)
+
+
+def _in_runs(weights: Any) -> Any:
+    """Weights as an Arrow column."""
+    ends = np.append(np.flatnonzero(weights[1:] != weights[:-1]) + 1, len(weights))
+    each = pa.array(np.ascontiguousarray(weights[ends - 1]))
+    return pa.RunEndEncodedArray.from_arrays(pa.array(ends.astype(np.int32)), each)
+
+
+def _weights(column: Any) -> Any:
+    """The way back; where all are the same, they take no room."""
+    ends, each = column.run_ends.to_numpy(), column.values.to_numpy()
+    if len(ends) == 1:
+        return np.broadcast_to(each[0], len(column))
+    return np.repeat(each, np.diff(ends, prepend=0))
+
+
+def within(part: Part) -> Part:
+    """The same part, its form saying which columns of the rows the keys are."""
+    form, found = part.form, []
+    kinds = list(enumerate(form.row.kinds))
+    for kind, key in zip(form.key.kinds, part.keys, strict=True):
+        alike = [i for i, other in kinds if kind == other and kind not in _INEXACT]
+        found.append(tuple(i for i in alike if key is part.rows[i] or key.equals(part.rows[i])))
+        if not found[-1]:
+            return part
+    return replace(part, form=replace(form, within=tuple(found)))
 
 
 def taken(columns: list[Any], places: Any) -> list[Any]:
@@ -210,11 +268,22 @@ class Segment:
             found = self._loaded[i] = Part.of(self.form, self._reader.get_batch(i))
         return found
 
-    def parts(self) -> Iterator[Part]:
-        """Every chunk in order, none of them kept in memory."""
-        for i in range(len(self.chunks)):
+    def parts(self, low: int = 0, high: int = END) -> Iterator[Part]:
+        """Every chunk in order, none of them kept in memory; of chunks that have entries outside
+        of `low <= hash < high`, the part inside. Other chunks are not read.
+        """
+        for i, chunk in enumerate(self.chunks):
+            if chunk.last < low or chunk.first >= high:
+                continue
             known = i in self._loaded
-            yield self.part(i)
+            part = self.part(i)
+            begin, end = 0, len(part)
+            if chunk.first < low:
+                begin = int(part.hash.searchsorted(np.uint64(low)))
+            if chunk.last >= high:
+                end = int(part.hash.searchsorted(np.uint64(high)))
+            if begin < end:
+                yield part if end - begin == len(part) else part.pick(slice(begin, end))
             if not known:
                 self._loaded.pop(i, None)
 
@@ -328,5 +397,12 @@ def values(
     have one form, or of those `at` some places in each.
     """
     form = parts[0].form
-    keys = decode(form.key, list(zip(*(p.keys for p in parts), strict=True)), types[0], at)
-    return keys, decode(form.row, list(zip(*(p.rows for p in parts), strict=True)), types[1], at)
+    rows = decode(form.row, list(zip(*(p.rows for p in parts), strict=True)), types[1], at)
+    if not form.within or form.key.how == "record":
+        keys = decode(form.key, list(zip(*(p.keys for p in parts), strict=True)), types[0], at)
+        return keys, rows
+    if form.row.how == "one":
+        lists = [rows] * len(form.within)
+    else:
+        lists = [list(map(itemgetter(columns[0]), rows)) for columns in form.within]
+    return lists[0] if form.key.how == "one" else list(zip(*lists, strict=True)), rows

@@ -98,6 +98,10 @@ class Snapshot:
         """The operators and buckets there is state for."""
         return sorted(self._listed)
 
+    def layout(self, operator: str) -> str:
+        """The layout of the spine of an operator that there is state for."""
+        return self._listed[operator, 0].layout
+
     def info(self) -> dict[str, Any]:
         """What is there: the epoch, and of each spine the entries, bytes and segments."""
         spines = [

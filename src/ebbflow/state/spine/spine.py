@@ -7,6 +7,10 @@ one of the next size, `FANOUT` at a time. The sizes grow geometrically, so there
 When the newer segments together are as large as the oldest, everything is merged: state that was
 taken back goes away.
 
+One epoch may bring several segments that follow each other in the order of hashes, written by as
+many tasks (`Store.adopt`). Such a *run* is asked and counted as if it were one segment: only one of
+its segments can know a key. A run that is small for its many segments becomes one at once.
+
     small merges    up to a chunk; done at once and written with the epoch
     large merges    a *job*, written to a file of its own, some steps with every epoch
 
@@ -16,20 +20,24 @@ Segments *staged* in this epoch are seen by `probe` and `scan` as if they had be
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ebbflow.errors import AlgebraError
+from ebbflow.record import fields_of
 from ebbflow.state.cells import ABSENT
 from ebbflow.state.spine.columns import Shape, encode, nothing
-from ebbflow.state.spine.hashing import hashes, same
+from ebbflow.state.spine.columns_hash import column_hashes
+from ebbflow.state.spine.hashing import Words, hashes, same
 from ebbflow.state.spine.merge import cut, merged, settled
-from ebbflow.state.spine.segment import BAG, CHUNK, VALUE, Form, Part, Ref, Segment, values
+from ebbflow.state.spine.runs import follows, runs
+from ebbflow.state.spine.segment import BAG, CHUNK, END, VALUE, Form, Part, Segment, values, within
 
 FANOUT = 4
+Columns = tuple[Shape, Sequence[Any]]
+"""Values in columns: as `columns.encode` gives them."""
 
 
 class Spine:
@@ -71,10 +79,54 @@ class Spine:
     def append(self, change: Mapping[Any, Any]) -> None:
         """Stage what an epoch did: `{key: [(row, weight), …]}` or `{key: value or ABSENT}`."""
         if change:
-            part = (self._bag if self.layout == BAG else self._values)(change)
-            parts = cut(part, self.chunk)
-            if parts:
-                self.staged.append(Segment.held(parts))
+            self._stage((self._bag if self.layout == BAG else self._values)(change))
+
+    def append_columns(self, keys: Columns, rows: Columns, weights: Any = None) -> None:
+        """Stage entries that are columns, each key with the row or value at the same place. In a
+        bag `weights` are 64-bit integers; without them, and for values, each is there once.
+
+        >>> spine = Spine("bag")
+        >>> numbers = pa.array([1, 2, 1])
+        >>> texts = pa.array(["a", "b", "a"], pa.large_utf8())
+        >>> rows = Shape("tuple", ("int", "text")), [numbers, texts]
+        >>> spine.append_columns((Shape("one", ("int",)), [numbers]), rows)
+        >>> spine.probe([1])
+        {1: {(1, 'a'): 2}}
+        """
+        for (shape, columns), kind in zip((keys, rows), self._types, strict=True):
+            types = [column.type for column in columns]
+            if types != shape.types() or (shape.how == "record" and fields_of(kind) is None):
+                raise AlgebraError(
+                    "these columns are not of this shape",
+                    shape=shape,
+                    types=[*map(str, types)],
+                    rows=kind,
+                    remedy="kinds and columns as kind_columns(array) gives them",
+                )
+        bag = self.layout == BAG
+        size = len(keys[1][0])
+        count = np.ones(size, np.int64 if bag else np.uint8)
+        if weights is not None:
+            count = np.asarray(weights, np.int64)
+        lengths = {len(count), *(len(column) for column in (*keys[1], *rows[1]))}
+        if len(lengths) > 1 or not (bag or weights is None):
+            raise AlgebraError(
+                "these columns do not belong together",
+                layout=self.layout,
+                lengths=sorted(lengths),
+                remedy="columns of one length, and weights only in a bag",
+            )
+        if not size:
+            return
+        second = column_hashes(*rows) if bag else None
+        form = Form(self.layout, keys[0], rows[0])
+        part = Part(form, column_hashes(*keys), second, count, list(keys[1]), list(rows[1]))
+        self._stage(settled(within(part), False, self._types))
+
+    def _stage(self, part: Part) -> None:
+        parts = cut(part, self.chunk)
+        if parts:
+            self.staged.append(Segment.held(parts))
 
     def _bag(self, change: Mapping[Any, Iterable[tuple[Any, int]]]) -> Part:
         groups = [list(pairs) for pairs in change.values()]
@@ -95,7 +147,7 @@ class Spine:
             key_columns = [column.take(pa.array(owner)) for column in key_columns]
         form = Form(BAG, key, row)
         part = Part(form, hashes(keys)[owner], hashes(rows), count, key_columns, row_columns)
-        return settled(part, False, self._types)
+        return settled(within(part), False, self._types)
 
     def _values(self, change: Mapping[Any, Any]) -> Part:
         keys, found = list(change), list(change.values())
@@ -112,12 +164,19 @@ class Spine:
             row = Shape("one", ("none",))
             columns = nothing(row, len(found))
         part = Part(Form(VALUE, key, row), hashes(keys), None, live, key_columns, columns)
-        return settled(part, False, self._types)
+        return settled(within(part), False, self._types)
+
+    def stage(self, segment: Segment) -> None:
+        """Stage a segment. Pieces of one epoch are put in the order of their hashes."""
+        at = len(self.staged)
+        while at and follows(segment, self.staged[at - 1]):
+            at -= 1
+        self.staged.insert(at, segment)
 
     def hold(self) -> None:
         """Make what is staged part of the state, in memory for now."""
         segments = [*self.segments, *self.staged]
-        begin = next((i for i, s in enumerate(segments) if s.ref is None), len(segments))
+        begin = max((i for i, s in enumerate(segments, 1) if s.ref is not None), default=0)
         at = self.due(segments[begin:], first=False)
         if at is not None:
             parts = [*self.merged(segments[begin + at :], last=begin + at == 0)]
@@ -144,45 +203,55 @@ class Spine:
         if len(sought) < len(asked):  # different keys with one hash: ask for the others after
             found = self.probe(set(asked) - set(sought))
         gather = _gather_rows if self.layout == BAG else _gather_values
-        for segment in segments:
-            hits = list(segment.find(wanted))
-            if hits:
-                owners, parts, places = map(list, zip(*hits, strict=True))
-                owned = [sought[i] for i in np.concatenate(owners).tolist()]
-                counts = [part.count[at] for part, at in zip(parts, places, strict=True)]
-                stored, rows = values(parts, self._types, places)
-                gather(found, owned, stored, rows, np.concatenate(counts).tolist())
+        for hits in _hits(segments, wanted):
+            owners, parts, places = map(list, zip(*hits, strict=True))
+            owned = [sought[i] for i in np.concatenate(owners).tolist()]
+            counts = [part.count[at] for part, at in zip(parts, places, strict=True)]
+            stored, rows = values(parts, self._types, places)
+            gather(found, owned, stored, rows, np.concatenate(counts).tolist())
         if self.layout == BAG:
             return {key: rows for key, rows in found.items() if rows}
         return {key: value for key, value in found.items() if value is not ABSENT}
 
-    def scan(self) -> Iterator[tuple[Any, Any, int]]:
-        """Everything there is: `(key, row, weight)`, or `(key, value, 1)`, by and by."""
-        for part in self.chunks():
+    def scan(self, low: int = 0, high: int = END) -> Iterator[tuple[Any, Any, int]]:
+        """Everything there is: `(key, row, weight)`, or `(key, value, 1)`, by and by; of keys whose
+        hash is from `low` on and below `high`.
+        """
+        for part in self.chunks(low, high):
             keys, rows = values([part], self._types)
             yield from zip(keys, rows, map(int, part.count.tolist()), strict=True)
 
-    def chunks(self) -> Iterator[Part]:
-        """Everything there is, in columns."""
-        return self.merged([*self.segments, *self.staged], last=True)
+    def chunks(self, low: int = 0, high: int = END) -> Iterator[Part]:
+        """The same in columns. Only chunks that have such hashes are read."""
+        segments = [*self.segments, *self.staged]
+        there = [s for s in segments if s.lasts[-1] >= low and s.firsts[0] < high]
+        return self.merged(there, last=True, low=low, high=high)
 
     # ---- merging ----
 
     def due(self, segments: Sequence[Segment], *, first: bool) -> int | None:
         """From which of these segments on to merge; see `due`."""
-        return due([*map(len, segments)], first=first, least=max(1, self.chunk >> 8))
+        found = runs(segments)
+        sizes = [sum(map(len, run)) for run in found]
+        at = due(sizes, first=first, least=max(1, self.chunk >> 8))
+        if at is None and found and len(found[-1]) > FANOUT and sizes[-1] <= self.chunk:
+            at = len(found) - 1
+        return None if at is None else sum(map(len, found[:at]))
 
     def merge(
-        self, segments: Sequence[Segment], *, last: bool
+        self, segments: Sequence[Segment], *, last: bool, low: int = 0, high: int = END
     ) -> Iterator[tuple[int, Part | None]]:
         """Merge some of the segments, step by step."""
-        return merged(segments, last=last, types=self._types, chunk=self.chunk)
+        types, chunk = self._types, self.chunk
+        return merged(segments, last=last, types=types, chunk=chunk, low=low, high=high)
 
-    def merged(self, segments: Sequence[Segment], *, last: bool) -> Iterator[Part]:
+    def merged(
+        self, segments: Sequence[Segment], *, last: bool, low: int = 0, high: int = END
+    ) -> Iterator[Part]:
         """The chunks that merging gives."""
         if len(segments) == 1 and not (last and self.layout == VALUE):
-            return segments[0].parts()
-        steps = self.merge(segments, last=last) if segments else ()
+            return segments[0].parts(low, high)
+        steps = self.merge(segments, last=last, low=low, high=high) if segments else ()
         return (part for _, part in steps if part is not None)
 
     def __len__(self) -> int:
@@ -191,19 +260,6 @@ class Spine:
 
     def __repr__(self) -> str:
         return f"<Spine: {self.layout}, {len(self)} entries, {len(self.segments)} segments>"
-
-
-@dataclass
-class Plan:
-    """What an epoch makes of a spine: segments it keeps, and the one it writes after them."""
-
-    kept: list[Segment]
-    ref: Ref | None
-    entries: int
-
-    @property
-    def new(self) -> list[Ref]:
-        return [] if self.ref is None else [self.ref]
 
 
 def _gather_rows(
@@ -228,6 +284,24 @@ def _gather_values(
     for key, known, value, live in zip(keys, stored, rows, lives, strict=True):
         if key == known or same(key, known):
             found[key] = value if live else ABSENT
+
+
+Hit = tuple[Any, Part, Any]
+
+
+def _hits(segments: Sequence[Segment], wanted: Words) -> Iterator[list[Hit]]:
+    """What segments have of some hashes, the oldest first; hits of one run and form together."""
+    lows = wanted.searchsorted(np.array([s.firsts[0] for s in segments]), "left").tolist()
+    highs = wanted.searchsorted(np.array([s.lasts[-1] for s in segments]), "right").tolist()
+    spans = iter(zip(lows, highs, strict=True))
+    for run in runs(segments):
+        hits: dict[Form, list[Hit]] = {}
+        for segment, (low, high) in zip(run, spans, strict=False):
+            if low < high:
+                found = segment.find(wanted[low:high])
+                more = [(owners + low, part, places) for owners, part, places in found]
+                hits.setdefault(segment.form, []).extend(more)
+        yield from filter(None, hits.values())
 
 
 def due(sizes: Sequence[int], *, first: bool = True, least: int = 256) -> int | None:

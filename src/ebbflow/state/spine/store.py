@@ -17,20 +17,26 @@ state is that of the last epoch that was written, `store.safe`; `flush` writes n
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from ebbflow.state.spine.files import Files, Folder, StateError, Writer
 from ebbflow.state.spine.jobs import Jobs
-from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Listed, Manifest, epochs, own, pad
-from ebbflow.state.spine.segment import CHUNK, Ref, Segment, SegmentWriter
+from ebbflow.state.spine.manifest import (
+    TEMPORARY,
+    WITNESS,
+    Listed,
+    Manifest,
+    missing,
+    own,
+    piece_epoch,
+)
+from ebbflow.state.spine.plan import Plan, moved, planned
+from ebbflow.state.spine.segment import CHUNK, Ref
 from ebbflow.state.spine.snapshot import Name, Pinned, Snapshot
-from ebbflow.state.spine.spine import Plan, Spine
-
-MOVED = 1 << 20
-"""How many bytes of old segments an epoch copies, at most, to give back the space around them."""
+from ebbflow.state.spine.spine import Spine
 
 
 class Store(Snapshot):
@@ -85,6 +91,7 @@ class Store(Snapshot):
         self._written = 0
         self._sizes: dict[str, int] = {}
         self._on_disk = own(files.names())
+        self._adopted: set[str] = set()
         self._jobs = Jobs(files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}", self._open)
         with suppress(OSError):
             self._remove_others()
@@ -152,6 +159,58 @@ class Store(Snapshot):
     def at(self, epoch: int) -> Pinned:
         """The state at the end of an epoch that is retained; close it after use."""
         return Pinned(self.files, epoch, self._pins)
+
+    # ---- what others have written ----
+
+    def adopt(
+        self,
+        operator: str,
+        ref: Ref,
+        *,
+        layout: str,
+        bucket: int = 0,
+        key_type: Any = Any,
+        row_type: Any = Any,
+    ) -> None:
+        """Stage a segment that a `Piece` has written, as if it had been appended to the spine of
+        this operator here. Pieces of one epoch that have no hash in common may come in any order.
+        """
+        epoch = piece_epoch(ref.file)
+        if epoch is None or epoch <= self._epoch:
+            raise StateError(
+                f"{ref.file} is no piece of an epoch that is open",
+                last=self._epoch,
+                remedy=f"Piece(place, {self._epoch + 1}, token)",
+            )
+        if self.files.size(ref.file) is None:
+            raise missing(ref.file)
+        spine = self.spine(operator, bucket, layout=layout, key_type=key_type, row_type=row_type)
+        segment = self._open(ref)
+        if segment.form.layout != layout or any(ref == known.ref for known in spine.staged):
+            raise StateError(
+                f"{ref.file} cannot be adopted for {operator!r}",
+                stored=segment.form.layout,
+                wanted=layout,
+                remedy="each ref once, for a spine of its layout",
+            )
+        self._adopted.add(ref.file)
+        self._on_disk.add(ref.file)
+        spine.stage(segment)
+
+    def discard(self, files: Iterable[str]) -> None:
+        """Remove pieces of an epoch that failed; what is staged of them must be rolled back."""
+        names = set(files)
+        needed = self._needed()
+        for name in names:
+            if name in needed or piece_epoch(name) is None:
+                raise StateError(
+                    f"{name} cannot be discarded",
+                    remedy="pieces that no epoch has, after rollback()",
+                )
+        for name in names:
+            self._on_disk.add(name)
+            with suppress(OSError):
+                self._remove(name)
 
     # ---- merging without a new epoch ----
 
@@ -221,11 +280,23 @@ class Store(Snapshot):
         try:
             self._take_back()
             writer = self.files.create(temporary)
-            plans = {n: self._plan(writer, name, s, staged) for n, s in self._spines.items()}
+            plans = {
+                known: planned(
+                    writer,
+                    name,
+                    spine,
+                    segments=[*spine.segments, *(spine.staged if staged else ())],
+                    free=self._jobs.free(spine),
+                    adopted=self._adopted,
+                )
+                for known, spine in self._spines.items()
+            }
             manifest = self._manifest(epoch, revision, notes, plans, writer)
             manifest.write(writer)
             writer.sync()
             writer.close()
+            if self._adopted & manifest.files():
+                self.files.settle()  # a manifest only ever names what is safe
             renaming = True
             self.files.publish(temporary, name)
         except Exception as error:
@@ -239,7 +310,7 @@ class Store(Snapshot):
             raise _failed(f"epoch {epoch}", error) from error
         self._written += writer.at
         self._broken = True  # unless the rest of this goes well
-        self._adopt(manifest, plans, staged)
+        self._become(manifest, plans, staged)
         self._broken = False
         with suppress(OSError):
             self.files.jot(WITNESS, name)
@@ -253,27 +324,6 @@ class Store(Snapshot):
         for view in self._maps.values():
             self.files.forget(view)
 
-    def _plan(self, writer: Writer, name: str, spine: Spine, staged: bool) -> Plan:
-        """Write what is new in a spine, merged with what is small and due."""
-        segments = [*spine.segments, *(spine.staged if staged else ())]
-        sizes = [*map(len, segments)]
-        held = next((i for i, s in enumerate(segments) if s.ref is None), len(segments))
-        free = self._jobs.free(spine)
-        at = spine.due(segments[free:], first=not free)
-        begin = held
-        if at is not None and sum(sizes[free + at :]) <= spine.chunk:
-            begin = min(held, free + at)
-        if begin == len(segments):
-            return Plan(segments, None, 0)
-        out: SegmentWriter | None = None
-        for part in spine.merged(segments[begin:], last=begin == 0):
-            if out is None:
-                pad(writer)
-                out = SegmentWriter(part.form, writer)
-            out.add(part)
-        ref = None if out is None else replace(out.finish(), file=name)
-        return Plan(segments[:begin], ref, sum(sizes[held:]))
-
     def _manifest(
         self,
         epoch: int,
@@ -283,15 +333,20 @@ class Store(Snapshot):
         writer: Writer,
     ) -> Manifest:
         refs = {
-            name: [*map(_ref, plans[name].kept), *plans[name].new]
-            if name in plans
-            else list(listed.segments)
+            name: plans[name].refs if name in plans else list(listed.segments)
             for name, listed in self._listed.items()
         }
         found = Manifest(epoch, revision, notes=notes)
-        moved = self._moved(writer, found.name, [ref for known in refs.values() for ref in known])
+        there = moved(
+            writer,
+            found.name,
+            [ref for known in refs.values() for ref in known],
+            busy=self._jobs.files(),
+            size=self._size,
+            content=self._map,
+        )
         spines = tuple(
-            replace(listed, segments=tuple(moved.get(ref, ref) for ref in refs[name]))
+            replace(listed, segments=tuple(there.get(ref, ref) for ref in refs[name]))
             for name, listed in self._listed.items()
         )
         others = {ref.file for spine in spines for ref in spine.segments} - {found.name}
@@ -299,40 +354,8 @@ class Store(Snapshot):
             found,
             spines=spines,
             sizes={file: self._size(file) for file in sorted(others)},
-            retained=self._retained(epoch),
+            retained=self.manifest.kept(epoch, self.keep_epochs - 1),
         )
-
-    def _moved(self, writer: Writer, name: str, refs: list[Ref]) -> dict[Ref, Ref]:
-        """Copy segments out of files that hold little else that is still needed, when such files
-        take more room than the state.
-        """
-        live: dict[str, int] = {}
-        for ref in refs:
-            live[ref.file] = live.get(ref.file, 0) + ref.length
-        live.pop(name, None)
-        if sum(map(self._size, live)) <= 2 * sum(live.values()) + MOVED:
-            return {}
-        busy = self._jobs.files()
-        sparse = [f for f in live if f not in busy and 2 * live[f] < self._size(f)]
-        moved: dict[Ref, Ref] = {}
-        room = MOVED
-        for file in sorted(sparse, key=lambda file: live[file]):
-            room -= live[file]
-            if room < 0:
-                break
-            for ref in (ref for ref in refs if ref.file == file):
-                pad(writer)
-                moved[ref] = replace(ref, file=name, offset=writer.at)
-                writer.write(bytes(self._map(file)[ref.offset : ref.offset + ref.length]))
-        return moved
-
-    def _retained(self, epoch: int) -> dict[str, list[str]]:
-        """The older manifests that the next one keeps."""
-        old = self.manifest
-        known = {**old.retained, old.name: sorted(old.files())} if old.epoch >= 0 else {}
-        older = [name for name in known if epochs([name])[0][0] != epoch]
-        keep = sorted(older)[len(older) - min(self.keep_epochs - 1, len(older)) :]
-        return {name: known[name] for name in keep}
 
     def _take_back(self) -> None:
         """Undo what a failed epoch left. Until that is done, nobody knows whether it would be there
@@ -344,7 +367,7 @@ class Store(Snapshot):
             self.files.settle()
         self._doubtful = []
 
-    def _adopt(self, manifest: Manifest, plans: Mapping[Name, Plan], staged: bool) -> None:
+    def _become(self, manifest: Manifest, plans: Mapping[Name, Plan], staged: bool) -> None:
         """Make a manifest that was written the state."""
         self.manifest = manifest
         self._listed = {(s.operator, s.bucket): s for s in manifest.spines}
@@ -353,9 +376,8 @@ class Store(Snapshot):
         self._jobs.only(self._spines.values())
         for name, plan in plans.items():
             spine = self._spines[name]
-            known = {segment.ref: segment for segment in plan.kept}
             refs = self._listed[name].segments
-            spine.segments = [known.get(ref) or self._open(ref) for ref in refs]
+            spine.segments = [plan.kept.get(ref) or self._open(ref) for ref in refs]
             if staged:
                 spine.staged = []
         self._on_disk |= manifest.files() | self._jobs.made
@@ -363,22 +385,35 @@ class Store(Snapshot):
 
     def _remove_others(self) -> None:
         """Remove the files that nothing needs."""
-        needed = self.manifest.files().union(*self.manifest.retained.values(), *self._pins)
-        for name in self._on_disk - needed:
-            self._maps.pop(name, None)
-            self._sizes.pop(name, None)
-            self.files.remove(name)
-            self._on_disk.discard(name)
+        if self._adopted:
+            self._on_disk |= {name for name in own(self.files.names()) if self._is_over(name)}
+            self._adopted -= self.manifest.files()
+        for name in self._on_disk - self._needed():
+            self._remove(name)
+
+    def _needed(self) -> set[str]:
+        """The files of the state and of what is staged."""
+        spines = self._spines.values()
+        refs = [s.ref for spine in spines for s in (*spine.segments, *spine.staged)]
+        here = {ref.file for ref in refs if ref is not None}
+        return here.union(self.manifest.files(), *self.manifest.retained.values(), *self._pins)
+
+    def _remove(self, name: str) -> None:
+        self._maps.pop(name, None)
+        self._sizes.pop(name, None)
+        self.files.remove(name)
+        self._on_disk.discard(name)
+        self._adopted.discard(name)
+
+    def _is_over(self, name: str) -> bool:
+        """Whether it is a piece of an epoch that is over, so that no task can still need it."""
+        epoch = piece_epoch(name)
+        return epoch is not None and epoch <= self.manifest.epoch
 
     def _size(self, file: str) -> int:
         if file not in self._sizes:
             self._sizes[file] = self.files.size(file) or 0
         return self._sizes[file]
-
-
-def _ref(segment: Segment) -> Ref:
-    assert segment.ref is not None
-    return segment.ref
 
 
 def _failed(what: str, error: Exception | None) -> StateError:

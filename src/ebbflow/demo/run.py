@@ -1,0 +1,202 @@
+"""The demo itself: check a reducer, load, change, compare, and weigh what is kept.
+
+What happens is told to a *teller* as it happens, one call for each part; see `show`. What comes
+back is the same as one dict, for programs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any, Protocol
+
+from ebbflow.demo.again import Result
+from ebbflow.demo.data import Shop, length
+from ebbflow.demo.engines import Local, Spark
+from ebbflow.demo.shop import LATE, ROUNDED
+from ebbflow.errors import CheckError
+from ebbflow.laws import judge
+from ebbflow.state.spine import Snapshot
+
+ENGINES: dict[str, Any] = {"spark": Spark, "local": Local}
+ROWS, EPOCHS = 300_000, 8
+
+Facts = dict[str, Any]
+
+
+class Teller(Protocol):
+    """Who is told what happens."""
+
+    def start(self, facts: Facts) -> None: ...
+    def laws(self, facts: Facts) -> None: ...
+    def loaded(self, facts: Facts) -> None: ...
+    def epoch(self, facts: Facts) -> None: ...
+    def end(self, facts: Facts) -> None: ...
+
+
+def run(
+    teller: Teller,
+    *,
+    engine: str = "spark",
+    rows: int = ROWS,
+    epochs: int = EPOCHS,
+    seed: int = 0,
+    path: str | None = None,
+    session: Any = None,
+) -> Facts:
+    """Run the demo and give everything it found.
+
+    Without a path it leaves nothing behind: the state is in a temporary folder, or, in this
+    process, in memory. `session` is a Spark session to use, which is left running.
+    """
+    made = path is None and engine == "spark"
+    folder = tempfile.mkdtemp(prefix="ebbflow-demo-") if made else path
+    told = {"engine": engine, "rows": rows, "epochs": epochs, "seed": seed}
+    try:
+        return _run(teller, told, folder, session)
+    finally:
+        if made and folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts:
+    started = perf_counter()
+    kind = ENGINES[told["engine"]]
+    if folder is not None:
+        _require_empty(folder)
+    teller.start({**told, "against": kind.against})
+    laws = check_laws()
+    teller.laws(laws)
+    shop = Shop(told["rows"], told["seed"])
+    running = kind(folder) if session is None else kind(folder, session)
+    try:
+        running.prepare(shop.tables)
+        loading = perf_counter()
+        change = running.step()
+        seconds = perf_counter() - loading
+        inputs = {name: length(table) for name, table in shop.tables.items()}
+        loaded = {"inputs": inputs, "rows": sum(inputs.values()), "seconds": seconds,
+                  **_compared(running, change)}  # fmt: skip
+        teller.loaded(loaded)
+        for _ in range(kind.warm_up):
+            running.again()
+        steps = []
+        for number in range(1, told["epochs"] + 1):
+            epoch = shop.epoch(number)
+            running.prepare(shop.tables, epoch)
+            stepping = perf_counter()
+            change = running.step()
+            seconds = perf_counter() - stepping
+            steps.append({"epoch": number, "what": epoch.name, "in": epoch.size,
+                          "seconds": seconds, **_compared(running, change)})  # fmt: skip
+            teller.epoch(steps[-1])
+        end = {"explain": running.view.explain(), "state": weigh(running)}
+    finally:
+        running.close()
+    end["seconds"] = perf_counter() - started
+    end["verified"] = loaded["verified"] and all(each["verified"] for each in steps)
+    teller.end(end)
+    return {**told, "against": kind.against, "laws": laws, "load": loaded, "steps": steps, **end}
+
+
+def _require_empty(folder: str) -> None:
+    """The demo starts from nothing, and does not touch what somebody else keeps."""
+    try:
+        used = Snapshot(f"{folder}/state").epoch >= 0
+    except OSError:
+        used = False
+    if used:
+        raise CheckError(
+            f"there is state in {folder!r} already", remedy="another --path, or none for a new one"
+        )
+
+
+def _compared(running: Any, change: Any) -> Facts:
+    """The views beside those that are computed again."""
+    out = running.size(change)
+    started = perf_counter()
+    right = running.again()
+    again = perf_counter() - started
+    wrong = differing(running.outputs(), right)
+    return {"out": out, "recompute": again, "verified": not wrong, "wrong": wrong}
+
+
+def differing(found: Mapping[str, Result], right: Mapping[str, Result]) -> list[str]:
+    """The views that are not right, each with a row that shows it.
+
+    >>> differing({"n": {(1, 2.0): 1}}, {"n": {(1, 2.0): 1}})
+    []
+    >>> differing({"n": {(1, 2): 1}}, {"n": {(1, 3): 1}})
+    ['n: (1, 2) is there 1 times, not 0']
+    """
+    wrong = []
+    for name in right:
+        ours, theirs = found.get(name, {}), right[name]
+        for row in dict.fromkeys([*ours, *theirs]):
+            if ours.get(row, 0) != theirs.get(row, 0):
+                times, not_ = ours.get(row, 0), theirs.get(row, 0)
+                wrong.append(f"{name}: {row} is there {times} times, not {not_}")
+                break
+    return wrong
+
+
+def check_laws() -> Facts:
+    """What the checker says of the reducer that is used, and of its broken twin.
+
+    >>> found = check_laws()
+    >>> found["sound"]["verdict"], found["broken"]["verdict"]
+    ('invertible', 'refuted')
+    """
+    sound = judge(LATE, prove=find_spec("z3") is not None)
+    twin = judge(ROUNDED)
+    proof = sound.proof if sound.proof is not None and sound.proof.answer == "proved" else None
+    facts: Facts = {
+        "sound": {
+            "name": LATE.name,
+            "verdict": sound.verdict,
+            "why": sound.why,
+            "evidence": str(proof) if proof else f"tested on {sound.examples} examples a law",
+        },
+        "broken": {"name": ROUNDED.name, "verdict": twin.verdict},
+    }
+    if twin.broken is not None:
+        case = {name: repr(value) for name, value in twin.broken.case.items()}
+        facts["broken"] |= {
+            "what": twin.broken.what, "law": twin.broken.law.name, "case": case,
+            "left": repr(twin.broken.left), "right": repr(twin.broken.right),
+        }  # fmt: skip
+    return facts
+
+
+def weigh(running: Any) -> Facts:
+    """What is kept, the heaviest part first; on disk also the bytes."""
+    if running.state is None:
+        kept = running.view.stats()
+        found = [(f"input {name}", rows or 0) for name, rows in kept.inputs.items()]
+        found += [(str(node.label), node.state_rows) for node in kept.nodes]
+        rows = _parts((label, {"entries": entries}) for label, entries in found)
+        return {"parts": [part for part in rows if part["entries"]]}
+    snapshot = Snapshot(running.state)
+    info = snapshot.info()
+    labels = dict(snapshot.notes.get("parts", {}))
+    parts = _parts(
+        (labels.get(spine["operator"], spine["operator"]),
+         {"entries": spine["entries"], "bytes": spine["bytes"]})
+        for spine in info["spines"]
+    )  # fmt: skip
+    return {"bytes": info["bytes"], "files": info["files"], "parts": parts}
+
+
+def _parts(found: Iterable[tuple[str, dict[str, int]]]) -> list[Facts]:
+    """Figures of the same label added up."""
+    parts: dict[str, Facts] = {}
+    for label, figures in found:
+        part = parts.setdefault(label, {"part": label, "spines": 0})
+        part["spines"] += 1
+        for figure, count in figures.items():
+            part[figure] = part.get(figure, 0) + count
+    by = "bytes" if any("bytes" in part for part in parts.values()) else "entries"
+    return sorted(parts.values(), key=lambda part: (-part[by], part["part"]))

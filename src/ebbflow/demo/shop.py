@@ -1,0 +1,213 @@
+"""The program of the demo: a shop, and five views of it.
+
+Customers place orders; an order has lines, each a product, a quantity and a price in cents. Orders
+are paid, perhaps late, lines are refunded, orders are cancelled. Nothing below says what to do when
+any of this is corrected or taken back.
+
+    revenue   by country and month, net of refunds, without cancelled orders
+    best      the three products of each category with the most revenue
+    idle      customers without an order
+    basket    the median value of an order, by country
+    late      which share of the money came after it was due, by country
+
+The share is a reducer of the demo's own. `ROUNDED` is the same idea with a mistake: it keeps the
+share itself, rounded, as one would write it first. What was rounded cannot be taken out again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import ebbflow as ef
+
+# ---- rows that come in ----
+
+
+class Customer(NamedTuple):
+    id: int
+    name: str
+    country: str
+
+
+class Product(NamedTuple):
+    id: int
+    name: str
+    category: str
+
+
+class Order(NamedTuple):
+    id: int
+    customer: int
+    day: str
+    due: str
+
+
+class Line(NamedTuple):
+    order: int
+    number: int
+    product: int
+    quantity: int
+    price: int
+
+
+class Payment(NamedTuple):
+    id: int
+    order: int
+    day: str
+    amount: int
+
+
+class Refund(NamedTuple):
+    id: int
+    order: int
+    product: int
+    day: str
+    amount: int
+
+
+class Cancellation(NamedTuple):
+    order: int
+    day: str
+
+
+# ---- rows in between ----
+
+
+class Placed(NamedTuple):
+    order: int
+    country: str
+    day: str
+    due: str
+
+
+class Booking(NamedTuple):
+    order: int
+    product: int
+    country: str
+    month: str
+    amount: int
+
+
+class Paid(NamedTuple):
+    country: str
+    amount: int
+    late: bool
+
+
+class Seller(NamedTuple):
+    category: str
+    product: int
+    name: str
+    revenue: int
+
+
+def placed_by(order: Order, customer: Customer) -> Placed:
+    return Placed(order.id, customer.country, order.day, order.due)
+
+
+def sold(line: Line, order: Placed) -> Booking:
+    amount = line.quantity * line.price
+    return Booking(order.order, line.product, order.country, order.day[:7], amount)
+
+
+def paid_back(refund: Refund, order: Placed) -> Booking:
+    return Booking(order.order, refund.product, order.country, refund.day[:7], -refund.amount)
+
+
+def received(payment: Payment, order: Placed) -> Paid:
+    return Paid(order.country, payment.amount, payment.day > order.due)
+
+
+# ---- a reducer of its own ----
+
+WHOLE = 10_000
+SAMPLES = (
+    Paid("Italy", 1, True),
+    Paid("Italy", 2, False),
+    Paid("Italy", 300, True),
+    Paid("Italy", 700, False),
+)
+
+
+def _more(acc: tuple[int, int], paid: Paid) -> tuple[int, int]:
+    return acc[0] + (paid.amount if paid.late else 0), acc[1] + paid.amount
+
+
+def _less(acc: tuple[int, int], paid: Paid) -> tuple[int, int]:
+    return acc[0] - (paid.amount if paid.late else 0), acc[1] - paid.amount
+
+
+def _share(acc: tuple[int, int]) -> int:
+    return acc[0] * WHOLE // acc[1] if acc[1] else 0
+
+
+LATE: ef.Reducer[Paid, tuple[int, int], int] = ef.Reducer(
+    (0, 0), _more, _less, result=_share, name="late share", elements=SAMPLES, partial=False
+)
+
+
+def _mixed(acc: tuple[int, int], paid: Paid) -> tuple[int, int]:
+    share, total = acc[0] * acc[1] + (WHOLE * paid.amount if paid.late else 0), acc[1] + paid.amount
+    return (share // total if total else 0), total
+
+
+def _unmixed(acc: tuple[int, int], paid: Paid) -> tuple[int, int]:
+    share, total = acc[0] * acc[1] - (WHOLE * paid.amount if paid.late else 0), acc[1] - paid.amount
+    return (share // total if total else 0), total
+
+
+def _first(acc: tuple[int, int]) -> int:
+    return acc[0]
+
+
+ROUNDED: ef.Reducer[Paid, tuple[int, int], int] = ef.Reducer(
+    (0, 0), _mixed, _unmixed, result=_first, name="rounded share", elements=SAMPLES, partial=False
+)
+
+# ---- the program ----
+
+customers = ef.Input("customers", Customer)
+products = ef.Input("products", Product)
+orders = ef.Input("orders", Order)
+lines = ef.Input("lines", Line)
+payments = ef.Input("payments", Payment)
+refunds = ef.Input("refunds", Refund)
+cancellations = ef.Input("cancellations", Cancellation)
+
+live = orders.join(cancellations, left_on="id", right_on="order", how="anti")
+placed = live.join(customers, left_on="customer", right_on="id", select=placed_by)
+sales = lines.join(placed, on="order", select=sold)
+bookings = sales + refunds.join(placed, on="order", select=paid_back)
+by_product = bookings.group_by("product").agg(revenue=ef.sum("amount"))
+baskets = sales.group_by("order", "country").agg(value=ef.sum("amount"))
+
+
+def _seller(found: NamedTuple, product: Product) -> Seller:
+    return Seller(product.category, product.id, product.name, found.revenue)  # type: ignore[attr-defined]
+
+
+program = ef.program(
+    revenue=bookings.group_by("country", "month").agg(
+        net=ef.sum("amount"), bookings=ef.count(), mean=ef.mean("amount").then(float)
+    ),
+    best=by_product.join(products, left_on="product", right_on="id", select=_seller).top_k(
+        3, by="revenue", per="category"
+    ),
+    idle=customers.join(live, left_on="id", right_on="customer", how="anti"),
+    basket=baskets.group_by("country").agg(
+        orders=ef.count(), median=ef.median("value").then(float)
+    ),
+    late=payments.join(placed, on="order", select=received)
+    .group_by("country")
+    .agg(paid=ef.sum("amount"), late=LATE),
+)
+
+TYPES: dict[str, type[NamedTuple]] = {
+    "customers": Customer,
+    "products": Product,
+    "orders": Order,
+    "lines": Line,
+    "payments": Payment,
+    "refunds": Refund,
+    "cancellations": Cancellation,
+}

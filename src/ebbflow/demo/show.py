@@ -1,0 +1,146 @@
+"""How the demo is printed: at most 100 columns, each line as soon as it is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+Facts = dict[str, Any]
+WIDTH = 100
+COLUMNS = (
+    ("epoch", 5), ("what happens", -20), ("changes in", 10), ("changes out", 11), ("time", 9),
+    ("recompute", 9), ("ratio", 8), ("verified", -8),
+)  # fmt: skip
+_WHERE = {"spark": "on Spark", "local": "in this process"}
+_NOWHERE = re.compile(r"\s*<frozen importlib[^>]*>:\d+")
+_FOLDER = re.compile(r"\S*/(?=shop\.py:\d+)")
+
+
+class Printer:
+    """Tells what happens, line by line."""
+
+    def __init__(self, write: Callable[[str], object] | None = None) -> None:
+        self._write = write or _flushed
+
+    def start(self, facts: Facts) -> None:
+        where = _WHERE[facts["engine"]]
+        self._say(f"A shop with {facts['rows']:,} order lines, {where}. Every view is compared,")
+        self._say(f"row by row, with {facts['against']}.")
+
+    def laws(self, facts: Facts) -> None:
+        sound, broken = facts["sound"], facts["broken"]
+        self._say("")
+        self._say(f"{sound['name']} is {sound['verdict']}: {sound['why']}")
+        self._say(f"    {sound['evidence']}")
+        self._say(f"{broken['name']}, its twin that rounds too early, is {broken['verdict']}")
+        if "law" in broken:
+            self._say(f"    {broken['law']}: {broken['what'].partition(' breaks a law: ')[2]}")
+            for name, value in broken["case"].items():
+                self._say(f"    {name:<10} {value}")
+            self._say(f"    {'gives':<10} {broken['left']} one way, {broken['right']} the other")
+
+    def loaded(self, facts: Facts) -> None:
+        speed = facts["rows"] / facts["seconds"]
+        self._say("")
+        self._say(
+            f"loaded {facts['rows']:,} rows in {span(facts['seconds'])}: {speed:,.0f} rows/s; "
+            f"{facts['out']:,} rows in 5 views; verified: {_yes(facts)}"
+        )
+        self._wrong(facts)
+        self._say("")
+        self._row(*(name for name, _ in COLUMNS))
+
+    def epoch(self, facts: Facts) -> None:
+        ratio = facts["recompute"] / facts["seconds"]
+        self._row(
+            f"{facts['epoch']}", facts["what"], f"{facts['in']:,}", f"{facts['out']:,}",
+            span(facts["seconds"]), span(facts["recompute"]), f"{ratio:,.1f}×", _yes(facts),
+        )  # fmt: skip
+        self._wrong(facts)
+
+    def end(self, facts: Facts) -> None:
+        self._say("")
+        for line in without_places(facts["explain"]).splitlines():
+            self._say(line)
+        self._say("")
+        state = facts["state"]
+        on_disk = "bytes" in state
+        self._say(f"{'what is kept':<40}{'entries':>12}" + (f"{'bytes':>10}" if on_disk else ""))
+        for part in state["parts"]:
+            size = f"{amount(part['bytes']):>10}" if on_disk else ""
+            name = without_places(part["part"])
+            many = f" ({part['spines']})" if part["spines"] > 1 else ""
+            self._say(f"{name + many:<40}{part['entries']:>12,}{size}")
+        entries = sum(part["entries"] for part in state["parts"])
+        kept = f"{entries:,} entries of state"
+        where = f"{amount(state['bytes'])} on disk in {state['files']} files" if on_disk else (
+            "in memory"
+        )  # fmt: skip
+        self._say(f"{kept}, {where}; all of it in {span(facts['seconds'])}")
+
+    def _wrong(self, facts: Facts) -> None:
+        for text in facts["wrong"]:
+            self._say(f"       {text}")
+
+    def _row(self, *cells: str) -> None:
+        made = [
+            cell.ljust(-width) if width < 0 else cell.rjust(width)
+            for cell, (_, width) in zip(cells, COLUMNS, strict=True)
+        ]
+        self._say("  ".join(made).rstrip())
+
+    def _say(self, line: str) -> None:
+        self._write(line if len(line) <= WIDTH else line[: WIDTH - 1] + "…")
+
+
+class Silent:
+    """Tells nothing."""
+
+    def start(self, facts: Facts) -> None:
+        """Nothing."""
+
+    laws = loaded = epoch = end = start
+
+
+def _flushed(line: str) -> None:
+    print(line, flush=True)
+
+
+def _yes(facts: Facts) -> str:
+    return "yes" if facts["verified"] else "NO"
+
+
+def without_places(text: str) -> str:
+    """A plan without where its nodes were written, when that is not in the shop.
+
+    >>> without_places("1 join  <frozen importlib._bootstrap>:241")
+    '1 join'
+    >>> without_places("1 join  src/ebbflow/demo/shop.py:9")
+    '1 join  shop.py:9'
+    """
+    return _FOLDER.sub("", _NOWHERE.sub("", text))
+
+
+def span(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> span(0.0123), span(1.5), span(0.000321)
+    ('12 ms', '1.50 s', '0.32 ms')
+    """
+    if seconds >= 1:
+        return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.0f} s"
+    return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.2f} ms"
+
+
+def amount(count: float) -> str:
+    """Bytes as people say them.
+
+    >>> amount(900), amount(5_000_000)
+    ('900 B', '4.8 MB')
+    """
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1024
+    return f"{count:,.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"

@@ -1,0 +1,213 @@
+"""Hashes of columns, without making Python values of them, and columns made of Arrow arrays.
+
+`column_hashes(shape, columns)` equals `hashes(decode(shape, columns))`, to the bit. Every kind is
+hashed by arithmetic on whole columns but `decimal` and `any`, whose values are made first, and
+texts and bytes of more than 64 bytes, which are summed one by one.
+
+A Python number `n` has the hash `n mod P`, with `P = 2**61 - 1` and the sign of `n`. For a float
+`m * 2**e` this is `m` with its 61 bits rotated by `e`, as `2**61 mod P` is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ebbflow.errors import AlgebraError
+from ebbflow.state.spine.columns import Shape, decode
+from ebbflow.state.spine.hashing import (
+    NAN_HASH,
+    SHORT,
+    Words,
+    hashes,
+    mixed,
+    seed,
+)
+
+_P = (1 << 61) - 1
+_INFINITE = 314159
+_FIRST_DAY = 719163
+"""The ordinal of 1970-01-01."""
+
+
+def column_hashes(shape: Shape, columns: Sequence[Any]) -> Words:
+    """The hash of each value that these columns hold.
+
+    >>> shape = Shape("tuple", ("int", "text"))
+    >>> columns = [pa.array([1, None]), pa.array(["a", "b"], pa.large_utf8())]
+    >>> bool((column_hashes(shape, columns) == hashes([(1, "a"), (None, "b")])).all())
+    True
+    """
+    each = [_hashed(kind, column) for kind, column in zip(shape.kinds, columns, strict=True)]
+    if shape.how == "one":
+        return each[0]
+    found = mixed(np.full(len(each[0]), len(each), np.uint64) + seed(4))
+    for column in each:
+        found = mixed(found ^ column) + seed(4)
+    return found
+
+
+def kind_columns(array: Any) -> tuple[str, Any]:
+    """The kind of an Arrow array, and the array as a column of this kind, for a `Shape`.
+
+    >>> kind_columns(pa.array([1, 2], pa.int32()))[0]
+    'int'
+    >>> kind, column = kind_columns(pa.array(["1.50"]).cast(pa.decimal128(5, 2)))
+    >>> decode(Shape("one", (kind,)), [column])
+    [Decimal('1.50')]
+    """
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    kind = array.type
+    name, into = next(((name, into) for name, fits, into in _ARROW if fits(kind)), ("", None))
+    if not name:
+        raise AlgebraError(
+            "a column of this type cannot be stored as it is",
+            type=str(kind),
+            remedy="rows of Python values, with append()",
+        )
+    if name == "time" and kind.tz is not None:
+        bare = array.cast(pa.timestamp("us", kind.tz)).view(pa.int64())
+        return "utc", bare.view(pa.timestamp("us"))
+    return name, array if kind == into else array.cast(into)
+
+
+# ---- one column ----
+
+
+def _hashed(kind: str, column: Any) -> Words:
+    if kind in _FALLBACK:
+        return hashes(decode(Shape("one", (kind,)), [column])) if len(column) else _EMPTY
+    if not column.null_count:
+        return _FAMILIES[kind](column) if len(column) else _EMPTY
+    found = np.full(len(column), mixed(np.array([seed(9)]))[0])
+    there = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    if there.any():
+        found[there] = _FAMILIES[kind](column.drop_null())
+    return found
+
+
+def _numbers(found: Any, minus_one: Any) -> Words:
+    """Of Python's hashes; -1 is its own, and what else has the hash -1 has -2."""
+    found = np.where((found == -1) & ~minus_one, -2, found)
+    return mixed(found.view(np.uint64) + seed(1))
+
+
+def _ints(column: Any) -> Words:
+    values = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    large = (values >= _P) | (values <= -_P)
+    found = np.fmod(values, _P) if large.any() else values
+    return _numbers(found, values == -1)
+
+
+def _floats(column: Any) -> Words:
+    values = column.to_numpy(zero_copy_only=False)
+    finite = np.isfinite(values)
+    parts, power = np.frexp(np.where(finite, values, 0.0))
+    bits = np.abs(parts * 2.0**53).astype(np.uint64)
+    turn = ((power - 53) % 61).astype(np.uint64)
+    turned = ((bits << turn) & np.uint64(_P)) | (bits >> (np.uint64(61) - turn))
+    found = turned.astype(np.int64) * np.where(values < 0, -1, 1)
+    if not finite.all():
+        found[np.isnan(values)] = NAN_HASH
+        found[values == np.inf] = _INFINITE
+        found[values == -np.inf] = -_INFINITE
+    return _numbers(found, values == -1)
+
+
+def _blobs(family: int, column: Any) -> Words:
+    """Of texts and bytes: eight bytes at a time, for all that are as long."""
+    count = len(column)
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + count + 1]
+    base = int(ends[0])
+    used = np.zeros((int(ends[-1]) - base + 7) // 8 + 1, np.uint64)
+    if data is not None:
+        used.view(np.uint8)[: int(ends[-1]) - base] = np.frombuffer(
+            data, np.uint8, int(ends[-1]) - base, base
+        )
+    begins, lengths = ends[:-1] - base, np.diff(ends)
+    found = mixed((lengths.astype(np.uint64) << np.uint64(8)) + seed(family))
+    for i in range(-(-min(int(lengths.max()), SHORT) // 8)):
+        at = np.flatnonzero((lengths > 8 * i) & (lengths <= SHORT))
+        every = len(at) == count
+        begin, left = (begins, lengths) if every else (begins[at], lengths[at])
+        words = _eight(used, begin + 8 * i, left - 8 * i)
+        more = mixed((found if every else found[at]) ^ mixed(words + np.uint64(i)))
+        if every:
+            found = more
+        else:
+            found[at] = more
+    long = np.flatnonzero(lengths > SHORT)
+    if len(long):
+        whole: Any = used.view(np.uint8)
+        pairs = zip(begins[long].tolist(), lengths[long].tolist(), strict=True)
+        sums = b"".join(blake2b(whole[b : b + n], digest_size=8).digest() for b, n in pairs)
+        found[long] = mixed(found[long] ^ mixed(np.frombuffer(sums, "<u8")))
+    return found
+
+
+def _eight(used: Any, at: Any, left: Any) -> Words:
+    """The eight bytes from each place on; of fewer that are `left`, as many, then zeros."""
+    place, off = at >> 3, ((at & 7) << 3).astype(np.uint64)
+    words = used[place] >> off
+    words |= (used[place + 1] << np.uint64(1)) << (np.uint64(63) - off)
+    short = np.flatnonzero(left < 8)
+    spare = ((8 - left[short]) << 3).astype(np.uint64)
+    words[short] = (words[short] << spare) >> spare
+    return words
+
+
+def _days(column: Any) -> Words:
+    days = column.view(pa.int32()).to_numpy().astype(np.int64) + _FIRST_DAY
+    return mixed(mixed(days.view(np.uint64)) + seed(8))
+
+
+def _times(family: int, column: Any) -> Words:
+    return mixed(mixed(column.view(pa.int64()).to_numpy().view(np.uint64)) + seed(family))
+
+
+_FALLBACK = ("decimal", "any")
+_EMPTY = np.empty(0, np.uint64)
+_FAMILIES: dict[str, Callable[[Any], Words]] = {
+    "int": _ints,
+    "bool": _ints,
+    "float": _floats,
+    "text": partial(_blobs, 2),
+    "bytes": partial(_blobs, 3),
+    "date": _days,
+    "time": partial(_times, 6),
+    "utc": partial(_times, 7),
+    "none": lambda column: np.full(len(column), mixed(np.array([seed(9)]))[0]),
+}
+
+
+def _is_int(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) and kind != pa.uint64())
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_bytes(kind: Any) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+_ARROW: list[tuple[str, Callable[[Any], bool], Any]] = [
+    ("int", _is_int, pa.int64()),
+    ("text", _is_text, pa.large_utf8()),
+    ("float", pa.types.is_floating, pa.float64()),
+    ("bool", pa.types.is_boolean, pa.bool_()),
+    ("date", pa.types.is_date32, pa.date32()),
+    ("time", pa.types.is_timestamp, pa.timestamp("us")),
+    ("decimal", pa.types.is_decimal128, pa.large_utf8()),
+    ("bytes", _is_bytes, pa.large_binary()),
+    ("none", pa.types.is_null, pa.null()),
+]
