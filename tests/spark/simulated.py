@@ -80,7 +80,7 @@ class View:
         ends = self.replica.inlets, self.replica.outlets
         self.disk = Disk(self.path, plan, self.replica.machine, *ends, memory="64MB")
         self.replica.close()
-        self.program = ship(plan, self.replica.names, check_input)
+        self.program = ship(self.replica, check_input)
         args = (None, self.program, self.replica, self.disk.store, self.path)
         self.cluster = Cluster(*args)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ all. Without a limit everything is resident from the start, and fetching is noth
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import FunctionType
 from typing import Any, Protocol
@@ -43,6 +43,7 @@ class Kept(Protocol):
     layout: str
 
     def probe(self, keys: Iterable[Any]) -> dict[Any, Any]: ...
+    def weights(self, asked: Sequence[tuple[Any, Any]]) -> list[int]: ...
     def append(self, change: Any) -> None: ...
     def scan(self) -> Iterator[tuple[Any, Any, int]]: ...
 

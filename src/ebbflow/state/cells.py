@@ -62,6 +62,10 @@ class Journalled(ABC, Generic[J]):
         for entry in reversed(journal):
             self.undo(entry)
 
+    def forget(self) -> None:
+        """Have no epoch open, whatever it did; for who has thrown the state away."""
+        self.journal = None
+
     def _open(self) -> list[J]:
         if self.journal is None:
             raise AlgebraError("no epoch is open", remedy="begin() first")

@@ -46,7 +46,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
     {'fig': 1}
     """
 
-    __slots__ = ("bag", "grouping", "groups", "key")
+    __slots__ = ("bag", "grouping", "groups", "key", "pending")
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
         self.key = key
         self.bag = bag
         self.groups: dict[Any, dict[R, int]] = {}
+        self.pending: Grouped = {}
         self.grouping = grouping(key) if by_key is None else by_key
         self.journal = None
         self.backing = None
@@ -72,12 +73,60 @@ class Index(Journalled[Grouped], Generic[K, R]):
     def apply(self, change: Change) -> Grouped:
         """Add a change, and give its rows by key, which a step nearly always wants next."""
         found = self.grouped(change)
-        if self.backing is not None:
-            self.backing.fetch(found)
-        owed = self.put(found)
+        backing = self.backing
+        if backing is None or backing.resident is None:
+            owed = self.put(found)
+        else:
+            resident = backing.resident
+            owed = self.put({at: pairs for at, pairs in found.items() if at in resident})
+            owed += self._put_away({at: p for at, p in found.items() if at not in resident})
         if owed and self.bag:
             raise self._astray(owed[0])
         return found
+
+    def _put_away(self, far: Grouped) -> list[R]:
+        """Add rows of groups that are not here, which stay where they are; where rows go, only the
+        weights of these are looked up. Gives those whose weight is negative now."""
+        if not far:
+            return []
+        if self.journal is not None:
+            self.journal.append(far)
+        self.pending.update(far)
+        gone = [(at, pair) for at, pairs in far.items() for pair in pairs if pair[1] < 0]
+        if not gone or not self.bag:
+            return []
+        assert self.backing is not None
+        there = self.backing.kept.weights([(at, row) for at, (row, _) in gone])
+        return [row for (_, (row, w)), count in zip(gone, there, strict=True) if count + w < 0]
+
+    def bring(self, keys: Iterable[K]) -> None:
+        """Have the groups of these keys here, as they are now."""
+        backing = self.backing
+        if backing is None or backing.resident is None:
+            return
+        keys = list(keys)
+        backing.fetch(keys)
+        if self.pending:
+            journal, self.journal = self.journal, None  # it has these rows already
+            for at in keys:
+                pairs = self.pending.pop(at, None)
+                if pairs is not None:
+                    self.put({at: pairs})
+            self.journal = journal
+
+    def reach(self) -> Any:
+        """The groups, for who wants few of them: each is brought here when it is looked at."""
+        backing = self.backing
+        here = backing is None or backing.resident is None
+        return self.groups if here else Reach(self)
+
+    def commit(self) -> list[Grouped]:
+        self.pending = {}
+        return super().commit()
+
+    def forget(self) -> None:
+        self.pending = {}
+        super().forget()
 
     def put(self, found: Grouped) -> list[R]:
         """Add rows that are by key already, and give those whose weight is negative now."""
@@ -150,6 +199,9 @@ class Index(Journalled[Grouped], Generic[K, R]):
 
     def undo(self, entry: Grouped) -> None:
         """Take a change out again."""
+        if self.pending:
+            away = {at for at in entry if self.pending.pop(at, None) is not None}
+            entry = {at: pairs for at, pairs in entry.items() if at not in away}
         self.put({at: [(row, -weight) for row, weight in pairs] for at, pairs in entry.items()})
 
     def everything(self) -> dict[Any, dict[R, int]]:
@@ -177,6 +229,50 @@ class Index(Journalled[Grouped], Generic[K, R]):
         key = "None" if self.key is None else function_name(self.key)
         rows = {row: weight for group in self.groups.values() for row, weight in group.items()}
         return f"Index({key}, {ZSet(rows)!r})"
+
+
+class Reach:
+    """The groups of an index of which few are here; see `Index.reach`."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: Index[Any, Any]) -> None:
+        self.index = index
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The rows of a key; they are fetched when somebody wants to see them."""
+        here = self.index.groups.get(key)
+        return Far(self.index, key) if here is None else here
+
+
+class Far:
+    """The rows of one key, not fetched yet."""
+
+    __slots__ = ("_rows", "index", "key")
+
+    def __init__(self, index: Index[Any, Any], key: Any) -> None:
+        self.index, self.key = index, key
+        self._rows: dict[Any, int] | None = None
+
+    @property
+    def rows(self) -> dict[Any, int]:
+        """The rows, here now."""
+        if self._rows is None:
+            self.index.bring([self.key])
+            self._rows = self.index.groups.get(self.key, {})
+        return self._rows
+
+    def items(self) -> Any:
+        return self.rows.items()
+
+    def keys(self) -> Any:
+        return self.rows.keys()
+
+    def copy(self) -> dict[Any, int]:
+        return self.rows.copy()
+
+    def __getitem__(self, row: Any) -> int:
+        return self.rows[row]
 
 
 def _rebuilt(key: Any, groups: dict[Any, dict[Any, int]], bag: bool) -> Index[Any, Any]:

@@ -163,9 +163,9 @@ class Meeting(Run):
 
     def fetch(self, left: Any, right: Any) -> None:
         if left:
-            fetched(self.right, left)
+            self.right.bring(left)
         if right:
-            fetched(self.left, right)
+            self.left.bring(right)
 
     def whole(self, left: Any, right: Any) -> Any:
         return self.met(left, {}, self.left.everything(), self.right.everything())
@@ -180,12 +180,10 @@ class Counting(Run):
         self.met, self.left, self.counts = met, left, counts
 
     def __call__(self, left: Any, right: Any) -> Any:
-        return self.met(left or {}, right or {}, self.left.groups, self.counts)
+        return self.met(left or {}, right or {}, self.left.reach(), self.counts)
 
     def fetch(self, left: Any, right: Any) -> None:
         fetched(self.counts, {**(left or {}), **(right or {})})
-        if right:
-            fetched(self.left, right)
 
     def whole(self, left: Any, right: Any) -> Any:
         return self.met(left, {}, self.left.everything(), Cells(self.counts.everything()))
@@ -223,13 +221,11 @@ class Regrouping(Run):
 
     def __call__(self, found: Any) -> Any:
         index = self.index
-        groups = None if index is None else index.groups
+        groups = None if index is None else index.reach()
         return self.operator.regrouped(found, groups, self.cells)
 
     def fetch(self, found: Any) -> None:
         fetched(self.cells, found)
-        if self.index is not None:
-            fetched(self.index, found)
 
     def whole(self, *_: Any) -> Any:
         operator = self.operator

@@ -24,7 +24,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from ebbflow.engine.local.held import Held
-from ebbflow.engine.local.inputs import Inlet, Keyed
+from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed
 from ebbflow.engine.local.stage import Indexing
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.epochs import BULK, Done, Epochs, Given, collected
@@ -60,10 +60,19 @@ def load(epochs: Epochs, given: Mapping[str, Given], tasks: int) -> Done:
     try:
         lines, persisted = _lines(epochs, sql, frames, tasks)
         kept += persisted
-        return epochs.staged_notes(BULK, list(collected(lines)))
+        done = epochs.staged_notes(BULK, list(collected(lines)))
+        return replace(done, rows_in=_loaded(epochs), derived=tuple(epochs.replica.derived))
     finally:
         for frame in kept:
             frame.unpersist()
+
+
+def _loaded(epochs: Epochs) -> int:
+    """How many rows of inputs are staged."""
+    owners = [each.index if isinstance(each, Elsewhere) else each.store
+              for each in epochs.replica.inlets.values()]  # fmt: skip
+    parts = [part for part in epochs.replica.parts if any(part.owner is each for each in owners)]
+    return sum(len(part.spine(epochs.store)) for part in parts)
 
 
 def _or_nothing(epochs: Epochs, frames: Mapping[str, DataFrame], name: str) -> DataFrame:
@@ -101,7 +110,7 @@ def _lines(
     machine = replica.machine
     made = [stage.slot for stage in machine.stages if not arranges(stage)]
     provided = {slot for slot in made if sql.frame(slot) is not None}
-    job = replace(epochs.job(tasks), provided=frozenset(provided))
+    job = replace(epochs.job(tasks), provided=frozenset(provided), bulk=True)
     uses: dict[int, int] = {}
     writers: list[tuple[Held, int, Any]] = []
     for part in replica.parts:
@@ -125,6 +134,8 @@ def _lines(
     if entered:
         come = [_frame(sql, slot).mapInArrow(epochs.enter(job, slot), SCHEMA) for slot in entered]
         lines.append(epochs.through(job, reduce(DataFrame.union, come)))
+    if not lines:
+        return epochs.session.createDataFrame([], SCHEMA), kept
     return reduce(DataFrame.union, lines), kept
 
 
@@ -269,9 +280,7 @@ class Keep(Rows):
             self._as_rows(spine, table)
         piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
         piece.add(part.name, spine)
-        note = Note(1, segments=piece.finish())
-        note.rows_in = len(table) if self.is_input() else 0
-        return note
+        return Note(1, segments=piece.finish())
 
     def _as_columns(self, spine: Spine, keys: Any, table: Any, weights: Any) -> bool:
         """Whether the rows went in as columns. Inputs with rows that are repeated or taken away

@@ -60,6 +60,8 @@ class Done:
     rows_in: int
     changes: Mapping[str, list[tuple[str, int]]]
     stats: Sequence[tuple[int, int, int, float]]
+    derived: tuple[str, ...] = ()
+    """Outputs of which everything is new, so that nobody wrote down what changed."""
 
 
 class TooMany(Exception):

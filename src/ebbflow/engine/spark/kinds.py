@@ -211,6 +211,19 @@ def _digits(precision: Any, scale: Any) -> tuple[int, int]:
     return precision, scale
 
 
+def comparable(kind: Any) -> bool:
+    """Whether a table can tell equal rows of this type: none of its columns is pickled or a map.
+
+    >>> comparable(tuple[int, ...]), comparable(set[int])
+    (True, False)
+    """
+    return all(_comparable(column) for _, column in columns_of(kind))
+
+
+def _comparable(column: Column) -> bool:
+    return column.form not in ("any", "map") and all(_comparable(part) for _, part in column.parts)
+
+
 class Frozen(dict[Any, Any]):
     """A dict that never changes, and so can be in a row.
 

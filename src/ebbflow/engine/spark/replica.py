@@ -24,6 +24,7 @@ from ebbflow.engine.spark.waves import From, Key, Waves, by_row, is_linear
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
+from ebbflow.state.cells import Journalled
 from ebbflow.zset import trusted
 
 Delta = dict[Any, int]
@@ -36,9 +37,15 @@ class Replica:
     """A plan with its inputs and outputs, and no state of its own."""
 
     def __init__(
-        self, plan: Plan, *, check_input: bool = True, names: Sequence[str] | None = None
+        self,
+        plan: Plan,
+        *,
+        check_input: bool = True,
+        names: Sequence[str] | None = None,
+        derived: Iterable[str] = (),
     ) -> None:
         self.plan = plan
+        self.derived = frozenset(derived)
         self.machine = Machine(plan, trusting=not check_input, apart=True)
         self.machine.backed = True
         self.inlets: dict[str, Inlet] = {
@@ -48,9 +55,12 @@ class Replica:
         self.machine.unchecked = frozenset(elsewhere)
         trusting = not all(inlet.keeps for inlet in self.inlets.values())
         self.outlets = {
-            name: Outlet(name, self.machine, negative=negative, trusting=trusting)
+            name: Outlet(
+                name, self.machine, negative=negative, trusting=trusting,
+                whole=dict if name in self.derived else None,
+            )
             for name, negative in may_be_negative(plan).items()
-        }
+        }  # fmt: skip
         ends = plan, self.machine, self.inlets, self.outlets
         self.parts: list[Held] = (
             held_of(*ends) if names is None else renamed(list(unnamed(*ends)), names)
@@ -72,11 +82,16 @@ class Replica:
         return [part.name for part in self.parts]
 
     def waves(
-        self, given: Iterable[str] = (), provided: Iterable[int] = (), done: Iterable[str] = ()
+        self,
+        given: Iterable[str] = (),
+        provided: Iterable[int] = (),
+        done: Iterable[str] = (),
+        bulk: bool = False,
     ) -> Waves:
         """The waves of an epoch in which these inputs are given by key; where it is a bulk load,
-        with the slots that are provided, and the parts, by name, whose state is written already."""
-        at = frozenset(given), frozenset(provided), frozenset(done)
+        with the slots that are provided, and the parts, by name, whose state is written already.
+        Outputs that are derived from the state need no waves of their own then."""
+        at = frozenset(given), frozenset(provided), frozenset(done), bulk
         if at not in self._waves:
             written = {id(part.owner) for part in self.parts if part.name in at[2]}
             keeping: dict[str, Key] = {
@@ -85,7 +100,8 @@ class Replica:
                 if inlet.store is not None and id(inlet.store) not in written
                 and name in self.machine.inputs
             }  # fmt: skip
-            outputs = [name for name in self.outlets if name not in self.machine.readers]
+            told = {*self.machine.readers, *(self.derived if bulk else ())}
+            outputs = [name for name in self.outlets if name not in told]
             self._waves[at] = Waves(self.machine, keeping, outputs, at[0], at[1], written)
         return self._waves[at]
 
@@ -107,8 +123,8 @@ class Replica:
         for part in self.parts:
             part.held.clear()
             part.owner.backing = None
-            if hasattr(part.owner, "journal"):
-                part.owner.journal = None
+            if isinstance(part.owner, Journalled):
+                part.owner.forget()
         self.machine.begin()
 
     def all_at_once(self, given: Mapping[str, Given]) -> dict[str, Delta]:

@@ -44,10 +44,11 @@ class Shipped:
     token: str
 
 
-def ship(plan: Plan, names: list[str], check_input: bool) -> Shipped:
-    """Pack a program. `names` are those of its parts."""
+def ship(replica: Replica, check_input: bool) -> Shipped:
+    """Pack the program of a replica."""
+    plan = replica.plan
     try:
-        program = _dumps((plan, names, check_input, _classes(plan)))
+        program = _dumps((plan, replica.names, check_input, replica.derived, _classes(plan)))
     except Exception as error:
         raise CompositionError(
             "this program cannot be sent to Spark's workers",
@@ -89,12 +90,13 @@ def replica_of(shipped: Shipped) -> Replica:
     if found is None:
         path, program = pickle.loads(shipped.payload)
         sys.path += [each for each in path if each not in sys.path]
-        plan, names, check_input, classes = pickle.loads(program)
+        plan, names, check_input, derived, classes = pickle.loads(program)
         for kind in classes:
             _install(kind)
         while len(_replicas) >= _KEPT:
             _replicas.pop(next(iter(_replicas)))
-        found = _replicas[shipped.token] = Replica(plan, check_input=check_input, names=names)
+        found = Replica(plan, check_input=check_input, names=names, derived=derived)
+        _replicas[shipped.token] = found
     return found
 
 

@@ -71,10 +71,11 @@ class Job:
     by_key: frozenset[str] = frozenset()
     provided: frozenset[int] = frozenset()
     done: frozenset[str] = frozenset()
+    bulk: bool = False
 
     def waves(self, replica: Replica) -> Waves:
         """The waves of the epoch."""
-        return replica.waves(self.by_key, self.provided, self.done)
+        return replica.waves(self.by_key, self.provided, self.done, self.bulk)
 
     @property
     def epoch(self) -> int:
@@ -162,7 +163,8 @@ class Enter:
             yield from batches(self._lines(replica, settled(total)))
         except EbbflowError as error:
             yield from batches([_failed(error, 0).line()])
-        yield from batches([Note(rows_in=rows_in).line()])
+        known = self.slot in replica.machine.inputs.values()
+        yield from batches([Note(rows_in=rows_in if known else 0).line()])
 
     def _lines(self, replica: Replica, delta: Delta) -> Iterator[Line]:
         waves = self.job.waves(replica)

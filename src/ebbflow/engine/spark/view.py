@@ -8,8 +8,8 @@ see `epochs` and `bulk`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from time import perf_counter
@@ -25,14 +25,24 @@ from ebbflow.engine.local.report import Verified, compare
 from ebbflow.engine.spark.bulk import load, size
 from ebbflow.engine.spark.changes import frame_of
 from ebbflow.engine.spark.epochs import BULK, HERE, STAGED, WHOLE, Done, Epochs, Given, TooMany
-from ebbflow.engine.spark.frames import Frames, changed, repeated, weighted, zset_of
+from ebbflow.engine.spark.frames import (
+    Frames,
+    changed,
+    derived,
+    once_each,
+    repeated,
+    weighted,
+    zset_of,
+)
 from ebbflow.engine.spark.handles import Input, Output
+from ebbflow.engine.spark.kinds import comparable
 from ebbflow.engine.spark.native import is_overflow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
-from ebbflow.engine.spark.ship import ship
+from ebbflow.engine.spark.ship import Shipped, ship
 from ebbflow.engine.spark.tables import table_of
-from ebbflow.errors import ChangeError, CheckError, CompositionError, Text, ViewClosed
+from ebbflow.engine.spark.task import Job
+from ebbflow.errors import CheckError, CompositionError, Text, ViewClosed
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet
 
@@ -47,13 +57,15 @@ class View:
     ) -> None:
         self.plan, self.session, self.options = plan, session, options
         self.path = str(Path(options.path).absolute())
-        self._replica = Replica(plan, check_input=check_input)
+        self._replica = Replica(
+            plan, check_input=check_input, derived=_derived(session, plan, check_input)
+        )
         self._disk = Disk(
             self.path, plan, self._replica.machine, self._replica.inlets, self._replica.outlets,
             memory=options.memory, keep_epochs=options.keep_epochs, strict=options.strict,
         )  # fmt: skip
         self._replica.close()
-        program = ship(plan, self._replica.names, check_input)
+        program = ship(self._replica, check_input)
         self._epochs = Epochs(session, program, self._replica, self._disk.store, self.path)
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
         self._lock = RLock()
@@ -84,7 +96,7 @@ class View:
             self._require_open()
             started = perf_counter()
             given = {name: self._given(name, *each) for name, each in asked.items()}
-            given = {name: each for name, each in given.items() if each.rows or each.frame is not None}
+            given = {name: each for name, each in given.items() if each.rows is None or each.rows}
             done = self._run(given) if given else Done(HERE, 0, {}, ())
             self._commit(done)
             self.last = done
@@ -160,6 +172,7 @@ class View:
         epoch = store.epoch + 1
         log: dict[str, Any] = dict(store.notes.get("changes", {}))
         log[str(epoch)] = {name: list(files) for name, files in done.changes.items()}
+        log[str(epoch)] |= dict.fromkeys(done.derived)
         kept = sorted(log, key=int)[-self.options.keep_epochs :]
         gone = [each for each in log if each not in kept]
         disk.extra = {"changes": {each: log[each] for each in kept}}
@@ -171,11 +184,13 @@ class View:
             raise
         for each in gone:
             for files in log[each].values():
-                for file, _ in files:
+                for file, _ in files or ():
                     Path(self.path, "changes", file).unlink(missing_ok=True)
 
     def _changes(self, epoch: int, done: Done) -> Any:
         def frame(name: str) -> DataFrame:
+            if name in done.derived:
+                return self._weighted(name, epoch)
             files = [file for file, _ in done.changes.get(name, ())]
             return changed(self.session, self.path, files, self.plan.outputs[name].type)
 
@@ -199,8 +214,13 @@ class View:
         self._require_open()
         return self._shown(self._weighted)
 
-    def _weighted(self, name: str) -> DataFrame:
+    def _weighted(self, name: str, epoch: int | None = None) -> DataFrame:
         job = self._epochs.job(self.options.tasks(self.session))
+        job = job if epoch is None else replace(job, base=epoch)
+        if name in self._replica.derived:
+            found = derived(self.session, job, self._replica, name)
+            assert found is not None
+            return once_each(found)
         return weighted(self.session, job, name, self.plan.outputs[name].type)
 
     def zset(self) -> Any:
@@ -287,4 +307,15 @@ class View:
             raise ViewClosed("the view is closed", remedy="run() a new one on the same path")
 
 
-__all__ = ["BULK", "ChangeError", "View", "os"]
+def _derived(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
+    """The outputs that are native queries on the rows of inputs, which the state has anyway."""
+    replica = Replica(plan, check_input=check_input, names=None)
+    if not all(inlet.keeps for inlet in replica.inlets.values()):
+        return []
+    job = Job(Shipped(b"", ""), "", 0, 1)
+    return [
+        name
+        for name, node in plan.outputs.items()
+        if name not in replica.machine.readers and comparable(node.type)
+        and derived(session, job, replica, name, again=True) is not None
+    ]  # fmt: skip

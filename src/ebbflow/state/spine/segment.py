@@ -312,6 +312,32 @@ class Segment:
                 begin = np.arange(ends[-1]) + np.repeat(begin - ends + count, count)
             yield owners, part, begin
 
+    def find_rows(self, keys: Words, rows: Words) -> Iterator[tuple[Part, Any, Any]]:
+        """The entries that have one of these pairs of hashes, which are sorted: for each chunk that
+        has some, the chunk, the places in it, and the places among the pairs.
+        """
+        lows = keys.searchsorted(self.firsts, "left").tolist()
+        highs = keys.searchsorted(self.lasts, "right").tolist()
+        for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
+            if low >= high:
+                continue
+            part = self.part(i)
+            assert part.second is not None
+            asked = keys[low:high]
+            begins = part.hash.searchsorted(asked, "left").tolist()
+            ends = part.hash.searchsorted(asked, "right").tolist()
+            places: list[int] = []
+            owners: list[int] = []
+            for j, (begin, end) in enumerate(zip(begins, ends, strict=True), low):
+                if begin < end:
+                    inside = part.second[begin:end]
+                    first = begin + int(inside.searchsorted(rows[j], "left"))
+                    last = begin + int(inside.searchsorted(rows[j], "right"))
+                    places += range(first, last)
+                    owners += [j] * (last - first)
+            if places:
+                yield part, np.array(places), np.array(owners)
+
     def check(self) -> None:
         """Read everything and compare the checksums."""
         for _ in self.parts():

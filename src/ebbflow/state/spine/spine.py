@@ -213,6 +213,32 @@ class Spine:
             return {key: rows for key, rows in found.items() if rows}
         return {key: value for key, value in found.items() if value is not ABSENT}
 
+    def weights(self, asked: Sequence[tuple[Any, Any]]) -> list[int]:
+        """How often each of these rows is there, each given with its key. However many rows a key
+        has, only those that are asked for become Python objects.
+
+        >>> spine = Spine("bag")
+        >>> spine.append({"Rome": [(("Rome", i), i) for i in range(1000)]})
+        >>> spine.weights([("Rome", ("Rome", 7)), ("Oslo", ("Oslo", 7))])
+        [7, 0]
+        """
+        totals = [0] * len(asked)
+        if not asked:
+            return totals
+        keys, rows = (hashes(list(some)) for some in zip(*asked, strict=True))
+        order = np.lexsort((rows, keys))
+        keys, rows = keys[order], rows[order]
+        for segment in (*self.segments, *self.staged):
+            for part, places, at in segment.find_rows(keys, rows):
+                stored, there = values([part], self._types, [places])
+                counts = part.count[places].tolist()
+                for i, key, row, count in zip(
+                    order[at].tolist(), stored, there, counts, strict=True
+                ):
+                    if same(asked[i][0], key) and same(asked[i][1], row):
+                        totals[i] += count
+        return totals
+
     def scan(self, low: int = 0, high: int = END) -> Iterator[tuple[Any, Any, int]]:
         """Everything there is: `(key, row, weight)`, or `(key, value, 1)`, by and by; of keys whose
         hash is from `low` on and below `high`.
