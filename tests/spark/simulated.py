@@ -16,7 +16,7 @@ from ebbflow.engine.local.inputs import read as read_rows
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.epochs import Done, Epochs, Given
 from ebbflow.engine.spark.frames import Read
-from ebbflow.engine.spark.replica import APPLY, Replica
+from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
 from ebbflow.engine.spark.ship import add, packed, settled, ship
 from ebbflow.engine.spark.tables import table_of
 from ebbflow.engine.spark.task import NOTE, Step, Whole, lines_of, write_changes
@@ -74,32 +74,59 @@ class View:
     def __init__(
         self, plan: Plan, mode: str, tasks: int = 3, check_input: bool = True, path: str = ""
     ) -> None:
-        self.plan, self.mode, self.tasks = plan, mode, tasks
+        self.plan, self.mode, self.tasks, self.check_input = plan, mode, tasks, check_input
         self.path = path or mkdtemp()
-        self.replica = Replica(plan, check_input=check_input)
+        self._open()
+
+    def _open(self) -> None:
+        self.replica = Replica(self.plan, check_input=self.check_input)
         ends = self.replica.inlets, self.replica.outlets
-        self.disk = Disk(self.path, plan, self.replica.machine, *ends, memory="64MB")
+        self.disk = Disk(self.path, self.plan, self.replica.machine, *ends, memory="64MB")
         self.replica.close()
-        self.program = ship(self.replica, check_input)
+        self.program = ship(self.replica, self.check_input)
         args = (None, self.program, self.replica, self.disk.store, self.path)
         self.cluster = Cluster(*args)  # type: ignore[arg-type]
 
+    @property
+    def epoch(self) -> int:
+        return self.disk.store.epoch
+
     def step(self, changes: Mapping[str, Any], verb: str = APPLY) -> Any:
-        given = {
-            name: Given(verb, read_rows(self.plan.sources[name], change))
-            for name, change in changes.items()
-            if name in self.plan.sources
-        }
+        """One epoch: the change of the output, or of each by name."""
+        return self.advance(
+            {name: (verb, change) for name, change in changes.items() if name in self.plan.sources}
+        )
+
+    def advance(self, asked: Mapping[str, tuple[str, Any]]) -> Any:
+        """One epoch, in which something else may be done to every input."""
+        given = {name: self._given(name, *each) for name, each in asked.items()}
         given = {name: each for name, each in given.items() if each.rows}
-        if self.mode == "here":
-            done = self.cluster.here(given)
-        elif self.mode == "whole":
-            done = self.cluster.whole(given, 10**9)
-        else:
-            done = self.cluster.staged(given, self.tasks) if given else Done("staged", 0, {}, ())
-        self.disk.store.commit(self.disk.store.epoch + 1)
+        done = self._run(given) if given else Done(self.mode, 0, {}, ())
+        self.commit()
         moved = {name: self._change(name, done) for name in self.plan.outputs}
         return moved if len(moved) > 1 else next(iter(moved.values()))
+
+    def _given(self, name: str, verb: str, change: Any) -> Given:
+        if verb == DELETE:
+            return Given(verb, dict.fromkeys(change, 1))
+        return Given(verb, read_rows(self.plan.sources[name], change))
+
+    def _run(self, given: Mapping[str, Given]) -> Done:
+        if self.mode == "here":
+            return self.cluster.here(given)
+        by_key = any(each.verb == DELETE for each in given.values())
+        if self.mode == "whole" or by_key:
+            return self.cluster.whole(given, 10**9)
+        return self.cluster.staged(given, self.tasks)
+
+    def commit(self) -> None:
+        """Make the epoch so."""
+        self.disk.store.commit(self.disk.store.epoch + 1)
+
+    def reopen(self) -> None:
+        """Close, and open again what is on disk."""
+        self.close()
+        self._open()
 
     def _change(self, name: str, done: Done) -> ZSet[Any]:
         import pyarrow.parquet as pq

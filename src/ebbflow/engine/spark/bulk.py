@@ -39,10 +39,15 @@ from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import Shape
 from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
 from ebbflow.state.spine.piece import Piece
+from ebbflow.state.spine.segment import BAG
 from ebbflow.zset import trusted
 
 ROWS = 1_000_000
 """About so many rows go to one task."""
+SEGMENTS = 16
+"""Not more segments than this, or than there are tasks, are written of an index."""
+LARGE = 4_000_000
+"""So many rows of an index are one segment; a task that has more writes several."""
 WIDTH = 40
 """About so many bytes a row takes in a file."""
 _KEY = "__k"
@@ -177,11 +182,19 @@ def _store(job: Job, sql: Sql, part: Held, slot: int, key: Any, number: int) -> 
         found = native_key(key, frame, kind, _KEY)
         if found is not None:
             frame, shape = found.frame, found.shape
-    task = Place(job, number, kind, shape)
+    keep = Keep(job, number, slot, shape)
+    if part.layout == BAG:  # rows of one key may be in several segments: their weights add up
+        return frame.coalesce(max(SEGMENTS, job.tasks)).mapInArrow(keep, SCHEMA)
+    by = [name for name in frame.columns if name.startswith(_KEY)]
+    if key is None and all(column.form in _FLAT - {"float"} for _, column in columns_of(kind)):
+        by = [name for name in frame.columns if name != WEIGHT]
+    if by:
+        columns = [f.col(f"`{name}`") for name in by]
+        return frame.repartition(job.tasks, *columns).mapInArrow(keep, SCHEMA)
+    task = Place(job, number, slot, shape)
     schema = t.StructType([*frame.schema.fields, t.StructField(_TASK, t.IntegerType())])
     placed = frame.mapInArrow(task, schema)
-    arrived = placed.repartitionById(job.tasks, f.col(_TASK))
-    return arrived.mapInArrow(Keep(job, number, kind, shape), SCHEMA)
+    return placed.repartitionById(job.tasks, f.col(_TASK)).mapInArrow(keep, SCHEMA)
 
 
 def _columns(table: Any, names: list[str], how: str) -> tuple[Shape, list[Any]]:
@@ -200,8 +213,13 @@ class Rows:
 
     job: Job
     part: int
-    kind: Any
+    slot: int
     shape: Any
+
+    @property
+    def kind(self) -> Any:
+        """The type of the rows."""
+        return replica_of(self.job.program).kind(self.slot)
 
     def keys(self, table: Any) -> tuple[Shape, list[Any]] | None:
         """The keys as columns, where they are columns."""
@@ -264,23 +282,32 @@ class Keep(Rows):
     """The rows of one task into one segment."""
 
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
-        some = list(given)
-        if sum(batch.num_rows for batch in some):
-            try:
-                yield from batches([self._kept(pa.Table.from_batches(some)).line()])
-            except EbbflowError as error:
-                raise told(error) from error
+        part = self.held()
+        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
+        some: list[Any] = []
+        size = 0
+        try:
+            for batch in given:
+                some.append(batch)
+                size += batch.num_rows
+                if size >= LARGE and part.layout == BAG:
+                    piece.add(part.name, self._spine(pa.Table.from_batches(some)))
+                    some, size = [], 0
+            if size:
+                piece.add(part.name, self._spine(pa.Table.from_batches(some)))
+        except EbbflowError as error:
+            raise told(error) from error
+        yield from batches([Note(1, segments=piece.finish()).line()])
 
-    def _kept(self, table: Any) -> Note:
+    def _spine(self, table: Any) -> Spine:
+        """Rows, staged in a spine of their own."""
         part = self.held()
         spine = Spine(part.layout, part.keys, part.rows)
         weights = table.column(WEIGHT).to_numpy()
         keys = self.keys(table) if _flat(self.kind) else None
         if keys is None or not self._as_columns(spine, keys, table, weights):
             self._as_rows(spine, table)
-        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
-        piece.add(part.name, spine)
-        return Note(1, segments=piece.finish())
+        return spine
 
     def _as_columns(self, spine: Spine, keys: Any, table: Any, weights: Any) -> bool:
         """Whether the rows went in as columns. Inputs with rows that are repeated or taken away

@@ -142,9 +142,8 @@ class Epochs:
         machine = self.replica.machine
         names = {at: name for name, at in machine.inputs.items()}
         if slot in names:
-            source = self.replica.plan.sources[names[slot]]
-            return Enter(job, slot, source.type, names[slot] if by_key else "")
-        return Enter(job, slot, machine.by_slot[slot].type)
+            return Enter(job, slot, names[slot] if by_key else "")
+        return Enter(job, slot)
 
     def through(
         self, job: Job, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()

@@ -105,6 +105,13 @@ class Replica:
             self._waves[at] = Waves(self.machine, keeping, outputs, at[0], at[1], written)
         return self._waves[at]
 
+    def kind(self, slot: int) -> Any:
+        """The type of the rows of a slot."""
+        for name, at in self.machine.inputs.items():
+            if at == slot:
+                return self.plan.sources[name].type
+        return self.machine.by_slot[slot].type
+
     # ---- one task ----
 
     def open(self, snapshot: Any) -> None:

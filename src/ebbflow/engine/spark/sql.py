@@ -48,9 +48,7 @@ class Sql:
 
     def kind(self, slot: int) -> Any:
         """The type of the rows of a slot."""
-        if slot in self.names:
-            return self.replica.plan.sources[self.names[slot]].type
-        return self.stages[slot].type
+        return self.replica.kind(slot)
 
     def frame(self, slot: int) -> DataFrame | None:
         """The rows of a slot with their weights, or None where that is no query."""
@@ -115,7 +113,7 @@ class Sql:
             made = _stepped(step, frame, kind)
             if made is None:
                 self.how[stage.slot] = ARROW
-                rest = Steps(self.program, self._number(stage), read, i, kind, stage.type)
+                rest = Steps(self.program, self._number(stage), read, i)
                 return frame.mapInArrow(rest, schema_of(stage.type, weight=True))
             frame, kind = made, kind if step.verb == "filter" else step.owner.type
         return frame
@@ -189,20 +187,21 @@ class Steps:
     stage: int
     read: int
     first: int
-    kind: Any
-    made: Any
 
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.program)
         run = replica.machine.stages[self.stage].run
         assert isinstance(run, Gathered)
-        loop = gather([Chain(run.chains[self.read].steps[self.first :])])
+        steps = run.chains[self.read].steps
+        kinds = [step.owner.type for step in steps[: self.first] if step.verb != "filter"]
+        kind = [replica.kind(replica.machine.stages[self.stage].reads[self.read]), *kinds][-1]
+        loop = gather([Chain(steps[self.first :])])
         stage = replica.machine.stages[self.stage]
         for batch in given:
             delta: dict[Any, int] = {}
             try:
-                add(delta, *from_arrow(batch, self.kind))
+                add(delta, *from_arrow(batch, kind))
                 out = loop(settled(delta))
             except Exception as error:
                 raise told(explained(error, stage)) from error
-            yield to_arrow(list(out), list(out.values()), self.made)
+            yield to_arrow(list(out), list(out.values()), stage.type)

@@ -145,17 +145,17 @@ class Enter:
 
     job: Job
     slot: int
-    kind: Any
     by_key: str = ""
 
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
+        kind = replica.kind(self.slot)
         total: Delta = {}
         rows_in = 0
         try:
             for batch in given:
                 rows_in += batch.num_rows
-                rows, weights = from_arrow(batch, self.kind)
+                rows, weights = from_arrow(batch, kind)
                 if len(total) > _BATCH:
                     yield from batches(self._lines(replica, settled(total)))
                     total = {}
@@ -248,15 +248,16 @@ class Whole:
         count = 0
         for number, blob in self.here:
             blobs.setdefault(number, []).append(blob)
-        for rows, port, blob in lines_of(given) if self.waits else ():
-            if port == NOTE:
-                yield from batches([(0, NOTE, blob)])
-                return
-            blobs.setdefault(port, []).append(blob)
-            count += rows
-            if count > self.most:
-                yield from batches([Note(too_many=True).line()])
-                return
+        failed: list[Line] = []
+        for batch in given:  # all of it: a worker that leaves something unread is not used again
+            for rows, port, blob in lines_of([batch]) if self.waits and count <= self.most else ():
+                blobs.setdefault(port, []).append(blob)
+                count += rows
+                if port == NOTE:
+                    failed = [(0, NOTE, blob)]
+        if failed or count > self.most:
+            yield from batches(failed or [Note(too_many=True).line()])
+            return
         found = {}
         rows_in = 0
         for number, some in blobs.items():

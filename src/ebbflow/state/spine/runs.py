@@ -24,6 +24,21 @@ def follows(one: Segment, other: Segment) -> bool:
     return together and bool(one.lasts[-1] < other.firsts[0])
 
 
+def broods(segments: Iterable[Segment]) -> list[list[Segment]]:
+    """The same segments in the same order, those that one epoch brought as pieces together. Merging
+    them with each other would save nothing but lookups, so it waits for what comes later."""
+    found: list[list[Segment]] = []
+    last: int | None = None
+    for segment in segments:
+        epoch = None if segment.ref is None else piece_epoch(segment.ref.file)
+        if found and epoch is not None and epoch == last:
+            found[-1].append(segment)
+        else:
+            found.append([segment])
+        last = epoch
+    return found
+
+
 def runs(segments: Iterable[Segment]) -> list[list[Segment]]:
     """The same segments in the same order, run by run."""
     found: list[list[Segment]] = []

@@ -33,7 +33,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.state.spine.columns import Shape, decode
+from ebbflow.state.spine.columns import Shape, decode, numbers_of
 from ebbflow.state.spine.files import Damaged, Writer
 from ebbflow.state.spine.hashing import Words
 
@@ -143,13 +143,13 @@ class Part:
     def of(form: Form, batch: Any) -> Part:
         """The way back; hardly anything is copied."""
         columns = batch.columns
-        hash = columns[0].to_numpy(zero_copy_only=True)
+        hash = numbers_of(columns[0])
         second = None
         if form.layout == BAG:
-            second, count = columns[1].to_numpy(zero_copy_only=True), _weights(columns[2])
+            second, count = numbers_of(columns[1]), _weights(columns[2])
             columns = columns[3:]
         else:
-            count, columns = columns[1].to_numpy(zero_copy_only=True), columns[2:]
+            count, columns = numbers_of(columns[1]), columns[2:]
         width = 0 if form.within else len(form.key.kinds)
         keys, rows = columns[:width], columns[width:]
         return Part(form, hash, second, count, form.keys(rows) or keys, rows)
@@ -164,7 +164,7 @@ def _in_runs(weights: Any) -> Any:
 
 def _weights(column: Any) -> Any:
     """The way back; where all are the same, they take no room."""
-    ends, each = column.run_ends.to_numpy(), column.values.to_numpy()
+    ends, each = numbers_of(column.run_ends), numbers_of(column.values)
     if len(ends) == 1:
         return np.broadcast_to(each[0], len(column))
     return np.repeat(each, np.diff(ends, prepend=0))

@@ -32,7 +32,7 @@ from ebbflow.state.spine.columns import Shape, encode, nothing
 from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.hashing import Words, hashes, same
 from ebbflow.state.spine.merge import cut, merged, settled
-from ebbflow.state.spine.runs import follows, runs
+from ebbflow.state.spine.runs import broods, follows, runs
 from ebbflow.state.spine.segment import BAG, CHUNK, END, VALUE, Form, Part, Segment, values, within
 
 FANOUT = 4
@@ -257,7 +257,7 @@ class Spine:
 
     def due(self, segments: Sequence[Segment], *, first: bool) -> int | None:
         """From which of these segments on to merge; see `due`."""
-        found = runs(segments)
+        found = broods(segments)
         sizes = [sum(map(len, run)) for run in found]
         at = due(sizes, first=first, least=max(1, self.chunk >> 8))
         if at is None and found and len(found[-1]) > FANOUT and sizes[-1] <= self.chunk:

@@ -1,0 +1,34 @@
+"""One Spark session for the pages that show Spark: that of `tests/spark` where one is running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--dist loadgroup`, pages on Spark run in the process that has the session."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if "docs" in item.path.parts[-2:] and "spark" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The session; None where PySpark is not installed."""
+    if find_spec("pyspark") is None:
+        yield None
+        return
+    from pyspark.sql import SparkSession
+
+    from ebbflow.engine.spark.session import session
+
+    ours = SparkSession.getActiveSession() is None
+    running = session("ebbflow-tests", cores=2, **{"spark.driver.memory": "1g"})
+    yield running
+    if ours and SparkSession.getActiveSession() is not None:
+        running.stop()

@@ -1,0 +1,131 @@
+"""Spark against batch: a few programs with every kind of node, on a real session, in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import ebbflow as ef
+from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.spark.frames import zset_of
+from ebbflow.errors import EbbflowError
+from ebbflow.flow import plan
+from ebbflow.flow.plan import Concat, Node, Plan, Reduce, Semi, Source
+from ebbflow.flow.program import Program
+from ebbflow.record import type_text
+from ebbflow.testing import random_epochs, random_program
+from ebbflow.zset import ZSet
+
+MODES = ["whole", "staged", "bulk"]
+each_mode = pytest.mark.parametrize("mode", MODES)
+Outputs = dict[str, ZSet[Any]]
+
+
+def kind(node: Node) -> str:
+    """What a node is, as far as engines treat it in another way."""
+    match node:
+        case Source():
+            return f"input of {type_text(node.type)}{' by key' if node.key else ''}"
+        case Semi():
+            return "anti" if node.anti else "semi"
+        case Concat():
+            return "minus" if -1 in node.signs else "plus"
+        case Reduce():
+            reducer = node.reducer
+            return f"{type(reducer).__name__} {'in groups' if node.key else 'of all'}"
+    return type(node).__name__
+
+
+def kinds(program: Program) -> set[str]:
+    return {kind(node) for node in program.plan.nodes()}
+
+
+def covering(seeds: Iterable[int], count: int) -> list[int]:
+    """Seeds of programs that have every kind of node between them, then those with most kinds."""
+    found = {seed: kinds(random_program(seed)) for seed in seeds}
+    missing, chosen = set[str]().union(*found.values()), list[int]()
+    while len(chosen) < count:
+        best = max(found, key=lambda seed: (len(found[seed] & missing), len(found[seed]), -seed))
+        missing -= found.pop(best)
+        chosen.append(best)
+    assert not missing
+    return chosen
+
+
+CHOSEN = covering(range(200), 12)
+
+
+def epochs_of(program: Program, dice: Random, first: int, then: int) -> list[Any]:
+    """Much at first, then a little of everything that can be done."""
+    made = random_epochs(program, dice, first + then)
+    load: Outputs = {}
+    for epoch in made[:first]:
+        load = {name: load.get(name, ZSet()) + epoch.get(name, ZSet()) for name in {**load, **epoch}}
+    return [load, *made[first:]]
+
+
+def by_output(plan: Plan, found: Any) -> Outputs:
+    """DataFrames with weights as ZSets, by output."""
+    if len(plan.outputs) == 1:
+        found = dict.fromkeys(plan.outputs, found)
+    return {name: zset_of(found[name], node.type) for name, node in plan.outputs.items()}
+
+
+def followed(
+    spark: Any, program: Program, path: Path, mode: str, epochs: list[Any], check: bool = True
+) -> list[str]:
+    """Run a program on Spark and by batch, and compare what changes after every epoch and what is
+    there in the end. The modes that the epochs ran in."""
+    plan, modes = program.plan, list[str]()
+    inputs: Outputs = {}
+    engine = ef.spark(spark, path=path, mode=mode, buckets=3)
+    with program.run(engine, check_input=check) as view:
+        total: Outputs = {name: ZSet() for name in plan.outputs}
+        for epoch in epochs:
+            after = {name: inputs.get(name, ZSet()) + change for name, change in epoch.items()}
+            try:
+                expected = evaluate(plan, {**inputs, **after})
+            except EbbflowError:
+                with pytest.raises(EbbflowError):
+                    view.step(epoch)
+                continue
+            inputs.update(after)
+            moved = by_output(plan, view.step(epoch))
+            modes.append(view.last.mode)
+            total = {name: rows + moved[name] for name, rows in total.items()}
+            wrong = mismatch(expected, total)
+            assert wrong is None, f"epoch {view.epoch} in mode {modes[-1]}\n{wrong}\n{program}"
+        wrong = mismatch(expected, by_output(plan, view.weighted))
+        assert wrong is None, f"the value\n{wrong}\n{program}"
+        if check:
+            view.verify()
+    return modes
+
+
+@each_mode
+@pytest.mark.parametrize("seed", CHOSEN)
+def test_oracle_spark_equals_batch(spark: Any, tmp_path: Path, seed: int, mode: str) -> None:
+    program = random_program(seed)
+    epochs = epochs_of(program, Random(seed), 12, 2)
+    modes = followed(spark, program, tmp_path / "state", mode, epochs, check=seed % 4 > 0)
+    assert modes[0] == mode
+
+
+def test_the_programs_have_every_kind_of_node() -> None:
+    seen = {type(node) for seed in CHOSEN for node in random_program(seed).plan.nodes()}
+    made = [each for each in vars(plan).values() if isinstance(each, type)]
+    wanted = {each for each in made if issubclass(each, Node) and "verb" in vars(each)}
+    assert wanted - {plan.Fused} <= seen  # what rewriting makes
+
+
+@pytest.mark.slow
+@each_mode
+@pytest.mark.parametrize("seed", range(300, 340))
+def test_oracle_more_programs_on_spark(spark: Any, tmp_path: Path, seed: int, mode: str) -> None:
+    program = random_program(seed)
+    epochs = epochs_of(program, Random(seed), 30, 4)
+    followed(spark, program, tmp_path / "state", mode, epochs, check=seed % 4 > 0)
