@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.spark.simulated import View
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.spark.replica import APPLY, DELETE, UPSERT
@@ -29,7 +30,6 @@ from ebbflow.testing.functions import Choices, Shape
 from ebbflow.testing.programs import Item, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet
-from tests.spark.simulated import View
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many examples
 MODES = ["here", "whole", "staged"]

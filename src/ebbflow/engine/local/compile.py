@@ -14,6 +14,7 @@ that can, has those steps in its own loop; for any other one is put before it th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from ebbflow.chain import Chain, Step, gather, grouping
@@ -51,7 +52,7 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
-from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, share
+from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share
 from ebbflow.flow.rewrite.graph import bags, consumers
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
@@ -63,7 +64,7 @@ from ebbflow.state.index import Index
 from ebbflow.zset import ZSet
 
 Port = list[tuple[int, Chain]]
-APART = (share, push_filters)
+APART = (share, push_filters, partial(push_projections, whole_inputs=True), share)
 LINEAR = (Map, Filter, FlatMap, Fused)
 NEEDS_BAG = (Reduce, TopK, Sessions, Through)
 WHOLE = Chain()

@@ -28,6 +28,7 @@ from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed
 from ebbflow.engine.local.stage import Indexing
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.epochs import BULK, Done, Epochs, Given, collected
+from ebbflow.engine.spark.groups import Groups, grouped
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
 from ebbflow.engine.spark.native import native_key
 from ebbflow.engine.spark.ship import add, ranges, replica_of, settled, told
@@ -115,6 +116,9 @@ def _lines(
     machine = replica.machine
     made = [stage.slot for stage in machine.stages if not arranges(stage)]
     provided = {slot for slot in made if sql.frame(slot) is not None}
+    sums = {stage.slot: grouped(sql, stage) for stage in machine.stages}
+    groups = {slot: found for slot, found in sums.items() if found is not None}
+    provided |= set(groups)
     job = replace(epochs.job(tasks), provided=frozenset(provided), bulk=True)
     uses: dict[int, int] = {}
     writers: list[tuple[Held, int, Any]] = []
@@ -123,9 +127,15 @@ def _lines(
         if found is not None and (found[0] in provided or sql.names.get(found[0]) in frames):
             writers.append((part, *found))
             uses[found[0]] = uses.get(found[0], 0) + 1
-    job = replace(job, done=frozenset(part.name for part, *_ in writers))
+    cells = {id(sql.stages[slot].containers[0]) for slot in groups}
+    written = [part.name for part in replica.parts if id(part.owner) in cells]
+    job = replace(job, done=frozenset([*written, *(part.name for part, *_ in writers)]))
     waves = job.waves(replica)
-    entered = [slot for slot in waves.entered if slot in provided or sql.names[slot] in frames]
+    entered = [
+        slot
+        for slot in waves.entered
+        if slot not in groups and (slot in provided or sql.names[slot] in frames)
+    ]
     for slot in [*entered, *_read_by_queries(sql, provided)]:
         uses[slot] = uses.get(slot, 0) + 1
     kept = []
@@ -136,8 +146,11 @@ def _lines(
     lines = [
         _store(job, sql, part, slot, key, replica.parts.index(part)) for part, slot, key in writers
     ]
-    if entered:
-        come = [_frame(sql, slot).mapInArrow(epochs.enter(job, slot), SCHEMA) for slot in entered]
+    come = [_frame(sql, slot).mapInArrow(epochs.enter(job, slot), SCHEMA) for slot in entered]
+    for slot, (frame, plain) in groups.items():
+        number = machine.stages.index(sql.stages[slot])
+        come.append(frame.mapInArrow(Groups(job, number, plain), SCHEMA))
+    if come:
         lines.append(epochs.through(job, reduce(DataFrame.union, come)))
     if not lines:
         return epochs.session.createDataFrame([], SCHEMA), kept

@@ -6,6 +6,7 @@ read for as long as that epoch is kept (`keep_epochs`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -17,15 +18,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.engine.local.held import Held
 from ebbflow.engine.local.inputs import Elsewhere
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
-from ebbflow.engine.spark.kinds import WEIGHT
+from ebbflow.engine.spark.kinds import WEIGHT, comparable
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
-from ebbflow.engine.spark.ship import add, limits, replica_of, settled
+from ebbflow.engine.spark.ship import Shipped, add, limits, replica_of, settled
 from ebbflow.engine.spark.sql import Sql
 from ebbflow.engine.spark.task import CHANGES, Job
+from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
+from ebbflow.state.spine import StateError, Store
 from ebbflow.state.spine.columns import decode
 from ebbflow.state.spine.segment import Part
 from ebbflow.zset import trusted
@@ -68,8 +72,19 @@ def changed(session: SparkSession, path: str, files: list[str], kind: Any) -> Da
     schema = schema_of(kind, weight=True)
     if not files:
         return session.createDataFrame([], schema)
-    places = [(Path(path) / CHANGES / file).as_uri() for file in files]
+    places = [file_uri(Path(path, CHANGES, file), glob=True) for file in files]
     return session.read.schema(schema).parquet(*places)
+
+
+def file_uri(path: Path, *, glob: bool = False) -> str:
+    """A path of this machine as Spark has it: whatever is in it stays. Where Spark looks for files
+    by a pattern, `glob`, what would be one is marked as none.
+
+    >>> file_uri(Path("/a b/epoch=1")), file_uri(Path("/a[1]"), glob=True)
+    ('file:///a b/epoch=1', 'file:///a\\\\[1\\\\]')
+    """
+    text = str(path.absolute())
+    return "file://" + (re.sub(r"([\\{}\[\]*?])", r"\\\1", text) if glob else text)
 
 
 def weighted(session: SparkSession, job: Job, name: str, kind: Any) -> DataFrame:
@@ -104,6 +119,56 @@ def derived(
     slot = replica.machine.outputs[name]
     found = sql.frame(slot)
     return found if found is not None and sql.native(slot) else None
+
+
+def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
+    """The outputs that are native queries on the rows of inputs, which the state has anyway."""
+    replica = Replica(plan, check_input=check_input, names=None)
+    if not all(inlet.keeps for inlet in replica.inlets.values()):
+        return []
+    job = Job(Shipped(b"", ""), "", 0, 1)
+    return [
+        name
+        for name, node in plan.outputs.items()
+        if name not in replica.machine.readers and comparable(node.type)
+        and derived(session, job, replica, name, again=True) is not None
+    ]  # fmt: skip
+
+
+def require_same(replica: Replica, store: Store, epoch: int) -> None:
+    """An error unless all outputs can be read as they were at an epoch: it is kept, and the program
+    was the same."""
+    with store.at(epoch) as snapshot:
+        known = snapshot.notes.get("parts", {})
+        for name in replica.plan.outputs:
+            if not all(part.name in known for part in _read_for(replica, name)):
+                raise StateError(
+                    f"output {name!r} was another one at epoch {epoch}: the program has changed "
+                    "since",
+                    epoch=epoch,
+                    remedy="the program as it was then, or a later epoch",
+                )
+
+
+def _read_for(replica: Replica, name: str) -> list[Held]:
+    """The parts of the state that an output is read from."""
+    if name in replica.derived:
+        slots = _inputs_of(replica, replica.machine.outputs[name])
+        inlets = [replica.inlets[each] for each, slot in replica.machine.inputs.items()
+                  if slot in slots]  # fmt: skip
+        owners = [each.index if isinstance(each, Elsewhere) else each.store for each in inlets]
+    else:
+        reader = replica.machine.readers.get(name)
+        owners = [replica.outlets[name].rows if reader is None else reader.cells]
+    return [part for part in replica.parts if any(part.owner is owner for owner in owners)]
+
+
+def _inputs_of(replica: Replica, slot: int) -> set[int]:
+    """The slots of inputs that a slot is made of."""
+    stage = replica.machine.by_slot.get(slot)
+    if stage is None:
+        return {slot}
+    return {each for read in stage.reads for each in _inputs_of(replica, read)}
 
 
 def once_each(frame: DataFrame) -> DataFrame:

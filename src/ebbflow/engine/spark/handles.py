@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.local.inputs import Keyed, counted
 from ebbflow.engine.spark.replica import APPLY, DELETE, UPSERT
+from ebbflow.engine.spark.session import SparkError
 from ebbflow.errors import ChangeError
 
 if TYPE_CHECKING:
@@ -30,8 +33,24 @@ class Output:
     @property
     def weighted(self) -> DataFrame:
         """Every row once, with how often it is there in `__weight`."""
-        self.view._require_open()
-        return self.view._weighted(self.name)
+        view = self.view
+        with view._lock:
+            view._require_open()
+            return view._weighted(self.name, view.epoch)
+
+    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
+        """Call `callback` with every change of this output; see `View.on_change`."""
+        return self.view._subscribe(callback, self.name)
+
+    def write_changes(self, path: str | os.PathLike[str]) -> Callable[[], None]:
+        """Have the change of every epoch in a folder; see `View.write_changes`."""
+        return self.view.write_changes(path, self.name)
+
+    def write_snapshot(
+        self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
+    ) -> None:
+        """Write this output as a table; see `View.write_snapshot`."""
+        self.view.write_snapshot(path, format, mode, self.name)
 
     def __repr__(self) -> str:
         return f"<output {self.name} of {self.view!r}>"
@@ -82,3 +101,17 @@ class Input:
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"
+
+
+def require_running(session: Any) -> None:
+    """An error when a Spark session was stopped."""
+    try:
+        context = session.sparkContext
+        stopped = context._jsc is None or bool(context._jsc.sc().isStopped())
+    except Exception:
+        stopped = True
+    if stopped:
+        raise SparkError(
+            "the Spark session of this view was stopped",
+            remedy="close the view, and run() it again on the same path with a new session",
+        )

@@ -40,7 +40,7 @@ from ebbflow.record import fields_of
 
 UNTRACED = "it is not traced"
 _KEYS = ("int", "bool", "text", "bytes", "date", "time", "instant", "decimal")
-_OVERFLOWS = ("ARITHMETIC_OVERFLOW", BEYOND)
+_OVERFLOWS = ("ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", BEYOND)
 
 
 def native(

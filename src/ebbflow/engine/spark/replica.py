@@ -19,9 +19,9 @@ from ebbflow.engine.local.held import Held, held_of, renamed, unnamed, written
 from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed, inlet_of
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.outputs import Outlet, may_be_negative
-from ebbflow.engine.local.stage import Indexing, Stage
+from ebbflow.engine.local.stage import Indexing, Moving, Regrouping, Sorted, Stage, Swapping
 from ebbflow.engine.spark.waves import From, Key, Waves, by_row, is_linear
-from ebbflow.errors import ChangeError
+from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
@@ -220,6 +220,22 @@ class Replica:
                     pieces[stage.slot] = out
         return {slot: delta for slot, delta in pieces.items() if delta}
 
+    def key_failed(self, waves: Waves, port: int, delta: Delta, error: Exception) -> Exception:
+        """What to raise when the key of a port fails on some row: what the stage, or the input,
+        would have raised."""
+        end = waves.ports[port].end
+        stage = waves.readers.get(port)
+        try:
+            if end in self.inlets and isinstance(self.inlets[end], Keyed):
+                self.inlets[end].prepare(trusted(delta))
+            elif stage is not None:
+                _keys_of(stage.run, delta)
+        except EbbflowError as found:
+            return found
+        except Exception as found:
+            return explained(found, stage)
+        return error if stage is None else explained(error, stage)
+
     # ---- what is staged ----
 
     def _keep(self, name: str, delta: Delta) -> None:
@@ -249,6 +265,16 @@ class Replica:
             for i, stage in enumerate(self.machine.stages)
             if stage.rows_in or stage.rows_out
         ]
+
+
+def _keys_of(run: Any, delta: Delta) -> None:
+    """Compute the keys of a change as a stage does."""
+    if isinstance(run, Sorted):
+        run.by_key(delta.items())
+    elif isinstance(run, Indexing):
+        run.index.grouped(delta)
+    elif isinstance(run, (Swapping, Regrouping, Moving)):
+        run.operator.keys(delta)
 
 
 def _taken(inlet: Inlet, verb: str, rows: Any) -> Delta:

@@ -59,6 +59,20 @@ class Function(Sink):
         self.function(self.view._changes(epoch, entry), epoch)
 
 
+def name_of(function: Any) -> str:
+    """The name of a function, for a sink that was given none.
+
+    >>> name_of(spans)
+    'spans'
+    """
+    name = getattr(function, "__name__", "<")
+    if name.startswith("<"):
+        raise CompositionError(
+            "each_epoch: a function without a name", remedy='each_epoch(function, name="...")'
+        )
+    return str(name)
+
+
 class Sinks:
     """All sinks of a view, those of earlier runs as well."""
 
@@ -73,7 +87,8 @@ class Sinks:
     @property
     def needed(self) -> int | None:
         """The first epoch that some sink has not had."""
-        return min(self.done.values()) + 1 if self.done else None
+        done = list(self.done.values())
+        return min(done) + 1 if done else None
 
     def add(self, sink: Sink) -> Callable[[], None]:
         """Give everything to a sink from now on, and what it has missed at once."""

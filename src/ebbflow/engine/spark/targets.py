@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from ebbflow.engine.spark.arrow import arrow_schema
+from ebbflow.engine.spark.frames import file_uri
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
 from ebbflow.engine.spark.sinks import Sink
 from ebbflow.errors import CompositionError
@@ -42,9 +43,9 @@ def target_of(view: View, path: str, outputs: Iterable[str], apart: bool) -> Sin
     names = list(outputs)
     for name in names:
         kind = view.plan.outputs[name].type
-        if EPOCH in [column for column, _ in columns_of(kind)]:
+        if EPOCH in [column.lower() for column, _ in columns_of(kind)]:
             raise CompositionError(
-                f"write_changes: rows of output {name!r} have a field {EPOCH!r}, and so has the log",
+                f"write_changes: rows of output {name!r} have a field {EPOCH!r}, as the log has",
                 created=view.plan.outputs[name].place,
                 remedy="another name for that field, as in .map; or each_epoch",
             )
@@ -68,7 +69,7 @@ def local_path(path: str) -> Path | None:
 
 
 class Elsewhere(Sink):
-    """The changes of each epoch in a folder that Spark writes; `places` are those of the outputs."""
+    """The changes of each epoch in a folder that Spark writes; `places` has one per output."""
 
     remedy = "another path, with view.write_snapshot beside it; or view.end_sink(name)"
 
@@ -92,7 +93,7 @@ class Folders(Elsewhere):
         there = [self._there(place) for place in self.places.values()]
         begun = [epoch for epochs in there for epoch in epochs]
         if not begun:
-            return first - 1 if known is None else known
+            return first - 1
         return min(max(epochs, default=min(begun) - 1) for epochs in there)
 
     def _there(self, place: str) -> list[int]:
@@ -124,7 +125,7 @@ class Folders(Elsewhere):
     def _write(self, name: str, epoch: int, entry: Entry, folder: Path) -> None:
         files = entry.get(name, ())
         if files is None:
-            self.view._change(name, epoch, entry).write.parquet(folder.as_uri())
+            self.view._change(name, epoch, entry).write.parquet(file_uri(folder))
             return
         folder.mkdir()
         for number, (file, _) in enumerate(files):
@@ -165,7 +166,9 @@ def upserts(change: DataFrame, *key: str) -> tuple[DataFrame, DataFrame]:
     wrong = [name for name in key if name not in columns]
     if wrong or not key:
         raise CompositionError(
-            f"upserts: the change has no column {wrong[0]!r}" if wrong else "upserts: without a key",
+            f"upserts: the change has no column {wrong[0]!r}"
+            if wrong
+            else "upserts: without a key",
             columns=columns,
             remedy="upserts(change, 'id'), with one or more columns of the rows",
         )

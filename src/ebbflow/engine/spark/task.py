@@ -170,17 +170,30 @@ class Enter:
         waves = self.job.waves(replica)
         if self.by_key:
             number = waves.looked_up[self.by_key]
-            for task, blob in routed(delta, waves.ports[number].key, self.job.tasks):
-                yield task, number, blob
+            yield from _sent(replica, waves, number, delta, self.job.tasks)
             return
-        yield from _routes(replica.enter(waves, self.slot, delta), waves, self.job.tasks)
+        pieces = replica.enter(waves, self.slot, delta)
+        yield from routes(replica, pieces, waves, self.job.tasks)
 
 
-def _routes(pieces: dict[int, Delta], waves: Any, tasks: int) -> Iterator[Line]:
+def routes(
+    replica: Replica, pieces: dict[int, Delta], waves: Waves, tasks: int
+) -> Iterator[Line]:
+    """Lines with the rows of these slots, to every port that they go to."""
     for slot, delta in pieces.items():
         for number in waves.routes.get(slot, ()):
-            for task, blob in routed(delta, waves.ports[number].key, tasks):
-                yield task, number, blob
+            yield from _sent(replica, waves, number, delta, tasks)
+
+
+def _sent(
+    replica: Replica, waves: Waves, number: int, delta: Delta, tasks: int
+) -> Iterator[Line]:
+    try:
+        lines = list(routed(delta, waves.ports[number].key, tasks))
+    except Exception as error:
+        raise replica.key_failed(waves, number, delta, error) from error
+    for task, blob in lines:
+        yield task, number, blob
 
 
 @dataclass(frozen=True)
@@ -283,7 +296,7 @@ class Task:
         try:
             replica.open(job.snapshot())
             made, moved = work()
-            lines = list(_routes(made, waves, job.tasks)) if made else []
+            lines = list(routes(replica, made, waves, job.tasks)) if made else []
             note.changes = write_changes(replica, moved, job.path, job.epoch, self.token)
             piece = Piece(job.path, job.epoch, self.token)
             for part, spine in replica.staged():

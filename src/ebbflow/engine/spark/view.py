@@ -8,7 +8,8 @@ see `epochs` and `bulk`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -20,33 +21,33 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local.durable import Disk
-from ebbflow.engine.local.inputs import read as read_rows
 from ebbflow.engine.local.report import Verified, compare
-from ebbflow.engine.spark.bulk import load, size
-from ebbflow.engine.spark.changes import frame_of
-from ebbflow.engine.spark.epochs import BULK, HERE, STAGED, WHOLE, Done, Epochs, Given, TooMany
+from ebbflow.engine.local.subscribe import Hub
+from ebbflow.engine.local.view import _merged as merged
+from ebbflow.engine.spark.epochs import Done, Epochs, Given
 from ebbflow.engine.spark.frames import (
     Frames,
     changed,
     derived,
+    derived_outputs,
     once_each,
     repeated,
+    require_same,
     weighted,
     zset_of,
 )
-from ebbflow.engine.spark.handles import Input, Output
-from ebbflow.engine.spark.kinds import comparable
-from ebbflow.engine.spark.native import is_overflow
+from ebbflow.engine.spark.handles import Input, Output, require_running
+from ebbflow.engine.spark.log import Entry, Log, rows_in
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
-from ebbflow.engine.spark.ship import Shipped, ship
-from ebbflow.engine.spark.tables import table_of
-from ebbflow.engine.spark.task import Job
+from ebbflow.engine.spark.progress import Progress
+from ebbflow.engine.spark.replica import APPLY, Replica
+from ebbflow.engine.spark.report import Epoch, Facts, History, Stats, explained, staged_entries
+from ebbflow.engine.spark.route import Route, given_of
+from ebbflow.engine.spark.ship import ship
+from ebbflow.engine.spark.sinks import Sinks
+from ebbflow.engine.spark.ways import Ways
 from ebbflow.errors import CheckError, CompositionError, Text, ViewClosed
 from ebbflow.flow.plan import Plan
-from ebbflow.zset import ZSet
-
-_ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 
 class View:
@@ -58,19 +59,28 @@ class View:
         self.plan, self.session, self.options = plan, session, options
         self.path = str(Path(options.path).absolute())
         self._replica = Replica(
-            plan, check_input=check_input, derived=_derived(session, plan, check_input)
+            plan, check_input=check_input, derived=derived_outputs(session, plan, check_input)
         )
         self._disk = Disk(
             self.path, plan, self._replica.machine, self._replica.inlets, self._replica.outlets,
             memory=options.memory, keep_epochs=options.keep_epochs, strict=options.strict,
         )  # fmt: skip
-        self._replica.close()
-        program = ship(self._replica, check_input)
-        self._epochs = Epochs(session, program, self._replica, self._disk.store, self.path)
-        self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
         self._lock = RLock()
         self._closed = False
-        self.seconds = 0.0
+        try:
+            self._replica.close()
+            program = ship(self._replica, check_input)
+            self._epochs = Epochs(session, program, self._replica, self._disk.store, self.path)
+            self._route = Route(session, options, self._epochs)
+            self._log = Log(self._disk, self.path, options.keep_epochs)
+            self._sinks = Sinks(self)
+        except BaseException:
+            self._disk.close()
+            raise
+        self._hub = Hub()
+        self._history = History(self._replica.machine.stages)
+        self._ways: Ways | None = None
+        self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
         self.last: Done | None = None
 
     # ---- one epoch ----
@@ -88,113 +98,61 @@ class View:
         the columns of a row, and may say what happens to it: `weight`, Debezium's `op`, or the
         `_change_type` of a Delta change feed.
         """
-        given = {**(changes or {}), **named}
+        given = merged(changes or {}, named)
         return self._advance({name: (APPLY, change) for name, change in given.items()})
 
     def _advance(self, asked: Mapping[str, tuple[str, Any]]) -> Any:
         with self._lock:
             self._require_open()
             started = perf_counter()
+            epoch = self.epoch + 1
             given = {name: self._given(name, *each) for name, each in asked.items()}
-            given = {name: each for name, each in given.items() if each.rows is None or each.rows}
-            done = self._run(given) if given else Done(HERE, 0, {}, ())
-            self._commit(done)
-            self.last = done
-            self.seconds += perf_counter() - started
-            return self._changes(self.epoch, done)
+            with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
+                running = perf_counter()
+                done = self._route.run(given)
+                ran = perf_counter()
+                written = staged_entries(self._replica, self._disk.store)
+                entry = self._log.commit(done, self._needed())
+                shown.rows = done.rows_in
+            self.last, now = done, perf_counter()
+            times = now - started, ran - running, now - ran
+            self._history.add(
+                Epoch(epoch, done.mode, done.rows_in, rows_in(entry), *times), done, written
+            )
+            moved: Any = {
+                name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
+            }
+            letter = self._hub.post(epoch, moved) if moved and self._hub.callbacks else None
+            result = self._changes(epoch, entry)
+        try:
+            self._sinks.deliver()
+        finally:
+            if letter is not None:
+                self._hub.deliver(letter)
+        return result
+
+    def _needed(self) -> int | None:
+        """The first epoch that somebody has not heard of."""
+        letters = [letter.epoch for letter in tuple(self._hub._letters)]
+        needed = self._sinks.needed
+        return min(letters if needed is None else [*letters, needed], default=None)
 
     def _given(self, name: str, verb: str, change: Any) -> Given:
         source = self.plan.sources.get(name)
         if source is None:
-            raise CompositionError(
-                f"there is no input {name!r}",
-                inputs=Text(", ".join(self.plan.sources)),
-                remedy="one of these",
-            )
-        if verb == DELETE:
-            return Given(verb, dict.fromkeys(change, 1), size=len(change))
-        if isinstance(change, DataFrame):
-            return Given(verb, None, frame_of(source, change))
-        if isinstance(change, _ROWS):
-            rows = read_rows(source, change)
-            return Given(verb, rows, size=len(rows))
-        table = table_of(source, change)
-        return Given(verb, None, self.session.createDataFrame(table), len(table))
+            raise self._unknown("input", name, self.plan.sources)
+        return given_of(self.session, source, verb, change)
 
-    def _run(self, given: Mapping[str, Given]) -> Done:
-        options, epochs = self.options, self._epochs
-        tasks = options.tasks(self.session)
-        mode = options.mode if options.mode != "auto" else self._mode(given)
-        if any(each.verb == DELETE for each in given.values()) and mode == STAGED:
-            mode = WHOLE
-        if mode == BULK and self._empty and all(g.verb == APPLY for g in given.values()):
-            try:
-                return load(epochs, given, tasks)
-            except Exception as error:
-                if not is_overflow(error):
-                    raise
-        if mode == HERE:
-            return epochs.here(self._collected(given))
-        if mode == WHOLE:
-            try:
-                return epochs.whole(given, options.small)
-            except TooMany:
-                pass
-        return epochs.staged(given, tasks)
+    def _changes(self, epoch: int, entry: Entry) -> Any:
+        return self._shown(lambda name: self._change(name, epoch, entry))
 
-    @property
-    def _empty(self) -> bool:
-        """Whether nothing is there yet."""
-        return not any(listed.segments for listed in self._disk.store.manifest.spines)
-
-    def _mode(self, given: Mapping[str, Given]) -> str:
-        """The mode for a change, by its size. Where that is not known, one task looks first."""
-        small = self.options.small
-        sizes = [size(each) for each in given.values()]
-        if None not in sizes and sum(each or 0 for each in sizes) <= small:
-            return HERE if self.options.in_driver else WHOLE
-        if self._empty:
-            return BULK
-        return WHOLE if None in sizes else STAGED
-
-    def _collected(self, given: Mapping[str, Given]) -> dict[str, Given]:
-        """Everything that is given, here."""
-        found = {}
-        for name, each in given.items():
-            if each.frame is not None:
-                kind = self.plan.sources[name].type
-                each = Given(each.verb, dict(zset_of(each.frame, kind).items()))
-            found[name] = each
-        return found
-
-    def _commit(self, done: Done) -> None:
-        disk, store = self._disk, self._disk.store
-        epoch = store.epoch + 1
-        log: dict[str, Any] = dict(store.notes.get("changes", {}))
-        log[str(epoch)] = {name: list(files) for name, files in done.changes.items()}
-        log[str(epoch)] |= dict.fromkeys(done.derived)
-        kept = sorted(log, key=int)[-self.options.keep_epochs :]
-        gone = [each for each in log if each not in kept]
-        disk.extra = {"changes": {each: log[each] for each in kept}}
-        try:
-            store.commit(epoch, disk.notes())
-        except BaseException:
-            if store.epoch < epoch:
-                store.rollback()
-            raise
-        for each in gone:
-            for files in log[each].values():
-                for file, _ in files or ():
-                    Path(self.path, "changes", file).unlink(missing_ok=True)
-
-    def _changes(self, epoch: int, done: Done) -> Any:
-        def frame(name: str) -> DataFrame:
-            if name in done.derived:
-                return self._weighted(name, epoch)
-            files = [file for file, _ in done.changes.get(name, ())]
-            return changed(self.session, self.path, files, self.plan.outputs[name].type)
-
-        return self._shown(frame)
+    def _change(self, name: str, epoch: int, entry: Entry) -> DataFrame:
+        """What an epoch changed in an output."""
+        found = entry.get(name, ())
+        if found is None:
+            return self._weighted(name, epoch)
+        files = [file for file, _ in found]
+        return changed(self.session, self.path, files, self.plan.outputs[name].type)
 
     def _shown(self, frame: Any) -> Any:
         return Frames(list(self.plan.outputs), frame) if self._only is None else frame(self._only)
@@ -205,14 +163,28 @@ class View:
     def value(self) -> Any:
         """The output as it is now: a DataFrame of rows, each as often as it is there; with several
         outputs one for each, by name, all of the same epoch."""
-        self._require_open()
-        return self._shown(lambda name: repeated(self._weighted(name), name))
+        return self._read(self.epoch)
 
     @property
     def weighted(self) -> Any:
         """The output as it is now, every row once, with how often it is there in `__weight`."""
-        self._require_open()
-        return self._shown(self._weighted)
+        with self._lock:
+            self._require_open()
+            epoch = self.epoch
+            return self._shown(lambda name: self._weighted(name, epoch))
+
+    def at(self, epoch: int) -> Any:
+        """The output at the end of an older epoch, as `value` gave it then; see `keep_epochs`."""
+        with self._lock:
+            self._require_open()
+            if epoch != self.epoch:
+                require_same(self._replica, self._disk.store, epoch)
+            return self._read(epoch)
+
+    def _read(self, epoch: int) -> Any:
+        with self._lock:
+            self._require_open()
+            return self._shown(lambda name: repeated(self._weighted(name, epoch), name))
 
     def _weighted(self, name: str, epoch: int | None = None) -> DataFrame:
         job = self._epochs.job(self.options.tasks(self.session))
@@ -225,19 +197,17 @@ class View:
 
     def zset(self) -> Any:
         """The output as a ZSet, collected here; with several outputs a dict of them."""
-        found = {
-            name: zset_of(self._weighted(name), node.type)
-            for name, node in self.plan.outputs.items()
-        }
+        with self._lock:
+            self._require_open()
+            found = {
+                name: zset_of(self._weighted(name), node.type)
+                for name, node in self.plan.outputs.items()
+            }
         return found if self._only is None else found[self._only]
 
     def __getitem__(self, name: str) -> Output:
         if name not in self.plan.outputs:
-            raise CompositionError(
-                f"there is no output {name!r}",
-                outputs=Text(", ".join(self.plan.outputs)),
-                remedy="one of these",
-            )
+            raise self._unknown("output", name, self.plan.outputs)
         return Output(self, name)
 
     def __iter__(self) -> Any:
@@ -249,14 +219,118 @@ class View:
     def input(self, name: str) -> Input:
         """One input, to change it alone."""
         if name not in self.plan.sources:
-            raise CompositionError(
-                f"there is no input {name!r}",
-                inputs=Text(", ".join(self.plan.sources)),
-                remedy="one of these",
-            )
+            raise self._unknown("input", name, self.plan.sources)
         return Input(self, name)
 
+    # ---- for others ----
+
+    def write_changes(
+        self, path: str | os.PathLike[str], output: str | None = None
+    ) -> Callable[[], None]:
+        """Have the change of every epoch in `path/epoch=<n>`, from now on, exactly once: Parquet
+        files with the columns of a row and `__weight`. What comes back ends it.
+
+        `spark.read.parquet(path)` gives all of them, with a column `epoch`. Several outputs have a
+        folder each, `path/<output>/epoch=<n>`. A folder that has epochs already goes on after them,
+        and gets those it has missed.
+        """
+        from ebbflow.engine.spark.targets import target_of
+
+        names = self._outputs(output)
+        target = target_of(self, os.fspath(path), names, apart=output is None and len(names) > 1)
+        return self._sinks.add(target)
+
+    def write_snapshot(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "parquet",
+        mode: str = "overwrite",
+        output: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Write the output as it is now as a table of this format, with the options of Spark's
+        writer. Several outputs have a folder each, `path/<output>`."""
+        names = self._outputs(output)
+        with self._lock:
+            self._require_open()
+            for name in names:
+                place = os.fspath(path) if len(names) == 1 else f"{os.fspath(path)}/{name}"
+                frame = repeated(self._weighted(name), name)
+                frame.write.format(format).mode(mode).options(**options).save(place)
+
+    def each_epoch(
+        self, function: Callable[[Any, int], object], name: str | None = None
+    ) -> Callable[[], None]:
+        """Call `function(change, epoch)` after every epoch from now on, with what `step` gives.
+        What comes back ends it.
+
+        Which epochs it has finished is remembered in the state under `name`, its own when there is
+        none: opened again, it goes on after them, so none is left out and the last may come twice.
+        """
+        from ebbflow.engine.spark.sinks import Function, name_of
+
+        return self._sinks.add(Function(self, function, name or name_of(function)))
+
+    def deliver(self) -> None:
+        """Give to all sinks what they have not had, as after a failure; else every step does."""
+        self._require_open()
+        self._sinks.deliver()
+
+    @property
+    def sinks(self) -> dict[str, int]:
+        """The last epoch that each sink has had, by name; also those of earlier runs."""
+        return dict(self._sinks.done)
+
+    def end_sink(self, name: str) -> None:
+        """Keep nothing for a sink any more. For one of this run, what made it gave this too."""
+        self._sinks.end(name)
+
+    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
+        """Call `callback` with every change from now on, as `step` gives it; what comes back ends
+        that.
+
+        It is called after the epoch, by the thread that stepped, and only when something changed.
+        What it raises is raised by `step`; the epoch stays, and it is not called again for it.
+        """
+        return self._subscribe(callback, None)
+
+    def _subscribe(self, callback: Callable[[Any], object], name: str | None) -> Callable[[], None]:
+        def show(moved: Any) -> Any:
+            epoch, entry = next(iter(moved.values()))
+            return self._changes(epoch, entry) if name is None else self._change(name, epoch, entry)
+
+        with self._lock:
+            self._require_open()
+            return self._hub.subscribe(callback, name, show)
+
+    def _outputs(self, output: str | None) -> list[str]:
+        if output is not None and output not in self.plan.outputs:
+            raise self._unknown("output", output, self.plan.outputs)
+        return list(self.plan.outputs) if output is None else [output]
+
     # ---- about itself ----
+
+    def stats(self) -> Stats:
+        """What was done since the view was opened: its last epochs, and the work of every stage."""
+        with self._lock:
+            self._require_open()
+            return self._history.stats(self.epoch)
+
+    def explain(self, format: str = "text") -> str:
+        """What runs here, how, and what it keeps, in the format text, mermaid, dot or json."""
+        with self._lock:
+            self._require_open()
+            if self._ways is None:
+                self._ways = Ways(self.session, self._replica, self._epochs.program)
+            store = self._disk.store
+            facts = Facts(self._replica, store, self._ways, self._history)
+            about = {
+                "engine": "Spark", "epoch": self.epoch,
+                "last": None if self.last is None else self.last.mode,
+                "tasks": self.options.tasks(self.session), "path": self.path,
+                "bytes": store.info()["bytes"],
+            }  # fmt: skip
+            return explained(facts, format, about)
 
     def verify(self) -> Verified:
         """Compute everything again from the rows of the inputs, here in the driver, from scratch,
@@ -304,18 +378,16 @@ class View:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise ViewClosed("the view is closed", remedy="run() a new one on the same path")
+            raise ViewClosed(
+                "the view is closed", remedy="run() a new one; its state is where it was"
+            )
+        require_running(self.session)
 
+    def _unknown(self, what: str, name: object, known: Iterable[str]) -> CompositionError:
+        from difflib import get_close_matches
 
-def _derived(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
-    """The outputs that are native queries on the rows of inputs, which the state has anyway."""
-    replica = Replica(plan, check_input=check_input, names=None)
-    if not all(inlet.keeps for inlet in replica.inlets.values()):
-        return []
-    job = Job(Shipped(b"", ""), "", 0, 1)
-    return [
-        name
-        for name, node in plan.outputs.items()
-        if name not in replica.machine.readers and comparable(node.type)
-        and derived(session, job, replica, name, again=True) is not None
-    ]  # fmt: skip
+        near = get_close_matches(str(name), known, 1, 0.0) or ["a name that is there"]
+        names = Text(", ".join(known) or "none")
+        return CompositionError(
+            f"the program has no {what} {name!r}", **{f"{what}s": names}, remedy=near[0]
+        )

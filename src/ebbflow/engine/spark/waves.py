@@ -96,6 +96,8 @@ class Waves:
         self.waves: list[Wave] = [Wave()]
         self.looked_up: dict[str, int] = {}
         """For each input given by key, the port it is given at."""
+        self.readers: dict[int, Stage] = {}
+        """For each port the first stage that reads what arrives there."""
         self._numbers: dict[Port, int] = {}
         self._stages = {stage.slot: stage for stage in machine.stages}
         self.provided = frozenset(provided)
@@ -159,6 +161,10 @@ class Waves:
         acts: list[Act] = []
         reads = tuple(self._from(slot, _key(stage), wave, acts) for slot in stage.reads)
         acts.append(Act(stage, reads))
+        for act in acts:
+            for each in act.reads:
+                if each.port:
+                    self.readers.setdefault(each.at, act.stage)
         here = self.waves[wave]
         here.acts += [act for act in dict.fromkeys(acts) if act not in here.acts]
         self._made[stage.slot] = wave

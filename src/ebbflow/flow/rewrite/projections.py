@@ -19,6 +19,7 @@ from ebbflow.flow.plan import (
     Reduce,
     Semi,
     Sessions,
+    Source,
     Step,
     TopK,
 )
@@ -32,8 +33,9 @@ from ebbflow.fn import Fn
 from ebbflow.record import fields_of
 
 
-def push_projections(plan: Plan) -> Plan:
-    """Only the fields that are read reach the nodes that keep rows.
+def push_projections(plan: Plan, *, whole_inputs: bool = False) -> Plan:
+    """Only the fields that are read reach the nodes that keep rows. With `whole_inputs` the rows of
+    inputs reach joins as they are, for an index that is to keep them anyway.
 
     Law (002: joins are bilinear and maps are linear, so weights of rows that become equal add up):
 
@@ -67,7 +69,7 @@ def push_projections(plan: Plan) -> Plan:
     >>> narrow.verb, narrow.type._fields
     ('map', ('city', 'price'))
     """
-    work = _Work(plan)
+    work = _Work(plan, whole_inputs)
     for node in reversed(work.nodes):
         work.ask(node)
     return work.built()
@@ -78,6 +80,7 @@ class _Work:
     """What is read of every node, and on every edge to a node that keeps rows."""
 
     plan: Plan
+    whole_inputs: bool = False
     need: dict[int, Names] = field(default_factory=dict)
     edge: dict[tuple[int, int], Names] = field(default_factory=dict)
     made: dict[tuple[int, frozenset[str]], Node] = field(default_factory=dict)
@@ -133,6 +136,8 @@ class _Work:
         """What a node that keeps rows reads instead of its parent."""
         reads, fields = self.edge[id(node), i], fields_of(parent.type)
         if not isinstance(node, (Binary, Reduce, TopK)) or reads is None or not fields:
+            return parent
+        if self.whole_inputs and isinstance(node, Binary) and isinstance(parent, Source):
             return parent
         kept = _some(reads, fields)
         if len(kept) == len(fields):

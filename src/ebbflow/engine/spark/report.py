@@ -1,0 +1,330 @@
+"""What a view on Spark says about itself: how it runs, what it keeps, and what its epochs did.
+
+`explain` shows the plan with what holds for each node, and no job is run for it:
+
+    bulk: native                        a first load computes it in Spark's own columns
+    bulk: Arrow function (why not ...)  rows become Python's, batch by batch, for the reason given
+    bulk: operator in task              it runs in tasks, as in every later epoch
+    wave 2                              when it runs in an epoch of many tasks; see `waves`
+    state 1,000 entries, 24 KB          what is on disk for it, with entries not yet merged
+
+`Stats` has the last epochs and the work of the stages, those of the local engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ebbflow.engine.local.inputs import Elsewhere
+from ebbflow.engine.local.stage import Gathered, Sorted, Stage
+from ebbflow.engine.spark.epochs import Done
+from ebbflow.engine.spark.ways import Ways
+from ebbflow.flow.describe import details, verb
+from ebbflow.flow.plan import Node, Source
+from ebbflow.flow.show import explain
+from ebbflow.state.spine import Store
+
+if TYPE_CHECKING:
+    from ebbflow.engine.spark.replica import Replica
+
+REMEMBERED = 100
+"""So many epochs are remembered."""
+
+
+# ---- what epochs did ----
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch: its number, how it ran, how many rows went in and came out, and the time it took,
+    in all, in the job, and committing. Rows out are None where everything was new and is derived.
+    """
+
+    epoch: int
+    mode: str
+    rows_in: int
+    rows_out: Mapping[str, int | None]
+    seconds: float
+    job_seconds: float
+    commit_seconds: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one stage did: rows in and out, the entries of state it wrote, its time in all tasks.
+
+    An accumulator that changed is one entry, so for a reduce these are the keys it touched; for an
+    index they are the rows that came and went.
+    """
+
+    rows_in: int = 0
+    rows_out: int = 0
+    written: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.rows_in + other.rows_in,
+            self.rows_out + other.rows_out,
+            self.written + other.written,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True)
+class StageStats:
+    """A stage: what it is, where it was written, and what it did, in the last epoch and in all
+    since the view was opened."""
+
+    label: str
+    place: str
+    last: Work
+    total: Work
+
+
+@dataclass(frozen=True, repr=False)
+class Stats:
+    """What a view did since it was opened: the last epochs, and the work of every stage.
+
+    `epochs` are at most 100, the last one last; `epoch` is the number of the last, `seconds` the
+    time of all. ::
+
+        view.stats().epochs[-1].seconds
+        {node.label: node.last.rows_out for node in view.stats().nodes}
+    """
+
+    epoch: int
+    seconds: float
+    epochs: tuple[Epoch, ...]
+    nodes: tuple[StageStats, ...]
+
+    def __repr__(self) -> str:
+        head = ("epoch", "mode", "rows in", "rows out", "ms", "job ms", "commit ms")
+        ran = [
+            (
+                f"{each.epoch:,}", each.mode, f"{each.rows_in:,}", _out(each.rows_out),
+                _ms(each.seconds), _ms(each.job_seconds), _ms(each.commit_seconds),
+            )
+            for each in self.epochs[-10:]
+        ]  # fmt: skip
+        work = ("", "rows in", "rows out", "written", "ms", "ms in all", "place")
+        nodes = [
+            (
+                each.label, f"{each.last.rows_in:,}", f"{each.last.rows_out:,}",
+                f"{each.last.written:,}", _ms(each.last.seconds), _ms(each.total.seconds),
+                each.place,
+            )
+            for each in self.nodes
+        ]  # fmt: skip
+        first = f"epoch {self.epoch:,}, {self.seconds:,.3f} s since it was opened"
+        return "\n".join([first, *_table(head, ran, (1,)), "", *_table(work, nodes, (0, 6))])
+
+
+def _out(rows: Mapping[str, int | None]) -> str:
+    if None in rows.values():
+        return "all"
+    return f"{sum(each or 0 for each in rows.values()):,}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:,.1f}"
+
+
+def _table(
+    head: tuple[str, ...], lines: Iterable[tuple[str, ...]], left: tuple[int, ...]
+) -> list[str]:
+    rows = [head, *lines]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+@dataclass
+class History:
+    """What the epochs of a view did, as far as it is remembered."""
+
+    stages: Sequence[Stage]
+    seconds: float = 0.0
+    epochs: deque[Epoch] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    last: dict[int, Work] = field(default_factory=dict)
+    total: dict[int, Work] = field(default_factory=dict)
+
+    def add(self, epoch: Epoch, done: Done, written: Mapping[int, int]) -> None:
+        """One more epoch; `written` are the entries of state by the number of their stage."""
+        self.last = {number: Work(written=count) for number, count in written.items() if count}
+        for number, rows_in, rows_out, seconds in done.stats:
+            now = Work(rows_in, rows_out, seconds=seconds)
+            self.last[number] = self.last.get(number, Work()) + now
+        for number, work in self.last.items():
+            self.total[number] = self.total.get(number, Work()) + work
+        self.seconds += epoch.seconds
+        self.epochs.append(epoch)
+
+    def stats(self, epoch: int) -> Stats:
+        nodes = [
+            StageStats(
+                stage.label, str(stage.node.place),
+                self.last.get(i, Work()), self.total.get(i, Work()),
+            )
+            for i, stage in enumerate(self.stages)
+        ]  # fmt: skip
+        return Stats(epoch, self.seconds, tuple(self.epochs), tuple(nodes))
+
+
+def staged_entries(replica: Replica, store: Store) -> dict[int, int]:
+    """How many entries of state are staged, by the number of the stage they belong to."""
+    found: dict[int, int] = {}
+    numbers = {
+        id(container): number
+        for number, stage in enumerate(replica.machine.stages)
+        for container in stage.containers
+    }
+    for part in replica.parts:
+        number = numbers.get(id(part.owner))
+        if number is not None:
+            found[number] = sum(map(len, part.spine(store).staged))
+    return found
+
+
+# ---- explain ----
+
+
+class Facts:
+    """What holds for each node of a plan that runs on Spark."""
+
+    def __init__(self, replica: Replica, store: Store, ways: Ways, history: History) -> None:
+        self.replica, self.ways, self.history = replica, ways, history
+        self.machine = replica.machine
+        spines = {spine["operator"]: spine for spine in store.info()["spines"]}
+        self.sizes = {
+            id(part.owner): (spines[part.name]["entries"], spines[part.name]["bytes"])
+            for part in replica.parts
+            if part.name in spines
+        }
+        self.waves = _waves(replica)
+
+    def all(self) -> dict[Node, str]:
+        """The facts, by node."""
+        nodes = self.machine.plan.nodes()
+        found = {node: " · ".join(self._of(node)) for node in nodes}
+        return {node: text for node, text in found.items() if text}
+
+    def _of(self, node: Node) -> list[str]:
+        inlet = self._inlet(node)
+        if inlet is not None:
+            return [self._rows(inlet), *self._outputs(node)]
+        stages = self._stages(node)
+        said = [f"bulk: {self.ways.of(node)}"]
+        waves = sorted({wave for each in stages for wave in self.waves.get(id(each), ())})
+        if waves:
+            some = "waves" if len(waves) > 1 else "wave"
+            said.append(f"{some} {', '.join(map(str, waves))}")
+        containers = [each for stage in stages for each in stage.containers]
+        if containers:
+            said.append(f"state {self._size(containers)}")
+        return [*said, *self._last(node), *self._outputs(node)]
+
+    def _stages(self, node: Node) -> list[Stage]:
+        """The stages that run for a node: its own, and the indices that it had made."""
+        return [
+            stage
+            for stage in self.machine.stages
+            if not isinstance(stage.run, Sorted)
+            and (stage.owner is node or self.ways.is_step(stage, node))
+        ]
+
+    def _inlet(self, node: Node) -> Any:
+        return self.replica.inlets.get(node.name) if isinstance(node, Source) else None
+
+    def _rows(self, inlet: Any) -> str:
+        if isinstance(inlet, Elsewhere):
+            owner = self._owner(inlet.index)
+            return f"kept in the index of {_named(owner)}: {self._size([inlet.index])}"
+        if not inlet.keeps:
+            return "trusted: not kept"
+        return self._size([inlet.store])
+
+    def _owner(self, container: Any) -> Node:
+        return next(stage.owner for stage in self.machine.stages if container in stage.containers)
+
+    def _size(self, containers: Iterable[Any]) -> str:
+        sizes = [self.sizes.get(id(each), (0, 0)) for each in containers]
+        entries, size = (sum(each[i] for each in sizes) for i in (0, 1))
+        return f"{entries:,} entries, {amount(size)}"
+
+    def _last(self, node: Node) -> list[str]:
+        """What its own stage did in the last epoch."""
+        for number, stage in enumerate(self.machine.stages):
+            work = self.history.last.get(number)
+            if stage.node is node and not stage.sorts and stage.label != "guard" and work:
+                time = f"{work.seconds * 1e3:,.1f} ms"
+                return [f"last epoch {work.rows_in:,} rows in, {work.rows_out:,} out, {time}"]
+        return []
+
+    def _outputs(self, node: Node) -> list[str]:
+        found = []
+        for name, made in self.machine.plan.outputs.items():
+            if made is node:
+                found.append(f"output {name} {self._output(name)}")
+        return found
+
+    def _output(self, name: str) -> str:
+        if name in self.replica.derived:
+            return "derived by a native query"
+        rows = self.replica.outlets[name].rows
+        if rows is None:
+            return "read from its state"
+        return f"kept: {self._size([rows])}"
+
+
+def _named(node: Node) -> str:
+    return f"{verb(node)} {details(node)}".rstrip()
+
+
+def _waves(replica: Replica) -> dict[int, list[int]]:
+    """For each stage, by id, the waves it runs in."""
+    waves = replica.waves()
+    found: dict[int, list[int]] = {}
+    for number, wave in enumerate(waves.waves):
+        for act in wave.acts:
+            found.setdefault(id(act.stage), []).append(number)
+    for stage in replica.machine.stages:
+        if isinstance(stage.run, Gathered):
+            found[id(stage)] = [waves._made[stage.slot]]
+    return found
+
+
+def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
+    """The plan with its facts; what holds for all of it in the first line, or under `engine`."""
+    text = explain(facts.machine.plan, format, facts=facts.all())
+    if format == "json":
+        return json.dumps({"engine": about, **json.loads(text)}, indent=2, ensure_ascii=False)
+    said = {**about, "bytes": amount(about["bytes"])}
+    first = (
+        f"{said['engine']} · epoch {said['epoch']:,} · last epoch {said['last'] or 'none yet'} · "
+        f"{said['tasks']} tasks · {said['bytes']} on disk in {said['path']}"
+    )
+    mark = {"mermaid": "%% ", "dot": "// "}.get(format, "")
+    return f"{mark}{first}\n{text}"
+
+
+def amount(count: float) -> str:
+    """Bytes as people say them.
+
+    >>> amount(900), amount(5_000_000)
+    ('900 B', '4.8 MB')
+    """
+    units = ("B", "KB", "MB", "GB", "TB")
+    at = 0
+    while count >= 1000 and at < len(units) - 1:
+        count, at = count / 1024, at + 1
+    return f"{count:,.0f} {units[at]}" if at == 0 or count >= 10 else f"{count:.1f} {units[at]}"

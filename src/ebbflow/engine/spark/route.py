@@ -1,0 +1,97 @@
+"""Route: which way an epoch goes, by how large its change is.
+
+A small change goes through one task, or through the driver where that is asked for; a large one
+through waves of tasks; the first one, when it is large, through Spark's SQL. Where nobody knows how
+large a change is, one task begins, and gives up when it is too large for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ebbflow.engine.local.inputs import read as read_rows
+from ebbflow.engine.spark.bulk import load, size
+from ebbflow.engine.spark.changes import frame_of
+from ebbflow.engine.spark.epochs import BULK, HERE, STAGED, WHOLE, Done, Epochs, Given, TooMany
+from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.native import is_overflow
+from ebbflow.engine.spark.options import Options
+from ebbflow.engine.spark.replica import APPLY, DELETE
+from ebbflow.engine.spark.tables import table_of
+from ebbflow.flow.plan import Source
+from ebbflow.zset import ZSet
+
+_ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
+
+
+def given_of(session: SparkSession, source: Source, verb: str, change: Any) -> Given:
+    """What is done to an input, from what a user hands in."""
+    if verb == DELETE:
+        return Given(verb, dict.fromkeys(change, 1), size=len(change))
+    if isinstance(change, DataFrame):
+        return Given(verb, None, frame_of(source, change))
+    if isinstance(change, _ROWS):
+        rows = read_rows(source, change)
+        return Given(verb, rows, size=len(rows))
+    table = table_of(source, change)
+    return Given(verb, None, session.createDataFrame(table), len(table))
+
+
+class Route:
+    """Runs every change the way that suits it."""
+
+    def __init__(self, session: SparkSession, options: Options, epochs: Epochs) -> None:
+        self.session, self.options, self.epochs = session, options, epochs
+
+    def run(self, given: Mapping[str, Given]) -> Done:
+        """Run an epoch. What it did is staged."""
+        given = {name: each for name, each in given.items() if each.rows is None or each.rows}
+        if not given:
+            return Done(HERE, 0, {}, ())
+        options, epochs = self.options, self.epochs
+        tasks = options.tasks(self.session)
+        mode = options.mode if options.mode != "auto" else self._mode(given)
+        if any(each.verb == DELETE for each in given.values()) and mode == STAGED:
+            mode = WHOLE
+        if mode == BULK and self._empty and all(g.verb == APPLY for g in given.values()):
+            try:
+                return load(epochs, given, tasks)
+            except Exception as error:
+                if not is_overflow(error):
+                    raise
+        if mode == HERE:
+            return epochs.here(self._collected(given))
+        if mode == WHOLE:
+            try:
+                return epochs.whole(given, options.small)
+            except TooMany:
+                pass
+        return epochs.staged(given, tasks)
+
+    @property
+    def _empty(self) -> bool:
+        """Whether nothing is there yet."""
+        return not any(listed.segments for listed in self.epochs.store.manifest.spines)
+
+    def _mode(self, given: Mapping[str, Given]) -> str:
+        """The mode for a change, by its size. Where that is not known, one task looks first."""
+        small = self.options.small
+        sizes = [size(each) for each in given.values()]
+        if None not in sizes and sum(each or 0 for each in sizes) <= small:
+            return HERE if self.options.in_driver else WHOLE
+        if self._empty:
+            return BULK
+        return WHOLE if None in sizes else STAGED
+
+    def _collected(self, given: Mapping[str, Given]) -> dict[str, Given]:
+        """Everything that is given, here."""
+        found = {}
+        for name, each in given.items():
+            if each.frame is not None:
+                kind = self.epochs.replica.plan.sources[name].type
+                each = Given(each.verb, dict(zset_of(each.frame, kind).items()))
+            found[name] = each
+        return found
