@@ -1,15 +1,17 @@
 # Two commands do everything, also as the first ones ever typed in a fresh clone:
-#   make demo    watch a view change
+#   make demo    a shop on Spark, kept up to date while its tables change
 #   make test    style, types, tests and every example in the docs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+FIND_JAVA := from ebbflow.engine.spark.session import find_java; find_java()
+GET_JAVA := apt-get install -qq -y openjdk-17-jre-headless >/dev/null 2>&1
 
 .PHONY: demo test slow bench clean
 
 demo: $(READY)
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/ebbflow demo
 
 test: $(READY)
 	$(BIN)/ruff check .
@@ -31,6 +33,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "ebbflow needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables setuptools wheel
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@$(BIN)/python -c '$(FIND_JAVA)' 2>/dev/null || $(GET_JAVA) || sudo -n $(GET_JAVA) || \
+	  echo "Spark needs Java 17 or newer, as in: apt install openjdk-17-jre-headless"
 	@touch $@

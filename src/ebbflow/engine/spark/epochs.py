@@ -33,6 +33,7 @@ from ebbflow.engine.spark.task import (
     Pack,
     Step,
     Whole,
+    remove_changes,
     write_changes,
 )
 from ebbflow.errors import EbbflowError, Text
@@ -117,7 +118,7 @@ class Epochs:
             if each.frame is not None:
                 frames.append(each.frame.mapInArrow(Pack(job, number, name), SCHEMA))
             elif each.rows:
-                here.append((number, packed(each.rows, each.rows.values())))
+                here.append((number, packed(each.rows, each.rows.values(), self.program.token)))
         task = Whole(job, inputs, most, tuple(here), waits=bool(frames))
         if frames:
             lines = reduce(DataFrame.union, frames).coalesce(1).mapInArrow(task, SCHEMA)
@@ -197,6 +198,7 @@ class Epochs:
         files = {ref.file for note in notes for _, _, ref in note.segments}
         with suppress(OSError):
             self.store.discard(files)
+            remove_changes(self.path, [change for note in notes for change in note.changes])
 
 
 def _at_input(error: EbbflowError | None) -> bool:

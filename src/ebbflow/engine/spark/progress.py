@@ -32,9 +32,10 @@ class Progress:
     """
 
     def __init__(
-        self, session: Any, what: str, wanted: bool | None = None, *, after: float = AFTER
+        self, session: Any, what: str, wanted: bool | None = None, *, after: float | None = None
     ) -> None:
-        self.session, self.what, self.after = session, what, after
+        self.session, self.what = session, what
+        self.after = AFTER if after is None else after
         self.rows: int | None = None
         self._wanted = _is_terminal() if wanted is None else wanted
         self._over = Event()

@@ -46,6 +46,7 @@ class Replica:
     ) -> None:
         self.plan = plan
         self.derived = frozenset(derived)
+        self.token = ""
         self.machine = Machine(plan, trusting=not check_input, apart=True)
         self.machine.backed = True
         self.inlets: dict[str, Inlet] = {

@@ -18,6 +18,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from types import ModuleType
 from typing import Any
 from uuid import uuid4
@@ -47,15 +48,18 @@ class Shipped:
 def ship(replica: Replica, check_input: bool) -> Shipped:
     """Pack the program of a replica."""
     plan = replica.plan
+    classes = _classes(plan)
     try:
-        program = _dumps((plan, replica.names, check_input, replica.derived, _classes(plan)))
+        program = _dumps((plan, replica.names, check_input, replica.derived, classes))
     except Exception as error:
         raise CompositionError(
             "this program cannot be sent to Spark's workers",
             cause=Text(f"{type(error).__name__}: {error}"),
             remedy="functions that do not hold connections, locks, open files or a Spark session",
         ) from error
-    return Shipped(pickle.dumps((list(sys.path), program), PICKLE), uuid4().hex)
+    token = uuid4().hex
+    _known[token] = classes
+    return Shipped(pickle.dumps((list(sys.path), program), PICKLE), token)
 
 
 def _classes(plan: Plan) -> list[type]:
@@ -95,7 +99,9 @@ def replica_of(shipped: Shipped) -> Replica:
             _install(kind)
         while len(_replicas) >= _KEPT:
             _replicas.pop(next(iter(_replicas)))
+        _known[shipped.token] = classes
         found = Replica(plan, check_input=check_input, names=names, derived=derived)
+        found.token = shipped.token
         _replicas[shipped.token] = found
     return found
 
@@ -144,8 +150,30 @@ def heard(text: str) -> EbbflowError | None:
 # ---- rows from task to task ----
 
 
-def packed(rows: Iterable[Any], weights: Iterable[int]) -> bytes:
-    """Rows with their weights, to be sent.
+_known: dict[str, list[type]] = {}
+
+
+def class_at(token: str, number: int) -> type:
+    """A class of a program by its number."""
+    return _known[token][number]
+
+
+class Pickler(pickle.Pickler):
+    """Pickles the classes of a program by their number: some cannot be found by name."""
+
+    def __init__(self, file: BytesIO, token: str) -> None:
+        super().__init__(file, PICKLE)
+        self.token = token
+        self.numbers = {kind: i for i, kind in enumerate(_known.get(token, ()))}
+
+    def reducer_override(self, thing: Any) -> Any:
+        if isinstance(thing, type) and thing in self.numbers:
+            return class_at, (self.token, self.numbers[thing])
+        return NotImplemented
+
+
+def packed(rows: Iterable[Any], weights: Iterable[int], token: str = "") -> bytes:
+    """Rows with their weights, to be sent to where the program of this token is.
 
     >>> unpacked([packed(["a", "b"], [1, -2]), packed(["b"], [2])])
     {'a': 1}
@@ -157,7 +185,25 @@ def packed(rows: Iterable[Any], weights: Iterable[int]) -> bytes:
         kind = None
     else:
         rows = list(map(tuple, rows))
-    return pickle.dumps((kind, rows, list(weights)), PICKLE)
+    out = BytesIO()
+    try:
+        Pickler(out, token).dump((kind, rows, list(weights)))
+    except Exception as error:
+        raise CompositionError(
+            "a row cannot be sent to Spark's workers, as it cannot be pickled",
+            row=next((row for row in rows if not _can_be_pickled(row, token)), None),
+            cause=Text(f"{type(error).__name__}: {error}"),
+            remedy="rows made of plain values, and classes at the top of a module",
+        ) from error
+    return out.getvalue()
+
+
+def _can_be_pickled(row: Any, token: str) -> bool:
+    try:
+        Pickler(BytesIO(), token).dump(row)
+    except Exception:
+        return False
+    return True
 
 
 def unpacked(blobs: Iterable[bytes]) -> Delta:
@@ -190,17 +236,17 @@ def settled(delta: Delta) -> Delta:
     return delta
 
 
-def routed(delta: Delta, key: Any, tasks: int) -> Iterable[tuple[int, bytes]]:
+def routed(delta: Delta, key: Any, tasks: int, token: str = "") -> Iterable[tuple[int, bytes]]:
     """The rows of a change, packed for the task that has the hash of their key."""
     rows = list(delta)
     if tasks == 1:
-        yield 0, packed(rows, delta.values())
+        yield 0, packed(rows, delta.values(), token)
         return
     places = ranges(hashes(list(map(key, rows))), tasks)
     weights = list(delta.values())
     for task in np.unique(places).tolist():
         at = np.flatnonzero(places == task).tolist()
-        yield task, packed([rows[i] for i in at], [weights[i] for i in at])
+        yield task, packed([rows[i] for i in at], [weights[i] for i in at], token)
 
 
 def ranges(words: Any, tasks: int) -> Any:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 
 from ebbflow.chain import Chain, Step, gather
 from ebbflow.engine.local.failure import explained
-from ebbflow.engine.local.stage import Gathered, Meeting, Stage
+from ebbflow.engine.local.stage import Counting, Gathered, Meeting, Stage
 from ebbflow.engine.spark.arrow import from_arrow, to_arrow
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
 from ebbflow.engine.spark.native import native_filter, native_key, native_map, native_merge
@@ -27,10 +27,12 @@ from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
 from ebbflow.engine.spark.ship import Shipped, add, replica_of, settled, told
 from ebbflow.engine.spark.waves import ARRANGING
-from ebbflow.flow.plan import Join
+from ebbflow.flow.plan import Distinct, Join, Semi
 
 _LEFT, _RIGHT = "__l_", "__r_"
 NATIVE, ARROW = "native", "arrow"
+TOTAL_KEY = "__k"
+_EXACT = {"int", "bool", "text", "bytes", "date", "time", "instant", "decimal"}
 
 
 class Sql:
@@ -88,6 +90,10 @@ class Sql:
             return self._gathered(stage, stage.run)
         if isinstance(stage.run, Meeting):
             return self._joined(stage)
+        if isinstance(stage.run, Counting):
+            return self._kept_by_key(stage)
+        if isinstance(stage.node, Distinct):
+            return self._once_each(stage)
         return None
 
     # ---- steps on one row at a time ----
@@ -159,6 +165,60 @@ class Sql:
             made, kind = stepped, kind if step.verb == "filter" else step.owner.type
         self.how[stage.slot] = NATIVE
         return made
+
+    # ---- what is there, and how often ----
+
+    def totals(self, stage: Stage) -> tuple[DataFrame, Any] | None:
+        """What the cells of a semijoin or of a distinct hold, as a frame of keys, or of rows, with
+        their weights added up, and the shape of the keys."""
+        if isinstance(stage.node, Semi):
+            slot = self.raw(stage.reads[1])
+            frame = self.frame(slot)
+            if frame is None:
+                return None
+            found = native_key(stage.node.right_key, frame, self.kind(slot), TOTAL_KEY)
+            if found is None or not found.names:
+                return None
+            return _added(found.frame, found.names), found.shape
+        (slot,) = stage.reads
+        frame, columns = self.frame(slot), columns_of(self.kind(slot))
+        if frame is None or any(column.form not in _EXACT for _, column in columns):
+            return None
+        return _added(frame, [name for name, _ in columns]), None
+
+    def _kept_by_key(self, stage: Stage) -> DataFrame | None:
+        node = stage.node
+        assert isinstance(node, Semi)
+        slot = self.raw(stage.reads[0])
+        left, totals = self.frame(slot), self.totals(stage)
+        if left is None or totals is None:
+            return None
+        key = native_key(node.left_key, left, self.kind(slot), f"{_LEFT}k")
+        right, shape = totals
+        if key is None or key.shape != shape:
+            return None
+        there = right.filter(f.col(WEIGHT) > 0).drop(WEIGHT)
+        pairs = zip(key.names, there.columns, strict=True)
+        on = [key.frame[a].eqNullSafe(there[b]) for a, b in pairs]
+        how = "left_anti" if node.anti else "left_semi"
+        kept = key.frame.join(there, reduce(lambda a, b: a & b, on), how)
+        self.how[stage.slot] = NATIVE
+        names = [*(name for name, _ in columns_of(self.kind(slot))), WEIGHT]
+        return kept.select(*(f"`{name}`" for name in names))
+
+    def _once_each(self, stage: Stage) -> DataFrame | None:
+        totals = self.totals(stage)
+        if totals is None:
+            return None
+        self.how[stage.slot] = NATIVE
+        there = totals[0].filter(f.col(WEIGHT) > 0)
+        return there.withColumn(WEIGHT, f.lit(1).cast("long"))
+
+
+def _added(frame: DataFrame, by: list[str]) -> DataFrame:
+    """Weights added up, without those that are zero then."""
+    total = frame.groupBy(*(f.col(f"`{name}`") for name in by)).agg(f.sum(WEIGHT).alias(WEIGHT))
+    return total.filter(f.col(WEIGHT) != 0)
 
 
 def arranges(stage: Stage) -> bool:

@@ -176,20 +176,16 @@ class Enter:
         yield from routes(replica, pieces, waves, self.job.tasks)
 
 
-def routes(
-    replica: Replica, pieces: dict[int, Delta], waves: Waves, tasks: int
-) -> Iterator[Line]:
+def routes(replica: Replica, pieces: dict[int, Delta], waves: Waves, tasks: int) -> Iterator[Line]:
     """Lines with the rows of these slots, to every port that they go to."""
     for slot, delta in pieces.items():
         for number in waves.routes.get(slot, ()):
             yield from _sent(replica, waves, number, delta, tasks)
 
 
-def _sent(
-    replica: Replica, waves: Waves, number: int, delta: Delta, tasks: int
-) -> Iterator[Line]:
+def _sent(replica: Replica, waves: Waves, number: int, delta: Delta, tasks: int) -> Iterator[Line]:
     try:
-        lines = list(routed(delta, waves.ports[number].key, tasks))
+        lines = list(routed(delta, waves.ports[number].key, tasks, replica.token))
     except Exception as error:
         raise replica.key_failed(waves, number, delta, error) from error
     for task, blob in lines:
@@ -238,7 +234,7 @@ class Pack:
         kind = replica_of(self.job.program).plan.sources[self.name].type
         for batch in given:
             try:
-                blob = packed(*from_arrow(batch, kind))
+                blob = packed(*from_arrow(batch, kind), self.job.program.token)
                 yield from batches([(batch.num_rows, self.port, blob)])
             except EbbflowError as error:
                 yield from batches([_failed(error, 0).line()])
@@ -293,19 +289,21 @@ class Task:
         """The lines that the work gives: rows for later waves, and a note."""
         note = Note(self.wave, rows_in=rows_in)
         replica, job = self.replica, self.job
+        piece = Piece(job.path, job.epoch, self.token)
         try:
             replica.open(job.snapshot())
             made, moved = work()
             lines = list(routes(replica, made, waves, job.tasks)) if made else []
             note.changes = write_changes(replica, moved, job.path, job.epoch, self.token)
-            piece = Piece(job.path, job.epoch, self.token)
             for part, spine in replica.staged():
                 piece.add(part.name, spine)
             note.segments = piece.finish()
             note.stats = replica.stats()
-        except StateError:
-            raise
-        except EbbflowError as error:
+        except BaseException as error:
+            piece.abandon()
+            remove_changes(job.path, note.changes)
+            if not isinstance(error, EbbflowError) or isinstance(error, StateError):
+                raise
             return [_failed(error, self.wave).line()]
         finally:
             replica.close()
@@ -333,6 +331,12 @@ def write_changes(
             raise type(error)(what, **error.facts, created=place, remedy=error.remedy) from error
         found.append((name, file, len(delta)))
     return found
+
+
+def remove_changes(path: str, changes: Iterable[tuple[str, str, int]]) -> None:
+    """Remove files of changes that did not come to be."""
+    for _, file, _ in changes:
+        (Path(path) / CHANGES / file).unlink(missing_ok=True)
 
 
 def write_parquet(file: Path, delta: Delta, kind: Any) -> None:
