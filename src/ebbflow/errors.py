@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_DEMO = os.path.join(_PACKAGE, "demo") + os.sep
 
 
 class EbbflowError(Exception):
@@ -107,7 +108,7 @@ class Text(str):
 def place() -> Text:
     """Where the user's code is, as `file:line`: the nearest frame outside this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     file = frame.f_code.co_filename
     try:
@@ -115,6 +116,11 @@ def place() -> Text:
     except OSError:
         relative = file
     return Text(f"{file if relative.startswith('..') else relative}:{frame.f_lineno}")
+
+
+def _is_ours(file: str) -> bool:
+    """Whether code is of this package; its demo is a program as a user writes one."""
+    return file.startswith(_PACKAGE) and not file.startswith(_DEMO)
 
 
 def shown(value: object, *, width: int = 400) -> str:

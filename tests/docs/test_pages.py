@@ -141,6 +141,7 @@ def shell(body: str, where: str, folder: Path) -> None:
 def test_the_pages_are_there() -> None:
     names = {str(page.relative_to(ROOT)) for page in PAGES}
     assert {"README.md", "CONTRIBUTING.md", "docs/ledger.md", "docs/pitfalls.md"} <= names
+    assert ROOT / "docs" / "tutorial" / "9-the-same-on-spark.md" in SPARK
 
 
 @named(PAGES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from pyarrow.parquet import read_table
@@ -15,12 +15,13 @@ from ebbflow.engine.batch import evaluate, mismatch
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.frames import zset_of
 from ebbflow.engine.spark.ship import add, settled
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import AbsentRow, EbbflowError
 from ebbflow.flow import plan
 from ebbflow.flow.plan import Concat, Node, Plan, Reduce, Semi, Source
 from ebbflow.flow.program import Program
 from ebbflow.record import type_text
 from ebbflow.testing import random_epochs, random_program
+from ebbflow.testing.programs import Tag
 from ebbflow.zset import ZSet, trusted
 
 MODES = ["whole", "staged", "bulk"]
@@ -136,6 +137,106 @@ def test_the_programs_have_every_kind_of_node() -> None:
     made = [each for each in vars(plan).values() if isinstance(each, type)]
     wanted = {each for each in made if issubclass(each, Node) and "verb" in vars(each)}
     assert wanted - {plan.Fused} <= seen  # what rewriting makes
+
+
+# ---- what Spark's SQL computes in a load ----
+
+
+class Order(NamedTuple):
+    id: int
+    who: int
+    city: str
+    price: int
+    tax: float
+    note: str | None
+
+
+class Person(NamedTuple):
+    id: int
+    home: str | None
+
+
+def orders_of(dice: Random, count: int) -> list[Order]:
+    cities = ["Rome", "Oslo", "", "São Paulo"]
+    return [
+        Order(
+            dice.randrange(count // 2),
+            dice.randrange(20),
+            dice.choice(cities),
+            dice.randrange(-50, 50),
+            dice.choice([0.0, -0.0, 0.25, 1e9]),
+            dice.choice([None, "a", "b "]),
+        )
+        for _ in range(count)
+    ]
+
+
+def shop() -> Program:
+    """Everything that can be a native query, and what comes behind it."""
+    orders, people = ef.Input("orders", Order), ef.Input("people", Person, key="id")
+    dear = orders.filter(lambda order: order.price > 10)
+    met = dear.join(people, left_on="who", right_on="id", select=lambda o, p: (o.city, p.home))
+    joined = orders.select("who", "price").join(
+        people, left_on="who", right_on="id", select=lambda o, p: Person(o.price, p.home)
+    )
+    by_city = orders.group_by("city")
+    return ef.program(
+        dear=dear,
+        sums=by_city.agg(total=ef.sum("price")),
+        counts=by_city.agg(n=ef.count()),
+        noted=by_city.agg(n=ef.count("note")),
+        figures=by_city.agg(n=ef.count(), total=ef.sum("price"), mean=ef.mean("price")),
+        pairs=orders.group_by("city", "note").agg(total=ef.sum("price")),
+        taxes=orders.group_by("tax").agg(n=ef.count(), total=ef.sum("tax")),
+        parity=orders.group_by(lambda order: order.price % 2).agg(total=ef.sum("price")),
+        all=orders.agg(total=ef.sum("price"), most=ef.max("price")),
+        most=by_city.agg(most=ef.max("price")),
+        met=met,
+        homes=joined.group_by("home").agg(total=ef.sum("id")),
+        lost=orders.join(people, left_on="who", right_on="id", how="anti"),
+        notes=orders.map(lambda order: order.note, type=str | None).distinct(),
+        top=orders.top_k(3, by="price", per="city"),
+        both=orders.map(lambda o: Person(o.who, o.note), type=Person) + people,
+    )
+
+
+@pytest.mark.parametrize("check", [True, False], ids=["checked", "trusted"])
+def test_oracle_a_load_by_sql_is_right_and_goes_on_by_changes(
+    spark: Any, tmp_path: Path, check: bool
+) -> None:
+    dice = Random(5)
+    rows = orders_of(dice, 400)
+    people = [Person(i, dice.choice(["Rome", None, "Oslo"])) for i in range(15)]
+    gone = dice.sample(sorted(set(rows), key=repr), 60)
+    epochs = [
+        {"orders": ZSet.of(rows), "people": ZSet.of(people)},
+        {
+            "orders": ZSet.of(orders_of(dice, 20)) - ZSet.of(gone),
+            "people": ZSet(
+                {people[0]: -1, people[1]: -1, Person(1, "Lima"): 1, Person(17, None): 1}
+            ),
+        },
+    ]
+    modes = followed(spark, shop(), tmp_path / "state", "bulk", epochs, check)
+    assert modes == ["bulk", "staged"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"a": ZSet({Tag(1, 1): -1, Tag(2, 2): 1}), "b": ZSet.of([Tag(1, 5)])}],
+    ids=["join"],
+)
+@pytest.mark.xfail(strict=True, reason="B9")
+def test_a_load_that_takes_away_what_is_not_there_is_refused(
+    spark: Any, tmp_path: Path, change: Any
+) -> None:
+    joined = ef.Input("a", Tag).join(
+        ef.Input("b", Tag), on="k", select=lambda left, right: (left.w, right.w)
+    )
+    with joined.run(ef.spark(spark, path=tmp_path, mode="bulk", buckets=2)) as view:
+        with pytest.raises(AbsentRow):
+            view.step(change)
+        assert view.epoch == 0
 
 
 @pytest.mark.slow

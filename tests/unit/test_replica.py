@@ -32,15 +32,6 @@ def replica_of(rows: Any, **options: Any) -> Replica:
     return Replica(Plan({"output": rows.node}), **options)
 
 
-def staged_into(replica: Replica, store: Store) -> None:
-    """What a replica has staged in a snapshot, as the next epoch of a store."""
-    for part, spine in replica.staged():
-        mine = part.spine(store)
-        for segment in spine.staged:
-            mine.stage(segment)
-    store.commit(store.epoch + 1)
-
-
 def test_what_a_task_did_is_staged_and_forgotten(tmp_path: Path) -> None:
     replica = replica_of(A.group_by("k").agg(s=ef.sum("v")))
     with Store(tmp_path) as store:

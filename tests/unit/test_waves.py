@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.local.stage import Gathered
+from ebbflow.engine.local.stage import Gathered, Indexing
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.waves import ARRANGING, Waves, by_nothing, by_row
 from ebbflow.flow.plan import Plan
@@ -84,10 +84,15 @@ def test_an_index_that_two_waves_read_is_written_once() -> None:
     late = A.join(sums, left_on="k", right_on="k", select=lambda row, group: (row, group.s))
     soon = A.join(B, on="k")
     waves = waves_of(ef.program(soon=soon, late=late))
-    times = [sum(act.stage.label == "index" for act in wave.acts) for wave in waves.waves]
-    assert sum(times) > len({id(x) for wave in waves.waves for x in wave.writes})
-    written = [one for wave in waves.waves for one in wave.writes]
-    assert len(written) == len(set(written))
+    runs = [
+        (number, id(act.stage.run.index))
+        for number, wave in enumerate(waves.waves)
+        for act in wave.acts
+        if isinstance(act.stage.run, Indexing)
+    ]
+    (shared,) = {index for _, index in runs if [at for _, at in runs].count(index) == 2}
+    assert [number for number, index in runs if index == shared] == [1, 2]
+    assert [shared in wave.writes for wave in waves.waves[1:3]] == [True, False]
 
 
 def test_what_is_provided_does_not_run_and_comes_in_as_it_is() -> None:

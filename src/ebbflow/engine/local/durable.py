@@ -49,7 +49,8 @@ class Disk:
         self.store = Store(path, keep_epochs=keep_epochs, group=flush_every, memory=mapped)
         self.rebuilt: tuple[str, ...] = ()
         self.strict = strict
-        self.extra: dict[str, Any] = {}
+        known = ("format", "parts", "inputs", "rows")
+        self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         try:
             self.parts = held_of(plan, machine, inlets, outlets)
             self._open(path)

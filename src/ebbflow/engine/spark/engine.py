@@ -52,6 +52,7 @@ def spark(
     - `in_driver`: such a change goes through the driver's own process, which is fastest;
     - `mode`: "here", "whole", "staged" or "bulk", instead of what the size of a change suggests;
     - `keep_epochs`: for how many epochs what `value` and `step` gave can be read;
+    - `progress`: whether to show how far a long epoch is; by default, on a terminal;
     - `strict`: an error where a changed program would have its state computed again.
 
     >>> spark(path="state/")

@@ -122,6 +122,10 @@ class Replica:
             part.owner.backing = Backing(
                 part.held, part.spine(snapshot), limited=True, codec=part.codec
             )
+        self.count_anew()
+
+    def count_anew(self) -> None:
+        """Forget what the stages have done so far."""
         for stage in self.machine.stages:
             stage.rows_in = stage.rows_out = 0
             stage.seconds = 0.0
@@ -206,8 +210,10 @@ class Replica:
         except Exception as error:
             raise explained(error, stage, self.machine.trusts(stage)) from error
         stage.seconds += perf_counter() - started
-        stage.rows_in += sum([len(read) for read in reads if read])
-        stage.rows_out += len(out)
+        rows = sum([_count(self.machine, slot, read)
+                    for slot, read in zip(stage.reads, reads, strict=True) if read])  # fmt: skip
+        stage.rows_in += rows
+        stage.rows_out += rows if stage.sorts else len(out)
         return out
 
     def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
@@ -266,6 +272,12 @@ class Replica:
             for i, stage in enumerate(self.machine.stages)
             if stage.rows_in or stage.rows_out
         ]
+
+
+def _count(machine: Machine, slot: int, read: Any) -> int:
+    """How many rows a stage reads in a slot; where they are by key, they are in lists."""
+    maker = machine.by_slot.get(slot)
+    return sum(map(len, read.values())) if maker is not None and maker.sorts else len(read)
 
 
 def _keys_of(run: Any, delta: Delta) -> None:

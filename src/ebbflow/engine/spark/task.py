@@ -149,6 +149,7 @@ class Enter:
 
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
+        replica.count_anew()
         kind = replica.kind(self.slot)
         total: Delta = {}
         rows_in = 0
@@ -164,7 +165,8 @@ class Enter:
         except EbbflowError as error:
             yield from batches([_failed(error, 0).line()])
         known = self.slot in replica.machine.inputs.values()
-        yield from batches([Note(rows_in=rows_in if known else 0).line()])
+        note = Note(rows_in=rows_in if known else 0, stats=replica.stats())
+        yield from batches([note.line()])
 
     def _lines(self, replica: Replica, delta: Delta) -> Iterator[Line]:
         waves = self.job.waves(replica)
