@@ -71,7 +71,7 @@ def test_003_H8_an_epoch_in_ranges_of_anything_else_is_not_3_62(
         "purchases": ZSet.of([Purchase(user, 1) for user in users]),
         "gifts": ZSet.of([Gift(user, "pen") for user in users]),
     }
-    monkeypatch.setattr(task, "routed", lambda delta, key, tasks: routed(delta, by_row, tasks))
+    monkeypatch.setattr(task, "routed", lambda delta, key, *rest: routed(delta, by_row, *rest))
     view = View(plan_of(joined), "staged", TASKS, path=str(tmp_path))
     found = view.step(epoch)
     assert len(found) < len(joined.run().step(epoch)) == len(users)

@@ -23,8 +23,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.held import Held
-from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed
+from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed, absent
 from ebbflow.engine.local.stage import Indexing, Stage
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.epochs import BULK, Done, Epochs, Given, collected
@@ -32,7 +33,7 @@ from ebbflow.engine.spark.groups import Groups, grouped
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
 from ebbflow.engine.spark.native import native_key
 from ebbflow.engine.spark.ship import add, ranges, replica_of, settled, told
-from ebbflow.engine.spark.sql import Sql, arranges
+from ebbflow.engine.spark.sql import Sql, added, arranges
 from ebbflow.engine.spark.task import SCHEMA, Job, Note, batches
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Distinct, Semi
@@ -40,6 +41,7 @@ from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import Shape
 from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
+from ebbflow.state.spine.hashing import hashes
 from ebbflow.state.spine.piece import Piece
 from ebbflow.state.spine.segment import BAG
 from ebbflow.zset import trusted
@@ -60,6 +62,10 @@ _FLAT = {"int", "float", "bool", "text", "bytes", "date", "time", "instant", "de
 def load(epochs: Epochs, given: Mapping[str, Given], tasks: int) -> Done:
     """Load an empty state."""
     frames = {name: epochs.frame(name, each) for name, each in given.items()}
+    frames = {
+        name: frame if given[name].added else added(frame, columns_but_weight(frame))
+        for name, frame in frames.items()
+    }
     kept = [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
             if not steady(frame)]  # fmt: skip
     tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
@@ -87,6 +93,11 @@ def _loaded(epochs: Epochs) -> int:
               for each in epochs.replica.inlets.values()]  # fmt: skip
     parts = [part for part in epochs.replica.parts if any(part.owner is each for each in owners)]
     return sum(len(part.spine(epochs.store)) for part in parts)
+
+
+def columns_but_weight(frame: DataFrame) -> list[str]:
+    """The columns of a row."""
+    return [name for name in frame.columns if name != WEIGHT]
 
 
 def _or_nothing(epochs: Epochs, frames: Mapping[str, DataFrame], name: str) -> DataFrame:
@@ -314,11 +325,17 @@ class Rows:
     def _inlets(self) -> list[Inlet]:
         return list(replica_of(self.job.program).inlets.values())
 
-    def key_of(self) -> Any:
-        """The key as a function of Python's."""
+    def keys_of(self, rows: list[Any]) -> list[Any]:
+        """The keys of rows, by the function of the user's."""
         if self.is_input():
-            return self.owner().source.key
-        return self.held().owner.key
+            inlet = self.owner()
+            return inlet._keys(rows) if isinstance(inlet, Keyed) else rows
+        try:
+            return list(map(self.held().owner.key, rows))
+        except Exception as error:
+            machine = replica_of(self.job.program).machine
+            stage = next(s for s in machine.stages if self.held().owner in s.containers)
+            raise explained(error, stage) from error
 
 
 class Place(Rows):
@@ -331,11 +348,10 @@ class Place(Rows):
             if keys is not None:
                 words = column_hashes(*keys)
             else:
-                from ebbflow.state.spine.hashing import hashes
-
-                rows, _ = from_arrow(batch, self.kind)
-                key = self.key_of()
-                words = hashes(rows if key is None else list(map(key, rows)))
+                try:
+                    words = hashes(self.keys_of(from_arrow(batch, self.kind)[0]))
+                except EbbflowError as error:
+                    raise told(error) from error
             task = pa.array(ranges(words, self.job.tasks).astype(np.int32))
             yield pa.RecordBatch.from_arrays(
                 [*batch.columns, task], schema=batch.schema.append(pa.field(_TASK, pa.int32()))
@@ -377,6 +393,7 @@ class Keep(Rows):
         """Whether the rows went in as columns. Inputs with rows that are repeated or taken away
         need a closer look."""
         if not self.is_input():
+            self._require_there(table, weights)
             spine.append_columns(keys, self.rows(table), weights)
             return True
         words = column_hashes(*keys)
@@ -388,6 +405,15 @@ class Keep(Rows):
         counts = Shape("one", ("int",)), [pa.array(weights, pa.int64())]
         spine.append_columns(keys, self.rows(table) if keyed else counts)
         return True
+
+    def _require_there(self, table: Any, weights: Any) -> None:
+        """An error where the index of an input would have a row that is owed."""
+        owner = self.held().owner
+        for inlet in self._inlets():
+            if isinstance(inlet, Elsewhere) and inlet.index is owner and weights.min() < 0:
+                at = int((weights < 0).argmax())
+                rows, _ = from_arrow(table.slice(at, 1), self.kind)
+                raise absent(inlet.source, rows[0], 0, -int(weights[at]))
 
     def _as_rows(self, spine: Spine, table: Any) -> None:
         delta: dict[Any, int] = {}
@@ -402,8 +428,7 @@ class Keep(Rows):
             inlet.prepare(trusted(delta))
             spine.append(store.changed())
             return
-        key = self.key_of()
         found: dict[Any, list[Any]] = {}
-        for row, weight in delta.items():
-            found.setdefault(key(row), []).append((row, weight))
+        for key, pair in zip(self.keys_of(list(delta)), delta.items(), strict=True):
+            found.setdefault(key, []).append(pair)
         spine.append(found)

@@ -51,6 +51,8 @@ class Given(NamedTuple):
     rows: dict[Any, int] | None
     frame: DataFrame | None = None
     size: int | None = None
+    added: bool = False
+    """Whether all rows are known to be added, and none taken away."""
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def derived(
     sql = Sql(replica, job.program, rows)
     slot = replica.machine.outputs[name]
     found = sql.frame(slot)
-    return found if found is not None and sql.native(slot) else None
+    return found if found is not None and sql.native(slot) and sql.sure(slot) else None
 
 
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:

@@ -30,7 +30,7 @@ from ebbflow.reducer.parts import owing, part_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.piece import Piece
 
-_KEY, _SIZE, _SLOT = "__k", "__size", "__s"
+_KEY, _SIZE, _SLOT = "__key", "__rows", "__slot"
 _WIDE = "decimal(19,0)"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.local.inputs import Keyed, counted
 from ebbflow.engine.spark.replica import APPLY, DELETE, UPSERT
 from ebbflow.engine.spark.session import SparkError
 from ebbflow.errors import ChangeError
+from ebbflow.zset import ZSet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,7 +79,7 @@ class Input:
     def upsert(self, *rows: Any) -> Any:
         """Put rows in, each in place of the row that has its key: rows, or a table of them."""
         self._require_key(UPSERT)
-        if len(rows) == 1 and not isinstance(rows[0], tuple):
+        if len(rows) == 1 and _is_table(rows[0]):
             return self.view._advance({self.name: (UPSERT, rows[0])})
         inlet = self.view._replica.inlets[self.name]
         assert isinstance(inlet, Keyed)
@@ -115,3 +116,8 @@ def require_running(session: Any) -> None:
             "the Spark session of this view was stopped",
             remedy="close the view, and run() it again on the same path with a new session",
         )
+
+
+def _is_table(given: Any) -> bool:
+    """Whether something holds rows, and is none itself."""
+    return isinstance(given, (list, Mapping, ZSet)) or hasattr(given, "columns")

@@ -300,4 +300,20 @@ def _taken(inlet: Inlet, verb: str, rows: Any) -> Delta:
             created=inlet.source.place,
             remedy=f"Input({inlet.name!r}, ..., key=...), or add and remove rows",
         )
-    return inlet.upserts(tuple(rows)) if verb == UPSERT else inlet.deletes(tuple(rows))
+    if verb == DELETE:
+        return inlet.deletes(tuple(rows))
+    taken = [row for row, weight in rows.items() if weight < 1]
+    if taken:
+        raise ChangeError(
+            f"upsert: input {inlet.name!r} is given a row to take away",
+            row=taken[0],
+            created=inlet.source.place,
+            remedy="rows alone, each to be put in; changes, with weights or kinds, by step()",
+        )
+    if len(set(inlet._keys(rows))) < len(rows):
+        raise ChangeError(
+            f"upsert: input {inlet.name!r} is given several rows of one key, and no order",
+            created=inlet.source.place,
+            remedy="the last row of each key alone",
+        )
+    return inlet.upserts(tuple(rows))

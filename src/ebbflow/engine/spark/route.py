@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.local.inputs import read as read_rows
@@ -17,6 +18,8 @@ from ebbflow.engine.spark.bulk import load, size
 from ebbflow.engine.spark.changes import frame_of
 from ebbflow.engine.spark.epochs import BULK, HERE, STAGED, WHOLE, Done, Epochs, Given, TooMany
 from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.kinds import WEIGHT, comparable
+from ebbflow.engine.spark.layout import layout_of
 from ebbflow.engine.spark.native import is_overflow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.replica import APPLY, DELETE
@@ -32,12 +35,14 @@ def given_of(session: SparkSession, source: Source, verb: str, change: Any) -> G
     if verb == DELETE:
         return Given(verb, dict.fromkeys(change, 1), size=len(change))
     if isinstance(change, DataFrame):
-        return Given(verb, None, frame_of(source, change))
+        added = layout_of(source, change.columns).how == "rows"
+        return Given(verb, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS):
         rows = read_rows(source, change)
-        return Given(verb, rows, size=len(rows))
+        return Given(verb, rows, size=len(rows), added=min(rows.values(), default=1) > 0)
     table = table_of(source, change)
-    return Given(verb, None, session.createDataFrame(table), len(table))
+    added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
+    return Given(verb, None, session.createDataFrame(table), len(table), added)
 
 
 class Route:
@@ -56,20 +61,34 @@ class Route:
         mode = options.mode if options.mode != "auto" else self._mode(given)
         if any(each.verb == DELETE for each in given.values()) and mode == STAGED:
             mode = WHOLE
-        if mode == BULK and self._empty and all(g.verb == APPLY for g in given.values()):
-            try:
-                return load(epochs, given, tasks)
-            except Exception as error:
-                if not is_overflow(error):
-                    raise
+        if mode == BULK and self._empty and self._can_load(given):
+            return self._load(given, tasks)
         if mode == HERE:
             return epochs.here(self._collected(given))
         if mode == WHOLE:
             try:
                 return epochs.whole(given, options.small)
             except TooMany:
-                pass
+                if options.mode == "auto" and self._empty and self._can_load(given):
+                    return self._load(given, tasks)
         return epochs.staged(given, tasks)
+
+    def _load(self, given: Mapping[str, Given], tasks: int) -> Done:
+        """A bulk load; where Spark's numbers are too small for it, in waves."""
+        try:
+            return load(self.epochs, given, tasks)
+        except Exception as error:
+            if not is_overflow(error):
+                raise
+        return self.epochs.staged(given, tasks)
+
+    def _can_load(self, given: Mapping[str, Given]) -> bool:
+        """Whether a bulk load can take this. Rows that come and go must be told to be the same."""
+        sources = self.epochs.replica.plan.sources
+        return all(
+            each.verb == APPLY and (each.added or comparable(sources[name].type))
+            for name, each in given.items()
+        )
 
     @property
     def _empty(self) -> bool:

@@ -27,11 +27,15 @@ from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
 from ebbflow.engine.spark.ship import Shipped, add, replica_of, settled, told
 from ebbflow.engine.spark.waves import ARRANGING
+from ebbflow.expression.node import COMPARISONS, Expression, Operation
 from ebbflow.flow.plan import Distinct, Join, Semi
+from ebbflow.fn import Fn
 
 _LEFT, _RIGHT = "__l_", "__r_"
 NATIVE, ARROW = "native", "arrow"
 TOTAL_KEY = "__k"
+_SURE = COMPARISONS | {"and", "or", "not", "if", "len", "bool", "[:]", "."}
+_FUNCTIONS = ("left_key", "right_key", "merge")
 _EXACT = {"int", "bool", "text", "bytes", "date", "time", "instant", "decimal"}
 
 
@@ -65,6 +69,21 @@ class Sql:
         if self.frame(slot) is None or self.how[slot] != NATIVE:
             return False
         return all(self.native(self.raw(each)) for each in self.stages[slot].reads)
+
+    def sure(self, slot: int) -> bool:
+        """Whether a query cannot fail, whatever the rows: nothing in it may overflow."""
+        stage = self.stages.get(slot)
+        if stage is None:
+            return True
+        functions: list[Any] = [getattr(stage.node, name, None) for name in _FUNCTIONS]
+        if isinstance(stage.run, Gathered):
+            functions = [step.fn for chain in stage.run.chains for step in chain.steps]
+        if isinstance(stage.run, Meeting):
+            functions += [step.fn for step in stage.run.after.steps]
+        traced = [fn.expression for fn in functions if isinstance(fn, Fn)]
+        if any(expression is None or not _simple(expression) for expression in traced):
+            return False
+        return all(self.sure(self.raw(each)) for each in stage.reads)
 
     def cheap(self, slot: int) -> bool:
         """Whether a query only has native steps on one row at a time, so that it may run twice."""
@@ -179,12 +198,12 @@ class Sql:
             found = native_key(stage.node.right_key, frame, self.kind(slot), TOTAL_KEY)
             if found is None or not found.names:
                 return None
-            return _added(found.frame, found.names), found.shape
+            return added(found.frame, found.names), found.shape
         (slot,) = stage.reads
         frame, columns = self.frame(slot), columns_of(self.kind(slot))
         if frame is None or any(column.form not in _EXACT for _, column in columns):
             return None
-        return _added(frame, [name for name, _ in columns]), None
+        return added(frame, [name for name, _ in columns]), None
 
     def _kept_by_key(self, stage: Stage) -> DataFrame | None:
         node = stage.node
@@ -215,7 +234,13 @@ class Sql:
         return there.withColumn(WEIGHT, f.lit(1).cast("long"))
 
 
-def _added(frame: DataFrame, by: list[str]) -> DataFrame:
+def _simple(expression: Expression) -> bool:
+    """Whether an expression only picks, compares and puts together."""
+    nodes = [each for each in expression.walk() if isinstance(each, Operation)]
+    return all(node.op in _SURE for node in nodes)
+
+
+def added(frame: DataFrame, by: list[str]) -> DataFrame:
     """Weights added up, without those that are zero then."""
     total = frame.groupBy(*(f.col(f"`{name}`") for name in by)).agg(f.sum(WEIGHT).alias(WEIGHT))
     return total.filter(f.col(WEIGHT) != 0)

@@ -1,0 +1,81 @@
+"""Bulk loads: the state they write is the one that epochs go on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import ebbflow as ef
+from ebbflow.errors import AbsentRow
+from ebbflow.zset import ZSet
+
+
+class Row(NamedTuple):
+    k: int
+    v: int
+
+
+class City(NamedTuple):
+    k: int
+    name: str
+
+
+a, b = ef.Input("a", Row), ef.Input("b", City)
+joined = a.join(b, on="k")
+PROGRAMS = {
+    "one sum": a.group_by("k").agg(s=ef.sum("v")),
+    "sums": a.group_by("k").agg(s=ef.sum("v"), n=ef.count(), m=ef.mean("v")),
+    "a reducer alone": a.group_by("k").reduce(ef.sum("v")),
+    "by a pair": a.group_by(lambda r: (r.k, r.v % 2)).reduce(ef.count()),
+    "sum of a join": joined.group_by("name").agg(s=ef.sum("v")),
+    "join": joined,
+    "anti": b.join(a, on="k", how="anti"),
+    "semi": b.join(a, on="k", how="semi"),
+    "distinct": a.select("k").distinct(),
+    "left": a.join(b, on="k", how="left"),
+    "sum of sums": a.group_by("k").agg(s=ef.sum("v")).group_by("s").agg(n=ef.count()),
+}
+
+
+def run(spark: Any, path: Path, program: Any) -> Any:
+    return program.run(ef.spark(spark, path=path, mode="bulk", buckets=2))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_a_load_gives_and_what_follows_are_what_batch_computes(
+    spark: Any, tmp_path: Path, name: str
+) -> None:
+    with run(spark, tmp_path, PROGRAMS[name]) as view:
+        rows = [Row(i % 7, i % 3) for i in range(50)]
+        view.step(
+            {"a": rows, "b": [City(i, "xyz"[i % 3]) for i in range(10)]}
+            if "b" in view.plan.sources
+            else {"a": rows}
+        )
+        assert view.last.mode == "bulk"
+        view.verify()
+        view.step(a={Row(0, 0): -1, Row(9, 9): 1})
+        view.verify()
+
+
+def test_a_row_that_is_not_there_is_refused_where_an_index_keeps_the_rows(
+    spark: Any, tmp_path: Path
+) -> None:
+    with run(spark, tmp_path, joined) as view:
+        with pytest.raises(AbsentRow, match="input 'a'"):
+            view.step(a={Row(1, 1): -1, Row(2, 2): 1}, b=[City(1, "x")])
+        assert view.epoch == 0
+        view.step(a=[Row(1, 1)], b=[City(1, "x")])
+        assert len(view.zset()) == 1
+
+
+def test_rows_that_come_and_go_in_one_load_are_not_there(spark: Any, tmp_path: Path) -> None:
+    with run(spark, tmp_path, joined) as view:
+        frame = spark.createDataFrame(
+            [(1, 1, 1), (1, 1, -1), (2, 2, 1)], "k long, v long, weight long"
+        )
+        view.step(a=frame, b=[City(1, "x"), City(2, "y")])
+        assert view.zset() == ZSet({joined.node.type(2, 2, "y"): 1})
+        view.verify()
