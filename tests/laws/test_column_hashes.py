@@ -70,7 +70,7 @@ def test_a_column_is_hashed_as_its_values(kind: str) -> None:
     @given(lists[kind])
     def run(values: list[Any]) -> None:
         shape = check(values)
-        assert kind == "any" or shape.kinds[0] in (kind, "none", "any")
+        assert kind == "any" or shape.kinds[0].rstrip("123468") in (kind, "none", "any")
 
     run()
 

@@ -31,7 +31,8 @@ class Cluster(Epochs):
 
     def whole(self, given: Mapping[str, Given], most: int) -> Done:
         inputs = tuple((name, each.verb) for name, each in given.items())
-        here = [(i, packed(g.rows, g.rows.values())) for i, g in enumerate(given.values())]
+        token = self.program.token
+        here = [(i, packed(g.rows, g.rows.values(), token)) for i, g in enumerate(given.values())]
         task = Whole(self.job(1), inputs, most, tuple(here), waits=False)
         return self.staged_notes("whole", notes(lines_of(task(iter(())))))
 

@@ -226,7 +226,6 @@ def test_oracle_a_load_by_sql_is_right_and_goes_on_by_changes(
     [{"a": ZSet({Tag(1, 1): -1, Tag(2, 2): 1}), "b": ZSet.of([Tag(1, 5)])}],
     ids=["join"],
 )
-@pytest.mark.xfail(strict=True, reason="B9")
 def test_a_load_that_takes_away_what_is_not_there_is_refused(
     spark: Any, tmp_path: Path, change: Any
 ) -> None:

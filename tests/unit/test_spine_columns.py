@@ -95,7 +95,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     ints, texts = Shape("one", ("int",)), Shape("one", ("text",))
     one, two = pa.array([1]), pa.array([1, 2])
     for keys, rows in (
-        ((ints, [one]), (texts, [pa.array(["a"])])),
+        ((ints, [one]), (texts, [pa.array(["a"], pa.large_utf8())])),
         ((texts, [one]), (ints, [one])),
         ((ints, [one]), (Shape("tuple", ("int", "int")), [one])),
         ((ints, [one]), (Shape("record", ("int",)), [one])),

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from ebbflow.chain import Chain, Step
 from ebbflow.engine.local.stage import Gathered, Meeting, Stage
+from ebbflow.engine.spark.groups import grouped
 from ebbflow.engine.spark.native import why_not
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
@@ -77,7 +78,7 @@ class Ways:
             self._add(stage.node, IN_TASK)
 
     def _stage(self, stage: Stage) -> None:
-        made = self.sql.frame(stage.slot) is not None
+        made = self.sql.frame(stage.slot) is not None or grouped(self.sql, stage) is not None
         way = NATIVE if made else IN_TASK
         if not made and isinstance(stage.node, Join):
             why = self._why_not_joined(stage, stage.node)

@@ -8,6 +8,11 @@ it, so what comes out is what went in, with its exact type.
 
 Tuples of one length become one column per item, and so do the rows of a NamedTuple class; a list of
 anything else is one column. That is the *shape* of a list: how, and the kinds of its columns.
+
+Integers, texts and bytes have kinds of several *widths*, which differ in the room they take and in
+nothing else: `int8`, `int16`, `int32` and `int` are integers of 8 to 64 bits, and in `text64` and
+`bytes64` it takes 64 bits to say where a value begins, in `text` and `bytes` 32. A column that is
+made of Python values has the least width that holds them; `narrowed` does this to other columns.
 """
 
 from __future__ import annotations
@@ -30,12 +35,20 @@ from ebbflow.record import fields_of
 from ebbflow.state.spine.hashing import NAN
 
 PICKLE = 5
+LIMIT = (1 << 31) - 1
+"""How many bytes of texts a column has room for where 32 bits say where they begin."""
+
 _TYPES: dict[str, Any] = {
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
     "int": pa.int64(),
     "float": pa.float64(),
     "bool": pa.bool_(),
-    "text": pa.large_utf8(),
-    "bytes": pa.large_binary(),
+    "text": pa.utf8(),
+    "text64": pa.large_utf8(),
+    "bytes": pa.binary(),
+    "bytes64": pa.large_binary(),
     "date": pa.date32(),
     "time": pa.timestamp("us"),
     "utc": pa.timestamp("us"),
@@ -53,6 +66,16 @@ _KINDS: dict[type, str] = {
     datetime: "time",
     Decimal: "decimal",
 }
+_WIDTHS = [("int8", "int16", "int32", "int"), ("text", "text64"), ("bytes", "bytes64")]
+"""Kinds that differ in width only, the least first."""
+
+_WIDER = {kind: kinds for kinds in _WIDTHS for kind in kinds}
+_LEAST = {"text64": "text", "bytes64": "bytes"}
+_NUMBERS = {*_WIDTHS[0], "float"}
+_BOUNDS = [(f"int{bits}", -(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32)]
+_FEW = 64
+"""Up to how many integers Python is faster than NumPy."""
+
 _WIDEST = 64
 
 
@@ -62,7 +85,7 @@ class Shape:
 
     >>> shape, columns = encode([(1, "a"), (2, None)])
     >>> shape
-    Shape(how='tuple', kinds=('int', 'text'))
+    Shape(how='tuple', kinds=('int8', 'text'))
     >>> decode(shape, columns)
     [(1, 'a'), (2, None)]
     """
@@ -81,8 +104,8 @@ ANYTHING = Shape("one", ("any",))
 def encode(values: Sequence[Any], row_type: Any = None) -> tuple[Shape, list[Any]]:
     """The shape of a list, and its columns. `row_type` is the class whose rows are records.
 
-    >>> encode([1, 2**70])[0], encode([1, True])[0], encode([1, None])[0].kinds
-    (Shape(how='one', kinds=('any',)), Shape(how='one', kinds=('any',)), ('int',))
+    >>> encode([1, 2**70])[0], encode([1, True])[0], encode([300, None])[0].kinds
+    (Shape(how='one', kinds=('any',)), Shape(how='one', kinds=('any',)), ('int16',))
     """
     kinds = set(map(type, values))
     if len(kinds) == 1:
@@ -130,8 +153,8 @@ def numbers_of(array: Any) -> Any:
 def common(shapes: Iterable[Shape]) -> Shape:
     """A shape that can hold what any of these shapes holds.
 
-    >>> common([Shape("tuple", ("int", "none")), Shape("tuple", ("int", "text"))])
-    Shape(how='tuple', kinds=('int', 'text'))
+    >>> common([Shape("tuple", ("int8", "none")), Shape("tuple", ("int32", "text"))])
+    Shape(how='tuple', kinds=('int32', 'text'))
     """
     different = set(shapes)
     if len(different) == 1:
@@ -152,6 +175,8 @@ def recast(shape: Shape, into: Shape, columns: Sequence[Any], row_type: Any = No
     return [
         array
         if kind == wanted
+        else array.cast(_TYPES[wanted])
+        if wanted in _WIDER.get(kind, ())
         else pa.nulls(len(array), _TYPES[wanted])
         if kind == "none" and wanted != "any"
         else _pickled(_values(kind, array))
@@ -164,12 +189,94 @@ def nothing(shape: Shape, count: int) -> list[Any]:
     return [pa.nulls(count, kind) for kind in shape.types()]
 
 
+# ---- widths ----
+
+
+def narrowed(shape: Shape, columns: Sequence[Any]) -> tuple[Shape, list[Any]]:
+    """The same values, each column in the least width that holds them.
+
+    >>> shape = Shape("tuple", ("int", "int"))
+    >>> shape, columns = narrowed(shape, [pa.array([1, -128]), pa.array([300, None])])
+    >>> shape.kinds, decode(shape, columns)
+    (('int8', 'int16'), [(1, 300), (-128, None)])
+    """
+    kinds = tuple(map(_least, shape.kinds, columns))
+    if kinds == shape.kinds:
+        return shape, list(columns)
+    return Shape(shape.how, kinds), [
+        column if kind == known else _narrow(kind, column)
+        for kind, known, column in zip(kinds, shape.kinds, columns, strict=True)
+    ]
+
+
+def widened(shape: Shape) -> Shape:
+    """The same shape with room for texts and bytes of any size.
+
+    >>> widened(Shape("tuple", ("int8", "text")))
+    Shape(how='tuple', kinds=('int8', 'text64'))
+    """
+    wider = {least: kind for kind, least in _LEAST.items()}
+    return Shape(shape.how, tuple(wider.get(kind, kind) for kind in shape.kinds))
+
+
+def repeated(shape: Shape, columns: Sequence[Any], counts: Any) -> tuple[Shape, list[Any]]:
+    """The same values, each as often as `counts` says, which may be not at all.
+
+    >>> shape, columns = repeated(*encode(["a", "b", "c"]), np.array([1, 0, 2]))
+    >>> decode(shape, columns)
+    ['a', 'c', 'c']
+    """
+    into = shape
+    if heavy(int(counts.max()) * sum(column.nbytes for column in columns)):
+        into = widened(shape)
+        columns = recast(shape, into, columns)
+    places = pa.array(np.repeat(np.arange(len(counts)), counts))
+    return narrowed(into, [column.take(places) for column in columns])
+
+
+def heavy(size: int) -> bool:
+    """Whether texts of this many bytes in all may be too much for 32 bits."""
+    return size > LIMIT
+
+
+def _narrow(kind: str, column: Any) -> Any:
+    if kind in _WIDTHS[0] and not column.null_count:
+        return pa.array(numbers_of(column).astype(kind))
+    return column.cast(_TYPES[kind], safe=False)
+
+
+def _least(kind: str, column: Any) -> str:
+    if kind in _LEAST:
+        return kind if heavy(column.nbytes) else _LEAST[kind]
+    if _WIDER.get(kind) is not _WIDTHS[0] or kind == "int8":
+        return kind
+    if not len(column) or column.null_count == len(column):
+        return "int8"
+    if column.null_count:
+        found = pc.min_max(column)
+        low, high = found["min"].as_py(), found["max"].as_py()
+    else:
+        numbers = numbers_of(column)
+        low, high = int(numbers.min()), int(numbers.max())
+    return _width(low, high)
+
+
+def _width(low: int, high: int) -> str:
+    for kind, least, most in _BOUNDS:
+        if least <= low and high <= most:
+            return kind
+    return "int"
+
+
 # ---- one column ----
 
 
 def _common(kinds: set[str]) -> str:
     known = kinds - {"none"}
-    return "none" if not known else known.pop() if len(known) == 1 else "any"
+    if len(known) < 2:
+        return known.pop() if known else "none"
+    widths = _WIDER.get(next(iter(known)), ())
+    return max(known, key=widths.index) if known <= {*widths} else "any"
 
 
 def _column(values: Sequence[Any]) -> tuple[str, Any]:
@@ -187,13 +294,38 @@ def _column(values: Sequence[Any]) -> tuple[str, Any]:
         if kind == "utc":
             bare = [None if v is None else v.replace(tzinfo=None) for v in values]
             return kind, pa.array(bare, _TYPES[kind])
-        if kind == "int" and not holes:
-            return kind, pa.array(np.fromiter(values, np.int64, len(values)))
+        if kind == "int":
+            return _ints(values, holes)
+        if kind in ("text", "bytes"):
+            return _texts(kind, values)
         if kind != "any":
             return kind, pa.array(values, _TYPES[kind], from_pandas=False)
     except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
         pass
     return "any", _pickled(values)
+
+
+def _ints(values: Sequence[Any], holes: bool) -> tuple[str, Any]:
+    if len(values) <= _FEW:
+        there = [v for v in values if v is not None] if holes else values
+        kind = _width(min(there), max(there))
+        return kind, pa.array(values, _TYPES[kind], from_pandas=False)
+    if holes:
+        column = pa.array(values, _TYPES["int"], from_pandas=False)
+    else:
+        column = pa.array(np.fromiter(values, np.int64, len(values)))
+    kind = _least("int", column)
+    return kind, column if kind == "int" else _narrow(kind, column)
+
+
+def _texts(kind: str, values: Sequence[Any]) -> tuple[str, Any]:
+    try:
+        array = pa.array(values, _TYPES[kind], from_pandas=False)
+        if isinstance(array, pa.Array) and not heavy(array.nbytes):
+            return kind, array
+    except pa.ArrowCapacityError:
+        pass
+    return f"{kind}64", pa.array(values, _TYPES[f"{kind}64"], from_pandas=False)
 
 
 def _time(values: Sequence[datetime | None]) -> str:
@@ -238,7 +370,7 @@ def _can_pickle(value: Any) -> bool:
 def _values(kind: str, column: Any, at: list[Any] | None = None) -> list[Any]:
     pieces = column if isinstance(column, tuple) else (column,)
     found: list[Any]
-    if kind in ("int", "float") and not any(piece.null_count for piece in pieces):
+    if kind in _NUMBERS and not any(piece.null_count for piece in pieces):
         arrays = [numbers_of(piece) for piece in pieces]
         if at is not None:
             arrays = [array.take(places) for array, places in zip(arrays, at, strict=True)]
@@ -251,7 +383,7 @@ def _values(kind: str, column: Any, at: list[Any] | None = None) -> list[Any]:
     if at is not None:
         pairs = zip(pieces, at, strict=True)
         pieces = tuple(pc.take(piece, pa.array(a), boundscheck=False) for piece, a in pairs)
-    found = (pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)).to_pylist()
+    found = (pieces[0] if len(pieces) == 1 else pa.chunked_array(pieces)).to_pylist()
     if kind == "float":
         return [value if value == value else NAN for value in found]
     if kind == "any":

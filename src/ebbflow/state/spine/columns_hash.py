@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.errors import AlgebraError
-from ebbflow.state.spine.columns import Shape, decode
+from ebbflow.state.spine.columns import Shape, decode, heavy, widened
 from ebbflow.state.spine.hashing import (
     NAN_HASH,
     SHORT,
@@ -40,7 +40,7 @@ def column_hashes(shape: Shape, columns: Sequence[Any]) -> Words:
     """The hash of each value that these columns hold.
 
     >>> shape = Shape("tuple", ("int", "text"))
-    >>> columns = [pa.array([1, None]), pa.array(["a", "b"], pa.large_utf8())]
+    >>> columns = [pa.array([1, None]), pa.array(["a", "b"])]
     >>> bool((column_hashes(shape, columns) == hashes([(1, "a"), (None, "b")])).all())
     True
     """
@@ -62,10 +62,13 @@ def kind_columns(array: Any) -> tuple[str, Any]:
     >>> decode(Shape("one", (kind,)), [column])
     [Decimal('1.50')]
     """
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
     kind = array.type
     name, into = next(((name, into) for name, fits, into in _ARROW if fits(kind)), ("", None))
+    if name in ("text", "bytes") and heavy(array.nbytes):
+        (name,), (into,) = (wide := widened(Shape("one", (name,)))).kinds, wide.types()
+        array = array.cast(into)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
     if not name:
         raise AlgebraError(
             "a column of this type cannot be stored as it is",
@@ -75,7 +78,7 @@ def kind_columns(array: Any) -> tuple[str, Any]:
     if name == "time" and kind.tz is not None:
         bare = array.cast(pa.timestamp("us", kind.tz)).view(pa.int64())
         return "utc", bare.view(pa.timestamp("us"))
-    return name, array if kind == into else array.cast(into)
+    return name, array if array.type == into else array.cast(into)
 
 
 # ---- one column ----
@@ -101,6 +104,8 @@ def _numbers(found: Any, minus_one: Any) -> Words:
 
 def _ints(column: Any) -> Words:
     values = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    if column.type != pa.int64():
+        return mixed(values.view(np.uint64) + seed(1))
     large = (values >= _P) | (values <= -_P)
     found = np.fmod(values, _P) if large.any() else values
     return _numbers(found, values == -1)
@@ -125,7 +130,9 @@ def _blobs(family: int, column: Any) -> Words:
     """Of texts and bytes: eight bytes at a time, for all that are as long."""
     count = len(column)
     _, offsets, data = column.buffers()
-    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + count + 1]
+    large = pa.types.is_large_unicode(column.type) or pa.types.is_large_binary(column.type)
+    ends = np.frombuffer(offsets, np.int64 if large else np.int32)
+    ends = ends[column.offset : column.offset + count + 1].astype(np.int64, copy=False)
     base = int(ends[0])
     used = np.zeros((int(ends[-1]) - base + 7) // 8 + 1, np.uint64)
     if data is not None:
@@ -176,11 +183,11 @@ def _times(family: int, column: Any) -> Words:
 _FALLBACK = ("decimal", "any")
 _EMPTY = np.empty(0, np.uint64)
 _FAMILIES: dict[str, Callable[[Any], Words]] = {
-    "int": _ints,
+    **dict.fromkeys(("int8", "int16", "int32", "int"), _ints),
     "bool": _ints,
     "float": _floats,
-    "text": partial(_blobs, 2),
-    "bytes": partial(_blobs, 3),
+    **dict.fromkeys(("text", "text64"), partial(_blobs, 2)),
+    **dict.fromkeys(("bytes", "bytes64"), partial(_blobs, 3)),
     "date": _days,
     "time": partial(_times, 6),
     "utc": partial(_times, 7),
@@ -202,12 +209,12 @@ def _is_bytes(kind: Any) -> bool:
 
 _ARROW: list[tuple[str, Callable[[Any], bool], Any]] = [
     ("int", _is_int, pa.int64()),
-    ("text", _is_text, pa.large_utf8()),
+    ("text", _is_text, pa.utf8()),
     ("float", pa.types.is_floating, pa.float64()),
     ("bool", pa.types.is_boolean, pa.bool_()),
     ("date", pa.types.is_date32, pa.date32()),
     ("time", pa.types.is_timestamp, pa.timestamp("us")),
     ("decimal", pa.types.is_decimal128, pa.large_utf8()),
-    ("bytes", _is_bytes, pa.large_binary()),
+    ("bytes", _is_bytes, pa.binary()),
     ("none", pa.types.is_null, pa.null()),
 ]

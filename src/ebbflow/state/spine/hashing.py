@@ -77,6 +77,13 @@ def same(a: Any, b: Any) -> bool:
     return isinstance(a, Number) and isinstance(b, Number) and a != a and b != b
 
 
+def row_words(words: Words) -> Words:
+    """Of hashes of rows, the half that is stored. It only tells rows of one key apart; those that
+    it does not are compared.
+    """
+    return words.astype(np.uint32)
+
+
 def mixed(words: Words) -> Words:
     """Each word with its bits spread over all others. (The finisher of SplitMix64.)"""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

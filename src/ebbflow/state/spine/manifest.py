@@ -25,7 +25,7 @@ from typing import Any
 from ebbflow.state.spine.files import Damaged, Files, StateError, Writer
 from ebbflow.state.spine.segment import Ref
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format on disk that is written, and the only one that is read."""
 TEMPORARY = ".tmp"
 WITNESS = "newest"

@@ -8,6 +8,9 @@ It is done a *step* at a time. A step looks at the next piece of each segment, t
 them what comes before the end of the first that ends, sorts that, and settles it. So a step holds
 a piece of each segment in memory, however large the segments are, and an engine may do other things
 between steps.
+
+Columns of different widths meet in the widest. Texts get room for any size where those of one step
+could be too much for 32 bits.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.state.spine.columns import Shape, common, decode, recast
+from ebbflow.state.spine.columns import Shape, common, decode, heavy, recast, widened
 from ebbflow.state.spine.hashing import Words, same
 from ebbflow.state.spine.runs import runs
 from ebbflow.state.spine.segment import BAG, CHUNK, END, Form, Part, Segment
@@ -43,12 +46,15 @@ def merged(
     high` are read.
     """
     form = common_form([segment.form for segment in segments])
+    together = runs(segments)
+    if heavy(2 * sum(max(segment.heaviest for segment in run) for run in together)):
+        form = replace(form, key=widened(form.key), row=widened(form.row))
     cursors = [
         _Cursor((part for segment in run for part in segment.parts(low, high)), form, types, chunk)
-        for run in runs(segments)
+        for run in together
     ]
     waiting: list[Part] = []
-    size = 0
+    size = weight = 0
     while cursors := [cursor for cursor in cursors if cursor.window is not None]:
         end = min(cursor.end() for cursor in cursors)
         taken = [cursor.take(end) for cursor in cursors]
@@ -57,11 +63,12 @@ def merged(
         if len(part):
             waiting.append(part)
             size += len(part)
-        if size < chunk:
+            weight += part.texts
+        if size < chunk and not heavy(2 * weight):
             yield read, None
             continue
         pieces = cut(joined(waiting), chunk)
-        waiting, size = [], 0
+        waiting, size, weight = [], 0, 0
         for piece in pieces:
             yield read, piece
             read = 0
@@ -168,7 +175,7 @@ class _Cursor:
             count = int(window.hash.searchsorted(np.uint64(end[0]), "right"))
         else:
             low, high = (int(window.hash.searchsorted(np.uint64(end[0]), s)) for s in _SIDES)
-            count = low + int(window.second[low:high].searchsorted(np.uint64(end[1]), "right"))
+            count = low + int(window.second[low:high].searchsorted(np.uint32(end[1]), "right"))
         found = window.pick(slice(0, count))
         if count == len(window):
             self._next()
@@ -214,16 +221,8 @@ def _order(hash: Words, second: Words | None) -> Any:
 
 
 def _by_row(group: Any, rows: Words) -> Any:
-    """The places in order of their group, and in it of their row hash. As groups are in order
-    already, one word with the group and the first bits of the row hash is nearly always enough.
-    """
-    bits = max(1, int(group[-1]).bit_length())
-    both = (group.astype(np.uint64) << np.uint64(64 - bits)) | (rows >> np.uint64(bits))
-    order = np.argsort(both, kind="stable")
-    alike = np.flatnonzero(both[order[1:]] == both[order[:-1]])
-    if (rows[order[alike + 1]] < rows[order[alike]]).any():
-        return np.lexsort((rows, group))
-    return order
+    """The places in order of their group, and in it of their row hash."""
+    return np.argsort((group.astype(np.uint64) << np.uint64(32)) | rows, kind="stable")
 
 
 def _firsts(part: Part, order: Any, alike: Any, types: Types) -> Any:
@@ -233,11 +232,13 @@ def _firsts(part: Part, order: Any, alike: Any, types: Types) -> Any:
     before = np.flatnonzero(alike)
     equal = _equal(part, order[before], order[before + 1], types)
     starts = np.concatenate([[True], ~alike])
-    first = np.flatnonzero(starts)[np.cumsum(starts) - 1]
-    for at in np.unique(first[before[~equal]]):  # different keys with one hash: hardly ever
-        run = np.flatnonzero(first == at)
+    begins = np.flatnonzero(starts)
+    run = np.cumsum(starts) - 1
+    first = begins[run]
+    ends = np.append(begins[1:], len(order))
+    for i in np.unique(run[before[~equal]]).tolist():  # different ones with one hash: hardly ever
         known: list[int] = []
-        for place in run.tolist():
+        for place in range(begins[i], ends[i]):
             for other in known:
                 if _equal(part, order[[other]], order[[place]], types)[0]:
                     first[place] = other

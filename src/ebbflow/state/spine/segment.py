@@ -62,7 +62,7 @@ class Form:
         """As Arrow says it."""
         words = [("hash", pa.uint64())]
         if self.layout == BAG:
-            words += [("row_hash", pa.uint64()), ("weight", WEIGHT)]
+            words += [("row_hash", pa.uint32()), ("weight", WEIGHT)]
         else:
             words += [("live", pa.uint8())]
         types = [] if self.within else self.key.types()
@@ -100,8 +100,8 @@ class Form:
 class Part:
     """Some entries in columns: what segments are made of, and what merging works on.
 
-    `second` is the row hash in a bag, and None otherwise; `count` is the weight in a bag, and
-    1 or 0 for whether there is a value otherwise.
+    `second` is the row hash in a bag, of 32 bits, and None otherwise; `count` is the weight in a
+    bag, and 1 or 0 for whether there is a value otherwise.
     """
 
     form: Form
@@ -113,6 +113,14 @@ class Part:
 
     def __len__(self) -> int:
         return len(self.hash)
+
+    @property
+    def texts(self) -> int:
+        """How many bytes its texts are, where they begin among them; only those of 32 bits."""
+        pairs = zip(
+            (*self.form.key.kinds, *self.form.row.kinds), (*self.keys, *self.rows), strict=True
+        )
+        return sum(column.nbytes for kind, column in pairs if kind in ("text", "bytes"))
 
     def pick(self, at: Any) -> Part:
         """The entries at these places: an array of places, or a slice."""
@@ -257,6 +265,13 @@ class Segment:
 
     def __len__(self) -> int:
         return self.length
+
+    @property
+    def heaviest(self) -> int:
+        """About how many bytes the largest chunk is, and not fewer than its texts are."""
+        if self.ref is None:
+            return max(part.texts for part in self._loaded.values())
+        return max(chunk.length for chunk in self.chunks)
 
     def part(self, i: int) -> Part:
         """The `i`-th chunk."""

@@ -28,9 +28,9 @@ import pyarrow as pa
 from ebbflow.errors import AlgebraError
 from ebbflow.record import fields_of
 from ebbflow.state.cells import ABSENT
-from ebbflow.state.spine.columns import Shape, encode, nothing
+from ebbflow.state.spine.columns import Shape, encode, narrowed, nothing, repeated
 from ebbflow.state.spine.columns_hash import column_hashes
-from ebbflow.state.spine.hashing import Words, hashes, same
+from ebbflow.state.spine.hashing import Words, hashes, row_words, same
 from ebbflow.state.spine.merge import cut, merged, settled
 from ebbflow.state.spine.runs import broods, follows, runs
 from ebbflow.state.spine.segment import BAG, CHUNK, END, VALUE, Form, Part, Segment, values, within
@@ -87,7 +87,7 @@ class Spine:
 
         >>> spine = Spine("bag")
         >>> numbers = pa.array([1, 2, 1])
-        >>> texts = pa.array(["a", "b", "a"], pa.large_utf8())
+        >>> texts = pa.array(["a", "b", "a"])
         >>> rows = Shape("tuple", ("int", "text")), [numbers, texts]
         >>> spine.append_columns((Shape("one", ("int",)), [numbers]), rows)
         >>> spine.probe([1])
@@ -118,9 +118,11 @@ class Spine:
             )
         if not size:
             return
-        second = column_hashes(*rows) if bag else None
-        form = Form(self.layout, keys[0], rows[0])
-        part = Part(form, column_hashes(*keys), second, count, list(keys[1]), list(rows[1]))
+        (key, key_columns), (row, row_columns) = narrowed(*keys), narrowed(*rows)
+        second = row_words(column_hashes(row, row_columns)) if bag else None
+        form = Form(self.layout, key, row)
+        hash = column_hashes(key, key_columns)
+        part = Part(form, hash, second, count, key_columns, row_columns)
         self._stage(settled(within(part), False, self._types))
 
     def _stage(self, part: Part) -> None:
@@ -144,9 +146,9 @@ class Spine:
         except OverflowError as error:
             raise AlgebraError("a weight has more than 64 bits", remedy="fewer copies") from error
         if (counts != 1).any():
-            key_columns = [column.take(pa.array(owner)) for column in key_columns]
-        form = Form(BAG, key, row)
-        part = Part(form, hashes(keys)[owner], hashes(rows), count, key_columns, row_columns)
+            key, key_columns = repeated(key, key_columns, counts)
+        form, second = Form(BAG, key, row), row_words(hashes(rows))
+        part = Part(form, hashes(keys)[owner], second, count, key_columns, row_columns)
         return settled(within(part), False, self._types)
 
     def _values(self, change: Mapping[Any, Any]) -> Part:
@@ -226,6 +228,7 @@ class Spine:
         if not asked:
             return totals
         keys, rows = (hashes(list(some)) for some in zip(*asked, strict=True))
+        rows = row_words(rows)
         order = np.lexsort((rows, keys))
         keys, rows = keys[order], rows[order]
         for segment in (*self.segments, *self.staged):
