@@ -94,9 +94,7 @@ def _add(a: Any, b: Any) -> Any:
 
 def _counting(of: Key | None) -> Inline:
     if of is None:
-        return Inline(
-            None, (), (), "{size}", (), lambda size, _: size, lambda _: (), sql="count"
-        )
+        return Inline(None, (), (), "{size}", (), lambda size, _: size, lambda _: (), sql="count")
     return Inline(of, (0,), ("if {x} is not None: {0} += {n}",), "{0}", sql="count")
 
 

@@ -157,7 +157,7 @@ class _Cursor:
     """How far one run of segments has been merged."""
 
     def __init__(self, parts: Iterator[Part], form: Form, types: Types, chunk: int) -> None:
-        self._parts = (piece for part in parts for piece in cut(part, chunk // 4))
+        self._parts = (piece for part in parts for piece in cut(part, max(1, chunk // 4)))
         self._form, self._types = form, types
         self.window: Part | None = None
         self._next()
