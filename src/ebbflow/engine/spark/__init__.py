@@ -3,7 +3,8 @@
 Nothing here is loaded by `import ebbflow`; it needs `ebbflow[spark]`. From the outside in:
 
     engine     `spark`, what to give to `run`: options, session
-    view       a program that is running: handles, route, report, ways, log, sinks, targets, progress
+    view       a program that is running: handles, route, report, ways, log, sinks, targets,
+               progress
     epochs     how an epoch runs, here, in one task or in waves, and how it becomes the state
     waves      which stages run together in tasks, and what goes from task to task
     task       what runs in tasks, on a replica of the program: replica, ship
