@@ -23,7 +23,7 @@ MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many exampl
 QUICK = settings(
     deadline=None,
     database=None,
-    max_examples=150 * MORE,
+    max_examples=90 * MORE,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate, Phase.shrink],
 )
