@@ -22,7 +22,7 @@ from ebbflow.laws import judge
 from ebbflow.state.spine import Snapshot
 
 ENGINES: dict[str, Any] = {"spark": Spark, "local": Local}
-ROWS, EPOCHS = 300_000, 8
+ROWS, EPOCHS = 100_000, 6
 
 Facts = dict[str, Any]
 
