@@ -19,7 +19,7 @@ from ebbflow.engine.spark.frames import Read
 from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
 from ebbflow.engine.spark.ship import add, packed, settled, ship
 from ebbflow.engine.spark.tables import table_of
-from ebbflow.engine.spark.task import NOTE, Step, Whole, lines_of, write_changes
+from ebbflow.engine.spark.task import NOTE, Step, Whole, lines_of
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
 
@@ -160,6 +160,3 @@ class View:
 
     def close(self) -> None:
         self.disk.close()
-
-
-__all__ = ["Cluster", "View", "write_changes"]

@@ -201,9 +201,7 @@ class Disk:
         """For each input whose rows are kept, the part that has them."""
         by_owner = {id(part.owner): part.name for part in self.parts}
         return {
-            name: by_owner[id(inlet.index if inlet.store is None else inlet.store)]
-            for name, inlet in self.inlets.items()
-            if inlet.keeps
+            name: by_owner[id(inlet.holder)] for name, inlet in self.inlets.items() if inlet.keeps
         }
 
     def _stored_rows(self, inlet: Any, name: str) -> dict[Any, int]:

@@ -121,9 +121,24 @@ class Inlet:
         self.name = source.name
         self._kind = source.type if fields_of(source.type) is not None else None
 
+    @property
+    def holder(self) -> Any:
+        """The container that has the rows; None where none has."""
+        return self.store
+
     def prepare(self, change: Any) -> Weights:
         """Ready to apply a change."""
         return read(self.source, change)
+
+    def _typed(self, change: Any) -> Weights:
+        """A change as rows with weights, all of them of the type of the input."""
+        weights = read(self.source, change)
+        kind = self._kind
+        if kind is not None:
+            for row in weights:
+                if type(row) is not kind:
+                    require_type(self.source, row)
+        return weights
 
     def keep(self) -> None:
         """Make what was prepared so. Doing it twice is doing it once."""
@@ -168,12 +183,7 @@ class Bag(Inlet):
         self.snapshot = self._rows.snapshot  # type: ignore[method-assign]
 
     def prepare(self, change: Any) -> Weights:
-        weights = read(self.source, change)
-        kind = self._kind
-        if kind is not None:
-            for row in weights:
-                if type(row) is not kind:
-                    require_type(self.source, row)
+        weights = self._typed(change)
         self._rows.prepare(weights)
         return weights
 
@@ -193,14 +203,12 @@ class Elsewhere(Inlet):
         super().__init__(source)
         self.index = index
 
+    @property
+    def holder(self) -> Any:
+        return self.index
+
     def prepare(self, change: Any) -> Weights:
-        weights = read(self.source, change)
-        kind = self._kind
-        if kind is not None:
-            for row in weights:
-                if type(row) is not kind:
-                    require_type(self.source, row)
-        return weights
+        return self._typed(change)
 
     def snapshot(self) -> ZSet[Any]:
         groups = self.index.everything().values()

@@ -89,10 +89,9 @@ def _all_new(epochs: Epochs, sql: Sql) -> list[str]:
 
 def _loaded(epochs: Epochs) -> int:
     """How many rows of inputs are staged."""
-    owners = [each.index if isinstance(each, Elsewhere) else each.store
-              for each in epochs.replica.inlets.values()]  # fmt: skip
-    parts = [part for part in epochs.replica.parts if any(part.owner is each for each in owners)]
-    return sum(len(part.spine(epochs.store)) for part in parts)
+    replica = epochs.replica
+    owners = [inlet.holder for inlet in replica.inlets.values() if inlet.keeps]
+    return sum(len(replica.part(owner).spine(epochs.store)) for owner in owners)
 
 
 def columns_but_weight(frame: DataFrame) -> list[str]:

@@ -22,7 +22,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from ebbflow.engine.spark.replica import DELETE, Replica
+from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.session import SparkError, reason
 from ebbflow.engine.spark.ship import Shipped, heard, packed
 from ebbflow.engine.spark.task import (
@@ -41,7 +41,6 @@ from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
 
 HERE, WHOLE, STAGED, BULK = "here", "whole", "staged", "bulk"
-MODES = (HERE, WHOLE, STAGED, BULK)
 
 
 class Given(NamedTuple):
@@ -246,6 +245,3 @@ def quick(session: SparkSession) -> Iterator[None]:
         yield
     finally:
         session.conf.set(name, was or "true")
-
-
-__all__ = ["BULK", "DELETE", "HERE", "MODES", "STAGED", "WHOLE", "Done", "Epochs", "Given"]

@@ -19,13 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from ebbflow.engine.local.held import Held
-from ebbflow.engine.local.inputs import Elsewhere
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.kinds import WEIGHT, comparable
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
 from ebbflow.engine.spark.ship import Shipped, add, limits, replica_of, settled
-from ebbflow.engine.spark.sql import Sql
+from ebbflow.engine.spark.sql import Sql, added
 from ebbflow.engine.spark.task import CHANGES, Job
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
@@ -156,7 +155,7 @@ def _read_for(replica: Replica, name: str) -> list[Held]:
         slots = _inputs_of(replica, replica.machine.outputs[name])
         inlets = [replica.inlets[each] for each, slot in replica.machine.inputs.items()
                   if slot in slots]  # fmt: skip
-        owners = [each.index if isinstance(each, Elsewhere) else each.store for each in inlets]
+        owners = [each.holder for each in inlets]
     else:
         reader = replica.machine.readers.get(name)
         owners = [replica.outlets[name].rows if reader is None else reader.cells]
@@ -173,9 +172,7 @@ def _inputs_of(replica: Replica, slot: int) -> set[int]:
 
 def once_each(frame: DataFrame) -> DataFrame:
     """Equal rows as one, with their weights added up."""
-    columns = [f.col(f"`{name}`") for name in frame.columns if name != WEIGHT]
-    added = frame.groupBy(*columns).agg(f.sum(WEIGHT).alias(WEIGHT))
-    return added.filter(f.col(WEIGHT) != 0)
+    return added(frame, [name for name in frame.columns if name != WEIGHT])
 
 
 @dataclass(frozen=True)
@@ -189,8 +186,7 @@ class Stored:
         replica = replica_of(self.job.program)
         inlet = replica.inlets[self.name]
         kind = inlet.source.type
-        owner = inlet.index if isinstance(inlet, Elsewhere) else inlet.store
-        part = next(part for part in replica.parts if part.owner is owner)
+        part = replica.part(inlet.holder)
         spine = part.spine(self.job.snapshot())
         by_row = part.layout == "value" and inlet.source.key is None
         for batch in given:
@@ -236,7 +232,7 @@ class Read:
         rows = replica.outlets[self.name].rows
         reader = replica.machine.readers.get(self.name)
         owner = rows if reader is None else reader.cells
-        part = next(part for part in replica.parts if part.owner is owner)
+        part = replica.part(owner)
         spine = part.spine(snapshot)
         for batch in given:
             for task in batch.column(0).to_pylist():

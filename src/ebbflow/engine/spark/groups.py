@@ -127,7 +127,7 @@ class Groups:
                     cell = (size, *values)
                     stored[key] = operator.dump(key, cell)
                     rows[operator.row(key, operator.accs(cell))] = 1
-        part = next(part for part in replica.parts if part.owner is stage.containers[0])
+        part = replica.part(stage.containers[0])
         spine = Spine(part.layout, part.keys, part.rows)
         spine.append(stored)
         token = uuid4().hex

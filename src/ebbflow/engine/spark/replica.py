@@ -19,8 +19,16 @@ from ebbflow.engine.local.held import Held, held_of, renamed, unnamed, written
 from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed, inlet_of
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.outputs import Outlet, may_be_negative
-from ebbflow.engine.local.stage import Indexing, Moving, Regrouping, Sorted, Stage, Swapping
-from ebbflow.engine.spark.waves import From, Key, Waves, by_row, is_linear
+from ebbflow.engine.local.stage import (
+    Gathered,
+    Indexing,
+    Moving,
+    Regrouping,
+    Sorted,
+    Stage,
+    Swapping,
+)
+from ebbflow.engine.spark.waves import From, Key, Waves, by_row
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
@@ -81,6 +89,10 @@ class Replica:
     def names(self) -> list[str]:
         """What each part is called where it is stored."""
         return [part.name for part in self.parts]
+
+    def part(self, owner: Any) -> Held:
+        """The part of a container."""
+        return next(part for part in self.parts if part.owner is owner)
 
     def waves(
         self,
@@ -219,7 +231,7 @@ class Replica:
     def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
         """Have the steps on one row at a time run on these pieces, and on what they give."""
         for stage in self.machine.stages:
-            if not is_linear(stage.run) or stage.slot in but:
+            if not isinstance(stage.run, Gathered) or stage.slot in but:
                 continue
             if any(pieces.get(slot) for slot in stage.reads):
                 out = self._run(stage, [pieces.get(slot) for slot in stage.reads])

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ebbflow.engine.local.machine import Machine
-from ebbflow.engine.local.stage import Gathered, Guard, Indexing, Run, Sorted, Stage
+from ebbflow.engine.local.stage import Gathered, Guard, Indexing, Sorted, Stage
 from ebbflow.flow.plan import Distinct
 
 ARRANGING = (Sorted, Indexing, Guard)
@@ -195,8 +195,3 @@ def _key(stage: Stage) -> Key:
     if isinstance(stage.node, Distinct):
         return by_row
     return getattr(stage.node, "key", None) or by_nothing
-
-
-def is_linear(run: Run) -> bool:
-    """Whether a stage can run on a part of the rows, wherever that is."""
-    return isinstance(run, Gathered)
