@@ -19,6 +19,9 @@ from typing import Any, NamedTuple
 from weakref import finalize
 
 _numbers = count(1)
+_free: list[str] = []
+"""Names of files whose loops are gone, for the next ones. They stay in `linecache`: who goes through
+it, as every traceback does, must not find one missing, and loops go whenever memory is tidied."""
 
 
 class Blame(NamedTuple):
@@ -78,12 +81,15 @@ class Loop:
 
     def function(self) -> Callable[..., Any]:
         """What has been written, compiled."""
-        file = f"<ebbflow {self.title} {next(_numbers)}>"
+        try:
+            file = _free.pop()
+        except IndexError:
+            file = f"<ebbflow loop {next(_numbers)}>"
         names = {**self.names, "__owners__": self.owners}
         exec(compile(self.text, file, "exec"), names)
         linecache.cache[file] = (len(self.text), None, self.text.splitlines(True), file)
         function: Callable[..., Any] = names[self.title]
-        finalize(function, linecache.cache.pop, file, None)
+        finalize(function, _free.append, file)
         return function
 
 

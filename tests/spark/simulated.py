@@ -30,10 +30,10 @@ class Cluster(Epochs):
     calls = 0
 
     def whole(self, given: Mapping[str, Given], most: int) -> Done:
-        inputs = tuple((name, each.verb) for name, each in given.items())
+        verbs = tuple((name, each.verb) for name, each in given.items())
         token = self.program.token
-        here = [(i, packed(g.rows, g.rows.values(), token)) for i, g in enumerate(given.values())]
-        task = Whole(self.job(1), inputs, most, tuple(here), waits=False)
+        here = [(name, packed(g.rows, g.rows.values(), token)) for name, g in given.items()]
+        task = Whole(self.job(1), verbs, most, tuple(here))
         return self.staged_notes("whole", notes(lines_of(task(iter(())))))
 
     def staged(self, given: Mapping[str, Given], tasks: int) -> Done:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 import traceback
 from typing import Any
@@ -85,6 +86,21 @@ def test_the_text_of_a_loop_is_in_its_traceback() -> None:
     assert "return 1 / row" in "".join(traceback.format_exception(error))
     linecache.checkcache()
     assert "return 1 / row" in "".join(traceback.format_exception(error))
+
+
+def test_a_loop_that_goes_takes_nothing_from_under_a_traceback() -> None:
+    def made() -> str:
+        loop = Loop("f", "row")
+        loop.write("return row")
+        return loop.function().__code__.co_filename
+
+    gc.collect()
+    file = made()
+    gc.collect()
+    assert file in linecache.cache
+    files = {made() for _ in range(100) if gc.collect() >= 0}
+    assert len(files) < 10
+    assert files <= linecache.cache.keys()
 
 
 # ---- blame ----

@@ -127,7 +127,10 @@ class Join(OnKeys):
 
 def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[..., Any]:
     """The loop of a join: from the changes of both sides by key and all rows by key, after them, to
-    the change of the output."""
+    the change of the output.
+
+    Where it is one to one, only pairs of two changed rows can be met twice.
+    """
     fn = merge if merge is None or isinstance(merge, Fn) else Fn(merge)
     blamed = fn if owner is None else owner
 
@@ -142,46 +145,49 @@ def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[...
             row = made
         total = "weight * count" if alone else f"get({row}, 0) + weight * count"
         loop.write(f"out[{row}] = {total}", blamed, "left", "right")
+        if one_to_one and not alone:
+            loop.write(f"if not out[{row}]: del out[{row}]")
 
-    def pairs(mine: str, other: str, alone: bool) -> None:
+    def pairs(mine: str, other: str, there: str, alone: bool) -> None:
         with (
             loop.inside(f"for {mine}, weight in pairs:"),
-            loop.inside(f"for {other}, count in there:"),
+            loop.inside(f"for {other}, count in {there}:"),
         ):
             emit(alone)
 
     loop = Loop("met", "from_left, from_right, lefts, rights")
-    loop.write("out, twice = {}, False")
+    loop.write("out = {}")
     loop.write("get = out.get")
     with (
         loop.inside("for key, pairs in from_left.items():"),
         loop.inside("if key in rights:"),
     ):
         loop.write("there = rights[key].items()")
-        pairs("left", "right", one_to_one)
+        pairs("left", "right", "there", one_to_one)
     with loop.inside("for key, pairs in from_right.items():"):
         with loop.inside("if key in from_left:"):
-            loop.write("twice = True")
-            loop.write(f"there = {loop.bind(_before)}(lefts.get(key), from_left[key]).items()")
-            pairs("right", "left", False)
+            loop.write(f"rest, old = {loop.bind(_before)}(lefts.get(key), from_left[key])")
+            loop.write("there = rest.items()")
+            pairs("right", "left", "there", one_to_one)
+            pairs("right", "left", "old", False)
         with loop.inside("elif key in lefts:"):
             loop.write("there = lefts[key].items()")
-            pairs("right", "left", one_to_one)
-    cleaned = f"{loop.bind(without_zeros)}(out)"
-    loop.write(f"return {cleaned} if twice else out" if one_to_one else f"return {cleaned}")
+            pairs("right", "left", "there", one_to_one)
+    loop.write("return out" if one_to_one else f"return {loop.bind(without_zeros)}(out)")
     return loop.function()
 
 
-def _before(rows: dict[Any, int] | None, moved: Any) -> dict[Any, int]:
-    """The rows of a key as they were before a change of them."""
-    old = {} if rows is None else rows.copy()
+def _before(
+    rows: dict[Any, int] | None, moved: Any
+) -> tuple[dict[Any, int], list[tuple[Any, int]]]:
+    """The rows of a key as they were before a change of them: those that it leaves alone, and those
+    that it does not."""
+    rest, old = {} if rows is None else rows.copy(), []
     for row, weight in moved:
-        weight = old.get(row, 0) - weight
+        weight = rest.pop(row, 0) - weight
         if weight:
-            old[row] = weight
-        else:
-            del old[row]
-    return old
+            old.append((row, weight))
+    return rest, old
 
 
 def join(
@@ -275,8 +281,8 @@ class Semi(OnKeys):
                 if (now > 0) is not anti:
                     out.update(lefts.get(key, ()))
                 else:
-                    old_rows = _before(lefts.get(key), from_left.get(key, ()))
-                    out.update({row: -weight for row, weight in old_rows.items()})
+                    rest, moved = _before(lefts.get(key), from_left.get(key, ()))
+                    out.update({row: -weight for row, weight in (*rest.items(), *moved)})
         for key, pairs in from_left.items():
             old = there.get(key, 0)
             now = new.get(key, old)

@@ -30,7 +30,6 @@ from ebbflow.engine.spark.task import (
     Enter,
     Job,
     Note,
-    Pack,
     Step,
     Whole,
     remove_changes,
@@ -112,20 +111,26 @@ class Epochs:
 
     def whole(self, given: Mapping[str, Given], most: int) -> Done:
         """In one task; `TooMany` when there are more than so many rows."""
-        job = self.job(1)
-        inputs = tuple((name, each.verb) for name, each in given.items())
-        frames, here = [], []
-        for number, (name, each) in enumerate(given.items()):
-            if each.frame is not None:
-                frames.append(each.frame.mapInArrow(Pack(job, number, name), SCHEMA))
-            elif each.rows:
-                here.append((number, packed(each.rows, each.rows.values(), self.program.token)))
-        task = Whole(job, inputs, most, tuple(here), waits=bool(frames))
+        if sum(len(each.rows or ()) for each in given.values()) > most:
+            raise TooMany
+        token = self.program.token
+        here = {
+            name: packed(each.rows, each.rows.values(), token)
+            for name, each in given.items()
+            if each.rows is not None
+        }
+        frames = {
+            name: each.frame.select(f.struct("*").alias(name))
+            for name, each in given.items()
+            if each.frame is not None
+        }
+        verbs = tuple((name, each.verb) for name, each in given.items())
+        task = Whole(self.job(1), verbs, most, tuple(here.items()), tuple(frames))
         if frames:
-            lines = reduce(DataFrame.union, frames).coalesce(1).mapInArrow(task, SCHEMA)
+            rows = reduce(side_by_side, frames.values()).coalesce(1)
         else:
-            lines = self.session.range(0, 1, 1, 1).mapInArrow(task, SCHEMA)
-        return self._done(WHOLE, lines)
+            rows = self.session.range(0, 1, 1, 1)
+        return self._done(WHOLE, rows.mapInArrow(task, SCHEMA))
 
     # ---- in waves ----
 
@@ -200,6 +205,11 @@ class Epochs:
         with suppress(OSError):
             self.store.discard(files)
             remove_changes(self.path, [change for note in notes for change in note.changes])
+
+
+def side_by_side(left: DataFrame, right: DataFrame) -> DataFrame:
+    """The rows of both, each in the columns it has, and null in those of the other."""
+    return left.unionByName(right, allowMissingColumns=True)
 
 
 def _at_input(error: EbbflowError | None) -> bool:

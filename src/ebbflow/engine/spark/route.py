@@ -23,15 +23,18 @@ from ebbflow.engine.spark.layout import layout_of
 from ebbflow.engine.spark.native import is_overflow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.replica import APPLY, DELETE
-from ebbflow.engine.spark.tables import table_of
+from ebbflow.engine.spark.ship import add, settled
+from ebbflow.engine.spark.tables import rows_of, table_of
 from ebbflow.flow.plan import Source
-from ebbflow.zset import ZSet
+from ebbflow.zset import ZSet, trusted
 
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 
-def given_of(session: SparkSession, source: Source, verb: str, change: Any) -> Given:
-    """What is done to an input, from what a user hands in."""
+def given_of(
+    session: SparkSession, source: Source, verb: str, change: Any, small: int = 0
+) -> Given:
+    """What is done to an input, from what a user hands in; a `small` table becomes rows."""
     if verb == DELETE:
         return Given(verb, dict.fromkeys(change, 1), size=len(change))
     if isinstance(change, DataFrame):
@@ -41,6 +44,10 @@ def given_of(session: SparkSession, source: Source, verb: str, change: Any) -> G
         rows = read_rows(source, change)
         return Given(verb, rows, size=len(rows), added=min(rows.values(), default=1) > 0)
     table = table_of(source, change)
+    if len(table) <= small:
+        total: dict[Any, int] = {}
+        add(total, *rows_of(source, table))
+        return given_of(session, source, verb, trusted(settled(total)))
     added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
     return Given(verb, None, session.createDataFrame(table), len(table), added)
 

@@ -11,6 +11,7 @@ The settings, and why:
     ANSI arithmetic        else a sum that overflows is wrong and nobody says so
     adaptive execution     small shuffles become one task
     worker reuse           else every task starts a Python
+    our daemon             else every Python that is started imports all it needs
     no call sites          else every column made takes the stack of Python along, and every error
                            is printed as well as raised
 """
@@ -117,6 +118,7 @@ def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
         "spark.ui.showConsoleProgress": False,
         "spark.speculation": False,
         "spark.python.worker.reuse": True,
+        "spark.python.daemon.module": "ebbflow.engine.spark.daemon",
         _PARTITIONS: count,
         "spark.default.parallelism": count,
         "spark.sql.ansi.enabled": True,

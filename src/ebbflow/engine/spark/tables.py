@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from ebbflow.engine.local.inputs import read as read_rows
-from ebbflow.engine.spark.arrow import Unfit, arrow_schema, arrow_type, to_arrow
+from ebbflow.engine.spark.arrow import Unfit, arrow_schema, arrow_type, from_arrow, to_arrow
 from ebbflow.engine.spark.kinds import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.layout import (
     ADDED,
@@ -64,9 +64,22 @@ def table_of(source: Source, given: Any) -> Any:
             for i in range(0, len(rows), BATCH)
         ]
     except Unfit as error:
-        what = f"input {source.name!r}: {error.what}"
-        raise ChangeError(what, **error.facts, remedy=error.remedy) from error
+        raise of_input(source, error) from error
     return pa.Table.from_batches(batches, arrow_schema(source.type))
+
+
+def rows_of(source: Source, batch: Any) -> tuple[list[Any], list[int]]:
+    """The rows of a batch or table that `table_of` made, and their weights."""
+    try:
+        return from_arrow(batch, source.type)
+    except Unfit as error:
+        raise of_input(source, error) from error
+
+
+def of_input(source: Source, error: Unfit) -> ChangeError:
+    """The error for a row that does not fit the type of its input."""
+    what = f"input {source.name!r}: {error.what}"
+    return ChangeError(what, **error.facts, remedy=error.remedy)
 
 
 def _fitted(source: Source, table: Any, *, loose: bool) -> Any:

@@ -25,9 +25,11 @@ import pyarrow.parquet as pq
 
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.replica import Delta, Replica
-from ebbflow.engine.spark.ship import Shipped, add, packed, replica_of, routed, settled, unpacked
+from ebbflow.engine.spark.ship import Shipped, add, replica_of, routed, settled, unpacked
+from ebbflow.engine.spark.tables import rows_of
 from ebbflow.engine.spark.waves import Waves
 from ebbflow.errors import EbbflowError
+from ebbflow.flow.plan import Source
 from ebbflow.state.spine import Snapshot, StateError
 from ebbflow.state.spine.columns import PICKLE
 from ebbflow.state.spine.piece import Piece
@@ -224,60 +226,49 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Pack:
-    """Rows of one input, sent on as they are, with how many they are instead of a task; `port` is
-    the number of the input."""
-
-    job: Job
-    port: int
-    name: str
-
-    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
-        kind = replica_of(self.job.program).plan.sources[self.name].type
-        for batch in given:
-            try:
-                blob = packed(*from_arrow(batch, kind), self.job.program.token)
-                yield from batches([(batch.num_rows, self.port, blob)])
-            except EbbflowError as error:
-                yield from batches([_failed(error, 0).line()])
-
-
-@dataclass(frozen=True)
 class Whole:
-    """A whole epoch in one task, unless there are more than `most` rows. `inputs` are the names and
-    verbs of the inputs by their number; what the driver has is `here`, and it `waits` for more."""
+    """A whole epoch in one task, unless there are more than `most` rows. `verbs` says what is done
+    to which input. What the driver has is `here`; for what is in frames it `waits`: tables with a
+    column for each input, in which the rows of that input are structs."""
 
     job: Job
-    inputs: tuple[tuple[str, str], ...]
+    verbs: tuple[tuple[str, str], ...]
     most: int
-    here: tuple[tuple[int, bytes], ...] = ()
-    waits: bool = True
+    here: tuple[tuple[str, bytes], ...] = ()
+    waits: tuple[str, ...] = ()
 
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
-        blobs: dict[int, list[bytes]] = {}
-        count = 0
-        for number, blob in self.here:
-            blobs.setdefault(number, []).append(blob)
-        failed: list[Line] = []
+        arrived, count = [], 0
         for batch in given:  # all of it: a worker that leaves something unread is not used again
-            for rows, port, blob in lines_of([batch]) if self.waits and count <= self.most else ():
-                blobs.setdefault(port, []).append(blob)
-                count += rows
-                if port == NOTE:
-                    failed = [(0, NOTE, blob)]
-        if failed or count > self.most:
-            yield from batches(failed or [Note(too_many=True).line()])
+            count += batch.num_rows if self.waits else 0
+            if count <= self.most:
+                arrived.append(batch)
+        if count > self.most:
+            yield from batches([Note(too_many=True).line()])
             return
-        found = {}
-        rows_in = 0
-        for number, some in blobs.items():
-            name, verb = self.inputs[number]
-            found[name] = (verb, trusted(unpacked(some)))
-            rows_in += len(found[name][1])
+        try:
+            rows = {name: unpacked([blob]) for name, blob in self.here}
+            for name in self.waits:
+                rows[name] = _in_structs(arrived, replica.plan.sources[name])
+        except EbbflowError as error:
+            yield from batches([_failed(error, 0).line()])
+            return
+        found = {name: (verb, trusted(rows[name])) for name, verb in self.verbs}
         task = Task(self.job, replica, 1)
+        rows_in = sum(map(len, rows.values()))
         lines = task.run(lambda: ({}, replica.all_at_once(found)), None, rows_in)
         yield from batches(lines)
+
+
+def _in_structs(tables: Iterable[Any], source: Source) -> Delta:
+    """The rows of one input; where a row is one of another input, there is no struct."""
+    total: Delta = {}
+    for batch in tables:
+        structs = batch.column(source.name).drop_null()
+        if len(structs):
+            add(total, *rows_of(source, pa.RecordBatch.from_struct_array(structs)))
+    return settled(total)
 
 
 class Task:
