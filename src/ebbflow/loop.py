@@ -20,7 +20,7 @@ from weakref import finalize
 
 _numbers = count(1)
 _free: list[str] = []
-"""Names of files whose loops are gone, for the next ones. They stay in `linecache`: who goes through
+"""Names of files whose loops are gone, for the next ones. They stay in `linecache`: who goes over
 it, as every traceback does, must not find one missing, and loops go whenever memory is tidied."""
 
 
