@@ -78,8 +78,9 @@ def full(total: Sum) -> Total:
 
 
 def _short(total: Total) -> Sum:
-    """A sum in the form that it is kept in."""
-    return total if total[3] or total[4] is not None else (total[0], total[1])
+    """A sum in the form that it is kept in. What was taken out may outweigh what was put in: then
+    there may be a fraction and, added up, no floats."""
+    return total if total[2] or total[3] or total[4] is not None else (total[0], total[1])
 
 
 def plus(total: Sum, x: Any, n: int) -> Sum:
@@ -118,6 +119,15 @@ def spread_plus(size: int, total: Any, x: Any, n: int) -> tuple[int, Any]:
     (5, 58)
     """
     return spread(plus(packed(size, total), x, n))
+
+
+def spread_merged(size: int, total: Any, more: int, other: Any) -> tuple[int, Any]:
+    """`merged` on two sums that are spread.
+
+    >>> spread_merged(3, 42, 2, 8)
+    (5, 50)
+    """
+    return spread(merged(packed(size, total), packed(more, other)))
 
 
 def _plus(total: Total, x: Any, n: int) -> Total:
@@ -198,12 +208,19 @@ def _digits(
     sums = {at: (total, count) for at, total, count in digits}
     total, count = sums.get(exponent, (0, 0))
     sums[exponent] = (total + coefficient * n, count + n)
-    return tuple(sorted((at, a, b) for at, (a, b) in sums.items() if b))
+    return _in_order(sums)
+
+
+def _in_order(sums: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
+    return tuple(sorted((at, *both) for at, both in sums.items() if any(both)))
 
 
 def _with(total: Total, rest: Rest, x: Any, n: int) -> Total:
-    kept = None if rest == _NO_REST else rest
-    return _unmixed(total._replace(size=total.size + n, rest=kept), x)
+    return _unmixed(total._replace(size=total.size + n, rest=_kept(rest)), x)
+
+
+def _kept(rest: Rest) -> Rest | None:
+    return None if rest == _NO_REST else rest
 
 
 def _unmixed(total: Total, x: Any) -> Total:
@@ -254,9 +271,8 @@ def _merged_rest(a: Rest | None, b: Rest | None) -> Rest | None:
     for at, total, count in (*a.digits, *b.digits):
         there = sums.get(at, (0, 0))
         sums[at] = (there[0] + total, there[1] + count)
-    digits = tuple(sorted((at, *both) for at, both in sums.items()))
-    pairs = zip(a, b, strict=True)
-    return Rest(*(x + y for x, y in pairs))._replace(digits=digits)  # type: ignore[operator]
+    added = Rest(*(x + y for x, y in zip(a, b, strict=True)))  # type: ignore[operator]
+    return _kept(added._replace(digits=_in_order(sums)))
 
 
 # ---- the result ----

@@ -16,6 +16,8 @@ class Inline(NamedTuple):
     looks at (`of`), `{n}` how often the row comes, or goes when negative, and `{size}` the number
     of rows of the group. `pack(size, slots)` is the accumulator, `unpack(acc)` the slots.
 
+    `merge` is how an accumulator of other rows is added, `{m0}`, `{m1}`, … being its slots.
+
     `sql` is what a database can compute of whole numbers: "count" when the slots are how many
     values there are, or nothing for how many rows, and "sum" when they are that and their sum.
 
@@ -35,7 +37,13 @@ class Inline(NamedTuple):
     names: tuple[tuple[str, Any], ...] = ()
     pack: Callable[[int, tuple[Any, ...]], Any] = lambda size, slots: slots[0]
     unpack: Callable[[Any], tuple[Any, ...]] = lambda acc: (acc,)
+    merge: tuple[str, ...] = ()
     sql: str = ""
+
+    @property
+    def can_merge(self) -> bool:
+        """Whether an accumulator of other rows can be added."""
+        return bool(self.merge) or not self.slots
 
     def text(self, loop: Loop, template: str, slots: list[str], **holes: str) -> str:
         """The template with its holes filled."""

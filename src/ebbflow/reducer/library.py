@@ -95,7 +95,9 @@ def _add(a: Any, b: Any) -> Any:
 def _counting(of: Key | None) -> Inline:
     if of is None:
         return Inline(None, (), (), "{size}", (), lambda size, _: size, lambda _: (), sql="count")
-    return Inline(of, (0,), ("if {x} is not None: {0} += {n}",), "{0}", sql="count")
+    return Inline(
+        of, (0,), ("if {x} is not None: {0} += {n}",), "{0}", merge=("{0} += {m0}",), sql="count"
+    )
 
 
 def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
@@ -108,9 +110,18 @@ def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
             "elif {x} is not None: {0}, {1} = {plus}({0}, {1}, {x}, {n})",
         ),
         result,
-        (("plus", exact.spread_plus), ("shown", shown), ("packed", exact.packed)),
+        (
+            ("plus", exact.spread_plus),
+            ("joined", exact.spread_merged),
+            ("shown", shown),
+            ("packed", exact.packed),
+        ),
         lambda size, slots: exact.packed(*slots),
         exact.spread,
+        (
+            "if type({1}) is int and type({m1}) is int: {0} += {m0}; {1} += {m1}",
+            "else: {0}, {1} = {joined}({0}, {1}, {m0}, {m1})",
+        ),
         sql="sum",
     )
 

@@ -13,7 +13,8 @@ does no harm, and the output does not depend on how the stream was cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 from ebbflow.algebra import Monoid
@@ -27,7 +28,7 @@ from ebbflow.reducer.parts import owing, parts_of, spoilt
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
 from ebbflow.reducer.shape import PAIR, Shape
-from ebbflow.reducer.written import written
+from ebbflow.reducer.written import Written
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
@@ -63,9 +64,11 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         self.by_key = grouping(self.key)
         self.chained = gather([self.before])
         self.make = self.shape.function(len(self.parts))
-        self.loop = None if self.keeps_rows else written(
+        plain = not self.keeps_rows and None not in self.inlines
+        self.written = Written(
             self.parts, self.key, self.shape, self.kind, self.before, self.owner
-        )  # fmt: skip
+        ) if plain else None  # fmt: skip
+        self.loop = self.written.step() if self.written else None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("reducer", "key", "shape", "kind", "before", "owner", "created", "given", "output")
@@ -100,6 +103,24 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             cells.journal.append(old)
         assert self.loop is not None
         out: dict[Any, int] = self.loop(change, cells.values, old)
+        return out
+
+    @cached_property
+    def partial(self) -> Callable[[Any], dict[Any, Any]] | None:
+        """What a change adds to the cell of each key, for `settled`; None where all is needed."""
+        return self.written.partial() if self.written and self.written.can_merge else None
+
+    @cached_property
+    def _settle(self) -> Callable[..., Any]:
+        assert self.written is not None
+        return self.written.settle()
+
+    def settled(self, cells: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
+        """A step from what `partial` gave, in whatever pieces."""
+        old: dict[Any, Any] = {}
+        if cells.journal is not None:
+            cells.journal.append(old)
+        out: dict[Any, int] = self._settle(pairs, cells.values, old)
         return out
 
     def regrouped(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:

@@ -64,7 +64,7 @@ from ebbflow.state.index import Index
 from ebbflow.zset import ZSet
 
 Port = list[tuple[int, Chain]]
-APART = (share, push_filters, partial(push_projections, whole_inputs=True), share)
+APART = (share, push_filters, partial(push_projections, apart=True), share)
 LINEAR = (Map, Filter, FlatMap, Fused)
 NEEDS_BAG = (Reduce, TopK, Sessions, Through)
 WHOLE = Chain()

@@ -189,21 +189,39 @@ class Counting(Run):
         return self.met(left, {}, self.left.everything(), Cells(self.counts.everything()))
 
 
-class Swapping(Run):
-    """A reduce in one loop."""
+class Partial(list[tuple[Any, Any]]):
+    """Pairs of a key and what a change adds to its cell, instead of the change."""
 
-    __slots__ = ("cells", "operator", "step")
+
+class Swapping(Run):
+    """A reduce in one loop; where cells have to be fetched, in two (see `ebbflow.reducer.written`):
+    what `fetch` has found out about a change, `given`, is for the call that comes next."""
+
+    __slots__ = ("cells", "given", "operator", "step")
 
     kept = True
 
     def __init__(self, operator: Any, cells: Cells[Any, Any]) -> None:
         self.operator, self.cells, self.step = operator, cells, operator.swapped
+        self.given: tuple[Any, Any] = None, None
 
     def __call__(self, change: Any) -> Any:
+        (fetched_for, added), self.given = self.given, (None, None)
+        if fetched_for is change:
+            return self.operator.settled(self.cells, added)
         return self.step(self.cells, change)
 
+    def partial(self, change: Any) -> Partial:
+        """What to give to this stage instead of a change."""
+        return Partial(self.operator.partial(change).items())
+
     def fetch(self, change: Any) -> None:
-        fetched(self.cells, self.operator.keys(dict.fromkeys(change, 1)))  # so that none cancel
+        if isinstance(change, Partial) or self.operator.partial is not None:
+            added = change if isinstance(change, Partial) else self.partial(change)
+            fetched(self.cells, {key for key, _ in added})
+            self.given = change, added
+        else:
+            fetched(self.cells, self.operator.keys(dict.fromkeys(change, 1)))  # so none cancel
 
     def whole(self, *_: Any) -> Any:
         return self.operator.read(self.cells)

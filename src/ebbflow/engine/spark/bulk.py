@@ -28,6 +28,7 @@ from ebbflow.engine.local.held import Held
 from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed, absent
 from ebbflow.engine.local.stage import Indexing, Stage
 from ebbflow.engine.spark.arrow import from_arrow
+from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.epochs import BULK, Done, Epochs, Given, collected
 from ebbflow.engine.spark.groups import Groups, grouped
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
@@ -232,6 +233,7 @@ class Totals:
     part: int
     how: str
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         part = replica_of(self.job.program).parts[self.part]
         some = [batch for batch in given if batch.num_rows]
@@ -340,6 +342,7 @@ class Rows:
 class Place(Rows):
     """Every row with the task that has the hash of its key."""
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         for batch in given:
             table = pa.Table.from_batches([batch])
@@ -360,6 +363,7 @@ class Place(Rows):
 class Keep(Rows):
     """The rows of one task into one segment."""
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         part = self.held()
         piece = Piece(self.job.path, self.job.epoch, uuid4().hex)

@@ -25,13 +25,16 @@ from pyspark.sql import functions as f
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.session import SparkError, reason
 from ebbflow.engine.spark.ship import Shipped, heard, packed
+from ebbflow.engine.spark.tables import table_of
 from ebbflow.engine.spark.task import (
     SCHEMA,
     Enter,
+    EnterHere,
     Job,
     Note,
     Step,
     Whole,
+    in_slices,
     remove_changes,
     write_changes,
 )
@@ -43,12 +46,14 @@ HERE, WHOLE, STAGED, BULK = "here", "whole", "staged", "bulk"
 
 
 class Given(NamedTuple):
-    """What is done to one input: rows with weights that are here, or a frame of them."""
+    """What is done to one input: rows with weights that are here, an Arrow table of them if they
+    are many, or a frame."""
 
     verb: str
     rows: dict[Any, int] | None
     frame: DataFrame | None = None
     size: int | None = None
+    table: Any = None
     added: bool = False
     """Whether all rows are known to be added, and none taken away."""
 
@@ -111,7 +116,7 @@ class Epochs:
 
     def whole(self, given: Mapping[str, Given], most: int) -> Done:
         """In one task; `TooMany` when there are more than so many rows."""
-        if sum(len(each.rows or ()) for each in given.values()) > most:
+        if sum(len(each.table or each.rows or ()) for each in given.values()) > most:
             raise TooMany
         token = self.program.token
         here = {
@@ -137,10 +142,17 @@ class Epochs:
     def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
         """In waves of so many tasks."""
         job = self.job(tasks, given)
-        frames = []
+        frames, here = [], []
         for name, each in given.items():
             task = self.enter(job, self.replica.machine.inputs[name], name in job.by_key)
-            frames.append(self.frame(name, each).mapInArrow(task, SCHEMA))
+            if each.frame is not None:
+                frames.append(each.frame.mapInArrow(task, SCHEMA))
+            else:
+                here.append((task, self.table(name, each)))
+        if here:
+            tables = self.session.createDataFrame(in_slices([t for _, t in here], tasks))
+            task_of_each = EnterHere(tuple(task for task, _ in here))
+            frames.append(tables.mapInArrow(task_of_each, SCHEMA))
         verbs = tuple((name, each.verb) for name, each in given.items())
         return self._done(STAGED, self.through(job, reduce(DataFrame.union, frames), verbs))
 
@@ -165,10 +177,13 @@ class Epochs:
         """What is done to an input, as a frame of rows with weights."""
         if given.frame is not None:
             return given.frame
-        from ebbflow.engine.spark.tables import table_of
+        return self.session.createDataFrame(self.table(name, given))
 
-        source = self.replica.plan.sources[name]
-        return self.session.createDataFrame(table_of(source, trusted(given.rows or {})))
+    def table(self, name: str, given: Given) -> Any:
+        """What is done to an input, as a table of rows with weights."""
+        if given.table is not None:
+            return given.table
+        return table_of(self.replica.plan.sources[name], trusted(given.rows or {}))
 
     def _done(self, mode: str, lines: DataFrame) -> Done:
         """Run the job, and stage the segments that its tasks have written."""

@@ -20,6 +20,7 @@ from pyspark.sql import functions as f
 
 from ebbflow.engine.local.held import Held
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, comparable
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
@@ -182,6 +183,7 @@ class Stored:
     job: Job
     name: str
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         inlet = replica.inlets[self.name]
@@ -225,6 +227,7 @@ class Read:
     job: Job
     name: str
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         kind = replica.plan.outputs[self.name].type

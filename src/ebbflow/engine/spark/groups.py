@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from ebbflow.engine.local.stage import Stage, Swapping
+from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.native import native, native_key, quoted
 from ebbflow.engine.spark.replica import Replica
@@ -98,6 +99,7 @@ class Groups:
     plain: bool
     """Whether keys are single values, and not tuples."""
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         try:

@@ -23,6 +23,7 @@ from ebbflow.engine.local.stage import (
     Gathered,
     Indexing,
     Moving,
+    Partial,
     Regrouping,
     Sorted,
     Stage,
@@ -228,6 +229,19 @@ class Replica:
         stage.rows_out += rows if stage.sorts else len(out)
         return out
 
+    def added(self, slot: int, delta: Delta) -> dict[Any, Any]:
+        """What rows add to the cells of a reduce, by key."""
+        stage = self.machine.by_slot[slot]
+        run: Any = stage.run
+        started = perf_counter()
+        try:
+            found: dict[Any, Any] = run.operator.partial(delta)
+        except Exception as error:
+            raise explained(error, stage, self.machine.trusts(stage)) from error
+        stage.seconds += perf_counter() - started
+        stage.rows_in += len(delta)
+        return found
+
     def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
         """Have the steps on one row at a time run on these pieces, and on what they give."""
         for stage in self.machine.stages:
@@ -288,6 +302,8 @@ class Replica:
 
 def _count(machine: Machine, slot: int, read: Any) -> int:
     """How many rows a stage reads in a slot; where they are by key, they are in lists."""
+    if isinstance(read, Partial):
+        return 0  # they were counted where they were added up
     maker = machine.by_slot.get(slot)
     return sum(map(len, read.values())) if maker is not None and maker.sorts else len(read)
 

@@ -31,9 +31,7 @@ from ebbflow.zset import ZSet, trusted
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 
-def given_of(
-    session: SparkSession, source: Source, verb: str, change: Any, small: int = 0
-) -> Given:
+def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
     """What is done to an input, from what a user hands in; a `small` table becomes rows."""
     if verb == DELETE:
         return Given(verb, dict.fromkeys(change, 1), size=len(change))
@@ -45,11 +43,16 @@ def given_of(
         return Given(verb, rows, size=len(rows), added=min(rows.values(), default=1) > 0)
     table = table_of(source, change)
     if len(table) <= small:
-        total: dict[Any, int] = {}
-        add(total, *rows_of(source, table))
-        return given_of(session, source, verb, trusted(settled(total)))
+        return given_of(source, verb, trusted(_rows(source, table)))
     added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
-    return Given(verb, None, session.createDataFrame(table), len(table), added)
+    return Given(verb, None, None, len(table), table, added)
+
+
+def _rows(source: Source, table: Any) -> dict[Any, int]:
+    """The rows of a table, with their weights added up."""
+    total: dict[Any, int] = {}
+    add(total, *rows_of(source, table))
+    return settled(total)
 
 
 class Route:
@@ -116,8 +119,10 @@ class Route:
         """Everything that is given, here."""
         found = {}
         for name, each in given.items():
+            source = self.epochs.replica.plan.sources[name]
             if each.frame is not None:
-                kind = self.epochs.replica.plan.sources[name].type
-                each = Given(each.verb, dict(zset_of(each.frame, kind).items()))
+                each = Given(each.verb, dict(zset_of(each.frame, source.type).items()))
+            elif each.table is not None:
+                each = Given(each.verb, _rows(source, each.table))
             found[name] = each
         return found

@@ -26,6 +26,7 @@ from uuid import uuid4
 import numpy as np
 from pyspark import cloudpickle
 
+from ebbflow.engine.local.stage import Partial
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.errors import CompositionError, EbbflowError, Text
 from ebbflow.flow.plan import Plan
@@ -210,11 +211,18 @@ def unpacked(blobs: Iterable[bytes]) -> Delta:
     """The rows of what was sent, with their weights added up."""
     total: Delta = {}
     for blob in blobs:
-        kind, rows, weights = pickle.loads(blob)
-        if kind is not None:
-            rows = map(partial(tuple.__new__, kind), rows)
-        add(total, list(rows), weights)
+        add(total, *_opened(blob))
     return settled(total)
+
+
+def partials(blobs: Iterable[bytes]) -> Partial:
+    """The pairs of what was sent: keys, with what is added to their cells."""
+    return Partial(pair for blob in blobs for pair in zip(*_opened(blob), strict=True))
+
+
+def _opened(blob: bytes) -> tuple[list[Any], list[Any]]:
+    kind, rows, weights = pickle.loads(blob)
+    return rows if kind is None else list(map(partial(tuple.__new__, kind), rows)), weights
 
 
 def add(total: Delta, rows: list[Any], weights: list[int]) -> None:

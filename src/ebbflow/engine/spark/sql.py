@@ -21,6 +21,7 @@ from ebbflow.chain import Chain, Step, gather
 from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.stage import Counting, Gathered, Meeting, Stage
 from ebbflow.engine.spark.arrow import from_arrow, to_arrow
+from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
 from ebbflow.engine.spark.native import native_filter, native_key, native_map, native_merge
 from ebbflow.engine.spark.replica import Replica
@@ -273,6 +274,7 @@ class Steps:
     read: int
     first: int
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.program)
         run = replica.machine.stages[self.stage].run

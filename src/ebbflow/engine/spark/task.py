@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import pickle
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.replica import Delta, Replica
-from ebbflow.engine.spark.ship import Shipped, add, replica_of, routed, settled, unpacked
+from ebbflow.engine.spark.ship import (
+    Shipped,
+    add,
+    partials,
+    replica_of,
+    routed,
+    settled,
+    unpacked,
+)
 from ebbflow.engine.spark.tables import rows_of
-from ebbflow.engine.spark.waves import Waves
+from ebbflow.engine.spark.waves import Waves, by_row
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Source
 from ebbflow.state.spine import Snapshot, StateError
@@ -149,6 +158,7 @@ class Enter:
     slot: int
     by_key: str = ""
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         replica.count_anew()
@@ -180,6 +190,35 @@ class Enter:
         yield from routes(replica, pieces, waves, self.job.tasks)
 
 
+@dataclass(frozen=True)
+class EnterHere:
+    """Wave 0 for tables that the driver has, in `in_slices`: a slice goes to the task of its
+    table."""
+
+    tasks: tuple[Enter, ...]
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        for batch in given:
+            for number, blob in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                with pa.ipc.open_stream(blob) as slices:
+                    yield from self.tasks[number](slices)
+
+
+def in_slices(tables: Sequence[Any], count: int) -> Any:
+    """Tables as one table of two columns: the number of a table, and some of its rows. The first of
+    `count` slices of each come first."""
+    numbers, blobs = [], []
+    for i in range(count):
+        for number, table in enumerate(tables):
+            begin, end = (len(table) * at // count for at in (i, i + 1))
+            out = pa.BufferOutputStream()
+            with pa.ipc.new_stream(out, table.schema) as stream:
+                stream.write_table(table.slice(begin, end - begin))
+            numbers.append(number)
+            blobs.append(out.getvalue().to_pybytes())
+    return pa.table({"table": pa.array(numbers, pa.int32()), "slice": pa.array(blobs, pa.binary())})
+
+
 def routes(replica: Replica, pieces: dict[int, Delta], waves: Waves, tasks: int) -> Iterator[Line]:
     """Lines with the rows of these slots, to every port that they go to."""
     for slot, delta in pieces.items():
@@ -188,10 +227,14 @@ def routes(replica: Replica, pieces: dict[int, Delta], waves: Waves, tasks: int)
 
 
 def _sent(replica: Replica, waves: Waves, number: int, delta: Delta, tasks: int) -> Iterator[Line]:
-    try:
-        lines = list(routed(delta, waves.ports[number].key, tasks, replica.token))
-    except Exception as error:
-        raise replica.key_failed(waves, number, delta, error) from error
+    port = waves.ports[number]
+    if port.adds is not None:
+        lines = list(routed(replica.added(port.adds, delta), by_row, tasks, replica.token))
+    else:
+        try:
+            lines = list(routed(delta, port.key, tasks, replica.token))
+        except Exception as error:
+            raise replica.key_failed(waves, number, delta, error) from error
     for task, blob in lines:
         yield task, number, blob
 
@@ -204,6 +247,7 @@ class Step:
     wave: int
     verbs: tuple[tuple[str, str], ...] = ()
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         waves = self.job.waves(replica)
@@ -216,7 +260,10 @@ class Step:
             else:
                 blobs.setdefault(port, []).append(blob)
         if blobs:
-            arrived: dict[int, Any] = {port: unpacked(some) for port, some in blobs.items()}
+            arrived: dict[int, Any] = {
+                port: unpacked(some) if waves.ports[port].adds is None else partials(some)
+                for port, some in blobs.items()
+            }
             for port, name in waves.waves[self.wave].lookups.items():
                 if port in arrived:
                     arrived[port] = (dict(self.verbs)[name], arrived[port])
@@ -237,6 +284,7 @@ class Whole:
     here: tuple[tuple[str, bytes], ...] = ()
     waits: tuple[str, ...] = ()
 
+    @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         arrived, count = [], 0

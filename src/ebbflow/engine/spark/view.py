@@ -141,7 +141,7 @@ class View:
         source = self.plan.sources.get(name)
         if source is None:
             raise self._unknown("input", name, self.plan.sources)
-        return given_of(self.session, source, verb, change, self.options.small)
+        return given_of(source, verb, change, self.options.small)
 
     def _changes(self, epoch: int, entry: Entry) -> Any:
         return self._shown(lambda name: self._change(name, epoch, entry))

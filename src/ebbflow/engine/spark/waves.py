@@ -11,7 +11,9 @@ Steps on one row at a time are linear: they run at once, on whatever part of the
 A *port* is where rows change tasks: the rows of one slot, by one key, for one wave. Indexes, guards
 and orders by key belong to the stages that read them: they run in every wave that has such a stage.
 The state they keep is written by the first of these; the others only bring up to date what they
-read. Inputs that keep rows to check a change, and outputs that keep rows, take part as stages do.
+read. A reduce that can add up the rows of every task apart is sent what they add up to, instead of
+the rows (003: a homomorphism). Inputs that keep rows to check a change, and outputs that keep rows,
+take part as stages do.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ebbflow.engine.local.machine import Machine
-from ebbflow.engine.local.stage import Gathered, Guard, Indexing, Sorted, Stage
+from ebbflow.engine.local.stage import Gathered, Guard, Indexing, Sorted, Stage, Swapping
 from ebbflow.flow.plan import Distinct
 
 ARRANGING = (Sorted, Indexing, Guard)
@@ -39,12 +41,14 @@ def by_nothing(row: Any) -> Any:
 
 
 class Port(NamedTuple):
-    """The rows of a slot, by key, for the tasks of a wave; for an input or an output, its name."""
+    """The rows of a slot, by key, for the tasks of a wave; for an input or an output, its name; for
+    a reduce that is sent what rows add up to, its slot."""
 
     slot: int
     key: Key
     wave: int
     end: str = ""
+    adds: int | None = None
 
 
 class From(NamedTuple):
@@ -159,7 +163,8 @@ class Waves:
     def _act(self, stage: Stage) -> None:
         wave = 1 + max(self._made[self._raw(slot)] for slot in stage.reads)
         acts: list[Act] = []
-        reads = tuple(self._from(slot, _key(stage), wave, acts) for slot in stage.reads)
+        adds = stage.slot if adds_up(stage) else None
+        reads = tuple(self._from(slot, _key(stage), wave, acts, adds) for slot in stage.reads)
         acts.append(Act(stage, reads))
         for act in acts:
             for each in act.reads:
@@ -180,14 +185,21 @@ class Waves:
             stage = self._stages.get(slot)
         return slot
 
-    def _from(self, slot: int, key: Key, wave: int, acts: list[Act]) -> From:
+    def _from(
+        self, slot: int, key: Key, wave: int, acts: list[Act], adds: int | None = None
+    ) -> From:
         """Where a slot is found, by key. The stages that arrange it are put into `acts`."""
         stage = self._stages.get(slot)
         if stage is None or not isinstance(stage.run, ARRANGING):
-            return From(True, self._port(Port(slot, key, wave)))
+            return From(True, self._port(Port(slot, key, wave, adds=adds)))
         by = key if isinstance(stage.run, Guard) else stage.key or by_nothing
         acts.append(Act(stage, (self._from(stage.reads[0], by, wave, acts),)))
         return From(False, slot)
+
+
+def adds_up(stage: Stage) -> bool:
+    """Whether a stage can be given what rows add up to."""
+    return isinstance(stage.run, Swapping) and stage.run.operator.partial is not None
 
 
 def _key(stage: Stage) -> Key:

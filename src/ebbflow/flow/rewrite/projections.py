@@ -24,7 +24,7 @@ from ebbflow.flow.plan import (
     TopK,
 )
 from ebbflow.flow.rewrite.graph import bags, with_parents
-from ebbflow.flow.rewrite.reducers import NOTHING, Names, reducer_reads, union
+from ebbflow.flow.rewrite.reducers import NOTHING, Names, adds_up, reducer_reads, union
 from ebbflow.flow.rewrite.share import indices
 from ebbflow.flow.rewrite.total import computes
 from ebbflow.flow.rewrite.traced import narrowing, over, written
@@ -33,9 +33,10 @@ from ebbflow.fn import Fn
 from ebbflow.record import fields_of
 
 
-def push_projections(plan: Plan, *, whole_inputs: bool = False) -> Plan:
-    """Only the fields that are read reach the nodes that keep rows. With `whole_inputs` the rows of
-    inputs reach joins as they are, for an index that is to keep them anyway.
+def push_projections(plan: Plan, *, apart: bool = False) -> Plan:
+    """Only the fields that are read reach the nodes that keep rows, or, where state is `apart` from
+    the rows, are sent rows. Then rows of inputs reach joins as they are, for an index that is to
+    keep them anyway, and so do rows that are added up for a reduce before anything is sent.
 
     Law (002: joins are bilinear and maps are linear, so weights of rows that become equal add up):
 
@@ -69,7 +70,7 @@ def push_projections(plan: Plan, *, whole_inputs: bool = False) -> Plan:
     >>> narrow.verb, narrow.type._fields
     ('map', ('city', 'price'))
     """
-    work = _Work(plan, whole_inputs)
+    work = _Work(plan, apart)
     for node in reversed(work.nodes):
         work.ask(node)
     return work.built()
@@ -80,7 +81,7 @@ class _Work:
     """What is read of every node, and on every edge to a node that keeps rows."""
 
     plan: Plan
-    whole_inputs: bool = False
+    apart: bool = False
     need: dict[int, Names] = field(default_factory=dict)
     edge: dict[tuple[int, int], Names] = field(default_factory=dict)
     made: dict[tuple[int, frozenset[str]], Node] = field(default_factory=dict)
@@ -137,7 +138,9 @@ class _Work:
         reads, fields = self.edge[id(node), i], fields_of(parent.type)
         if not isinstance(node, (Binary, Reduce, TopK)) or reads is None or not fields:
             return parent
-        if self.whole_inputs and isinstance(node, Binary) and isinstance(parent, Source):
+        if self.apart and isinstance(node, Binary) and isinstance(parent, Source):
+            return parent
+        if self.apart and isinstance(node, Reduce) and adds_up(node.reducer, parent.type):
             return parent
         kept = _some(reads, fields)
         if len(kept) == len(fields):

@@ -12,6 +12,7 @@ from typing import Any
 from ebbflow.flow.rewrite.total import NUMBER, SORTED, Kinds
 from ebbflow.flow.types import classes
 from ebbflow.record import fields_of
+from ebbflow.reducer.parts import parts_of
 
 Names = frozenset[str] | None  # None: the row as a whole
 
@@ -36,6 +37,17 @@ def union(*names: Names) -> Names:
             return None
         found |= each
     return frozenset(found)
+
+
+def adds_up(reducer: Any, kind: Any) -> bool:
+    """Whether what rows add to a reducer can be computed apart from it (`ebbflow.reducer.written`).
+
+    >>> from ebbflow.reducer import count, max, sum
+    >>> adds_up(count() & sum("price"), object), adds_up(max("price"), object)
+    (True, False)
+    """
+    inlines = [part.reducer.inline for part in parts_of(reducer, kind)]
+    return all(inline is not None and inline.can_merge for inline in inlines)
 
 
 def reducer_reads(reducer: Any, kind: Any) -> Names:

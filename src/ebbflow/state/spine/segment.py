@@ -44,6 +44,8 @@ CHUNK = 1 << 16
 WEIGHT = pa.run_end_encoded(pa.int32(), pa.int64())
 _INEXACT = ("float", "any")
 """Kinds of which equal columns may hold different values: 0.0 and -0.0."""
+SHORT = 32
+"""Entries of one key, up to how many they are looked at one by one."""
 END = 1 << 64
 """Where hashes end."""
 
@@ -339,24 +341,34 @@ class Segment:
             part = self.part(i)
             assert part.second is not None
             asked = keys[low:high]
-            begins = part.hash.searchsorted(asked, "left").tolist()
-            ends = part.hash.searchsorted(asked, "right").tolist()
-            places: list[int] = []
-            owners: list[int] = []
-            for j, (begin, end) in enumerate(zip(begins, ends, strict=True), low):
-                if begin < end:
-                    inside = part.second[begin:end]
-                    first = begin + int(inside.searchsorted(rows[j], "left"))
-                    last = begin + int(inside.searchsorted(rows[j], "right"))
-                    places += range(first, last)
-                    owners += [j] * (last - first)
-            if places:
-                yield part, np.array(places), np.array(owners)
+            begin = part.hash.searchsorted(asked, "left")
+            end = part.hash.searchsorted(asked, "right")
+            hits = list(_matching(part.second, begin, end, rows[low:high]))
+            places, owners = (np.concatenate(some) for some in zip(*hits, strict=True))
+            if len(places):
+                yield part, places, owners + low
 
     def check(self) -> None:
         """Read everything and compare the checksums."""
         for _ in self.parts():
             pass
+
+
+def _matching(second: Words, begin: Any, end: Any, rows: Words) -> Iterator[tuple[Any, Any]]:
+    """The places from `begin` to before `end` that have one of the row hashes, each its own, and
+    which one that is. Short stretches are gone through all at once, long ones are searched."""
+    length = end - begin
+    short = np.flatnonzero((length > 0) & (length <= SHORT))
+    yield short[:0], short[:0]
+    for step in range(int(length[short].max(initial=0))):
+        short = short[length[short] > step]
+        at = begin[short] + step
+        hit = second[at] == rows[short]
+        yield at[hit], short[hit]
+    for i in np.flatnonzero(length > SHORT).tolist():
+        inside = second[begin[i] : end[i]]
+        first, last = (int(inside.searchsorted(rows[i], side)) for side in ("left", "right"))
+        yield np.arange(begin[i] + first, begin[i] + last), np.full(last - first, i)
 
 
 def damaged(ref: Ref | None, what: str) -> Damaged:

@@ -238,7 +238,8 @@ class Spine:
                 for i, key, row, count in zip(
                     order[at].tolist(), stored, there, counts, strict=True
                 ):
-                    if same(asked[i][0], key) and same(asked[i][1], row):
+                    wanted, this = asked[i]
+                    if (wanted == key and this == row) or (same(wanted, key) and same(this, row)):
                         totals[i] += count
         return totals
 
