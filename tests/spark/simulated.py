@@ -18,8 +18,7 @@ from ebbflow.engine.spark.epochs import Done, Epochs, Given
 from ebbflow.engine.spark.frames import Read
 from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
 from ebbflow.engine.spark.ship import add, packed, settled, ship
-from ebbflow.engine.spark.tables import table_of
-from ebbflow.engine.spark.task import NOTE, Step, Whole, lines_of
+from ebbflow.engine.spark.task import NOTE, EnterHere, Step, Whole, in_slices, lines_of
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
 
@@ -38,13 +37,10 @@ class Cluster(Epochs):
 
     def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
         job = self.job(tasks, given)
-        lines: list[Any] = []
-        for name, each in given.items():
-            table = table_of(self.replica.plan.sources[name], trusted(each.rows))
-            half = len(table) // 2
-            for part in (table.slice(0, half), table.slice(half)):
-                enter = self.enter(job, self.replica.machine.inputs[name], name in job.by_key)
-                lines += lines_of(enter(iter(part.to_batches())))
+        inputs = self.replica.machine.inputs
+        enter = EnterHere(tuple(self.enter(job, inputs[n], n in job.by_key) for n in given))
+        tables = [self.table(name, each) for name, each in given.items()]
+        lines = list(lines_of(enter(iter(in_slices(tables, 2).to_batches()))))
         verbs = tuple((name, each.verb) for name, each in given.items())
         for wave in range(1, len(self.replica.waves(job.by_key))):
             arrived = lines

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ebbflow.change import TEXT, Delete, Insert
 from ebbflow.errors import ChangeError
 from ebbflow.operator.text import Hit, Rope, index_of, last_index_of, replace, search
+from ebbflow.operator.text.rope import _splices
 from ebbflow.operator.text.search import BackMatcher, Matcher
 
 WORDS = st.text("ab ", max_size=30)
@@ -139,25 +140,77 @@ def test_a_large_insertion_and_a_large_deletion_keep_the_shape() -> None:
     assert str(rope) == "new"
 
 
-def test_typing_and_backspacing_are_one_edit_of_the_tree() -> None:
-    carried: list[tuple[int, Any]] = []
+class Watched(Rope):
+    """A rope that tells which edits its tree sees."""
 
-    class Watched(Rope):
-        def _insert(self, at: int, text: str) -> None:
-            carried.append((at, text))
-            super()._insert(at, text)
+    __slots__ = ("carried",)
 
-        def _delete(self, at: int, count: int) -> None:
-            carried.append((at, count))
-            super()._delete(at, count)
+    def _splice(self, splices: list[tuple[int, int, str]]) -> None:
+        self.carried += splices
+        super()._splice(splices)
 
-    rope = Watched("....")
+
+def watched(text: str) -> Any:
+    rope: Any = Watched(text)
+    rope.carried = []
+    return rope
+
+
+def test_edits_that_touch_are_one_edit_of_the_tree() -> None:
+    rope = watched("....")
     for i, letter in enumerate("hello"):
         rope.insert(2 + i, letter)
     for i in reversed(range(4, 7)):
         rope.delete(i, 1)
     assert str(rope) == "..he.."
-    assert carried == [(2, "hello"), (4, 3)]
+    assert rope.carried == [(2, 0, "he")]
+    rope.delete(2, 2)
+    rope.insert(2, "she")
+    assert str(rope) == "..she.."
+    assert rope.carried[1:] == [(2, 2, "she")]
+
+
+def test_what_is_put_in_and_taken_back_is_no_edit_of_the_tree() -> None:
+    rope = watched("0123456789")
+    rope.insert(4, "xyz")
+    rope.delete(4, 3)
+    assert (str(rope), rope.carried) == ("0123456789", [])
+    rope.insert(4, "xyz")
+    rope.delete(2, 7)
+    assert str(rope) == "016789"
+    assert rope.carried == [(2, 4, "")]
+
+
+def test_edits_apart_are_edits_apart() -> None:
+    rope = watched("0123456789")
+    rope.insert(2, "ab")
+    rope.insert(7, "c")
+    rope.delete(0, 1)
+    assert str(rope) == "1ab234c56789"
+    assert rope.carried == [(2, 0, "ab"), (7, 0, "c"), (0, 1, "")]
+
+
+@pytest.mark.parametrize("most", [0, 5, 1000])
+def test_edits_taken_together_are_the_edits_one_by_one(most: int) -> None:
+    rnd = random.Random(most)
+    for _ in range(2000):
+        text = one_by_one = "0123456789" * 2
+        notes: list[tuple[int, Any]] = []
+        near = 5
+        for _ in range(rnd.randint(1, 8)):
+            at = min(max(near + rnd.randint(-2, 4), 0), len(one_by_one))
+            if rnd.random() < 0.5:
+                new = "abcdefg"[: rnd.randint(0, 7)]
+                notes.append((at, new))
+                one_by_one = one_by_one[:at] + new + one_by_one[at:]
+            else:
+                count = min(rnd.randint(0, 6), len(one_by_one) - at)
+                notes.append((at, count))
+                one_by_one = one_by_one[:at] + one_by_one[at + count :]
+            near = at
+        for at, less, new in _splices(notes, most):
+            text = text[:at] + new + text[at + less :]
+        assert text == one_by_one
 
 
 @pytest.mark.parametrize("edit", [("insert", 4, "x"), ("insert", -1, ""), ("delete", 2, 2),
