@@ -166,7 +166,7 @@ def differences(one: Any, other: Any) -> int:
 def tws_missing() -> str:
     """Why it cannot be asked, or nothing."""
     if find_spec("google") is None or find_spec("google.protobuf") is None:
-        return "transformWithState is left out: it needs protobuf, as in: pip install protobuf"
+        return "transformWithState is left out: it needs protobuf, as in: pip install '.[bench]'"
     return ""
 
 

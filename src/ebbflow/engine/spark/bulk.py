@@ -32,7 +32,7 @@ from ebbflow.engine.spark.sql import Sql, added, arranges
 from ebbflow.engine.spark.task import SCHEMA, Job
 from ebbflow.flow.plan import Distinct, Semi
 from ebbflow.record import fields_of
-from ebbflow.state.spine.segment import BAG
+from ebbflow.state.spine.part import BAG
 
 ROWS = 1_000_000
 """About so many rows go to one task."""

@@ -28,8 +28,8 @@ from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import Shape
 from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
 from ebbflow.state.spine.hashing import hashes
+from ebbflow.state.spine.part import BAG
 from ebbflow.state.spine.piece import Piece
-from ebbflow.state.spine.segment import BAG
 from ebbflow.zset import trusted
 
 LARGE = 4_000_000

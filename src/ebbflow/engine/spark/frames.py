@@ -31,7 +31,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import StateError, Store
 from ebbflow.state.spine.columns import decode
-from ebbflow.state.spine.segment import Part
+from ebbflow.state.spine.part import Part
 from ebbflow.zset import trusted
 
 _CHUNK = 1 << 16

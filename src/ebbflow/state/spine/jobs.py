@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ebbflow.state.spine.files import Files
-from ebbflow.state.spine.segment import Part, Ref, Segment, SegmentWriter
+from ebbflow.state.spine.part import Part
+from ebbflow.state.spine.segment import Ref, Segment, SegmentWriter
 from ebbflow.state.spine.spine import Spine
 
 Opened = Callable[[Ref], Segment]

@@ -25,8 +25,9 @@ import pyarrow.compute as pc
 
 from ebbflow.state.spine.columns import Shape, common, decode, heavy, recast, widened
 from ebbflow.state.spine.hashing import Words, same
+from ebbflow.state.spine.part import BAG, Form, Part
 from ebbflow.state.spine.runs import runs
-from ebbflow.state.spine.segment import BAG, CHUNK, END, Form, Part, Segment
+from ebbflow.state.spine.segment import CHUNK, END, Segment
 
 Types = tuple[Any, Any]
 """The class of the keys and that of the rows; see `columns.encode`."""

@@ -2,199 +2,36 @@
 
 A segment holds what some epochs did to the state of one operator. It is sorted by the hash of the
 key, so that many keys are looked up together by one binary search per chunk, and only the rows that
-match become Python objects. There are two *layouts*:
-
-    bag      key, row, weight     the entries of a row add up over all segments; 0 means not there
-    value    key, value or none   the newest entry of a key counts; none means it was taken away
+match become Python objects.
 
 An *entry* is one line of a segment. A segment is an Arrow IPC file of one or more *chunks* (record
-batches), followed by a *directory*: where each chunk is, its first and last hash, its checksum. The
-columns are `hash`, then `row_hash` and `weight` (bag) or `live` (value), then those of the keys,
-`k0`, `k1`, … and those of the rows or values, `r0`, `r1`, …; `Form` says which kinds these are.
-
-Two things are not written twice. Weights are nearly always 1, so they are written as how many
-entries in a row have which weight (an Arrow run-end encoded column). Keys are often fields of their
-rows; where every column of the keys is one of the rows as well, only the rows are written, and the
-form says which of their columns the keys are *within*.
-
-Entries with one hash (in a bag: with one hash and row hash) are never in two chunks.
+batches; `part` says which columns they have), followed by a *directory*: where each chunk is, its
+first and last hash, its checksum. Entries with one hash (in a bag: with one hash and row hash) are
+never in two chunks.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import itemgetter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ebbflow.state.spine.columns import Shape, decode, numbers_of
 from ebbflow.state.spine.files import Damaged, Writer
 from ebbflow.state.spine.hashing import Words
+from ebbflow.state.spine.part import Form, Part
 
-BAG, VALUE = "bag", "value"
 CHUNK = 1 << 16
 """Entries per chunk, more or less: what is read, checked and merged in one piece."""
 
-WEIGHT = pa.run_end_encoded(pa.int32(), pa.int64())
-_INEXACT = ("float", "any")
-"""Kinds of which equal columns may hold different values: 0.0 and -0.0."""
 SHORT = 32
 """Entries of one key, up to how many they are looked at one by one."""
 END = 1 << 64
 """Where hashes end."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """The columns of a segment."""
-
-    layout: str
-    key: Shape
-    row: Shape
-    within: tuple[tuple[int, ...], ...] = ()
-    """For each column of the keys, the columns of the rows that are the same, if all have some."""
-
-    def schema(self) -> Any:
-        """As Arrow says it."""
-        words = [("hash", pa.uint64())]
-        if self.layout == BAG:
-            words += [("row_hash", pa.uint32()), ("weight", WEIGHT)]
-        else:
-            words += [("live", pa.uint8())]
-        types = [] if self.within else self.key.types()
-        keys = [(f"k{i}", kind) for i, kind in enumerate(types)]
-        rows = [(f"r{i}", kind) for i, kind in enumerate(self.row.types())]
-        return pa.schema([*words, *keys, *rows])
-
-    def text(self) -> dict[str, Any]:
-        """As the directory says it; `Form.read` is the way back."""
-        return {
-            "layout": self.layout,
-            "key": [self.key.how, *self.key.kinds],
-            "row": [self.row.how, *self.row.kinds],
-            "within": self.within,
-        }
-
-    @staticmethod
-    def read(text: Mapping[str, Any]) -> Form:
-        """The form of which this is the text.
-
-        >>> form = Form("bag", Shape("one", ("int",)), Shape("tuple", ("text", "float")))
-        >>> Form.read(form.text()) == form
-        True
-        """
-        (key, *keys), (row, *rows) = text["key"], text["row"]
-        within = tuple(map(tuple, text["within"]))
-        return Form(text["layout"], Shape(key, tuple(keys)), Shape(row, tuple(rows)), within)
-
-    def keys(self, rows: Sequence[Any]) -> list[Any]:
-        """The columns of the keys, when they are within those of the rows."""
-        return [rows[columns[0]] for columns in self.within]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some entries in columns: what segments are made of, and what merging works on.
-
-    `second` is the row hash in a bag, of 32 bits, and None otherwise; `count` is the weight in a
-    bag, and 1 or 0 for whether there is a value otherwise.
-    """
-
-    form: Form
-    hash: Words
-    second: Words | None
-    count: Any
-    keys: list[Any]
-    rows: list[Any]
-
-    def __len__(self) -> int:
-        return len(self.hash)
-
-    @property
-    def texts(self) -> int:
-        """How many bytes its texts are, where they begin among them; only those of 32 bits."""
-        pairs = zip(
-            (*self.form.key.kinds, *self.form.row.kinds), (*self.keys, *self.rows), strict=True
-        )
-        return sum(column.nbytes for kind, column in pairs if kind in ("text", "bytes"))
-
-    def pick(self, at: Any) -> Part:
-        """The entries at these places: an array of places, or a slice."""
-        second = None if self.second is None else self.second[at]
-        if isinstance(at, slice):
-            start, stop, _ = at.indices(len(self))
-            rows = [column.slice(start, stop - start) for column in self.rows]
-            keys = self.form.keys(rows) or [c.slice(start, stop - start) for c in self.keys]
-        else:
-            places = pa.array(at)
-            rows = taken(self.rows, places)
-            keys = self.form.keys(rows) or taken(self.keys, places)
-        return replace(
-            self, hash=self.hash[at], second=second, count=self.count[at], keys=keys, rows=rows
-        )
-
-    def batch(self) -> Any:
-        """As an Arrow record batch."""
-        keys = [] if self.form.within else self.keys
-        if self.second is None:
-            words = [pa.array(self.hash), pa.array(self.count)]
-        else:
-            words = [pa.array(self.hash), pa.array(self.second), _in_runs(self.count)]
-        columns = [*words, *keys, *self.rows]
-        return pa.RecordBatch.from_arrays(columns, schema=self.form.schema())
-
-    @staticmethod
-    def of(form: Form, batch: Any) -> Part:
-        """The way back; hardly anything is copied."""
-        columns = batch.columns
-        hash = numbers_of(columns[0])
-        second = None
-        if form.layout == BAG:
-            second, count = numbers_of(columns[1]), _weights(columns[2])
-            columns = columns[3:]
-        else:
-            count, columns = numbers_of(columns[1]), columns[2:]
-        width = 0 if form.within else len(form.key.kinds)
-        keys, rows = columns[:width], columns[width:]
-        return Part(form, hash, second, count, form.keys(rows) or keys, rows)
-
-
-def _in_runs(weights: Any) -> Any:
-    """Weights as an Arrow column."""
-    ends = np.append(np.flatnonzero(weights[1:] != weights[:-1]) + 1, len(weights))
-    each = pa.array(np.ascontiguousarray(weights[ends - 1]))
-    return pa.RunEndEncodedArray.from_arrays(pa.array(ends.astype(np.int32)), each)
-
-
-def _weights(column: Any) -> Any:
-    """The way back; where all are the same, they take no room."""
-    ends, each = numbers_of(column.run_ends), numbers_of(column.values)
-    if len(ends) == 1:
-        return np.broadcast_to(each[0], len(column))
-    return np.repeat(each, np.diff(ends, prepend=0))
-
-
-def within(part: Part) -> Part:
-    """The same part, its form saying which columns of the rows the keys are."""
-    form, found = part.form, []
-    kinds = list(enumerate(form.row.kinds))
-    for kind, key in zip(form.key.kinds, part.keys, strict=True):
-        alike = [i for i, other in kinds if kind == other and kind not in _INEXACT]
-        found.append(tuple(i for i in alike if key is part.rows[i] or key.equals(part.rows[i])))
-        if not found[-1]:
-            return part
-    return replace(part, form=replace(form, within=tuple(found)))
-
-
-def taken(columns: list[Any], places: Any) -> list[Any]:
-    """The values of columns at these places, which are known to be there."""
-    return [pc.take(column, places, boundscheck=False) for column in columns]
 
 
 @dataclass(frozen=True)
@@ -441,21 +278,3 @@ class SegmentWriter:
         entries = sum(chunk.entries for chunk in self._chunks)
         length = self._sink.at
         return Ref(self._file, self._start, length, length - arrow, self._sink.mark(), entries)
-
-
-def values(
-    parts: list[Part], types: tuple[Any, Any], at: list[Any] | None = None
-) -> tuple[list[Any], list[Any]]:
-    """The keys and the rows of some entries as Python objects: of all entries of these parts, which
-    have one form, or of those `at` some places in each.
-    """
-    form = parts[0].form
-    rows = decode(form.row, list(zip(*(p.rows for p in parts), strict=True)), types[1], at)
-    if not form.within or form.key.how == "record":
-        keys = decode(form.key, list(zip(*(p.keys for p in parts), strict=True)), types[0], at)
-        return keys, rows
-    if form.row.how == "one":
-        lists = [rows] * len(form.within)
-    else:
-        lists = [list(map(itemgetter(columns[0]), rows)) for columns in form.within]
-    return lists[0] if form.key.how == "one" else list(zip(*lists, strict=True)), rows

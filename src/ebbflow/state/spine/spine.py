@@ -32,8 +32,9 @@ from ebbflow.state.spine.columns import Shape, encode, narrowed, nothing, repeat
 from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.hashing import Words, hashes, row_words, same
 from ebbflow.state.spine.merge import cut, merged, settled
+from ebbflow.state.spine.part import BAG, VALUE, Form, Part, values, within
 from ebbflow.state.spine.runs import broods, follows, runs
-from ebbflow.state.spine.segment import BAG, CHUNK, END, VALUE, Form, Part, Segment, values, within
+from ebbflow.state.spine.segment import CHUNK, END, Segment
 
 FANOUT = 4
 Columns = tuple[Shape, Sequence[Any]]
