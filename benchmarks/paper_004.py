@@ -12,8 +12,13 @@ in turns, 25 at a time; shown are medians of processor time, which other program
     recompute     the whole bag again, by a hash join in one comprehension (Q2: and its maximum)
     list          the same without counting rows: not a bag, but the least that Python could do
     hand          a program for this query alone, written by hand with dicts, that emits changes
-    merged        Q2 with a Python function as the merge, so with the aggregate tree; aggregate()
-                  knows `max` itself, which needs no tree of all pairs
+    merged        Q2 with a user's function as the merge; aggregate() sees that it gives one of its
+                  arguments, and as for `max`, which it knows, needs no tree of all pairs
+    tree          the same with a function that cannot be seen through, so with the aggregate tree
+
+A change of Q1 at 64,000 rows is of some 2,000 pairs of 102,400, a 50th; so to be 100 times faster
+is to make a pair in half the time that it takes among all others. The program by hand makes nothing
+but these pairs: it says what can be had.
 
 The join makes more pairs of a row the more rows there are, so "equal changes" can only be asked of
 the aggregation behind it: one pair comes and one goes.
@@ -60,10 +65,13 @@ def greater(a: Any, b: Any) -> Any:
     return a if a > b else b
 
 
-def queries() -> tuple[Any, Any, Any]:
+unseen = partial(greater)
+MERGES = {"max": max, "merged": greater, "tree": unseen}
+
+
+def query() -> Any:
     tens, fives = select(lambda x: x % 10 == 0), select(lambda y: y % 5 == 0)
-    q1 = (tens * fives) >> join(lambda x: x % 500, lambda y: y % 1000)
-    return q1, q1 >> aggregate(max), q1 >> aggregate(greater)
+    return (tens * fives) >> join(lambda x: x % 500, lambda y: y % 1000)
 
 
 # ---- the rivals ----
@@ -211,7 +219,7 @@ def figure_6(quick: bool) -> list[Row]:
 
 
 def first_query(size: int, turns: int) -> Row:
-    data, (operator, _, _) = Data(size), queries()
+    data, operator = Data(size), query()
     by_hand = Hand(data.left, data.right)
     hand = Timed(lambda sides: by_hand.step(*sides))
     q1 = Live(operator, (ZSet(data.left), ZSet(data.right)))
@@ -240,9 +248,11 @@ def first_query(size: int, turns: int) -> Row:
 
 
 def second_query(size: int, turns: int) -> Row:
-    _, by_max, by_merge = queries()
-    q2, again = aggregated(by_max, size, turns)
-    merged, fold = aggregated(by_merge, size, turns)
+    found: dict[str, Any] = {}
+    for name, merge in MERGES.items():
+        operator = query() >> aggregate(merge)
+        found[name] = aggregated(operator, size, turns)
+    (q2, again), (merged, fold), (tree, slower) = found.values()
     return {
         "Q2 ms": q2.ms,
         "Q2 p95": q2.p95,
@@ -250,7 +260,9 @@ def second_query(size: int, turns: int) -> Row:
         "Q2 faster": again.ms / q2.ms,
         "merged": merged.ms,
         "merged faster": fold.ms / merged.ms,
-        "Q2 MB": memory(by_max, size),
+        "tree": tree.ms,
+        "tree faster": slower.ms / tree.ms,
+        "Q2 MB": memory(query() >> aggregate(max), size),
     }
 
 
@@ -297,34 +309,37 @@ def equal_changes(quick: bool) -> list[Row]:
     for size in SIZES:
         random = Random(size)
         bag = random.sample(pairs, size)
-        lives = [Live(aggregate(merge), ZSet.of(bag)) for merge in (max, greater)]
+        lives = {name: Live(aggregate(merge), ZSet.of(bag)) for name, merge in MERGES.items()}
         changes = []
         for gone in random.sample(bag, 200 if quick else 500):
             x, y = random.choice(pairs)
             changes.append(ZSet({gone: -1, (x + 1 + len(changes), y): 1}))
         settled()
-        for live in lives:
+        for live in lives.values():
             live.send(changes)
-        row = {"pairs": size, "max µs": lives[0].ms * 1e3}
-        rows.append({**row, "merged µs": lives[1].ms * 1e3})
+        rows.append(
+            {"pairs": size, **{f"{name} µs": live.ms * 1e3 for name, live in lives.items()}}
+        )
     return rows
 
 
 def targets(figure: list[Row], equal: list[Row], text: list[Row]) -> list[Row]:
-    last, first = equal[-1], equal[0]
-    grew = last["max µs"] / first["max µs"]
-    merged = last["merged µs"] / first["merged µs"]
+    grew = {name: equal[-1][f"{name} µs"] / equal[0][f"{name} µs"] for name in MERGES}
     allowed = math.log(SIZES[-1]) / math.log(SIZES[0])
     large = figure[-1]
     checks = [
-        ("Q1 at 64k against recomputing", large["faster"], ">=", 100.0),
-        ("Q1 at 64k against the program by hand", large["Q1/hand"], "<=", 2.0),
-        ("Q2 at 64k against recomputing, with max", large["Q2 faster"], ">=", 20.0),
-        ("Q2 at 64k against recomputing, merged", large["merged faster"], ">=", 20.0),
-        ("its aggregation alone, 1k to 64k, with max", grew, "<=", allowed),
-        ("its aggregation alone, 1k to 64k, merged", merged, "<=", allowed),
+        ("Q1 at 64k against recomputing", large["faster"], ">=", 100.0, True),
+        ("the program by hand against recomputing", large["hand faster"], ">=", 100.0, False),
+        ("Q1 at 64k against the program by hand", large["Q1/hand"], "<=", 2.0, True),
+        ("Q2 at 64k against recomputing, with max", large["Q2 faster"], ">=", 20.0, True),
+        ("Q2 at 64k against recomputing, merged", large["merged faster"], ">=", 20.0, True),
+        ("Q2 at 64k against recomputing, with a tree", large["tree faster"], ">=", 20.0, True),
+        *(
+            (f"its aggregation alone, 1k to 64k, {name}", grew[name], "<=", allowed, True)
+            for name in MERGES
+        ),
     ]
-    judged = [(*check, True) for check in checks] + strings.checks(text)
+    judged = checks + strings.checks(text)
     return [
         {"target": name, "found": found, "": sign, "wanted": wanted,
          "met": met(found, sign, wanted) if asked else "not asked"}
@@ -351,7 +366,7 @@ def plot(figure: list[Row], text: list[Row], prefix: str) -> None:
     sizes = [row["size"] for row in figure]
     for query, lines in {
         "Q1": ["Q1 ms", "recompute", "hand"],
-        "Q2": ["Q2 ms", "Q2 recompute", "merged"],
+        "Q2": ["Q2 ms", "Q2 recompute", "merged", "tree"],
     }.items():
         chart, axes = pyplot.subplots()
         for name in lines:

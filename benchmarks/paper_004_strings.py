@@ -1,10 +1,13 @@
 """Paper 004, Figure 7: five kinds of edits to `last_index_of('A')(lower(s1) + upper(s2))`.
 
 Compared are one step of the differential operator, and patching the edited text and computing
-everything again with the methods of `str`. Two figures for the operator: *edit* is the median time
-of a step, what a user waits for; *sustained* is the mean over a long run, with everything that was
-put off carried out at its end (the median of ten runs). Each edit is undone by the opposite edit
-before the next one, so that the texts stay as long as they are.
+everything again with the methods of `str`. Three figures for the operator: *edit* is the median
+time of a step, what a user waits for; *sustained* is the mean over a long run, with everything that
+was put off carried out at its end (the median of ten runs, and of ten runs of recomputing too, in
+processor time, which other programs disturb least). Each edit is undone by the opposite
+edit before the next one, so that the texts stay as long as they are. A rope takes edits that touch
+as one, so this is kind to it; *apart* is the same with each opposite edit at another random place:
+nothing touches, and nearly every edit finds its part of the text out of the processor's caches.
 
 The paper shows its speed-ups as bars and gives no numbers. It says how it expects each kind to
 behave; beside that stands how our times grow, with the edit and with the text.
@@ -15,6 +18,7 @@ behave; beside that stands how our times grow, with the edit and with the text.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import time
@@ -50,6 +54,9 @@ PAPER, LONG, LARGE, QUICK_LARGE = 2_000, 200_000, 10_000_000, 1_000_000
 PERCENT = (1, 5, 10)
 SMALL = (500, 1_000, 4_000, 8_000, 16_000, 32_000)
 ACCENTED = PLAIN + "éàü—’"
+COLUMNS = {
+    "per edit": "speedup", "sustained": "sustained_speedup", "apart": "apart_speedup",
+}  # fmt: skip
 
 
 def texts(size: int, letters: str, rnd: random.Random) -> tuple[str, str]:
@@ -63,9 +70,10 @@ def words(size: int, letters: str, rnd: random.Random) -> str:
 
 
 def edits(
-    kind: int, size: int, x: tuple[str, str], letters: str, rnd: random.Random
+    kind: int, size: int, x: tuple[str, str], letters: str, rnd: random.Random, apart: bool
 ) -> Iterator[tuple[Any, Any]]:
-    """Edits of one kind, each with the edit that takes it back."""
+    """Edits of one kind, each with the edit that takes it back or, `apart`, an opposite one
+    elsewhere; of kind 5, which has one place only, always the first."""
     side, text = (First, x[0]) if kind < 3 else (Second, x[1])
     last = max(text.rfind("A"), text.rfind("a"))
     limit = len(text) if kind < 3 else last
@@ -74,10 +82,11 @@ def edits(
             at = rnd.randint(max(last - size + 1, 0), min(last, len(text) - size))
         else:
             at = rnd.randint(0, max(limit - size, 0))
+        back = rnd.randint(0, max(limit - size, 0)) if apart and kind < 5 else at
         if kind in (2, 4):
-            yield side(Insert(at, words(size, letters, rnd))), side(Delete(at, size))
+            yield side(Insert(at, words(size, letters, rnd))), side(Delete(back, size))
         else:
-            yield side(Delete(at, size)), side(Insert(at, text[at : at + size]))
+            yield side(Delete(at, size)), side(Insert(back, text[at : at + size]))
 
 
 def recomputed(x: tuple[str, str], change: Any) -> int:
@@ -90,10 +99,15 @@ def recomputed(x: tuple[str, str], change: Any) -> int:
     return (first.lower() + second.upper()).rfind("A")
 
 
+def recomputed_all(x: tuple[str, str], pairs: list[tuple[Any, Any]]) -> None:
+    for change, _ in pairs:
+        recomputed(x, change)
+
+
 def timed(action: Callable[[], Any]) -> float:
-    start = time.perf_counter()
+    start = time.thread_time()
     action()
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def measure(
@@ -102,39 +116,61 @@ def measure(
     """One line of the table; times in microseconds."""
     rnd = random.Random(kind)
     x = texts(total, letters, rnd)
-    source = edits(kind, size, x, letters, rnd)
-    pairs = [next(source) for _ in range(runs)]
-    scratch = median(timed(partial(recomputed, x, change)) for change, _ in pairs[:again])
-    step, state = PIPELINE.step, PIPELINE.init(x)
-    taken: list[float] = []
-    moves: list[Any] = []
-    blocks = []
-    for block in range(0, runs, runs // 10):
-        begin = time.perf_counter()
-        for change, back in pairs[block : block + runs // 10]:
-            start = time.perf_counter()
-            state, moved = step(state, change)
-            taken.append(time.perf_counter() - start)
-            state, moved_back = step(state, back)
-            moves += moved, moved_back
-        state[0][0].rope.slice(0, 1), state[-1].rope.slice(0, 1)
-        blocks.append((time.perf_counter() - begin) / (runs // 10 * 2))
-    settled = median(blocks)
-    answers = list(accumulate(map(sum, moves), initial=PIPELINE.f(x)))
-    for (change, _), answer in zip(pairs[:5], answers[1::2], strict=False):
-        assert answer == recomputed(x, change)
-    assert answers[-1] == answers[0]
+    found = {}
+    for apart in (False, True):
+        source = edits(kind, size, x, letters, rnd, apart)
+        found[apart] = followed(x, [next(source) for _ in range(runs)], again)
+    scratch, edit, sustained = found[False]
+    apart_us = found[True][2]
     return {
         "size": total,
         "text": "plain" if letters == PLAIN else "accented",
         "kind": kind,
         "edit": size,
         "recompute_us": round(1e6 * scratch, 2),
-        "edit_us": round(1e6 * median(taken), 2),
-        "sustained_us": round(1e6 * settled, 2),
-        "speedup": round(scratch / median(taken), 2),
-        "sustained_speedup": round(scratch / settled, 2),
+        "edit_us": round(1e6 * edit, 2),
+        "sustained_us": round(1e6 * sustained, 2),
+        "apart_us": round(1e6 * apart_us, 2),
+        "speedup": round(scratch / edit, 2),
+        "sustained_speedup": round(scratch / sustained, 2),
+        "apart_speedup": round(scratch / apart_us, 2),
     }
+
+
+def followed(
+    x: tuple[str, str], pairs: list[tuple[Any, Any]], again: int
+) -> tuple[float, float, float]:
+    """The time of recomputing, of a step, and of a step in the long run."""
+    few = max(again // 10, 1)
+    scratch = median(
+        timed(partial(recomputed_all, x, pairs[at : at + few])) / few for at in range(0, again, few)
+    )
+    step, state = PIPELINE.step, PIPELINE.init(x)
+    gc.collect()
+    gc.freeze()
+    taken: list[float] = []
+    moves: list[Any] = []
+    tenth = len(pairs) // 10
+    for change, back in pairs[:tenth]:
+        start = time.perf_counter()
+        state, moved = step(state, change)
+        taken.append(time.perf_counter() - start)
+        state, moved_back = step(state, back)
+        moves += moved, moved_back
+    blocks = []
+    for block in range(0, len(pairs), tenth):
+        begin = time.thread_time()
+        for change, back in pairs[block : block + tenth]:
+            state, moved = step(state, change)
+            state, moved_back = step(state, back)
+            moves += moved, moved_back
+        state[0][0].rope.slice(0, 1), state[-1].rope.slice(0, 1)
+        blocks.append((time.thread_time() - begin) / (tenth * 2))
+    answers = list(accumulate(map(sum, moves), initial=PIPELINE.f(x)))
+    for (change, _), answer in zip(pairs[:5], answers[1::2], strict=False):
+        assert answer == recomputed(x, change)
+    assert answers[-1] == answers[0]
+    return scratch, median(taken), median(blocks)
 
 
 def rows(quick: bool) -> list[dict[str, Any]]:
@@ -154,7 +190,7 @@ def rows(quick: bool) -> list[dict[str, Any]]:
 
 def checks(rows: list[dict[str, Any]]) -> list[tuple[str, float, str, float, bool]]:
     """The targets for strings: name, the worst found, how it is compared, what is wanted, and
-    whether it was asked: not of the smaller text of `quick`."""
+    whether it was asked: not of the smaller text of `quick`, and not of edits apart."""
     large = max(row["size"] for row in rows)
     one = [r for r in rows if (r["size"], r["edit"]) == (LONG, LONG // 100) and r["kind"] < 5]
     found = [("1 % of 200,000, kinds 1-4", one, 10.0, True)]
@@ -164,9 +200,9 @@ def checks(rows: list[dict[str, Any]]) -> list[tuple[str, float, str, float, boo
         for kinds, few in (("s 1-4", short[:4]), (" 5", short[4:])):
             found.append((name + kinds, few, 1000.0, large == LARGE))
     return [
-        (f"{name}, {how}", min(row[key] for row in group), ">=", wanted, asked)
+        (f"{name}, {how}", min(row[key] for row in group), ">=", wanted, asked and how != "apart")
         for name, group, wanted, asked in found
-        for how, key in (("per edit", "speedup"), ("sustained", "sustained_speedup"))
+        for how, key in COLUMNS.items()
     ]
 
 
@@ -216,7 +252,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     """Print the table, and from which size on an edit is faster than computing again."""
     print("f(s1, s2) = last_index_of('A')(lower(s1) + upper(s2)); microseconds per edit\n")
     head = f"{'text':>19}  {'size':>6}  {'kind':<35}"
-    print(f"{head}{'recompute':>10}{'edit':>8}{'':>10}{'sustained':>10}")
+    print(f"{head}{'recompute':>10}{'edit':>8}{'':>10}{'sustained':>10}{'':>10}{'apart':>8}")
     for row in rows:
         name = f"{row['size']:,} {row['text']}"
         kind = f"({row['kind']}) {KINDS[row['kind']]}"
@@ -224,6 +260,7 @@ def show(rows: list[dict[str, Any]]) -> None:
             f"{name:>19}  {row['edit']:>6,}  {kind:<35}{row['recompute_us']:>10,.1f}"
             f"{row['edit_us']:>8.1f}{row['speedup']:>9,.1f}×"
             f"{row['sustained_us']:>10.1f}{row['sustained_speedup']:>9,.1f}×"
+            f"{row['apart_us']:>8.1f}{row['apart_speedup']:>9,.1f}×"
         )
     small = sorted((row for row in rows if (row["kind"], row["edit"]) == (2, 20)), key=_by_size)
     for name, what in (("speedup", "an edit"), ("sustained_speedup", "a long run of edits")):

@@ -17,6 +17,7 @@ from ebbflow.operator import (
     join,
     product,
 )
+from ebbflow.operator.selective import NONE, ROOM, Contest, Front
 from ebbflow.state.outer import Outermost
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
@@ -224,3 +225,41 @@ def test_004_O7_draining_a_bag_scans_it_a_logarithm_of_times(monkeypatch: Any) -
     for n in reversed(range(5000)):
         live.send(ZSet({n: -1}))
     assert len(scans) <= math.log2(5000)
+
+
+def test_004_O7_a_row_that_the_floor_beats_costs_two_comparisons() -> None:
+    for size in SIZES[:2]:
+        relational = aggregate(lambda a, b: a if a > b else b)
+        state = relational.init(ZSet.of([Row(0, n) for n in range(size)]))
+        change = ZSet({Row(0, 5): -1, Row(0, 6): -1, Row(1, 7): 1})
+        hashed, compared, _ = work(relational, state, change)
+        assert (hashed, compared) == (3 * 2, 3 * 2)
+
+
+def test_004_O7_draining_a_bag_by_a_selective_merge_scans_it_a_logarithm_of_times(
+    monkeypatch: Any,
+) -> None:
+    scans = []
+    picked = Contest.picked
+
+    def counted(self: Any, rows: Any, room: int = ROOM, within: Front = NONE) -> Any:
+        if within is NONE:
+            scans.append(len(rows))
+        return picked(self, rows, room, within)
+
+    monkeypatch.setattr(Contest, "picked", counted)
+    live = aggregate(lambda a, b: a if a > b else b).open(ZSet.of(range(5000)))
+    for n in reversed(range(5000)):
+        live.send(ZSet({n: -1}))
+    assert len(scans) <= math.log2(5000)
+
+
+def test_004_O6_a_join_makes_each_pair_of_a_change_once() -> None:
+    """Both sides change under one key: rows that are left alone are met without a look-up."""
+    relational = join(lambda row: row.key)
+    rows = [Row(0, n) for n in range(50)]
+    state = relational.init((ZSet.of(rows), ZSet.of(rows)))
+    change = Both(ZSet({rows[0]: -1, Row(0, 50): 1}), ZSet({rows[1]: -1, Row(0, 51): 1}))
+    hashed, _, moved = work(relational, state, change)
+    assert len(moved) == 50 + 50 + 49 + 49
+    assert hashed <= 2 * len(moved) + 30

@@ -6,30 +6,36 @@ makes that cheap by keeping the totals of its parts: a change costs about `log n
 
 `max` and `min` need no totals, because in a sorted tree the answer is at the end, and not even a
 whole tree: for these two an `Index` holds all rows, and a tree the *outermost* few of each group
-(see `ebbflow.state.outer`).
+(see `ebbflow.state.outer`). The same goes for every merge that is seen to give one of its arguments
+(see `ebbflow.operator.selective`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Set
-from functools import reduce
-from itertools import repeat
+from functools import partial, reduce
+from itertools import chain, repeat
+from operator import ne
 from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.change import BAG, REPLACE, ChangeStructure
 from ebbflow.errors import place
 from ebbflow.operator.operator import Operator
+from ebbflow.operator.selective import NONE, Contest, selective
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
 from ebbflow.state.order import needs_care, orderly
-from ebbflow.state.outer import NONE, ROOM, Outer, Outermost
+from ebbflow.state.outer import NONE as NO_OUTER
+from ebbflow.state.outer import ROOM, Outermost
 from ebbflow.state.tree import Tree, in_order
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, trusted, weights_of
 
 Bag = ZSet[Any]
 Merge = Callable[[Any, Any], Any]
 Moved = dict[Any, tuple[Any, Any]]
+
+SIMPLE = {int, float, bool, str, bytes}
 
 
 class Trees:
@@ -69,13 +75,16 @@ class Trees:
 
 
 class Ends:
-    """All rows in an index, and per key the outermost of them: for max and min."""
+    """All rows in an index, and per key the outermost of them, or a front: for max, min and other
+    merges that give one of their arguments."""
 
-    def __init__(self, key: Any, merge: Merge) -> None:
+    def __init__(self, key: Any, outermost: Outermost | Contest, nothing: Any) -> None:
         self.key = key
-        self.outermost = Outermost(merge is max, plain=_comparable)
+        self.outermost: Any = outermost
+        self.nothing = nothing
 
-    def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Outer]]:
+    def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Any]]:
+        _without_nan(x)
         index: Index[Any, Any] = Index(self.key, x)
         picked = self.outermost.picked
         return index, Cells({key: picked(rows, ROOM) for key, rows in index.groups.items()})
@@ -83,20 +92,19 @@ class Ends:
     def step(self, state: Any, change: Bag) -> Moved:
         index, cells = state
         groups, there = index.groups, cells.values
-        if needs_care(change):
-            for row in change:
-                orderly(row)
+        _without_nan(change)
         new = {}
         for key, pairs in index.apply(change).items():
             rows = groups.get(key)
             new[key] = ABSENT if rows is None else (
-                self.outermost.moved(there.get(key, NONE), pairs, rows.copy)
+                self.outermost.moved(there.get(key, self.nothing), pairs, partial(_same, rows))
             )  # fmt: skip
         old = cells.swap(new)
         return {key: (self.end(old[key]), self.end(new[key])) for key in new}
 
     def end(self, outer: Any) -> Any:
-        return ABSENT if outer is ABSENT else self.outermost.best(outer)[0]
+        best = () if outer is ABSENT else self.outermost.best(outer)
+        return best[0] if best else ABSENT
 
     def result(self, state: Any, key: Any) -> Any:
         return self.end(state[1].values.get(key, ABSENT))
@@ -113,6 +121,41 @@ class Ends:
         )
 
 
+class Leaning:
+    """An aggregate right behind an operator that can `read` its whole output from its state.
+
+    That output need not be kept twice: the outermost rows are all of the state, and what is behind
+    them is read when they run out.
+    """
+
+    def __init__(
+        self, ends: Ends, output: ChangeStructure[Any, Any], empty: Any, read: Any
+    ) -> None:
+        self.ends, self.output, self.empty, self.read = ends, output, empty, read
+
+    def init(self, x: Bag) -> tuple[None, Cells[Any, Any]]:
+        _without_nan(x)
+        return None, Cells({(): self.ends.outermost.picked(weights_of(x), ROOM)} if x else {})
+
+    def step(self, state: Any, change: Bag, before: Any) -> tuple[Any, Any]:
+        """As the step of an aggregate; `before` is the state of the operator before it, now."""
+        _without_nan(change)
+        ends, cells = self.ends, state[1]
+        outer = cells.values.get((), ends.nothing)
+        new = ends.outermost.moved(outer, change.items(), partial(self.read, before))
+        found, old = ends.end(new), ends.end(outer)
+        if new is not outer:
+            cells.swap({(): ABSENT if found is ABSENT else new})
+        values = [self.empty if one is ABSENT else one for one in (found, old)]
+        return state, self.output.diff(*values)
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        cells, rows = state[1].values, weights_of(x)
+        return cells.keys() == ({()} if rows else set()) and all(
+            self.ends.outermost.agrees(outer, rows) for outer in cells.values()
+        )
+
+
 def _comparable(row: Any) -> bool:
     """Whether `<` orders rows of this kind, as `max` takes for granted; of sets it does not."""
     return not isinstance(row, Set) and (not isinstance(row, tuple) or all(map(_comparable, row)))
@@ -120,6 +163,24 @@ def _comparable(row: Any) -> bool:
 
 def _total(tree: Any) -> Any:
     return tree.total if tree is not ABSENT and tree.distinct else ABSENT
+
+
+def _same(rows: Any) -> Any:
+    return rows
+
+
+def _without_nan(rows: Bag) -> None:
+    """Refuse a NaN, which has no place in an order. For rows of simple kinds this is one look at
+    their types."""
+    kinds = set(map(type, rows))
+    flat: Any = rows
+    if kinds == {tuple}:
+        flat = list(chain.from_iterable(rows))
+        kinds = set(map(type, flat))
+    simple = kinds <= SIMPLE and (float not in kinds or not any(map(ne, flat, flat)))
+    if not simple and needs_care(rows):
+        for row in rows:
+            orderly(row)
 
 
 def _everything(row: Any) -> tuple[()]:
@@ -149,6 +210,13 @@ class Aggregate(Operator[Bag, Bag, Any, Any]):
         old = self.now(state)
         self.groups.step(state, change)
         return state, self.output.diff(self.now(state), old)
+
+    def leaning(self, before: Operator[Any, Any, Any, Any]) -> Leaning | None:
+        """This behind another operator, if it need not keep what that one can `read`."""
+        read = getattr(before, "read", None)
+        if read is None or not isinstance(self.groups, Ends):
+            return None
+        return Leaning(self.groups, self.output, self.empty, read)
 
     def keys(self, change: Bag) -> set[Any]:
         """All of the state is under one key."""
@@ -274,8 +342,9 @@ def group_aggregate(
 
 def _groups(key: Any, merge: Merge, order: Any, value: Any) -> Trees | Ends:
     if (merge is max or merge is min) and order is None and value is None:
-        return Ends(key, merge)
-    return Trees(key, merge, order, value)
+        return Ends(key, Outermost(merge is max, plain=_comparable), NO_OUTER)
+    fn = selective(merge) if value is None else None
+    return Trees(key, merge, order, value) if fn is None else Ends(key, Contest(fn, order), NONE)
 
 
 def _folded(x: Bag, merge: Merge, order: Any, value: Any, empty: Any) -> Any:

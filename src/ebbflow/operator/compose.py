@@ -3,15 +3,26 @@
 Each combinator computes the plain composition of what its parts compute, and its invariant is that
 of its parts. An output may feed several operators: `a >> (b & c)` runs `a` once and hands its
 change to both. So `>>`, `*` and `&` build every network without cycles.
+
+A change may pass through a network in less time than it takes to call a function for each of its
+knots. So the step of a sequence is written out (see `ebbflow.loop`). An operator on pairs may have
+`on_first(state, dx)` and `on_second(state, dy)`, which do what `step` does with `First(dx)` and
+`Second(dy)`: then a side of `a * b` that changes alone is handed on without being wrapped.
+
+Nor should it be kept twice. An operator may have `read(state)`, which gives its whole output; one
+behind it may be `leaning(before)`: then its step is also given the state of the one before, and it
+keeps less of its own.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from ebbflow.algebra.value import in_brackets
 from ebbflow.change import Both, ChangeStructure, First, Second, pair, sequence
 from ebbflow.errors import CompositionError, place
+from ebbflow.loop import Loop
 from ebbflow.operator.operator import Operator
 
 AnyOperator = Operator[Any, Any, Any, Any]
@@ -24,7 +35,8 @@ class Seq(Operator[Any, Any, Any, Any]):
         self.stages = stages
         self.input = stages[0].input
         self.output = stages[-1].output
-        self._steps = [stage.step for stage in stages]
+        self._leaning = _leaning(stages)
+        self._run = _written(stages, self._leaning)
 
     def f(self, x: Any) -> Any:
         for stage in self.stages:
@@ -33,28 +45,31 @@ class Seq(Operator[Any, Any, Any, Any]):
 
     def init(self, x: Any) -> Any:
         states = []
-        for stage in self.stages[:-1]:
-            states.append(stage.init(x))
-            x = stage.f(x)
-        return (*states, self.stages[-1].init(x))
+        for stage, lean in zip(self.stages, self._leaning, strict=True):
+            states.append((lean or stage).init(x))
+            if len(states) < len(self.stages):
+                x = stage.f(x)
+        return tuple(states)
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        states = []
-        for step, own in zip(self._steps, state, strict=True):
-            own, change = step(own, change)
-            states.append(own)
-        return tuple(states), change
+        moved: tuple[Any, Any] = self._run(state, change)
+        return moved
 
     def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
-        states = []
-        for stage, own in zip(self.stages, state, strict=True):
-            own, change = stage.checked(own, change)
+        states: list[Any] = []
+        for stage, lean, own in zip(self.stages, self._leaning, state, strict=True):
+            if lean is None:
+                own, change = stage.checked(own, change)
+            elif stage.input.is_change(change):
+                own, change = lean.step(own, change, states[-1])
+            else:
+                raise stage.input.stranger(change)
             states.append(own)
         return tuple(states), change
 
     def invariant(self, x: Any, state: Any) -> bool:
-        for stage, own in zip(self.stages, state, strict=True):
-            if not stage.invariant(x, own):
+        for stage, lean, own in zip(self.stages, self._leaning, state, strict=True):
+            if not (lean or stage).invariant(x, own):
                 return False
             x = stage.f(x)
         return True
@@ -67,6 +82,52 @@ class Seq(Operator[Any, Any, Any, Any]):
 
     def __reduce__(self) -> Any:
         return Seq, self.stages
+
+
+def _leaning(stages: tuple[AnyOperator, ...]) -> list[Any]:
+    """What stands for each stage that leans on the one before it; None for the others."""
+    found = [None]
+    for before, stage in pairwise(stages):
+        found.append(stage.leaning(before) if hasattr(stage, "leaning") else None)
+    return found
+
+
+def _written(stages: tuple[AnyOperator, ...], leaning: list[Any]) -> Any:
+    """The step of a sequence, as one function from states and a change to states and a change."""
+    loop = Loop("step", "state, change")
+    names = [f"s{i}" for i in range(len(stages))]
+    loop.write(f"{', '.join(names)}, = state")
+
+    def plain(i: int) -> None:
+        lean = leaning[i]
+        step = loop.bind(stages[i].step if lean is None else lean.step)
+        before = "" if lean is None else f", s{i - 1}"
+        loop.write(f"s{i}, change = {step}(s{i}, change{before})")
+
+    i = 0
+    while i < len(stages):
+        stage, after = stages[i], stages[i + 1] if i + 1 < len(stages) else None
+        if not isinstance(stage, Beside) or not hasattr(after, "on_first"):
+            plain(i)
+            i += 1
+            continue
+        loop.write("kind = type(change)")
+        for test, side, own, part in (
+            ("if", First, stage.first, "one"),
+            ("elif", Second, stage.second, "two"),
+        ):
+            then = loop.bind(getattr(after, "on_first" if side is First else "on_second"))
+            with loop.inside(f"{test} kind is {loop.bind(side)}:"):
+                loop.write(f"one, two = s{i}")
+                loop.write(f"{part}, change = {loop.bind(own.step)}({part}, change.change)")
+                loop.write(f"s{i} = one, two")
+                loop.write(f"s{i + 1}, change = {then}(s{i + 1}, change)")
+        with loop.inside("else:"):
+            plain(i)
+            plain(i + 1)
+        i += 2
+    loop.write(f"return ({', '.join(names)},), change")
+    return loop.function()
 
 
 def seq(*operators: AnyOperator) -> AnyOperator:
@@ -121,6 +182,9 @@ class Each(Operator[Any, Any, Any, Any]):
         return self.inner.init(x)
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        if len(change) == 1:
+            state, output = self.inner.step(state, change[0])
+            return state, output if self._nested else (output,)
         return self._run(self.inner.step, state, change)
 
     def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
@@ -156,8 +220,11 @@ class EachSide(Operator[Any, Any, Any, Any]):
         self.input = input
         self.each = Each(inner)
         self.output = self.each.output
+        self._nested = self.each._nested
         wanted, given = _sides(inner.input), _sides(input)
         self._many = [one != other for one, other in zip(wanted, given, strict=True)]
+        self._on_first: Any = getattr(inner, "on_first", None) or _Side(inner, First)
+        self._on_second: Any = getattr(inner, "on_second", None) or _Side(inner, Second)
 
     def f(self, x: Any) -> Any:
         return self.inner.f(x)
@@ -167,6 +234,18 @@ class EachSide(Operator[Any, Any, Any, Any]):
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
         return self.each.step(state, self._one_by_one(change))
+
+    def on_first(self, state: Any, change: Any) -> tuple[Any, Any]:
+        changes = change if self._many[0] else (change,)
+        if self._nested and len(changes) == 1:
+            return self._on_first(state, changes[0])  # type: ignore[no-any-return]
+        return self.each._run(self._on_first, state, changes)
+
+    def on_second(self, state: Any, change: Any) -> tuple[Any, Any]:
+        changes = change if self._many[1] else (change,)
+        if self._nested and len(changes) == 1:
+            return self._on_second(state, changes[0])  # type: ignore[no-any-return]
+        return self.each._run(self._on_second, state, changes)
 
     def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
         if not self.input.is_change(change):
@@ -192,6 +271,17 @@ class EachSide(Operator[Any, Any, Any, Any]):
 
     def __repr__(self) -> str:
         return repr(self.inner)
+
+
+class _Side:
+    """The step of an operator on pairs, with the change of one side."""
+
+    def __init__(self, operator: AnyOperator, side: Any) -> None:
+        self.operator = operator
+        self.side = side
+
+    def __call__(self, state: Any, change: Any) -> tuple[Any, Any]:
+        return self.operator.step(state, self.side(change))
 
 
 def _sides(structure: ChangeStructure[Any, Any]) -> tuple[Any, ...]:
@@ -240,17 +330,17 @@ class Beside(Operator[Any, Any, Any, Any]):
 
     def _run(self, first: Any, second: Any, state: Any, change: Any) -> tuple[Any, Any]:
         one, two = state
-        match change:
-            case First(dx):
-                one, left = first(one, dx)
-                return (one, two), First(left)
-            case Second(dy):
-                two, right = second(two, dy)
-                return (one, two), Second(right)
-            case Both(dx, dy):
-                one, left = first(one, dx)
-                two, right = second(two, dy)
-                return (one, two), Both(left, right)
+        kind = type(change)
+        if kind is First:
+            one, left = first(one, change.change)
+            return (one, two), First(left)
+        if kind is Second:
+            two, right = second(two, change.change)
+            return (one, two), Second(right)
+        if kind is Both:
+            one, left = first(one, change.first)
+            two, right = second(two, change.second)
+            return (one, two), Both(left, right)
         raise self.input.stranger(change)
 
     def invariant(self, x: Any, state: Any) -> bool:

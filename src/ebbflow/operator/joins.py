@@ -113,6 +113,12 @@ class Join(OnKeys):
         found = left.apply(left_change), right.apply(right_change)
         return state, trusted(self.met(*found, left.groups, right.groups))
 
+    def read(self, state: Any) -> dict[Any, int]:
+        """The whole output, from the state."""
+        left, right = state[0].everything(), state[1].everything()
+        rows: dict[Any, int] = self.met({k: g.items() for k, g in left.items()}, {}, left, right)
+        return rows
+
     def accepts(self, state: Any, change: Any) -> bool:
         if not self.input.is_change(change):
             return False

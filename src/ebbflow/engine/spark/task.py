@@ -97,21 +97,20 @@ class Job:
         return _snapshot(self.path, self.base)
 
 
-_snapshots: dict[tuple[str, int], Snapshot] = {}
+_snapshots: dict[str, Snapshot] = {}
+"""The last snapshot at each of a few paths, the one that was not used for longest first."""
+_KEPT = 8
 
 
 def _snapshot(path: str, epoch: int) -> Snapshot:
     """The state at the end of an epoch, with the segments that this process has open already."""
-    known = {
-        segment.ref: segment
-        for (place, _), old in _snapshots.items()
-        if place == path
-        for spine in old._spines.values()
-        for segment in spine.segments
-    }
-    _snapshots.clear()
-    _snapshots[path, epoch] = Remembering(path, epoch, known)
-    return _snapshots[path, epoch]
+    old = _snapshots.pop(path, None)
+    spines = () if old is None else old._spines.values()
+    known = {segment.ref: segment for spine in spines for segment in spine.segments}
+    while len(_snapshots) >= _KEPT:
+        _snapshots.pop(next(iter(_snapshots)))
+    _snapshots[path] = Remembering(path, epoch, known)
+    return _snapshots[path]
 
 
 class Remembering(Snapshot):

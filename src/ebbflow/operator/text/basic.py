@@ -176,16 +176,30 @@ class _Concat(Operator[tuple[str, str], Any, str, tuple[Edit, ...]]):
         return len(x[0]), len(x[1])
 
     def step(self, state: tuple[int, int], change: Any) -> tuple[tuple[int, int], tuple[Edit, ...]]:
-        left, right = state
-        match change:
-            case First(c):
-                return (left + growth(c), right), (c,)
-            case Second(d):
-                return (left, right + growth(d)), (shifted(d, left),)
-            case Both(c, d):
-                left += growth(c)
-                return (left, right + growth(d)), (c, shifted(d, left))
+        if type(change) is First:
+            return self.on_first(state, change.change)
+        if type(change) is Second:
+            return self.on_second(state, change.change)
+        if type(change) is Both:
+            state, (first,) = self.on_first(state, change.first)
+            state, (second,) = self.on_second(state, change.second)
+            return state, (first, second)
         raise self.input.stranger(change)
+
+    def on_first(
+        self, state: tuple[int, int], change: Edit
+    ) -> tuple[tuple[int, int], tuple[Edit, ...]]:
+        more = len(change.text) if isinstance(change, Insert) else -change.count
+        return (state[0] + more, state[1]), (change,)
+
+    def on_second(
+        self, state: tuple[int, int], change: Edit
+    ) -> tuple[tuple[int, int], tuple[Edit, ...]]:
+        left, right = state
+        if isinstance(change, Insert):
+            text = change.text
+            return (left, right + len(text)), (Insert(change.at + left, text),)
+        return (left, right - change.count), (Delete(change.at + left, change.count),)
 
     def accepts(self, state: tuple[int, int], change: object) -> bool:
         match change:

@@ -1,10 +1,10 @@
 """A rope: a long text that is cheap to edit and that remembers what was found out about its parts.
 
 Python's strings cannot be edited in place: one new letter in ten million copies ten million. A rope
-cuts the text into *leaves* of a few thousand code points and keeps them in a B-tree: every branch
-holds the sizes of what is below it, every leaf is equally deep, and nothing but the root is ever
-less than a quarter full. An edit descends to one leaf, replaces it, and adjusts the sizes on the
-way.
+cuts the text into *leaves* of about ten thousand code points and keeps them in a B-tree: every
+branch holds the sizes of what is below it, every leaf is equally deep, and nothing but the root is
+ever less than a quarter full. An edit descends to one leaf, replaces it, and adjusts the sizes on
+the way.
 
     cost of an edit      O(log n) steps, a copy of one leaf, and the edit's own text
                          (a few microseconds in ten million code points)
@@ -28,8 +28,8 @@ the amounts are the same.)
 
 **Waiting.** Many questions need no look at the text: an insertion before the last match moves it,
 and that is all. So an edit is only noted, and the notes are carried out when the text is read or
-when there are `Rope.notes` of them, whichever comes first. Letters typed one after the other, and
-a row of backspaces, are then one edit of the tree.
+when there are `Rope.notes` of them, whichever comes first. Edits that touch are then one edit of
+the tree: letters typed one after the other, a row of backspaces, a word replaced by another.
 
 A rope is changed in place. A state that is stepped has one owner, who has no use for the old text,
 and copying the path, as a persistent tree does, would double the cost of an edit. `copy.copy` makes
@@ -60,12 +60,15 @@ class Hit(NamedTuple):
     piece: str
 
 
+NOTHING: dict[Hashable, tuple[Any, int]] = {}  # what is known of a node: one for all, never altered
+
+
 class _Leaf:
     __slots__ = ("known", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.known: dict[Hashable, tuple[Any, int]] = {}
+        self.known = NOTHING
 
 
 class _Branch:
@@ -74,7 +77,7 @@ class _Branch:
     def __init__(self, kids: list[Any], sizes: list[int]) -> None:
         self.kids = kids
         self.sizes = sizes
-        self.known: dict[Hashable, tuple[Any, int]] = {}
+        self.known = NOTHING
 
 
 def _nothing(state: Any, piece: str) -> tuple[Any, int]:
@@ -99,7 +102,7 @@ class Rope:
     'be or not to be'
     """
 
-    chunk: ClassVar[int] = 8192
+    chunk: ClassVar[int] = 12288
     fan: ClassVar[int] = 16
     notes: ClassVar[int] = 512
 
@@ -213,7 +216,7 @@ class Rope:
                 found = now, amount
             else:
                 found = self.read(state, node.text)
-            node.known[state] = found
+            _learn(node, state, found)
         return found
 
     def _seek(
@@ -232,7 +235,7 @@ class Rope:
             piece = node.text if whole else node.text[max(start - base, 0) : stop - base]
             after, amount = known or self.read(state, piece)
             if whole:
-                node.known[state] = after, amount
+                _learn(node, state, (after, amount))
             return (Hit(max(base, start), state, piece), after) if amount else (None, after)
         now = state
         for kid, at, end in _placed(node, base, back):
@@ -241,7 +244,7 @@ class Rope:
                 if hit is not None:
                     return hit, now
         if whole:
-            node.known[state] = now, 0
+            _learn(node, state, (now, 0))
         return None, now
 
     # ---- the tree ----
@@ -259,56 +262,66 @@ class Rope:
     def _carry_out(self) -> None:
         """Do what was noted, neighbouring edits as one."""
         notes, self._notes = self._notes, []
-        for at, what in _merged(notes):
-            if isinstance(what, str):
-                self._insert(at, what)
-            elif what:
-                self._delete(at, what)
+        self._splice(_splices(notes, self._leaf))
 
-    def _insert(self, at: int, text: str) -> None:
-        more = len(text)
-        node, where = self._root, at
-        for _ in self._heights:
-            if node.known:
-                node.known.clear()
-            sizes = node.sizes
-            i = 0
-            for size in sizes:
-                if where <= size:
-                    break
-                where -= size
-                i += 1
-            sizes[i] += more
-            node = node.kids[i]
-        if node.known:
-            node.known.clear()
-        old = node.text
-        node.text = old[:where] + text + old[where:]
-        if len(node.text) > self._leaf:
-            self._divide(at)
+    def _splice(self, splices: list[tuple[int, int, str]]) -> None:
+        """Put in each `text`, in the place of `less` code points: mostly one leaf with another
+        text. Everything is in one loop, because a call costs as much as a level of the tree."""
+        leaf, nothing = self._leaf, NOTHING
+        path: list[Any] = []
+        note, forget = path.append, path.clear
+        for at, less, text in splices:
+            more = len(text) - less
+            node: Any = self._root
+            where = at if less else at - 1  # an insertion goes to the leaf that ends there
+            forget()
+            for _ in self._heights:
+                i = 0
+                sizes = node.sizes
+                for size in sizes:
+                    if where < size:
+                        break
+                    where -= size
+                    i += 1
+                note(node)
+                note(i)
+                if more:
+                    sizes[i] = size + more
+                if node.known is not nothing:
+                    node.known = nothing
+                node = node.kids[i]
+            old = node.text
+            size = len(old) + more
+            if not less:
+                where += 1
+            if less and path and (where + less > len(old) or 4 * size < leaf):
+                if self._between(path[-2], path[-1], where, text, where + less - len(old)):
+                    continue
+                for branch, i in _pairs(path):
+                    branch.sizes[i] -= more
+                self._delete_across(at, less)
+                if text:
+                    self._splice([(at, 0, text)])
+                continue
+            if node.known is not nothing:
+                node.known = nothing
+            node.text = old[:where] + text + old[where + less :]
+            if size > leaf:
+                self._grow([_Leaf(piece) for piece in self._pieces(node.text)], _pairs(path))
 
-    def _delete(self, at: int, count: int) -> None:
-        node, where, path = self._root, at, []
-        for _ in self._heights:
-            sizes = node.sizes
-            i = 0
-            for size in sizes:
-                if where < size:
-                    break
-                where -= size
-                i += 1
-            if where + count > size:
-                return self._delete_across(at, count)
-            path.append((node, sizes, i))
-            node = node.kids[i]
-        if path and 4 * (len(node.text) - count) < self._leaf:
-            return self._delete_across(at, count)
-        _shorten(node, where, where + count)
-        for above, sizes, i in path:
-            sizes[i] -= count
-            if above.known:
-                above.known.clear()
-        return None
+    def _between(self, branch: Any, i: int, where: int, text: str, over: int) -> bool:
+        """Put `text` in the place of the end of one leaf and `over` code points of the next, if the
+        next is of the same branch and both stay full enough."""
+        if over <= 0 or i + 1 == len(branch.kids):
+            return False
+        one, two = branch.kids[i : i + 2]
+        first, second = where + len(text), len(two.text) - over
+        if not (4 * first >= self._leaf >= first and 4 * second >= self._leaf):
+            return False
+        one.text, two.text = one.text[:where] + text, two.text[over:]
+        one.known = two.known = NOTHING
+        branch.sizes[i : i + 2] = first, second
+        return True
 
     def _delete_across(self, at: int, count: int) -> None:
         """The deletion that reaches over several leaves or leaves too little of one."""
@@ -351,24 +364,9 @@ class Rope:
             nodes = _branches(branch.kids, branch.sizes, self.fan)
         self._root = nodes[0]
 
-    def _divide(self, at: int) -> None:
-        """Split the leaf at position `at`, which has become too long."""
-        path: list[tuple[Any, int]] = []
-        node = self._root
-        for _ in self._heights:
-            i = 0
-            for size in node.sizes:
-                if at <= size:
-                    break
-                at -= size
-                i += 1
-            path.append((node, i))
-            node = node.kids[i]
-        self._grow([_Leaf(piece) for piece in self._pieces(node.text)], path)
-
     def _cut(self, branch: Any, height: int, start: int, stop: int) -> None:
         """Take out a part of a branch, but not all of it."""
-        branch.known.clear()
+        branch.known = NOTHING
         kids, sizes = branch.kids, branch.sizes
         i = 0
         for size in sizes:
@@ -430,30 +428,59 @@ def _made(text: str, read: Read, chunk: int) -> Rope:
     return Rope(text, read, chunk=chunk)
 
 
-def _merged(notes: list[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-    """The edits, with typing and backspacing in a row as one edit each."""
-    at, what = notes[0]
-    typed: list[str] = []
-    end = at + len(what) if isinstance(what, str) else -1
-    for place, new in notes[1:]:
+def _splices(notes: list[tuple[int, Any]], most: int) -> list[tuple[int, int, str]]:
+    """The edits, each as a place, how much goes there and what comes there.
+
+    Edits that touch are one: typing, a row of backspaces, a word that is replaced, what was typed
+    and taken back. (Where that would copy much text again and again, they stay apart.)
+    """
+    found = []
+    at, less, size = -1, 0, 0
+    parts: list[str] = []
+    for place, new in notes:
+        end = at + size
         if isinstance(new, str):
             if place == end:
-                typed.append(new)
-                end += len(new)
+                parts.append(new)
+                size += len(new)
                 continue
-        elif end < 0 and place <= at <= place + new:
-            at, what = place, what + new
+            if at <= place < end and size <= most:
+                text, cut = "".join(parts), place - at
+                parts = [text[:cut], new, text[cut:]]
+                size += len(new)
+                continue
+        elif place <= end and at <= place + new and size <= most:
+            text, start, stop = "".join(parts), place - at, place - at + new
+            if start < 0:
+                at, less, start = place, less - start, 0
+            if stop > size:
+                less, stop = less + stop - size, size
+            parts = [text[:start], text[stop:]]
+            size -= stop - start
             continue
-        yield at, what + "".join(typed) if typed else what
-        at, what = place, new
-        typed = []
-        end = at + len(what) if isinstance(what, str) else -1
-    yield at, what + "".join(typed) if typed else what
+        found.append((at, less, "".join(parts)))
+        if isinstance(new, str):
+            at, less, size, parts = place, 0, len(new), [new]
+        else:
+            at, less, size, parts = place, new, 0, []
+    found.append((at, less, "".join(parts)))
+    return [splice for splice in found if splice[1] or splice[2]]
+
+
+def _pairs(path: list[Any]) -> list[tuple[Any, int]]:
+    """A path as branches, each with which kid comes next."""
+    return list(zip(path[::2], path[1::2], strict=True))
+
+
+def _learn(node: Any, state: Hashable, found: tuple[Any, int]) -> None:
+    if node.known is NOTHING:
+        node.known = {}
+    node.known[state] = found
 
 
 def _shorten(leaf: _Leaf, start: int, stop: int) -> None:
     leaf.text = leaf.text[:start] + leaf.text[stop:]
-    leaf.known.clear()
+    leaf.known = NOTHING
 
 
 def _size(node: Any) -> int:

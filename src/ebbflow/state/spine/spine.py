@@ -233,15 +233,19 @@ class Spine:
         order = np.lexsort((rows, keys))
         keys, rows = keys[order], rows[order]
         for segment in (*self.segments, *self.staged):
-            for part, places, at in segment.find_rows(keys, rows):
-                stored, there = values([part], self._types, [places])
-                counts = part.count[places].tolist()
-                for i, key, row, count in zip(
-                    order[at].tolist(), stored, there, counts, strict=True
-                ):
-                    wanted, this = asked[i]
-                    if (wanted == key and this == row) or (same(wanted, key) and same(this, row)):
-                        totals[i] += count
+            hits = list(segment.find_rows(keys, rows))
+            if not hits:
+                continue
+            parts, places, at = map(list, zip(*hits, strict=True))
+            stored, there = values(parts, self._types, places)
+            counts = [part.count[some] for part, some in zip(parts, places, strict=True)]
+            for i, key, row, count in zip(
+                order[np.concatenate(at)].tolist(), stored, there,
+                np.concatenate(counts).tolist(), strict=True,
+            ):  # fmt: skip
+                wanted, this = asked[i]
+                if (wanted == key and this == row) or (same(wanted, key) and same(this, row)):
+                    totals[i] += count
         return totals
 
     def scan(self, low: int = 0, high: int = END) -> Iterator[tuple[Any, Any, int]]:
