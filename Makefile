@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS = $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 READY := $(VENV)/.ready
 FIND_JAVA := from ebbflow.engine.spark.session import find_java; find_java()
 GET_JAVA := apt-get install -qq -y openjdk-17-jre-headless >/dev/null 2>&1
@@ -17,7 +18,7 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PYTHONHASHSEED=0 $(BIN)/pytest -m "not slow" -n auto --dist loadgroup  # test ids must be alike in all processes
+	PYTHONHASHSEED=0 $(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup  # test ids must be alike in all processes
 
 slow: $(READY)
 	$(BIN)/pytest -m slow

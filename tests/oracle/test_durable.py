@@ -285,3 +285,38 @@ def test_options_need_a_path_and_memory_is_an_amount(tmp_path: Path) -> None:
         PEOPLE.run(memory="1GB")
     with pytest.raises(EbbflowError, match="no amount of memory"):
         PEOPLE.run(path=tmp_path, memory="a lot")
+
+
+class Measured(NamedTuple):
+    at: float
+    value: int
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("key", [None, "at"])
+def test_every_nan_is_one_key_before_and_after(
+    key: Any, options: dict[str, Any], tmp_path: Path
+) -> None:
+    measured = Input("measured", Measured, key=key)
+    program = measured.group_by("at").agg(total=ef.sum("value"), n=ef.count())
+
+    def nan(value: int) -> Measured:
+        return Measured(float("nan"), value)
+
+    with program.run(path=tmp_path, **options) as view:
+        view.step(measured=[nan(1)])
+        if key is None:
+            view.step(measured=[nan(2), Measured(1.0, 1)])
+            view.step(measured={nan(1): -1, nan(4): 1})
+        else:
+            view.input("measured").upsert(nan(6), Measured(1.0, 1))
+    with program.run(path=tmp_path, **options) as view:
+        wanted = {f"Group(at=nan, total=6, n={1 if key else 2})", "Group(at=1.0, total=1, n=1)"}
+        assert set(map(str, view.value)) == wanted
+        view.verify()
+        if key is None:
+            view.input("measured").remove(nan(2), nan(4))
+        else:
+            view.input("measured").delete(float("nan"))
+        assert set(map(str, view.value)) == {"Group(at=1.0, total=1, n=1)"}
+        view.verify()

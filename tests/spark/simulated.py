@@ -12,11 +12,11 @@ from tempfile import mkdtemp
 from typing import Any
 
 from ebbflow.engine.local.durable import Disk
-from ebbflow.engine.local.inputs import read as read_rows
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.epochs import Done, Epochs, Given
 from ebbflow.engine.spark.frames import Read
 from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
+from ebbflow.engine.spark.route import given_of
 from ebbflow.engine.spark.ship import add, packed, settled, ship
 from ebbflow.engine.spark.task import NOTE, EnterHere, Step, Whole, in_slices, lines_of
 from ebbflow.flow.plan import Plan
@@ -104,9 +104,7 @@ class View:
         return moved if len(moved) > 1 else next(iter(moved.values()))
 
     def _given(self, name: str, verb: str, change: Any) -> Given:
-        if verb == DELETE:
-            return Given(verb, dict.fromkeys(change, 1))
-        return Given(verb, read_rows(self.plan.sources[name], change))
+        return given_of(self.plan.sources[name], verb, change)
 
     def _run(self, given: Mapping[str, Given]) -> Done:
         if self.mode == "here":

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import pyarrow as pa
+from tests.spark.simulated import View
 
 import ebbflow as ef
 from ebbflow.engine.spark.arrow import arrow_schema
@@ -177,3 +178,27 @@ def test_partial_sums_of_trusted_rows_are_those_of_a_zset() -> None:
     replica, _ = made(A.group_by("k").agg(n=ef.count()))
     (stage,) = [each for each in replica.machine.stages if each.label == "reduce"]
     assert replica.added(stage.slot, trusted({Row(1, 1): 2, Row(1, 2): -2})) == {1: (0,)}
+
+
+# ---- NaN ----
+
+
+class Measured(NamedTuple):
+    k: float
+    v: int
+
+
+@pytest.mark.parametrize("mode", ["here", "whole", "staged"])
+def test_every_nan_is_one_key(mode: str, tmp_path: Path) -> None:
+    rows = ef.Input("a", Measured).group_by("k").agg(s=ef.sum("v"), top=ef.max("v"))
+    view = View(Plan({"output": rows.node}), mode, path=str(tmp_path))
+
+    def nan(v: int) -> Measured:
+        return Measured(float("nan"), v)
+
+    view.step({"a": [nan(1), nan(2), Measured(1.0, 1)]})
+    view.step({"a": [nan(5)]})
+    view.step({"a": {nan(2): -1, nan(7): 1}})
+    assert sorted(map(str, view.value)) == ["Group(k=1.0, s=1, top=1)", "Group(k=nan, s=13, top=7)"]
+    assert {weight for _, weight in view.value.items()} == {1}
+    view.close()

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from ebbflow.engine.spark.kinds import Column, Frozen
 from ebbflow.engine.spark.unfit import NONE, Misfit, in_list
 from ebbflow.record import fields_of
-from ebbflow.state.spine.columns import _one_nan
 from ebbflow.state.spine.hashing import NAN
+from ebbflow.state.spine.nan import one_nan
 
 
 def decode(column: Column, array: Any) -> list[Any]:
@@ -64,7 +64,7 @@ def _read_instants(column: Column, array: Any) -> list[Any]:
 
 def _read_pickles(column: Column, array: Any) -> list[Any]:
     loads = pickle.loads
-    return [_one_nan(loads(value)) for value in array.to_pylist()]
+    return [one_nan(loads(value)) for value in array.to_pylist()]
 
 
 def _read_lists(column: Column, array: Any) -> list[Any]:

@@ -26,6 +26,7 @@ from ebbflow.engine.spark.replica import APPLY, DELETE
 from ebbflow.engine.spark.ship import add, settled
 from ebbflow.engine.spark.tables import rows_of, table_of
 from ebbflow.flow.plan import Source
+from ebbflow.state.spine.nan import with_one_nan
 from ebbflow.zset import ZSet, trusted
 
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
@@ -39,7 +40,7 @@ def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
         added = layout_of(source, change.columns).how == "rows"
         return Given(verb, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS):
-        rows = read_rows(source, change)
+        rows = with_one_nan(read_rows(source, change), source.type)
         return Given(verb, rows, size=len(rows), added=min(rows.values(), default=1) > 0)
     table = table_of(source, change)
     if len(table) <= small:

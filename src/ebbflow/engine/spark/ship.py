@@ -33,6 +33,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.record import fields_of
 from ebbflow.state.spine.columns import PICKLE
 from ebbflow.state.spine.hashing import hashes
+from ebbflow.state.spine.nan import rows_with_one_nan
 
 Delta = dict[Any, int]
 _MAIN = "__main__"
@@ -222,7 +223,9 @@ def partials(blobs: Iterable[bytes]) -> Partial:
 
 def _opened(blob: bytes) -> tuple[list[Any], list[Any]]:
     kind, rows, weights = pickle.loads(blob)
-    return rows if kind is None else list(map(partial(tuple.__new__, kind), rows)), weights
+    if kind is not None:
+        rows = list(map(partial(tuple.__new__, kind), rows))
+    return rows_with_one_nan(rows, kind), weights
 
 
 def add(total: Delta, rows: list[Any], weights: list[int]) -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
-from operator import is_, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 from ebbflow.errors import EbbflowError
 from ebbflow.record import fields_of
 from ebbflow.state.spine.hashing import NAN
+from ebbflow.state.spine.nan import one_nan
 
 PICKLE = 5
 LIMIT = (1 << 31) - 1
@@ -351,14 +352,6 @@ def _pickled(values: Sequence[Any]) -> Any:
         ) from error
 
 
-def _one_nan(value: Any) -> Any:
-    if isinstance(value, tuple):
-        items = [_one_nan(item) for item in value]
-        same = all(map(is_, items, value))
-        return value if same else tuple.__new__(type(value), items)
-    return NAN if type(value) is float and value != value else value
-
-
 def _can_pickle(value: Any) -> bool:
     try:
         pickle.dumps(value, PICKLE)
@@ -388,7 +381,7 @@ def _values(kind: str, column: Any, at: list[Any] | None = None) -> list[Any]:
         return [value if value == value else NAN for value in found]
     if kind == "any":
         loads = pickle.loads
-        return [None if value is None else _one_nan(loads(value)) for value in found]
+        return [None if value is None else one_nan(loads(value)) for value in found]
     if kind == "decimal":
         return [None if value is None else Decimal(value) for value in found]
     if kind == "utc":
