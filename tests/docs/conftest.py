@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With `--dist loadgroup`, pages on Spark run in the process that has the session."""
     if config.pluginmanager.hasplugin("xdist"):

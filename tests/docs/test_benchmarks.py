@@ -12,6 +12,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("benchmarks")  # so that none runs in two processes
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 QUESTIONS = sorted(FOLDER.glob("bench_*.py"))
 

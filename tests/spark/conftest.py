@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, these tests run in one process, which starts one session."""
+    """With `--dist loadgroup`, these tests run in one process, which starts one session. (Not with
+    pytest 9.1 or later: pytest-xdist 3.8 then leaves the groups out, and says nothing.)"""
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if "spark" in item.path.parts[-2:]:

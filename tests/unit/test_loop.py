@@ -98,8 +98,10 @@ def test_a_loop_that_goes_takes_nothing_from_under_a_traceback() -> None:
     file = made()
     gc.collect()
     assert file in linecache.cache
-    files = {made() for _ in range(100) if gc.collect() >= 0}
-    assert len(files) < 10
+    files = {made() for _ in range(300)}
+    gc.collect()
+    again = {made() for _ in range(300)}
+    assert len(again - files) < 10
     assert files <= linecache.cache.keys()
 
 
