@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trying = commands.add_parser("demo", help="a shop kept up to date, beside computing it again")
     trying.add_argument("--engine", choices=["spark", "local"], default="spark")
     trying.add_argument("--rows", type=_positive, metavar="N", help="order lines (100000)")
-    trying.add_argument("--epochs", type=_positive, default=6, metavar="N")
+    trying.add_argument("--epochs", type=_positive, default=4, metavar="N")
     trying.add_argument("--seed", type=int, default=0, metavar="N")
     trying.add_argument("--path", metavar="DIR", help="where the state goes, and stays")
     trying.add_argument("--json", action="store_true", help="the same for programs")

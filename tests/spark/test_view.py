@@ -18,6 +18,7 @@ from ebbflow.engine.spark.frames import zset_of
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.session import SparkError
 from ebbflow.errors import ChangeError, CompositionError, FunctionFailed, ViewClosed
+from ebbflow.record import record
 from ebbflow.state.spine import StateError, Store
 from ebbflow.zset import ZSet
 
@@ -244,3 +245,16 @@ def test_progress_can_be_asked_for_and_never_fails_an_epoch(
     view = run(progress=True)
     view.step(sales=[Sale("Rome", 1)])
     assert view.epoch == 1
+
+
+def test_rows_of_inputs_whose_names_differ_in_case_are_not_mixed_up(
+    spark: Any, tmp_path: Path
+) -> None:
+    Small, Large = record("Small", k=int, v=int), record("Large", k=int, w=str)
+    small, large = ef.Input("a", Small), ef.Input("A", Large)
+    joined = small.join(large, on="k").run(ef.spark(spark, path=tmp_path, mode="whole"))
+    left = spark.createDataFrame([(1, 10), (2, 20)], "k long, v long")
+    right = spark.createDataFrame([(1, "x"), (3, "y")], "k long, w string")
+    with joined as view:
+        assert [tuple(row) for row in view.step(a=left, A=right).collect()] == [(1, 10, "x", 1)]
+        view.verify()

@@ -21,7 +21,16 @@ from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.ship import Shipped, partials, ship, unpacked
 from ebbflow.engine.spark.tables import table_of
-from ebbflow.engine.spark.task import NOTE, Enter, EnterHere, Job, Whole, in_slices, lines_of
+from ebbflow.engine.spark.task import (
+    NOTE,
+    Enter,
+    EnterHere,
+    Job,
+    Whole,
+    in_slices,
+    lines_of,
+    struct_of,
+)
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine import Store
@@ -107,10 +116,11 @@ def side_by_side(**rows: Any) -> Any:
     """Rows of several inputs in one batch, each in a struct in the column of its input."""
     width = sum(map(len, rows.values()))
     columns, begin = {}, 0
-    for name, (kind, values) in ((n, (type(v[0]), v)) for n, v in rows.items()):
+    for number, values in enumerate(rows.values()):
+        kind = type(values[0])
         there = [{**dict(zip(kind._fields, row, strict=True)), "__weight": 1} for row in values]
         column = [None] * begin + there + [None] * (width - begin - len(there))
-        columns[name] = pa.array(column, pa.struct(list(arrow_schema(kind))))
+        columns[struct_of(number)] = pa.array(column, pa.struct(list(arrow_schema(kind))))
         begin += len(values)
     return pa.RecordBatch.from_pydict(columns)
 
@@ -147,7 +157,7 @@ def test_a_row_that_does_not_fit_is_told_with_its_input() -> None:
     inner = pa.array([None], pa.struct([("at", pa.int64())]))
     fields = pa.StructArray.from_arrays([pa.array([1]), inner, pa.array([1])],
                                         ["k", "inner", "__weight"])  # fmt: skip
-    batch = pa.RecordBatch.from_arrays([fields], ["nested"])
+    batch = pa.RecordBatch.from_arrays([fields], [struct_of(0)])
     (note,) = notes(lines_of(Whole(job, (("nested", "apply"),), 9, (), ("nested",))(iter([batch]))))
     assert isinstance(note.error, ChangeError)
     assert "input 'nested'" in str(note.error)

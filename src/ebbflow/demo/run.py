@@ -22,7 +22,7 @@ from ebbflow.laws import judge
 from ebbflow.state.spine import Snapshot
 
 ENGINES: dict[str, Any] = {"spark": Spark, "local": Local}
-ROWS, EPOCHS = 100_000, 6
+ROWS, EPOCHS = 100_000, 4
 
 Facts = dict[str, Any]
 

@@ -36,6 +36,7 @@ from ebbflow.engine.spark.task import (
     Whole,
     in_slices,
     remove_changes,
+    struct_of,
     write_changes,
 )
 from ebbflow.errors import EbbflowError, Text
@@ -124,15 +125,15 @@ class Epochs:
             for name, each in given.items()
             if each.rows is not None
         }
-        frames = {
-            name: each.frame.select(f.struct("*").alias(name))
-            for name, each in given.items()
-            if each.frame is not None
-        }
+        frames = {name: each.frame for name, each in given.items() if each.frame is not None}
+        structs = [
+            frame.select(f.struct("*").alias(struct_of(number)))
+            for number, frame in enumerate(frames.values())
+        ]
         verbs = tuple((name, each.verb) for name, each in given.items())
         task = Whole(self.job(1), verbs, most, tuple(here.items()), tuple(frames))
-        if frames:
-            rows = reduce(side_by_side, frames.values()).coalesce(1)
+        if structs:
+            rows = reduce(side_by_side, structs).coalesce(1)
         else:
             rows = self.session.range(0, 1, 1, 1)
         return self._done(WHOLE, rows.mapInArrow(task, SCHEMA))

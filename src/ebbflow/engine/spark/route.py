@@ -26,7 +26,7 @@ from ebbflow.engine.spark.replica import APPLY, DELETE
 from ebbflow.engine.spark.ship import add, settled
 from ebbflow.engine.spark.tables import rows_of, table_of
 from ebbflow.flow.plan import Source
-from ebbflow.state.spine.nan import with_one_nan
+from ebbflow.state.spine.nan import rows_with_one_nan, with_one_nan
 from ebbflow.zset import ZSet, trusted
 
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
@@ -35,7 +35,8 @@ _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
     """What is done to an input, from what a user hands in; a `small` table becomes rows."""
     if verb == DELETE:
-        return Given(verb, dict.fromkeys(change, 1), size=len(change))
+        keys = rows_with_one_nan(list(change))
+        return Given(verb, dict.fromkeys(keys, 1), size=len(keys))
     if isinstance(change, DataFrame):
         added = layout_of(source, change.columns).how == "rows"
         return Given(verb, None, frame_of(source, change), added=added)

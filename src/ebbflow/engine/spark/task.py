@@ -296,8 +296,8 @@ class Whole:
             return
         try:
             rows = {name: unpacked([blob]) for name, blob in self.here}
-            for name in self.waits:
-                rows[name] = _in_structs(arrived, replica.plan.sources[name])
+            for number, name in enumerate(self.waits):
+                rows[name] = _in_structs(arrived, number, replica.plan.sources[name])
         except EbbflowError as error:
             yield from batches([_failed(error, 0).line()])
             return
@@ -308,11 +308,16 @@ class Whole:
         yield from batches(lines)
 
 
-def _in_structs(tables: Iterable[Any], source: Source) -> Delta:
+def struct_of(number: int) -> str:
+    """The column with the rows of an input; Spark would not tell the inputs `a` and `A` apart."""
+    return f"input{number}"
+
+
+def _in_structs(tables: Iterable[Any], number: int, source: Source) -> Delta:
     """The rows of one input; where a row is one of another input, there is no struct."""
     total: Delta = {}
     for batch in tables:
-        structs = batch.column(source.name).drop_null()
+        structs = batch.column(struct_of(number)).drop_null()
         if len(structs):
             add(total, *rows_of(source, pa.RecordBatch.from_struct_array(structs)))
     return settled(total)
