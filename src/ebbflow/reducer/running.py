@@ -98,9 +98,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def swapped(self, cells: Any, change: Any) -> dict[Any, int]:
         """A step as one written loop."""
-        old: dict[Any, Any] = {}
-        if cells.journal is not None:
-            cells.journal.append(old)
+        old = _remembered(cells)
         assert self.loop is not None
         out: dict[Any, int] = self.loop(change, cells.values, old)
         return out
@@ -117,18 +115,14 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def settled(self, cells: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
         """A step from what `partial` gave, in whatever pieces."""
-        old: dict[Any, Any] = {}
-        if cells.journal is not None:
-            cells.journal.append(old)
+        old = _remembered(cells)
         out: dict[Any, int] = self._settle(pairs, cells.values, old)
         return out
 
     def regrouped(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""
         parts, start, values = self.parts, self.start, cells.values
-        old, out = dict[Any, Any](), dict[Any, int]()
-        if cells.journal is not None:
-            cells.journal.append(old)
+        old, out = _remembered(cells), dict[Any, int]()
         for key, pairs in found.items():
             was = values.get(key)
             cell = start if was is None else was
@@ -221,6 +215,14 @@ class Groups(Operator[Bag, Bag, Any, Any]):
                 for key, cell in cells.values.items()
             )
         )
+
+
+def _remembered(cells: Any) -> dict[Any, Any]:
+    """A dict for the old cells of a step, in the journal where there is one."""
+    old: dict[Any, Any] = {}
+    if cells.journal is not None:
+        cells.journal.append(old)
+    return old
 
 
 def _agrees(part: Any, acc: Any, rows: Any) -> bool:
