@@ -36,6 +36,8 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt hatchling editables setuptools wheel
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
-	@$(BIN)/python -c '$(FIND_JAVA)' 2>/dev/null || $(GET_JAVA) || sudo -n $(GET_JAVA) || \
-	  echo "Spark needs Java 17 or newer, as in: apt install openjdk-17-jre-headless"
+	@$(BIN)/python -c '$(FIND_JAVA)' 2>/dev/null || \
+	  { echo "Spark needs Java 17 or newer and there is none: installing openjdk-17-jre-headless with apt-get"; \
+	    $(GET_JAVA) || sudo -n $(GET_JAVA) || \
+	    echo "that was not possible; install it by hand, as in: apt install openjdk-17-jre-headless"; }
 	@touch $@

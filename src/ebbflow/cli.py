@@ -50,10 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     showing.add_argument("--json", action="store_true", help="the same for programs")
     trying = commands.add_parser("demo", help="a shop kept up to date, beside computing it again")
     trying.add_argument("--engine", choices=["spark", "local"], default="spark")
-    trying.add_argument("--rows", type=_positive, metavar="N", help="order lines (100000)")
+    trying.add_argument(
+        "--rows", type=_positive, metavar="N", help="order lines (100000; 1000000 with local)"
+    )
     trying.add_argument("--epochs", type=_positive, default=4, metavar="N")
     trying.add_argument("--seed", type=int, default=0, metavar="N")
     trying.add_argument("--path", metavar="DIR", help="where the state goes, and stays")
+    trying.add_argument("--explain", action="store_true", help="print the plan too")
     trying.add_argument("--json", action="store_true", help="the same for programs")
     asked = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())
@@ -265,7 +268,7 @@ def _read_state(folder: str) -> dict[str, Any]:
 def _demo(asked: argparse.Namespace) -> int:
     """Run the demo. 1 if a view was not what computing it again gives."""
     try:
-        from ebbflow.demo.run import ROWS, run
+        from ebbflow.demo.run import run
         from ebbflow.demo.show import Printer, Silent
     except ModuleNotFoundError as error:
         raise CheckError(
@@ -273,9 +276,9 @@ def _demo(asked: argparse.Namespace) -> int:
         ) from error
 
     found = run(
-        Silent() if asked.json else Printer(),
+        Silent() if asked.json else Printer(explain=asked.explain),
         engine=asked.engine,
-        rows=asked.rows or ROWS,
+        rows=asked.rows,
         epochs=asked.epochs,
         seed=asked.seed,
         path=asked.path,

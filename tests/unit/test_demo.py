@@ -34,9 +34,10 @@ def _laws_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "check_laws", once)
 
 
-def told(**options: Any) -> tuple[list[str], dict[str, Any]]:
+def told(explain: bool = False, **options: Any) -> tuple[list[str], dict[str, Any]]:
     lines: list[str] = []
-    found = run(Printer(lines.append), engine="local", rows=ROWS, epochs=EPOCHS, **options)
+    printer = Printer(lines.append, explain=explain)
+    found = run(printer, engine="local", rows=ROWS, epochs=EPOCHS, **options)
     return lines, found
 
 
@@ -66,16 +67,37 @@ def test_every_epoch_is_verified_and_has_a_line() -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_it_shows_the_laws_first_then_the_plan_and_what_is_kept() -> None:
-    lines, _ = told()
+def test_it_shows_the_laws_first_then_the_plan_if_asked_and_what_is_kept() -> None:
+    lines, _ = told(explain=True)
     text = "\n".join(lines)
     parts = [
         "late share is invertible", "rounded share", "refuted", "    ADD_COMMUTES: the order",
-        "loaded", "epoch  what", "revenue\n└─", "entries of state, in memory",
+        "cold start: loaded", "epoch  what", "revenue\n└─", "entries of state, in memory",
     ]  # fmt: skip
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert "importlib" not in text
+    assert "└─" not in "\n".join(told()[0])
+
+
+def test_it_shows_rows_a_correction_and_the_rows_that_changed() -> None:
+    lines, found = told()
+    sample = found["load"]["sample"]["rows"]
+    assert len(sample) == 10
+    assert sample == sorted(sample, key=lambda row: -row[-1])
+    correction = found["correction"]
+    assert correction["verified"]
+    (gone, come) = correction["input"]["lines"]["rows"]
+    assert (gone[3], gone[-1], come[-1]) == (1_000_000, -1, 1)
+    (left, entered) = correction["output"]["best"]["rows"]
+    assert left == [*sample[0], -1]
+    assert entered[-1] == 1
+    assert entered[:-1] not in sample[:3]
+    first = next(i for i, line in enumerate(lines) if line.startswith("the view 'best'"))
+    shown = [line.split() for line in lines[first + 2 : first + 12]]
+    assert [row[-1] for row in shown] == [f"{row[-1]:,}" for row in sample]
+    head = next(i for i, line in enumerate(lines) if line.split()[:1] == ["lines"])
+    assert [line.split()[0] for line in lines[head + 1 : head + 3]] == ["-1", "+1"]
 
 
 def test_a_seed_gives_the_same_again_and_another_gives_another() -> None:
@@ -220,6 +242,6 @@ def test_a_path_with_state_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_the_command_fails_when_a_view_is_wrong(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engines.Local, "outputs", lambda self: {})
+    monkeypatch.setattr(engines.Local, "outputs", lambda self: dict.fromkeys(VIEWS, {}))
     assert main(["demo", "--engine", "local", "--rows", "100", "--epochs", "1"]) == 1
     assert "NO" in capsys.readouterr().out

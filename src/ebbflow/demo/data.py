@@ -4,6 +4,9 @@ A *table* is a dict of columns (NumPy arrays) in the order of the row's fields, 
 rows are made in a moment; `rows_of` makes rows of them, and `arrow_of` an Arrow table. The shop
 knows its tables as they are now. An *epoch* changes some of them: what is taken away has weight -1,
 what is added 1, and a correction is one of each. No row is in an epoch twice.
+
+The shop opens with a mistake in it: its dearest line has a quantity of a million. `correction` is the
+epoch that puts it right.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ CATEGORIES = np.array(
     ["books", "food", "garden", "music", "shoes", "sports", "tools", "toys"], dtype=object
 )
 START, ORDER_DAYS, DUE = date(2024, 1, 1), 366, 30
+MISTYPED = 1_000_000
 DAYS = np.array([str(START + timedelta(n)) for n in range(3 * ORDER_DAYS)], dtype=object)
 
 
@@ -86,6 +90,7 @@ class Shop:
         self._changed: dict[str, list[Columns]] = {}
         people, goods = max(20, rows // 15), min(2_000, max(24, rows // 300))
         self._start(people, goods)
+        self._mistake = self._mistyped()
         self._changed.clear()
 
     def _start(self, people: int, goods: int) -> None:
@@ -100,7 +105,31 @@ class Shop:
         self._refund(max(1, self.rows // 100))
         self._cancel(max(1, self.rows // 150))
 
+    def _mistyped(self) -> tuple[Any, Any]:
+        """Type a quantity wrong in the dearest line that is not cancelled; gives the line and the
+        right quantity.
+        """
+        lines = self.tables["lines"]
+        stands = ~np.isin(lines["order"], self.tables["cancellations"]["order"])
+        at = np.argmax(lines["price"] * stands)[None]
+        right = lines["quantity"][at]
+        self._replace("lines", at, quantity=MISTYPED)
+        return at, right
+
     # ---- an epoch ----
+
+    def correction(self) -> Epoch:
+        """The mistyped quantity is put right. Before any other epoch.
+
+        >>> shop = Shop(100)
+        >>> change = shop.correction().changes["lines"]
+        >>> change["quantity"].tolist(), change[WEIGHT].tolist()
+        ([1000000, 3], [-1, 1])
+        """
+        self._changed = {}
+        at, right = self._mistake
+        self._replace("lines", at, quantity=right)
+        return self._epoch("a quantity corrected")
 
     def epoch(self, number: int) -> Epoch:
         """What happens next. Epochs count from 1; every eighth is of the same kind."""
@@ -110,8 +139,12 @@ class Shop:
         for name, share in kind.shares.items():
             act, each = self._acts[name]
             act(self, max(1, round(size * share / each)))
+        return self._epoch(kind.name)
+
+    def _epoch(self, name: str) -> Epoch:
+        """What has changed since the epoch began, under a name."""
         changes = {name: _joined(parts) for name, parts in self._changed.items()}
-        return Epoch(kind.name, {name: changes[name] for name in TYPES if name in changes})
+        return Epoch(name, {name: changes[name] for name in TYPES if name in changes})
 
     def _sizes(self, rows: int) -> Any:
         """How many lines each order has: 1 to 5, together `rows`."""

@@ -2,6 +2,7 @@
 
     prepare(tables, epoch)   before what is timed: rows and columns where a user would have them
     step()                   what was prepared, as one epoch; gives the change of the outputs
+    rows(change, view)       the rows of one view in such a change, with their weights
     size(change)             how many rows such a change has
     again()                  the views computed again without ebbflow
     outputs()                the views as they are kept
@@ -50,6 +51,9 @@ class Local:
     def step(self) -> Any:
         return self.view.step(self._given)
 
+    def rows(self, change: Any, view: str) -> Result:
+        return {tuple(row): weight for row, weight in change[view].items()}
+
     def size(self, change: Any) -> int:
         return sum(map(len, change.values()))
 
@@ -57,10 +61,8 @@ class Local:
         return recompute_rows(self._rows)
 
     def outputs(self) -> dict[str, Result]:
-        return {
-            name: {tuple(row): weight for row, weight in rows.items()}
-            for name, rows in self.view.value.items()
-        }
+        value = self.view.value
+        return {name: self.rows(value, name) for name in value}
 
     def close(self) -> None:
         self.view.close()
@@ -116,6 +118,9 @@ class Spark:
 
     def step(self) -> Any:
         return self.view.step(self._given)
+
+    def rows(self, change: Any, view: str) -> Result:
+        return weighted(change[view])
 
     def size(self, change: Any) -> int:
         return sum(int(frame.count()) for frame in change.values())

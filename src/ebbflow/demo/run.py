@@ -1,4 +1,4 @@
-"""The demo itself: check a reducer, load, change, compare, and weigh what is kept.
+"""The demo itself: check a reducer, load, correct, change, compare, and weigh what is kept.
 
 What happens is told to a *teller* as it happens, one call for each part; see `show`. What comes
 back is the same as one dict, for programs.
@@ -10,19 +10,25 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
+from operator import itemgetter
 from time import perf_counter
 from typing import Any, Protocol
 
-from ebbflow.demo.again import Result
-from ebbflow.demo.data import Shop, length
+from ebbflow.demo.again import VIEWS, Result
+from ebbflow.demo.data import WEIGHT, Columns, Shop, length, rows_of
 from ebbflow.demo.engines import Local, Spark
-from ebbflow.demo.shop import LATE, ROUNDED
+from ebbflow.demo.shop import LATE, ROUNDED, TYPES, program
 from ebbflow.errors import CheckError
 from ebbflow.laws import judge
 from ebbflow.state.spine import Snapshot
 
 ENGINES: dict[str, Any] = {"spark": Spark, "local": Local}
-ROWS, EPOCHS = 100_000, 4
+ROWS = {"spark": 100_000, "local": 1_000_000}
+"""How many order lines there are if nobody says: as many as a minute allows. With fewer, computing
+everything again takes too little time to be worth avoiding.
+"""
+EPOCHS = 4
+SHOWN, SAMPLE = "best", 10
 
 Facts = dict[str, Any]
 
@@ -33,6 +39,7 @@ class Teller(Protocol):
     def start(self, facts: Facts) -> None: ...
     def laws(self, facts: Facts) -> None: ...
     def loaded(self, facts: Facts) -> None: ...
+    def corrected(self, facts: Facts) -> None: ...
     def epoch(self, facts: Facts) -> None: ...
     def end(self, facts: Facts) -> None: ...
 
@@ -41,7 +48,7 @@ def run(
     teller: Teller,
     *,
     engine: str = "spark",
-    rows: int = ROWS,
+    rows: int | None = None,
     epochs: int = EPOCHS,
     seed: int = 0,
     path: str | None = None,
@@ -54,7 +61,7 @@ def run(
     """
     made = path is None and engine == "spark"
     folder = tempfile.mkdtemp(prefix="ebbflow-demo-") if made else path
-    told = {"engine": engine, "rows": rows, "epochs": epochs, "seed": seed}
+    told = {"engine": engine, "rows": rows or ROWS[engine], "epochs": epochs, "seed": seed}
     try:
         return _run(teller, told, folder, session)
     finally:
@@ -74,32 +81,67 @@ def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts
     running = kind(folder) if session is None else kind(folder, session)
     try:
         running.prepare(shop.tables)
-        loading = perf_counter()
-        change = running.step()
-        seconds = perf_counter() - loading
         inputs = {name: length(table) for name, table in shop.tables.items()}
-        loaded = {"inputs": inputs, "rows": sum(inputs.values()), "seconds": seconds,
-                  **_compared(running, change)}  # fmt: skip
+        change, taken = _stepped(running)
+        loaded = {"inputs": inputs, "rows": sum(inputs.values()), **taken}
+        loaded["sample"] = {"view": SHOWN, "columns": columns(SHOWN), "rows": sample(running)}
         teller.loaded(loaded)
         for _ in range(kind.warm_up):
             running.again()
+        epoch = shop.correction()
+        running.prepare(shop.tables, epoch)
+        change, taken = _stepped(running)
+        corrected = {
+            "what": epoch.name,
+            "input": {name: _rows_in(name, rows) for name, rows in epoch.changes.items()},
+            "output": {
+                name: {"columns": columns(name), "rows": _weighted(running.rows(change, name))}
+                for name in VIEWS
+            },
+            **taken,
+        }
+        teller.corrected(corrected)
         steps = []
         for number in range(1, told["epochs"] + 1):
             epoch = shop.epoch(number)
             running.prepare(shop.tables, epoch)
-            stepping = perf_counter()
-            change = running.step()
-            seconds = perf_counter() - stepping
-            steps.append({"epoch": number, "what": epoch.name, "in": epoch.size,
-                          "seconds": seconds, **_compared(running, change)})  # fmt: skip
+            _, taken = _stepped(running)
+            steps.append({"epoch": number, "what": epoch.name, "in": epoch.size, **taken})
             teller.epoch(steps[-1])
         end = {"explain": running.view.explain(), "state": weigh(running)}
     finally:
         running.close()
     end["seconds"] = perf_counter() - started
-    end["verified"] = loaded["verified"] and all(each["verified"] for each in steps)
+    end["verified"] = all(each["verified"] for each in (loaded, corrected, *steps))
     teller.end(end)
-    return {**told, "against": kind.against, "laws": laws, "load": loaded, "steps": steps, **end}
+    found = {"laws": laws, "load": loaded, "correction": corrected, "steps": steps}
+    return {**told, "against": kind.against, **found, **end}
+
+
+def columns(view: str) -> list[str]:
+    """The names of the columns of a view.
+
+    >>> columns("best")
+    ['category', 'product', 'name', 'revenue']
+    """
+    return list(program.plan.outputs[view].type._fields)
+
+
+def sample(running: Any) -> list[list[Any]]:
+    """A few rows of a view, those with the most of its last column first."""
+    rows = sorted(running.outputs()[SHOWN], key=itemgetter(-1), reverse=True)
+    return [list(row) for row in rows[:SAMPLE]]
+
+
+def _rows_in(name: str, change: Columns) -> Facts:
+    """The change of an input, as it is shown."""
+    rows = dict(zip(map(tuple, rows_of(name, change)), change[WEIGHT].tolist(), strict=True))
+    return {"columns": list(TYPES[name]._fields), "rows": _weighted(rows)}
+
+
+def _weighted(rows: Result) -> list[list[Any]]:
+    """Rows with their weights as a last column: what left first, then what entered."""
+    return [[*row, rows[row]] for row in sorted(rows, key=lambda row: (rows[row], row))]
 
 
 def _require_empty(folder: str) -> None:
@@ -114,14 +156,20 @@ def _require_empty(folder: str) -> None:
         )
 
 
-def _compared(running: Any, change: Any) -> Facts:
-    """The views beside those that are computed again."""
-    out = running.size(change)
+def _stepped(running: Any) -> tuple[Any, Facts]:
+    """Do what was prepared; gives the change, and how long it took beside computing the views
+    again, and whether they are the same.
+    """
     started = perf_counter()
+    change = running.step()
+    stepped = perf_counter()
+    out = running.size(change)
+    starting = perf_counter()
     right = running.again()
-    again = perf_counter() - started
+    again = perf_counter() - starting
     wrong = differing(running.outputs(), right)
-    return {"out": out, "recompute": again, "verified": not wrong, "wrong": wrong}
+    return change, {"seconds": stepped - started, "out": out, "recompute": again,
+                    "verified": not wrong, "wrong": wrong}  # fmt: skip
 
 
 def differing(found: Mapping[str, Result], right: Mapping[str, Result]) -> list[str]:

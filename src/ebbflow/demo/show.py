@@ -18,10 +18,13 @@ _FOLDER = re.compile(r"\S*/(?=shop\.py:\d+)")
 
 
 class Printer:
-    """Tells what happens, line by line."""
+    """Tells what happens, line by line; the plan only with `explain`."""
 
-    def __init__(self, write: Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self, write: Callable[[str], object] | None = None, *, explain: bool = False
+    ) -> None:
         self._write = write or _flushed
+        self._explain = explain
 
     def start(self, facts: Facts) -> None:
         where = _WHERE[facts["engine"]]
@@ -44,10 +47,27 @@ class Printer:
         speed = facts["rows"] / facts["seconds"]
         self._say("")
         self._say(
-            f"loaded {facts['rows']:,} rows in {span(facts['seconds'])}: {speed:,.0f} rows/s; "
-            f"{facts['out']:,} rows in 5 views; verified: {_yes(facts)}"
+            f"cold start: loaded {facts['rows']:,} rows in {span(facts['seconds'])}, "
+            f"{speed:,.0f} rows/s; {facts['out']:,} rows in 5 views; verified: {_yes(facts)}"
         )
         self._wrong(facts)
+        sample = facts["sample"]
+        self._say("")
+        self._say(f"the view {sample['view']!r}, {len(sample['rows'])} rows of it:")
+        self._table(sample["columns"], sample["rows"])
+
+    def corrected(self, facts: Facts) -> None:
+        self._say("")
+        self._say("The first is a mistake: an order line has a quantity of a million.")
+        self._say("It is corrected: the old line is taken back (-1), the right one comes (+1).")
+        self._changes(facts["input"])
+        self._say("")
+        self._say(
+            f"What that did to the views, in {span(facts['seconds'])} beside "
+            f"{span(facts['recompute'])} to compute them again; verified: {_yes(facts)}"
+        )
+        self._wrong(facts)
+        self._changes(facts["output"])
         self._say("")
         self._row(*(name for name, _ in COLUMNS))
 
@@ -60,9 +80,10 @@ class Printer:
         self._wrong(facts)
 
     def end(self, facts: Facts) -> None:
-        self._say("")
-        for line in without_places(facts["explain"]).splitlines():
-            self._say(line)
+        if self._explain:
+            self._say("")
+            for line in without_places(facts["explain"]).splitlines():
+                self._say(line)
         self._say("")
         state = facts["state"]
         on_disk = "bytes" in state
@@ -83,6 +104,25 @@ class Printer:
         for text in facts["wrong"]:
             self._say(f"       {text}")
 
+    def _changes(self, changes: dict[str, Facts]) -> None:
+        """Rows that left and entered, each behind its weight."""
+        for name, change in changes.items():
+            rows = [[f"{weight:+d}", *row] for *row, weight in change["rows"]]
+            self._table([name, *change["columns"]], rows)
+
+    def _table(self, head: list[str], rows: list[list[Any]]) -> None:
+        """A table, if there are rows: numbers to the right, the rest to the left."""
+        if not rows:
+            return
+        cells = [head, *([_cell(value) for value in row] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        for row in cells:
+            line = [
+                text.ljust(width) if isinstance(value, str) else text.rjust(width)
+                for value, text, width in zip(rows[0], row, widths, strict=True)
+            ]
+            self._say("    " + "  ".join(line).rstrip())
+
     def _row(self, *cells: str) -> None:
         made = [
             cell.ljust(-width) if width < 0 else cell.rjust(width)
@@ -100,11 +140,22 @@ class Silent:
     def start(self, facts: Facts) -> None:
         """Nothing."""
 
-    laws = loaded = epoch = end = start
+    laws = loaded = corrected = epoch = end = start
 
 
 def _flushed(line: str) -> None:
     print(line, flush=True)
+
+
+def _cell(value: Any) -> str:
+    """A value as people read it.
+
+    >>> _cell(1234567), _cell(0.5), _cell("Italy")
+    ('1,234,567', '0.50', 'Italy')
+    """
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
 def _yes(facts: Facts) -> str:
