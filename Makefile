@@ -21,7 +21,7 @@ test: $(READY)
 	PYTHONHASHSEED=0 $(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup  # test ids must be alike in all processes
 
 slow: $(READY)
-	$(BIN)/pytest -m slow
+	PYTHONHASHSEED=0 $(BIN)/pytest -m slow -n $(WORKERS) --dist loadgroup --durations=20
 
 bench: $(READY)
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
