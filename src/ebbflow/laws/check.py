@@ -1,30 +1,40 @@
 """Checking: which laws a thing owes, data to try them on, and the smallest case that breaks one.
 
 `check` looks for a counter-example with Hypothesis and shrinks what it finds. It is deterministic:
-the same thing, examples and seed give the same report. A check that passes is evidence, not a
-proof.
+the same thing, examples and seed give the same report, unless shrinking takes more than a few
+seconds and is ended. A check that passes is evidence, not a proof.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, singledispatch
 from random import Random
+from time import monotonic
 from types import ModuleType
 from typing import Any
 
 from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
-from ebbflow.errors import CheckError, LawBroken, Text, canonical
-from ebbflow.laws import operators, reducers, rows, streams, structures, verdicts
+from ebbflow.errors import CheckError, LawBroken, Text, canonical, shown
+from ebbflow.laws import operators, reducers, streams, structures, ties, verdicts
 from ebbflow.laws.law import Equal, Law, Report
+from ebbflow.laws.reducers import AnyReducer
+from ebbflow.laws.rows import Pool, broken_by, first_failure, tied_failure
+from ebbflow.laws.smaller import SECONDS, large, smaller
 from ebbflow.laws.verdicts import Judgement
 from ebbflow.operator import Operator
 from ebbflow.reducer import Reducer
 from ebbflow.stream import Processor, Representation, StreamFunction
 from ebbflow.tensor import Tensor
+
+MIXED = (
+    "these rows mix the fields of the elements; where only those rows occur, give a strategy: "
+    "elements=hypothesis.strategies.sampled_from(rows)"
+)
 
 
 @singledispatch
@@ -102,17 +112,50 @@ def check(
 
     wanted = list(owed(thing) if laws is None else laws)
     sources = kinds(thing, inputs if elements is None else elements, changes)
-    search = partial(_search, thing, sources=sources, equal=equal, examples=examples, seed=seed)
+    given: dict[str, Any] = {"sources": sources, "equal": equal, "examples": examples}
+    if isinstance(thing, Reducer):
+        return _reducer_checked(thing, wanted, given, seed, all_laws=laws is None)
     for law in wanted:
-        found = search(law)
-        if found is not None:
-            tries = 1 if isinstance(thing, Reducer) and rows.large(found) else 6
-            again = (search(law, seed=seed + k) for k in range(1, tries))
-            smallest = min((found, *filter(None, again)), key=_size)
-            raise verdicts.telling(smallest, search) if isinstance(thing, Reducer) else smallest
-    if isinstance(thing, Reducer) and laws is None:
-        return verdicts.decided(thing, wanted, examples, search, sources["examples"])
+        broken = _smallest(partial(_search, thing, law, **given), seed)
+        if broken is not None:
+            raise broken
     return Report(thing, tuple(wanted), examples)
+
+
+def _reducer_checked(
+    thing: AnyReducer, laws: list[Law], given: dict[str, Any], seed: int, all_laws: bool
+) -> Report:
+    """`check` for reducers: they get a verdict, and what breaks is shown as an update."""
+    twin = reducers.sheltered(thing)
+
+    def search(law: Law) -> LawBroken | None:
+        return _search(twin, law, seed=seed, clock=Clock(), **given)
+
+    try:
+        for law in laws:
+            broken = _smallest(partial(_search, twin, law, **given), seed)
+            if broken is not None:
+                told = verdicts.telling(broken, search)
+                told.thing = thing
+                raise told
+        if all_laws:
+            pool = given["sources"]["examples"]
+            found = verdicts.decided(twin, laws, given["examples"], search, pool)
+            return replace(found, thing=thing)
+        return Report(thing, tuple(laws), given["examples"])
+    finally:
+        twin.restore()
+
+
+def _smallest(search: Callable[..., LawBroken | None], seed: int) -> LawBroken | None:
+    """The smallest case of a few searches, since shrinking can get stuck."""
+    clock = Clock()
+    found = search(seed=seed, clock=clock)
+    if found is None:
+        return None
+    tries = 1 if isinstance(found.thing, Reducer) and large(found) else 6
+    more = (search(seed=seed + k, clock=clock) for k in range(1, tries) if not clock.over())
+    return min((found, *filter(None, more)), key=_size)
 
 
 def judge(reducer: Reducer[Any, Any, Any], *, prove: bool = False, **options: Any) -> Judgement:
@@ -187,9 +230,30 @@ def independent(
 
 
 def _size(broken: LawBroken) -> tuple[int, str]:
-    """Shrinking can get stuck, so a few searches are made and the shortest case is shown."""
+    """How large a case is when it is printed."""
     text = canonical(broken.case)
     return len(text), text
+
+
+class Clock:
+    """How long a failure is made smaller: a few seconds, from when there is one."""
+
+    end: float | None = None
+
+    def start(self) -> float:
+        self.end = self.end or monotonic() + SECONDS
+        return self.end
+
+    def stop(self) -> None:
+        """Nothing smaller is to be looked for."""
+        self.end = 0.0
+
+    def over(self) -> bool:
+        return self.end is not None and monotonic() > self.end
+
+
+class _Enough(BaseException):
+    """Raised to end a search of Hypothesis, which catches every `Exception`."""
 
 
 def _search(
@@ -199,6 +263,7 @@ def _search(
     equal: Equal | None,
     examples: int,
     seed: int,
+    clock: Clock,
 ) -> LawBroken | None:
     """The smallest case found that breaks the law, as the error to raise; None when all hold."""
     from hypothesis import HealthCheck, Phase, find, settings
@@ -207,20 +272,22 @@ def _search(
     from ebbflow.laws.strategies import cases
 
     broken: list[LawBroken] = []
+    pool: Any = sources.get("examples")
     if isinstance(thing, Reducer):
-        pool = sources["examples"]
-        first = rows.first_failure(thing, law, pool, equal, examples, seed)
+        first = first_failure(thing, law, pool, equal, examples, seed)
         if first is None:
-            return None
+            return _tied_failure(thing, law, pool, equal, examples, clock) if pool.tied else None
         broken.append(first)
+        clock.start()
 
     def breaks(case: dict[str, Any]) -> bool:
-        try:
-            law.test(thing, equal=equal, **case)
-        except LawBroken as error:
-            broken[:] = [error]
-            return True
-        return False
+        if clock.over():
+            raise _Enough
+        found = broken_by(thing, law, equal, case)
+        if found is not None:
+            broken[:] = [found]
+            clock.start()
+        return found is not None
 
     quiet = settings(
         max_examples=examples if law.variables else 1,
@@ -231,8 +298,10 @@ def _search(
     )
     try:
         smallest = find(cases(law, sources), breaks, settings=quiet, random=Random(seed))
-    except NoSuchExample:
-        return rows.smaller(broken[0], equal) if broken else None
+    except (NoSuchExample, _Enough):
+        if not broken or pool is None:
+            return broken[0] if broken else None
+        return smaller(broken[0], equal, pool, clock.start() + 1)
     except Unsatisfiable as error:
         raise CheckError(
             f"no example could be made to try {law.name} on {thing!r}",
@@ -241,8 +310,36 @@ def _search(
     except Flaky:
         broken[0].facts["note"] = Text("only sometimes: the same case gave different results")
         return broken[0]
-    breaks(smallest)
-    return broken[0]
+    return broken_by(thing, law, equal, smallest) or broken[0]
+
+
+def _tied_failure(
+    r: AnyReducer, law: Law, pool: Pool, equal: Equal | None, examples: int, clock: Clock
+) -> LawBroken | None:
+    """The smallest case found that breaks the law with rows that share fields.
+
+    Rows given as a collection are samples, so their fields may be mixed. A strategy gives the rows
+    it gives: it is asked for rows that tie, and what breaks on mixed ones only is a doubt.
+    """
+    mixed = tied_failure(r, law, pool, equal, examples)
+    if mixed is None:
+        return None
+    sample = isinstance(pool.source, Collection)
+    near = pool
+    if not sample:
+        near = Pool(ties.likes(pool.source), pool.source)
+        near.tied = [[row, *near] for row in near]
+    found = mixed if sample else tied_failure(r, law, near, equal, examples)
+    if found is None:
+        if not pool.doubts:
+            doubt = f"it breaks {law.name} for rows that may not occur: {shown(mixed.case)}"
+            pool.doubts.append(doubt)
+        return None
+    found = smaller(found, equal, near, clock.start())
+    clock.stop()
+    if sample:
+        found.facts["mixed"] = Text(MIXED)
+    return found
 
 
 def close(relative: float = 1e-9, absolute: float = 1e-12) -> Equal:

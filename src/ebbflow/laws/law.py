@@ -18,6 +18,7 @@ import copy
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from ebbflow.errors import CheckError, LawBroken, Text, canonical, shown
@@ -30,6 +31,26 @@ RAISED = "mend what raises here, or pass elements= with the inputs that can occu
 def exactly(_: Any) -> Equal:
     """The equality of laws whose sides are ordinary values: `==`."""
     return operator.eq
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Equal, where NaN is NaN, also inside tuples, lists, dicts and sets.
+
+    >>> nan = float("nan")
+    >>> alike((nan, [1]), (float("nan"), [1])), alike(nan, 1.0), alike({"a": nan}, {"b": nan})
+    (True, False, False)
+    """
+    if a is b or bool(a == b):
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(alike(value, b[key]) for key, value in a.items())
+    if isinstance(a, (set, frozenset)):
+        return len(a) == len(b) and all(any(alike(x, y) for y in b - a) for x in a - b)
+    return isinstance(a, (float, complex, Decimal)) and bool(a != a) and bool(b != b)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import copy
 import math
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from ebbflow.laws.law import Equal, Law
+from ebbflow.laws.law import Equal, Law, alike
 from ebbflow.reducer import RECOMPUTE, Reducer
 from ebbflow.zset import ZSet
 
@@ -22,12 +23,12 @@ AnyReducer = Reducer[Any, Any, Any]
 
 
 def _own(reducer: AnyReducer) -> Equal:
-    return reducer.equal
+    return alike if reducer.equal is operator.eq else reducer.equal
 
 
 def _look_alike(_: AnyReducer) -> Equal:
     """Results are equal, or look the same: NaN is not equal to itself."""
-    return lambda a, b: bool(a == b) or repr(a) == repr(b)
+    return lambda a, b: alike(a, b) or repr(a) == repr(b)
 
 
 def _and_shown(r: AnyReducer) -> Equal:
@@ -44,9 +45,11 @@ def _and_shown(r: AnyReducer) -> Equal:
         except Exception as error:  # such as the mean of no rows
             return type(error)
 
+    own = _own(r)
+
     def same(a: Any, b: Any) -> bool:
-        if not r.equal(a, b) or r.result is None:
-            return bool(r.equal(a, b))
+        if r.result is None or not own(a, b):
+            return bool(own(a, b))
         left, right = shows(a), shows(b)
         drifts = r.equal is not operator.eq and isinstance(left, float)
         return _look_alike(r)(left, right) or (drifts and math.isclose(left, right, abs_tol=1e-12))
@@ -54,14 +57,18 @@ def _and_shown(r: AnyReducer) -> Equal:
     return same
 
 
-def _kept(use: Callable[[AnyReducer, Any, Any, Any], Any]) -> Callable[..., tuple[Any, Any]]:
-    """An accumulator after it was used, and as it was before."""
+def _kept(
+    use: Callable[[AnyReducer, Any, Any, Any], Any], after: bool = True
+) -> Callable[..., tuple[Any, Any]]:
+    """An accumulator after it was used, and as it was before; it has the value if `after`."""
 
     def sides(r: AnyReducer, rows: Rows, value: Any) -> tuple[Any, Any]:
-        acc = r.fold((*rows, value))
+        other = r.fold(rows) if r.merge is not None else None
+        acc = r.fold((*rows, value) if after else rows)
         before = copy.deepcopy(acc)
-        use(r, acc, value, r.fold(rows) if r.merge is not None else None)
-        return acc, before
+        use(r, acc, value, other)
+        mine = acc is vars(r).get("shelter", (None,))[0]
+        return copy.deepcopy(acc) if mine else acc, before
 
     return sides
 
@@ -126,8 +133,8 @@ _IN_PLACE = (
 )
 ADD_KEEPS = Law(
     "ADD_KEEPS", "add changes the accumulator it is given in place",
-    "acc after add(acc, value) is acc, acc = fold(rows + value)", ONE,
-    _kept(lambda r, acc, value, other: r.add(acc, value)), _IN_PLACE, _own,
+    "acc after add(acc, value) is acc, acc = fold(rows)", ONE,
+    _kept(lambda r, acc, value, other: r.add(acc, value), after=False), _IN_PLACE, _own,
 )  # fmt: skip
 REMOVE_KEEPS = Law(
     "REMOVE_KEEPS", "remove changes the accumulator it is given in place",
@@ -161,7 +168,7 @@ ADD_COMMUTES = Law(
     "add(add(acc, x), y) == add(add(acc, y), x), acc = fold(rows)", TWO,
     lambda r, rows, x, y: (r.fold((*rows, x, y)), r.fold((*rows, y, x))),
     "rows come in any order: make the accumulator the same for all of them (keep values sorted, "
-    "count them, or order by a key of the row)", _own,
+    "count them, or order by a key of the row)", _and_shown,
 )  # fmt: skip
 FOLD_ANY_ORDER = Law(
     "FOLD_ANY_ORDER", "the order of the rows matters", "fold(rows) == fold(rows in another order)",
@@ -215,6 +222,56 @@ ALWAYS_ANSWERS = Law(
     lambda r, rows, value: (_once(r, r.add(r.fold(rows), value), value) is RECOMPUTE, False),
     "leave partial=False out: then the rows are kept for it",
 )  # fmt: skip
+
+
+class Sheltered(Reducer[Any, Any, Any]):
+    """A reducer whose first accumulator is as it was whenever it starts.
+
+    An `add` that changes it in place would leave the user's own object changed, and every case
+    would begin where the last one ended.
+    """
+
+    def start(self) -> Any:
+        zero = super().start()
+        if "shelter" not in vars(self):
+            self.shelter = zero, _state(zero)
+        self.restore()
+        return zero
+
+    def restore(self) -> None:
+        """Put the first accumulator back as it was."""
+        zero, state = vars(self).get("shelter", (None, None))
+        if state is None:
+            return
+        if isinstance(zero, list):
+            zero[:] = copy.deepcopy(state)
+        elif isinstance(zero, (dict, set)):
+            zero.clear()
+            zero.update(copy.deepcopy(state))
+        else:
+            vars(zero).clear()
+            vars(zero).update(copy.deepcopy(state))
+
+    def __repr__(self) -> str:
+        self.restore()
+        return super().__repr__()
+
+
+def _state(zero: Any) -> Any:
+    """What could be changed in an accumulator, as it is now; None where that is nothing."""
+    with suppress(Exception):
+        if isinstance(zero, (list, dict, set)):
+            return copy.deepcopy(zero)
+        if isinstance(getattr(zero, "__dict__", None), dict) and not isinstance(zero, type):
+            return copy.deepcopy(vars(zero))
+    return None
+
+
+def sheltered(r: AnyReducer) -> Sheltered:
+    """The same reducer, and the user's first accumulator is not changed for long."""
+    twin = object.__new__(Sheltered)
+    vars(twin).update(vars(r))
+    return twin
 
 
 def reducer_laws(r: AnyReducer) -> list[Law]:

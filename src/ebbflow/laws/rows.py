@@ -1,7 +1,8 @@
 """Rows to try the laws of reducers on: few and many, alike and cancelling, never others than asked.
 
 Laws break where values collide, and some break only beyond a limit that a reducer has inside. So
-most cases have a few rows, and some have many. What is found is made small by leaving rows out.
+most cases have a few rows, and some have many. What is found is made small in
+`ebbflow.laws.smaller`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ebbflow.laws.reducers import (
     INCREMENTAL,
     MERGES,
     REMOVE_INVERTS,
+    TWO,
     AnyReducer,
     Rows,
 )
@@ -69,10 +71,18 @@ def _beyond(x: Any, row: Any) -> bool:
 
 
 class Pool(list[Any]):
-    """Rows to draw from. `near` are groups of numbers among them that cancel or are neighbours."""
+    """Rows to draw from. `near` are groups of numbers among them that cancel or are neighbours.
+
+    `tied` are groups of rows that share fields, made of the fields of rows; see
+    `ebbflow.laws.ties`. `doubts` is for what breaks on such rows where it is not known whether they
+    can occur.
+    """
 
     def __init__(self, rows: Sequence[Any], source: Any) -> None:
         super().__init__(rows)
+        self.source = source
+        self.tied: list[list[Any]] = []
+        self.doubts: list[str] = []
         numbers = [x for x in dict.fromkeys(rows) if type(x) in (int, float) and math.isfinite(x)]
         numbers = sorted(numbers, key=abs)
         known = {x: x for x in numbers}  # 0 for 0.0: as it is among the rows
@@ -113,13 +123,73 @@ def first_failure(
         for name, kind in law.variables.items():
             now = turn + ((heavy and turn % 10 == 4) or ((few or heavy) and turn % 10 == 9))
             case[name] = _DRAWN[kind](dice, pool, case.get("rows", ()), now)
-        broken = _broken(r, law, equal, case)
+        broken = broken_by(r, law, equal, case)
         if broken is not None:
             return broken
+    if law is ADD_COMMUTES:
+        return _unordered(r, law, pool, equal, dice)
     if law is not REMOVE_INVERTS or heavy or _text_length(r, pool) > 200:
         return None
     rows = tuple(dice.choices(pool, k=MANY))
-    return _broken(r, law, equal, {"rows": rows, "value": rows[0]})
+    return broken_by(r, law, equal, {"rows": rows, "value": rows[0]})
+
+
+def tied_failure(
+    r: AnyReducer, law: Law, pool: Pool, equal: Equal | None, examples: int
+) -> LawBroken | None:
+    """A case that breaks the law among rows that tie. That some of them raise does not count."""
+    dice = Random(0)
+    pairs = [(group[0], other) for group in pool.tied for other in group[1:]]
+    cases = [{"rows": (), "x": x, "y": y} for x, y in pairs] if law.variables == TWO else []
+    for _ in range(examples // 2):
+        group = dice.choice(pool.tied)
+        near, case = Pool(group, None), dict[str, Any]()
+        for name, kind in law.variables.items():
+            case[name] = _DRAWN[kind](dice, near, case.get("rows", ()), 0)
+        cases.append(case)
+    found = (broken_by(r, law, equal, case) for case in cases)
+    return next((each for each in found if each and not isinstance(each.left, Text)), None)
+
+
+def _unordered(
+    r: AnyReducer, law: Law, pool: Pool, equal: Equal | None, dice: Random
+) -> LawBroken | None:
+    """Two orders of some rows that give different accumulators, as the two neighbours that do.
+
+    One order becomes the other by changing places of neighbours, and one such change matters. It
+    is looked for by halving.
+    """
+    same = law.equality(r) if equal is None else equal
+    for size in (8, 24, 24, 60):
+        rows = tuple(dice.choices(pool, k=size))
+        wanted = tuple(dice.sample(rows, size))
+        first = r.fold(rows)
+        if same(first, r.fold(wanted)):
+            continue
+        orders = _swaps(rows, wanted)
+        low, high = 0, len(orders) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            apart = not same(first, r.fold(orders[middle]))
+            low, high = (low, middle) if apart else (middle, high)
+        one, other = orders[low], orders[high]
+        at = next(i for i, (x, y) in enumerate(zip(one, other, strict=True)) if x is not y)
+        case = {"rows": one[:at], "x": one[at], "y": one[at + 1]}
+        if (broken := broken_by(r, law, equal, case)) is not None:
+            return broken
+    return None
+
+
+def _swaps(rows: Rows, wanted: Rows) -> list[Rows]:
+    """Orders from one to another, each with two neighbours of the one before in turned order."""
+    now, orders = list(rows), [rows]
+    for at, row in enumerate(wanted):
+        place = next(i for i in range(at, len(now)) if now[i] is row)
+        for i in range(place, at, -1):
+            now[i - 1], now[i] = now[i], now[i - 1]
+            if now[i - 1] is not now[i]:
+                orders.append(tuple(now))
+    return orders
 
 
 def _text_length(r: AnyReducer, pool: Pool) -> int:
@@ -127,7 +197,10 @@ def _text_length(r: AnyReducer, pool: Pool) -> int:
     return len(canonical(r.fold(pool[:60])))
 
 
-def _broken(r: AnyReducer, law: Law, equal: Equal | None, case: dict[str, Any]) -> LawBroken | None:
+def broken_by(
+    r: AnyReducer, law: Law, equal: Equal | None, case: Mapping[str, Any]
+) -> LawBroken | None:
+    """How a law is broken by a case; None where it holds."""
     try:
         law.test(r, equal=equal, **case)
     except LawBroken as broken:
@@ -177,100 +250,3 @@ _DRAWN: dict[str, Callable[[Random, Pool, Rows, int], Any]] = {
     "count": _a_count,
     "updates": _some_updates,
 }
-
-
-# ---- a smaller case ----
-
-EFFORT = 200_000
-
-
-class _Smaller:
-    """A failure, and what may still be spent on making it smaller, in rows."""
-
-    def __init__(self, broken: LawBroken, equal: Equal | None) -> None:
-        self.broken, self.equal, self.effort = broken, equal, EFFORT
-
-    def takes(self, name: str, value: Any) -> bool:
-        """Whether it still fails, and in the same way, with this value instead."""
-        case = _possible({**self.broken.case, name: value})
-        self.effort -= _weight(case)
-        if self.effort < 0:
-            return False
-        again = _broken(self.broken.thing, self.broken.law, self.equal, case)
-        if again is None or isinstance(again.left, Text) != isinstance(self.broken.left, Text):
-            return False
-        self.broken = again
-        return True
-
-    def shorten(self, name: str) -> None:
-        """Leave out half of a tuple, a quarter, ..., single ones."""
-        size = len(self.broken.case[name])
-        while size:
-            at = 0
-            while at < len(now := self.broken.case[name]):
-                if not self.takes(name, now[:at] + now[at + size :]):
-                    at += size
-            size //= 2
-
-    def lessen(self, name: str) -> None:
-        """Change less in every update."""
-        for at in range(len(self.broken.case[name])):
-            for row, _ in list(self.broken.case[name][at].items()):
-                while weight := self.broken.case[name][at].weight(row):
-                    now = self.broken.case[name]
-                    fewer = (0, weight // 2 if weight > 0 else -(-weight // 2))
-                    less = (
-                        (*now[:at], now[at] + ZSet({row: w - weight}), *now[at + 1 :])
-                        for w in dict.fromkeys(fewer)
-                    )
-                    if not any(self.takes(name, updates) for updates in less):
-                        break
-
-    def lower(self, name: str) -> None:
-        """Repeat less often."""
-        while (n := self.broken.case[name]) > 1:
-            if not any(self.takes(name, m) for m in dict.fromkeys((1, n // 2, n - 1))):
-                break
-
-
-def large(broken: LawBroken) -> bool:
-    """Whether a case has more rows than Hypothesis is asked for, so that it finds no better one."""
-    return len(broken.case.get("rows", ())) > 8 or broken.case.get("count", 0) > 3
-
-
-def smaller(broken: LawBroken, equal: Equal | None) -> LawBroken:
-    """The same failure with rows left out for as long as it is one, half of them at first."""
-    case = _Smaller(broken, equal)
-    kinds = broken.law.variables
-    if "order" in kinds.values():
-        return broken
-    size, before = _weight(broken.case), 0
-    while size != before:
-        for name, kind in kinds.items():
-            if kind in ("rows", "updates"):
-                case.shorten(name)
-            if kind == "updates":
-                case.lessen(name)
-            if kind == "count":
-                case.lower(name)
-        before, size = size, _weight(case.broken.case)
-    return case.broken
-
-
-def _weight(case: Mapping[str, Any]) -> int:
-    """About how many rows a case stands for."""
-    changed = (weight for each in case.get("updates", ()) for _, weight in each.items())
-    rows = len(case.get("rows", ())) + len(case.get("more", ()))
-    updates, count = len(case.get("updates", ())), int(case.get("count", 0))
-    return 10 + rows + updates + count + sum(abs(int(weight)) for weight in changed)
-
-
-def _possible(case: dict[str, Any]) -> dict[str, Any]:
-    """A case whose updates take away at most what is there."""
-    if "updates" not in case:
-        return case
-    bag, updates = ZSet.of(case["rows"]), []
-    for each in case["updates"]:
-        updates.append(ZSet({row: max(n, -bag.weight(row)) for row, n in each.items()}))
-        bag = bag + updates[-1]
-    return {**case, "updates": tuple(updates)}

@@ -20,6 +20,7 @@ from ebbflow.errors import CheckError, canonical
 from ebbflow.laws import streams
 from ebbflow.laws.law import Law
 from ebbflow.laws.rows import Pool
+from ebbflow.laws.ties import tied
 from ebbflow.operator import Operator
 from ebbflow.reducer import Reducer
 from ebbflow.stream import Processor, Representation, StreamFunction
@@ -61,6 +62,11 @@ def as_strategy(source: Any) -> Strategy:
         elements=source,
         remedy="give a Hypothesis strategy, a list of values, or a function that returns one",
     )
+
+
+def _makes(source: Any) -> bool:
+    """Whether a source is a function that returns one."""
+    return callable(source) and not isinstance(source, (SearchStrategy, Collection))
 
 
 def examples(source: Any, count: int = 40) -> list[Any]:
@@ -399,13 +405,15 @@ def _(thing: Reducer, elements: Any, changes: Any) -> Kinds:  # type: ignore[typ
                 "the rows of a reducer must be hashable", row=row, remedy="a tuple, a NamedTuple"
             )
     rows = _rows(own)
+    drawn = Pool(pool, source() if _makes(source) else source)
+    drawn.tied = tied(thing, pool)
     return {
         "rows": rows,
         "value": lambda case: own | st.sampled_from(case["rows"]) if case["rows"] else own,
         "order": lambda case: st.permutations(case["rows"]).map(tuple),
         "count": st.integers(1, 3),
         "updates": lambda case: _updates(case["rows"], rows),
-        "examples": Pool(pool, source),
+        "examples": drawn,
     }
 
 

@@ -18,11 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
 from ebbflow.errors import LawBroken, Text, shown
-from ebbflow.laws.law import Law, Report
+from ebbflow.laws.law import Law, Report, alike
 from ebbflow.laws.reducers import (
     ADD_KEEPS,
     ALWAYS_ANSWERS,
@@ -32,7 +33,7 @@ from ebbflow.laws.reducers import (
     AnyReducer,
     Rows,
 )
-from ebbflow.laws.rows import contains
+from ebbflow.laws.rows import Pool, contains
 from ebbflow.reducer import RECOMPUTE
 from ebbflow.zset import ZSet
 
@@ -83,7 +84,7 @@ class Judgement(Report):
 
 
 def decided(
-    r: AnyReducer, laws: Sequence[Law], examples: int, search: Search, rows: Sequence[Any]
+    r: AnyReducer, laws: Sequence[Law], examples: int, search: Search, rows: Pool
 ) -> Judgement:
     """The verdict on a reducer that keeps all its laws."""
     verdict, why = _verdict(r, search)
@@ -94,13 +95,17 @@ def decided(
             "removing and adding commute (not required)" if apart is None else
             f"removing before adding is not removing after it (not required): {apart.case}"
         )  # fmt: skip
-    if _holds_floats(r.fold(rows)):
+    if _floats(r.fold(rows)) - _floats(tuple(rows)):
         notes.append("its accumulator holds floats, which round: right on these examples only")
     if verdict == "invertible" and r.partial is None:
         notes.append("partial=False would save the engines from keeping its rows")
     known = f"{r.cost} a row, state {r.size}" if r.cost and r.size else COSTS[verdict]
     aggregate = r.aggregate or measured_class(r, rows)
-    return Judgement(r, tuple(laws), examples, verdict, why, aggregate, known, tuple(notes))
+    notes += rows.doubts
+    doubt = rows.doubts[0] if rows.doubts else ""
+    return Judgement(
+        r, tuple(laws), examples, verdict, why, aggregate, known, tuple(notes), doubt=doubt
+    )
 
 
 def _verdict(r: AnyReducer, search: Search) -> tuple[str, str]:
@@ -162,10 +167,11 @@ def _parts(acc: Any) -> int:
     return 1 + sum(map(_parts, acc)) if isinstance(acc, (tuple, list, set, frozenset)) else 1
 
 
-def _holds_floats(acc: Any) -> bool:
-    if isinstance(acc, (tuple, list)):
-        return any(map(_holds_floats, acc))
-    return isinstance(acc, float) and math.isfinite(acc)
+def _floats(value: Any) -> set[float]:
+    """The finite floats in an accumulator or in rows: those in no row have been calculated."""
+    if isinstance(value, (tuple, list)):
+        return set().union(*map(_floats, value))
+    return {value} if isinstance(value, float) and math.isfinite(value) else set()
 
 
 def refuted(broken: LawBroken, examples: int) -> Judgement:
@@ -195,9 +201,25 @@ def explained(broken: LawBroken) -> LawBroken:
         broken.facts.update(_SHOWN[broken.law.name](broken.thing, **broken.case))
         if again is not None:
             broken.facts["again"] = again
-        if _only_rounded(broken.left, broken.right):
+        if alike(broken.left, broken.right) and broken.thing.result is not None:
+            broken.facts["left side"] = _said(broken.thing, lambda: broken.left)
+            broken.facts["right side"] = _said(broken.thing, lambda: broken.right)
+            broken.remedy = ORDER_SHOWN
+        elif _lost(broken.left) and _lost(tuple(broken.case.values())):
+            broken.remedy = LOST
+        elif _only_rounded(broken.left, broken.right):
             broken.remedy = "floats round: " + ROUNDING
     return broken
+
+
+ORDER_SHOWN = (
+    "the accumulators are equal and are shown differently: let result depend neither on the order "
+    "in a dict or set (sort there) nor on what equal= leaves out"
+)
+LOST = (
+    "what was added to NaN or infinity cannot be had back from it: use ebbflow.reducer.sum or "
+    "mean, which count them apart, or elements= without them"
+)
 
 
 ROUNDING = (
@@ -209,8 +231,16 @@ ROUNDING = (
 def _only_rounded(a: Any, b: Any) -> bool:
     """Whether two accumulators of the same shape differ in the last digits of floats alone."""
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
-        return all(x == y or _only_rounded(x, y) for x, y in zip(a, b, strict=True))
+        pairs = zip(a, b, strict=True)
+        return bool(a != b) and all(x == y or _only_rounded(x, y) for x, y in pairs)
     return isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-6)
+
+
+def _lost(acc: Any) -> bool:
+    """Whether there is a float in an accumulator that is not finite."""
+    if isinstance(acc, (tuple, list)):
+        return any(map(_lost, acc))
+    return isinstance(acc, float) and not math.isfinite(acc)
 
 
 def _said(r: AnyReducer, make: Callable[[], Any]) -> Text:
@@ -242,12 +272,16 @@ def _as_orders(r: AnyReducer, rows: Rows, x: Any, y: Any) -> dict[str, Text]:
 
 
 def _as_updates(r: AnyReducer, rows: Rows, updates: Sequence[ZSet[Any]]) -> dict[str, Text]:
-    left = sorted(sum(updates, ZSet.of(rows)).rows(), key=repr)
-    updated = _said(r, lambda: INCREMENTAL.sides(r, rows, updates)[0])
+    left = list(sum(updates, ZSet.of(rows)).rows())
+    updated, again = (_said(r, partial(_side, r, rows, updates, i)) for i in (0, 1))
     return {
         "update": Text(f"the view says {updated}"),
-        "recomputed": Text(f"the rows {shown(left)} give {_said(r, lambda: r.fold(left))}"),
+        "recomputed": Text(f"the rows {shown(left)} give {again}"),
     }
+
+
+def _side(r: AnyReducer, rows: Rows, updates: Sequence[ZSet[Any]], which: int) -> Any:
+    return INCREMENTAL.sides(r, rows, updates)[which]
 
 
 _SHOWN: dict[str, Callable[..., dict[str, Text]]] = {
