@@ -368,7 +368,7 @@ def main() -> None:
         table(judged)
     print("\nload average of the machine: {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg()))
     if rivals.missing():
-        print(f"not installed: {', '.join(rivals.missing())}; pip install 'ebbflow[bench]'")
+        print(f"not installed: {', '.join(rivals.missing())}; pip install '.[bench]'")
 
 
 if __name__ == "__main__":

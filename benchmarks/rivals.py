@@ -1,6 +1,6 @@
 """The rivals of `local.py`: Pathway, and recomputing with DuckDB or Polars, when installed.
 
-    pip install 'ebbflow[bench]'     in an environment of its own: Pathway wants pyarrow below 26
+    pip install '.[bench]'     in an environment of its own: Pathway wants pyarrow below 26
 
 They are treated kindly. Where a choice was to be made, it was made in their favour:
 

@@ -15,7 +15,8 @@ from importlib.util import find_spec
 from tempfile import gettempdir
 from typing import Any
 
-from ebbflow.errors import CheckError, EbbflowError, LawBroken, shown
+from ebbflow import __version__
+from ebbflow.errors import CheckError, EbbflowError, LawBroken, install, shown
 
 EPILOG = """\
 examples:
@@ -32,6 +33,7 @@ exit status: 0 all laws hold, 1 a law is broken, 2 it could not be checked
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit status."""
     parser = argparse.ArgumentParser(prog="ebbflow", description=__doc__.partition(": ")[2])
+    parser.add_argument("--version", action="version", version=f"ebbflow {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     checking = commands.add_parser(
         "check",
@@ -231,9 +233,7 @@ def _read_state(folder: str) -> dict[str, Any]:
     try:
         from ebbflow.state.spine import Snapshot, StateError
     except ModuleNotFoundError as error:
-        raise CheckError(
-            f"reading state needs {error.name}", remedy="pip install 'ebbflow[durable]'"
-        ) from error
+        raise CheckError(f"reading state needs {error.name}", remedy=install("durable")) from error
 
     for tries in range(20):
         try:
@@ -272,7 +272,7 @@ def _demo(asked: argparse.Namespace) -> int:
         from ebbflow.demo.show import Printer, Silent
     except ModuleNotFoundError as error:
         raise CheckError(
-            f"the demo needs {error.name}", remedy="pip install 'ebbflow[laws,durable,spark]'"
+            f"the demo needs {error.name}", remedy=install("laws", "durable", "spark")
         ) from error
 
     found = run(

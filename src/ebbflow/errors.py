@@ -123,6 +123,15 @@ def _is_ours(file: str) -> bool:
     return file.startswith(_PACKAGE) and not file.startswith(_DEMO)
 
 
+def install(*extras: str) -> str:
+    """What to do where a package is missing, as a remedy: it works from a clone.
+
+    >>> install("laws", "durable")
+    "pip install '.[laws,durable]' in a clone of ebbflow"
+    """
+    return f"pip install '.[{','.join(extras)}]' in a clone of ebbflow"
+
+
 def shown(value: object, *, width: int = 400) -> str:
     """A repr cut in the middle when it is long.
 

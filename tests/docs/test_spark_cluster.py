@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbflow[spark]'")
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[spark]'")
 
 PROGRAM = """
 import json, os

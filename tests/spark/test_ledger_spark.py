@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbflow[spark]'")
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[spark]'")
 
 from tests.spark.simulated import View
 

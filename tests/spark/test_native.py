@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 
-pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbflow[spark]'")
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[spark]'")
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f

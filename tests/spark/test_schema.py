@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbflow[spark]'")
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[spark]'")
 
 import pyarrow as pa
 from hypothesis import given, settings

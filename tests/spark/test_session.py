@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbflow[spark]'")
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[spark]'")
 
 from ebbflow.engine.spark import session as module
 from ebbflow.engine.spark.session import (

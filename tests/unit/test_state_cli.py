@@ -123,7 +123,7 @@ ef.Input("words", str).run(path={str(tmp_path)!r})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "2"
-    assert done.stderr.count("pip install 'ebbflow[durable]'") == 2
+    assert done.stderr.count("pip install '.[durable]' in a clone of ebbflow") == 2
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@
     equivalent(a, b)            two processors say the same
     independent(a, split)       a processor may be partitioned
     judge(reducer)              the verdict on a reducer: may its rows be taken back?
-    prove(reducer, int)         a proof, for every row (needs z3: `pip install 'ebbflow[prove]'`)
+    prove(reducer, int)         a proof, for every row (needs z3: `pip install '.[prove]'`)
 
-Needs Hypothesis: `pip install 'ebbflow[laws]'`. Every law is also a value with `test` and `holds`.
+Needs Hypothesis: `pip install '.[laws]'`. Every law is also a value with `test` and `holds`.
 """
 
 from ebbflow.laws.check import check, close, equivalent, independent, judge, lawful, owed

@@ -45,6 +45,13 @@ def owed(thing: Any) -> list[Law]:
     >>> [law.name for law in owed(MAX)]
     ['ZERO_LEFT', 'ZERO_RIGHT', 'ASSOCIATIVE', 'ARGUMENTS_KEPT', 'COMMUTATIVE', 'IDEMPOTENT']
     """
+    if callable(getattr(thing, "explain", None)):
+        raise CheckError(
+            "a program owes no laws; it has to give what computing it from scratch gives",
+            value=thing,
+            remedy="compare the two: in a test with changes(program) and follow of "
+            "ebbflow.testing, in a running view with view.verify(); check its reducers by name",
+        )
     raise CheckError(
         f"nothing is known about the laws of a {type(thing).__name__}",
         value=thing,

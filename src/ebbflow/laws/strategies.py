@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import suppress
 from functools import partial, singledispatch
+from operator import itemgetter
 from random import Random
 from typing import Any
 
 from ebbflow import algebra as al
 from ebbflow import change as ch
 from ebbflow.algebra.order import NATURALS, POWERSETS, Order, order_product
-from ebbflow.errors import CheckError, canonical
+from ebbflow.errors import CheckError, canonical, install
 from ebbflow.laws import streams
 from ebbflow.laws.law import Law
 from ebbflow.laws.rows import Pool
@@ -33,9 +34,7 @@ try:
     from hypothesis.errors import NoSuchExample
     from hypothesis.strategies import SearchStrategy
 except ImportError as error:  # pragma: no cover
-    raise CheckError(
-        "checking laws needs Hypothesis", remedy="pip install 'ebbflow[laws]'"
-    ) from error
+    raise CheckError("checking laws needs Hypothesis", remedy=install("laws")) from error
 
 Strategy = SearchStrategy[Any]
 SMALL = st.integers(-9, 9)
@@ -288,6 +287,38 @@ def changes_of(structure: ch.ChangeStructure[Any, Any], value: Any) -> Strategy:
     )
 
 
+def changes_towards(
+    structure: ch.ChangeStructure[Any, Any], value: Any, values: Strategy
+) -> Strategy:
+    """Changes of `value` that are made of other `values`, as a user gave them.
+
+    Rows come from other bags; a pair changes in one or both of its sides; elsewhere a change leads
+    from this value to another, where there is a difference.
+    """
+    make, inner = structure.built or (None, ())
+    if structure in (ch.BAG, ch.ZSET):
+        return values.flatmap(partial(_bag_changes, structure, value))
+    if make is ch.pair:
+        sides = [
+            changes_towards(side, value[i], values.map(itemgetter(i)))
+            for i, side in enumerate(inner)
+        ]
+        both = st.builds(ch.Both, *sides)
+        return st.one_of(sides[0].map(ch.First), sides[1].map(ch.Second), both)
+    if make is ch.sequence:
+        return _sequences(inner[0], value, lambda now: changes_towards(inner[0], now, values))
+    if structure.changes is None and structure.has_diff:
+        return values.map(lambda new: structure.diff(new, value))
+    return changes_of(structure, value)
+
+
+def _bag_changes(structure: ch.ChangeStructure[Any, Any], value: Any, other: Any) -> Strategy:
+    """Some of the rows of another bag come, or as many of them go as there are."""
+    least = {row: value.weight(row) if structure == ch.BAG else 2 for row in {*value, *other}}
+    weights = {row: st.integers(-least[row], 2) for row in sorted(least, key=_simplest)}
+    return st.fixed_dictionaries({}, optional=weights).map(ZSet)
+
+
 def _edits(size: int) -> Strategy:
     inserts = st.builds(ch.Insert, st.integers(0, size), LETTERS)
     deletes = st.integers(0, size).flatmap(
@@ -381,8 +412,10 @@ def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Kinds:  # type:
     values = values_of(thing) if elements is None else as_strategy(elements)
 
     def of(value: Any) -> Strategy:
-        if changes is None:
+        if changes is None and elements is None:
             return changes_of(thing, value)
+        if changes is None:
+            return changes_towards(thing, value, values)
         by_value = callable(changes) and not isinstance(changes, SearchStrategy)
         return as_strategy(changes(value) if by_value else changes)
 

@@ -25,7 +25,7 @@ from importlib import import_module
 from time import monotonic
 from typing import Any
 
-from ebbflow.errors import CheckError
+from ebbflow.errors import CheckError, install
 from ebbflow.laws.watch import MARKED, watcher
 
 REALS = "real numbers"
@@ -40,7 +40,7 @@ def z3() -> Any:
     try:
         return import_module("z3")
     except ImportError as error:
-        raise CheckError("proving laws needs z3", remedy="pip install 'ebbflow[prove]'") from error
+        raise CheckError("proving laws needs z3", remedy=install("prove")) from error
 
 
 class NotTraceable(BaseException):

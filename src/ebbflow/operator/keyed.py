@@ -16,7 +16,7 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.change import BAG, ZSET
-from ebbflow.errors import ChangeError
+from ebbflow.errors import ChangeError, CompositionError, place
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.operator import Operator, journalled
 from ebbflow.operator.relation import Bag
@@ -188,4 +188,13 @@ def per_key(
     >>> live.send(ZSet({"fig": -1, "pear": -1}))
     ZSet({(3, 2): -1, (3, 1): 1, (4, 1): -1})
     """
+    given = getattr(operator, "input", None)
+    if given not in (BAG, ZSET):
+        name = repr(operator) if isinstance(operator, Operator) else function_name(operator)
+        what = f"takes {given!r}" if isinstance(operator, Operator) else "is no operator"
+        raise CompositionError(
+            f"per_key({name}): the rows of a key are a bag, and {name} {what}",
+            created=place(),
+            remedy="an operator on bags, such as count() or map_rows(f)",
+        )
     return PerKey(operator, key, width, kind, owner)

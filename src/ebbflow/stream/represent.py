@@ -62,6 +62,9 @@ class Defunctionalised(Representation):
         self.codes = alphabet
         self.letters = {code: letter for letter, code in reversed(alphabet.items())}
 
+    def __repr__(self) -> str:
+        return f"defunctionalise({self.processor!r}, {list(self.codes)!r})"
+
     def encode(self, change: list[Any]) -> Any:
         try:
             return self._pack(map(self.codes.__getitem__, change))
@@ -88,6 +91,8 @@ def defunctionalise(
     b'\\x01\\x01\\x02'
     >>> adder.decode(b"\\x01\\x01\\x02")(1)
     (1, [0, 0, 1])
+    >>> adder
+    defunctionalise(full_adder(), [(0, 0), (0, 1), (1, 0), (1, 1)])
     """
     _needs_lists(processor)
     codes: dict[Any, int] = {}
@@ -110,6 +115,9 @@ class Tabulated(Representation):
         self.states = tuple(states)
         self.monoid = table_monoid(self.states, processor.target)
         self._position = {state: i for i, state in enumerate(self.states)}
+
+    def __repr__(self) -> str:
+        return f"tabulate({self.processor!r}, {list(self.states)!r})"
 
     def encode(self, change: Any) -> tuple[tuple[Any, Any], ...]:
         return tuple(self.processor.step(state, change) for state in self.states)
@@ -134,6 +142,8 @@ def tabulate(processor: Processor[Any, Any], states: Iterable[Hashable]) -> Tabu
 
     >>> tabulate(full_adder(), [0, 1]).encode([(0, 1), (0, 0), (1, 1)])
     ((1, [1, 0, 0]), (1, [0, 1, 0]))
+    >>> tabulate(full_adder(), [0, 1])
+    tabulate(full_adder(), [0, 1])
     """
     table = Tabulated(processor, tuple(states))
     state, _ = processor.start()

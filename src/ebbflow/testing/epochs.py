@@ -15,7 +15,7 @@ from random import Random
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
-from ebbflow.errors import CheckError
+from ebbflow.errors import CheckError, install
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.flow.program import Program
 from ebbflow.record import fields_of, type_text
@@ -26,9 +26,7 @@ try:
     from hypothesis import strategies as st
     from hypothesis.strategies import SearchStrategy
 except ImportError as error:  # pragma: no cover
-    raise CheckError(
-        "random changes need Hypothesis", remedy="pip install 'ebbflow[laws]'"
-    ) from error
+    raise CheckError("random changes need Hypothesis", remedy=install("laws")) from error
 
 Epoch = dict[str, ZSet[Any]]
 Rows = Callable[[int], Any]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
-from ebbflow.errors import CheckError
+from ebbflow.errors import CheckError, install
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
@@ -25,9 +25,7 @@ try:
     from hypothesis import strategies as st
     from hypothesis.strategies import SearchStrategy
 except ImportError as error:  # pragma: no cover
-    raise CheckError(
-        "random programs need Hypothesis", remedy="pip install 'ebbflow[laws]'"
-    ) from error
+    raise CheckError("random programs need Hypothesis", remedy=install("laws")) from error
 
 
 class Item(NamedTuple):

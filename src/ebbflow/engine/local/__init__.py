@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.view import View
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, Text, install, place
 from ebbflow.flow.plan import Plan
 
 __all__ = ["View", "run"]
@@ -35,13 +38,15 @@ def run(
 
     A path holds the state of one program. Where its functions or steps have changed since, what
     they make is computed again from the rows of the inputs; `view.rebuilt` says what that was. It
-    needs `ebbflow[durable]`. The state may hold pickled values: open only what you trust.
+    needs the extra `durable`. The state may hold pickled values: open only what you trust.
 
     >>> from ebbflow.flow.plan import Distinct, Source
     >>> view = run(Plan({"words": Distinct(parent=Source(name="said"))}))
     >>> view.step(said=["ebb", "flow", "ebb"])
     ZSet({'ebb': 1, 'flow': 1})
     """
+    if options:
+        _require_known(options)
     machine = Machine(plan, trusting=not check_input)
     if path is None:
         if options:
@@ -54,6 +59,31 @@ def run(
         from ebbflow.engine.local.durable import Disk
     except ModuleNotFoundError as error:
         raise CompositionError(
-            f"run(path=...) needs {error.name}", remedy="pip install 'ebbflow[durable]'"
+            f"run(path=...) needs {error.name}", remedy=install("durable")
         ) from error
     return View(plan, machine, check_input=check_input, disk=partial(Disk, path, **options))
+
+
+def _require_known(options: Mapping[str, Any]) -> None:
+    """Refuse an option that there is not, such as a misspelt one."""
+    try:
+        from ebbflow.engine.local.durable import Disk
+    except ModuleNotFoundError:  # then those of a path are of no use
+        return
+    asked = signature(Disk).parameters.values()
+    known = [
+        "path",
+        "check_input",
+        *(each.name for each in asked if each.kind is each.KEYWORD_ONLY),
+    ]
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            raise CompositionError(
+                f"run({name}=...): there is no such option",
+                options=Text(", ".join(known)),
+                created=place(),
+                remedy=f"did you mean {near[0]}?"
+                if near
+                else "one of these, or an engine: run(engine)",
+            )

@@ -16,6 +16,7 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.engine.local.rows import Rows, Weights
+from ebbflow.engine.local.tables import refuse_table
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
@@ -42,6 +43,8 @@ def read(source: Source, change: Any) -> Weights:
             if type(weight) is not int or not weight:
                 return _without_zeros(source, weights)
         return weights
+    if type(change) is not list:
+        refuse_table(source, change)
     if _is_one_row(source, change):
         raise ChangeError(
             f"input {source.name!r}: one row was given where a change is asked",
@@ -96,6 +99,7 @@ def _require_hashable(source: Source, row: Any) -> None:
     try:
         hash(row)
     except TypeError as error:
+        refuse_table(source, row)
         raise ChangeError(
             f"input {source.name!r}: a row must be hashable, and a {type(row).__name__} "
             + ("with this in it is not" if isinstance(row, tuple) else "is not"),
@@ -379,6 +383,7 @@ def require_type(source: Source, row: Any) -> None:
     own: Any = type(row)
     if isinstance(row, kind) and plain_fields(own) == plain_fields(kind):
         return
+    refuse_table(source, row)
     name = kind.__name__
     fits = isinstance(row, tuple) and len(row) == len(kind._fields)
     raise ChangeError(

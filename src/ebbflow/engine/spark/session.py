@@ -32,14 +32,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from ebbflow.errors import EbbflowError, Text
+from ebbflow.errors import EbbflowError, Text, install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA = 17
 VERSIONS = (4, 1), (4, 3)
-_INSTALL = "pip install 'ebbflow[spark]'"
+_INSTALL = install("spark")
 _PLACES = [
     "/usr/lib/jvm/*",
     "/opt/java/*",
@@ -309,7 +309,7 @@ def _check_workers(session: SparkSession) -> None:
     if missing:
         raise SparkError(
             f"the workers cannot import {missing}",
-            remedy=f"{_INSTALL} where they run, or send the environment along (spark.archives)",
+            remedy=f"{_INSTALL}, where they run, or send the environment along (spark.archives)",
         )
 
 
