@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from bisect import insort
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebbflow.reducer import RECOMPUTE, Reducer
 
@@ -108,6 +108,52 @@ second_best_careful = Reducer(
     (INF, INF, 0), _lowest_two_add, _lowest_two_remove,
     name="second_best_careful", elements=range(4),
 )  # fmt: skip
+
+# ---- the row that comes first or last ----
+
+
+class Order(NamedTuple):
+    id: int
+    city: str
+    price: int
+    day: int
+
+
+ORDERS = [Order(1, "Rome", 30, 4), Order(2, "Oslo", 50, 2), Order(3, "Bern", 20, 7)]
+
+
+def _recompute(acc: Any, order: Order) -> Any:
+    return RECOMPUTE
+
+
+dearest = Reducer(
+    None,
+    lambda best, order: order if best is None or order.price > best.price else best,
+    _recompute, name="dearest", elements=ORDERS,
+)  # fmt: skip
+dearest_by_id = Reducer(
+    None,
+    lambda best, order: order if best is None or _rank(order) > _rank(best) else best,
+    _recompute, name="dearest_by_id", elements=ORDERS,
+)  # fmt: skip
+latest = Reducer(
+    None,
+    lambda last, order: order if last is None or order.day >= last.day else last,
+    _recompute, name="latest", elements=ORDERS,
+)  # fmt: skip
+last_of_each_city = Reducer(
+    {}, lambda last, order: {**last, order.city: order.price}, _recompute,
+    name="last_of_each_city", elements=ORDERS,
+)  # fmt: skip
+first_price_of_each = Reducer(
+    {}, lambda first, order: {order.id: order.price, **first}, _recompute,
+    name="first_price_of_each", elements=ORDERS,
+)  # fmt: skip
+
+
+def _rank(order: Order) -> tuple[int, Order]:
+    return order.price, order
+
 
 # ---- texts and sets ----
 
@@ -247,6 +293,11 @@ EXPECTED = {
     "max_by_folding": "refold",
     "second_best_careless": "refuted",
     "second_best_careful": "partial",
+    "dearest": "refuted",
+    "dearest_by_id": "partial",
+    "latest": "refuted",
+    "last_of_each_city": "refuted",
+    "first_price_of_each": "refuted",
     "concatenation": "refuted",
     "set_without_counts": "refuted",
     "set_with_counts": "invertible",

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from tempfile import gettempdir
 from typing import Any
 
-from ebbflow import __version__
+import ebbflow
 from ebbflow.errors import CheckError, EbbflowError, LawBroken, install, shown
 
 EPILOG = """\
@@ -33,7 +33,7 @@ exit status: 0 all laws hold, 1 a law is broken, 2 it could not be checked
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit status."""
     parser = argparse.ArgumentParser(prog="ebbflow", description=__doc__.partition(": ")[2])
-    parser.add_argument("--version", action="version", version=f"ebbflow {__version__}")
+    parser.add_argument("--version", action="version", version=f"ebbflow {ebbflow.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     checking = commands.add_parser(
         "check",

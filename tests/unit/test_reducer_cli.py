@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import ebbflow
 from ebbflow.cli import main
 
 SHOP = """
@@ -146,6 +147,33 @@ def test_without_elements_the_remedy_is_said(
     status, out, _ = run(capsys, "shop_reducers:unknown")
     assert status == 2
     assert "pass elements=" in out
+
+
+def test_a_program_is_told_what_to_do(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (shop / "shop_program.py").write_text(PROGRAM)
+    status, out, _ = run(capsys, "shop_program:sizes")
+    assert status == 2
+    assert out.splitlines() == [
+        "unknown shop_program:sizes: a program owes no laws; it has to give what computing it "
+        "from scratch gives",
+        "    value      <int: words → map>",
+        "    try        compare the two: in a test with changes(program) and follow of "
+        "ebbflow.testing, in a running view with view.verify(); check its reducers by name",
+    ]
+
+
+PROGRAM = """
+import ebbflow as ef
+
+sizes = ef.Input("words", str).map(len, type=int)
+"""
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(["--version"])
+    assert done.value.code == 0
+    assert capsys.readouterr().out == f"ebbflow {ebbflow.__version__}\n"
 
 
 # ---- in a test suite ----

@@ -29,8 +29,13 @@ RAISED = "mend what raises here, or pass elements= with the inputs that can occu
 
 
 def exactly(_: Any) -> Equal:
-    """The equality of laws whose sides are ordinary values: `==`."""
-    return operator.eq
+    """The equality of laws whose sides are ordinary values: `==`, and NaN is NaN."""
+    return alike
+
+
+def own(thing: Any) -> Equal:
+    """The equality that a thing brings; where that is `==`, NaN is NaN."""
+    return alike if thing.equal is operator.eq else thing.equal
 
 
 def alike(a: Any, b: Any) -> bool:

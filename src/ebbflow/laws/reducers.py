@@ -14,16 +14,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ebbflow.laws.law import Equal, Law, alike
+from ebbflow.laws.law import Equal, Law, alike, own
 from ebbflow.reducer import RECOMPUTE, Reducer
 from ebbflow.zset import ZSet
 
 Rows = tuple[Any, ...]
 AnyReducer = Reducer[Any, Any, Any]
-
-
-def _own(reducer: AnyReducer) -> Equal:
-    return alike if reducer.equal is operator.eq else reducer.equal
 
 
 def _look_alike(_: AnyReducer) -> Equal:
@@ -45,11 +41,11 @@ def _and_shown(r: AnyReducer) -> Equal:
         except Exception as error:  # such as the mean of no rows
             return type(error)
 
-    own = _own(r)
+    equal = own(r)
 
     def same(a: Any, b: Any) -> bool:
-        if r.result is None or not own(a, b):
-            return bool(own(a, b))
+        if r.result is None or not equal(a, b):
+            return bool(equal(a, b))
         left, right = shows(a), shows(b)
         drifts = r.equal is not operator.eq and isinstance(left, float)
         return _look_alike(r)(left, right) or (drifts and math.isclose(left, right, abs_tol=1e-12))
@@ -60,13 +56,20 @@ def _and_shown(r: AnyReducer) -> Equal:
 def _kept(
     use: Callable[[AnyReducer, Any, Any, Any], Any], after: bool = True
 ) -> Callable[..., tuple[Any, Any]]:
-    """An accumulator after it was used, and as it was before; it has the value if `after`."""
+    """An accumulator after it was used, and as it was before; it has the value if `after`.
+
+    One that is not equal to its copy, such as a `missing = object()` to begin with, has been kept
+    where nothing inside it has changed.
+    """
 
     def sides(r: AnyReducer, rows: Rows, value: Any) -> tuple[Any, Any]:
         other = r.fold(rows) if r.merge is not None else None
         acc = r.fold((*rows, value) if after else rows)
         before = copy.deepcopy(acc)
+        inside = None if own(r)(acc, before) else (_state(acc),)
         use(r, acc, value, other)
+        if inside is not None and alike(inside, (_state(acc),)):
+            return acc, acc
         mine = acc is vars(r).get("shelter", (None,))[0]
         return copy.deepcopy(acc) if mine else acc, before
 
@@ -134,28 +137,28 @@ _IN_PLACE = (
 ADD_KEEPS = Law(
     "ADD_KEEPS", "add changes the accumulator it is given in place",
     "acc after add(acc, value) is acc, acc = fold(rows)", ONE,
-    _kept(lambda r, acc, value, other: r.add(acc, value), after=False), _IN_PLACE, _own,
+    _kept(lambda r, acc, value, other: r.add(acc, value), after=False), _IN_PLACE, own,
 )  # fmt: skip
 REMOVE_KEEPS = Law(
     "REMOVE_KEEPS", "remove changes the accumulator it is given in place",
     "acc after remove(acc, value) is acc, acc = fold(rows + value)", ONE,
-    _kept(lambda r, acc, value, other: r.removed(acc, value)), _IN_PLACE, _own,
+    _kept(lambda r, acc, value, other: r.removed(acc, value)), _IN_PLACE, own,
 )  # fmt: skip
 MERGE_KEEPS = Law(
     "MERGE_KEEPS", "merge changes an accumulator it is given in place",
     "acc after merge(acc, other) and merge(other, acc) is acc, acc = fold(rows + value)", ONE,
-    _kept(lambda r, acc, value, other: _merged_both_ways(r, acc, other)), _IN_PLACE, _own,
+    _kept(lambda r, acc, value, other: _merged_both_ways(r, acc, other)), _IN_PLACE, own,
 )  # fmt: skip
 RESULT_KEEPS = Law(
     "RESULT_KEEPS", "result changes the accumulator it is given in place",
     "acc after result(acc) is acc, acc = fold(rows + value)", ONE,
-    _kept(lambda r, acc, value, other: r.finish(acc)), _IN_PLACE, _own,
+    _kept(lambda r, acc, value, other: r.finish(acc)), _IN_PLACE, own,
 )  # fmt: skip
 FOLD_REPEATS = Law(
     "FOLD_REPEATS", "the same rows give different accumulators", "fold(rows) == fold(rows)",
     {"rows": "rows"}, lambda r, rows: (r.fold(rows), r.fold(rows)),
     "take out what is random or remembered between calls; accumulators of a class of your own need "
-    "an __eq__, or pass equal=", _own,
+    "an __eq__, or pass equal=", own,
 )  # fmt: skip
 RESULT_REPEATS = Law(
     "RESULT_REPEATS", "the same accumulator gives different results",
@@ -173,23 +176,23 @@ ADD_COMMUTES = Law(
 FOLD_ANY_ORDER = Law(
     "FOLD_ANY_ORDER", "the order of the rows matters", "fold(rows) == fold(rows in another order)",
     {"rows": "rows", "order": "order"}, lambda r, rows, order: (r.fold(rows), r.fold(order)),
-    ADD_COMMUTES.remedy, _own,
+    ADD_COMMUTES.remedy, own,
 )  # fmt: skip
 REMOVE_INVERTS = Law(
     "REMOVE_INVERTS", "remove does not undo add",
     "remove(add(acc, value), value) == acc or RECOMPUTE, acc = fold(rows)", ONE, _inverts,
     "keep in the accumulator what remove needs, return RECOMPUTE where it cannot know, or leave "
-    "remove out", _own,
+    "remove out", own,
 )  # fmt: skip
 REMOVE_COMMUTES = Law(
     "REMOVE_COMMUTES", "the order in which rows are removed matters",
     "remove(remove(acc, x), y) == remove(remove(acc, y), x), acc = fold(rows + x + y)", TWO,
-    _removes_commute, REMOVE_INVERTS.remedy, _own,
+    _removes_commute, REMOVE_INVERTS.remedy, own,
 )  # fmt: skip
 REMOVE_ADD_COMMUTE = Law(
     "REMOVE_ADD_COMMUTE", "it matters whether a row is removed before or after another is added",
     "add(remove(acc, x), y) == remove(add(acc, y), x), acc = fold(rows + x)", TWO, _remove_add,
-    "", _own,
+    "", own,
 )  # fmt: skip
 INCREMENTAL = Law(
     "INCREMENTAL", "updating gives another value than recomputing",
@@ -200,7 +203,7 @@ MERGES = Law(
     "MERGES", "merge does not put two collections together",
     "merge(fold(rows), fold(more)) == fold(rows + more)", {"rows": "rows", "more": "rows"},
     lambda r, rows, more: (r.merge(r.fold(rows), r.fold(more)), r.fold(rows + more)),
-    "merge must give what folding all rows of both gives, or be left out", _own,
+    "merge must give what folding all rows of both gives, or be left out", own,
 )  # fmt: skip
 REPEATS = Law(
     "REPEATS", "repeat is not the same as one by one",
@@ -209,12 +212,12 @@ REPEATS = Law(
     lambda r, rows, value, count: (
         r.repeat(r.fold(rows), value, count), r.fold((*rows, *[value] * count)),
     ),
-    "mend repeat, or leave it out", _own,
+    "mend repeat, or leave it out", own,
 )  # fmt: skip
 REPEATS_BACK = Law(
     "REPEATS_BACK", "repeat does not take out what it put in",
     "repeat(fold(rows + count times value), value, -count) == fold(rows) or RECOMPUTE",
-    {**ONE, "count": "count"}, _repeats_back, "mend repeat, or leave it out", _own,
+    {**ONE, "count": "count"}, _repeats_back, "mend repeat, or leave it out", own,
 )  # fmt: skip
 ALWAYS_ANSWERS = Law(
     "ALWAYS_ANSWERS", "remove asks to recompute, but is declared partial=False",

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.laws.law import Equal, Law, fresh
+from ebbflow.laws.law import Equal, Law, fresh, own
 from ebbflow.stream import Processor, Representation, Splitter, StreamFunction
 
 
 def _target(thing: Any) -> Equal:
-    equal: Equal = thing.target.equal
-    return equal
+    return own(thing.target)
 
 
 PA = {"p": "element", "a": "element"}
@@ -78,7 +77,7 @@ def _input_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, An
     live.send(fresh(p))
     before = fresh(a)
     live.send(a)
-    return processor.source.equal(a, before), True
+    return own(processor.source)(a, before), True
 
 
 def _cut(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -145,7 +144,7 @@ LOSES_NOTHING = Law(
     "LOSES_NOTHING", "the parts together are not the input",
     "merge(split(a)) == a, in any pieces", {"pieces": "pieces"},
     lambda f, pieces: (f.source.fold(total(f, pieces)), f.source.fold(pieces)),
-    "send every element to exactly one part", lambda f: f.source.equal,
+    "send every element to exactly one part", lambda f: own(f.source),
 )  # fmt: skip
 PROGRESS = Law(
     "PROGRESS", "it holds back what a tick should let through", "step(s, tick) says a tick",
@@ -235,7 +234,7 @@ ENCODES = Law(
     lambda r, a, b: (
         r.encode(r.processor.source.combine(a, b)), r.monoid.combine(r.encode(a), r.encode(b)),
     ),
-    "", lambda r: r.monoid.equal,
+    "", lambda r: own(r.monoid),
 )  # fmt: skip
 DECODES = Law(
     "DECODES", "decoding does not give back what was encoded",

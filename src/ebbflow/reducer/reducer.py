@@ -95,8 +95,8 @@ class Reducer(Generic[V, A, R]):
     - `aggregate`, `size`, `cost`: its class (distributive, algebraic or holistic), how large an
       accumulator gets, and what one row costs, to be shown;
     - `equal`: when two accumulators count as the same (default `==`);
-    - `elements`: what `check` draws rows from: values, a Hypothesis strategy, or a function
-      returning either;
+    - `elements`: what `check` draws rows from: samples, whose fields it may mix, a Hypothesis
+      strategy for exactly the rows there are, or a function returning either;
     - `inline`: how it is written inside a loop; see `ebbflow.reducer.inline`.
     """
 
