@@ -297,7 +297,7 @@ def changes_towards(
     """
     make, inner = structure.built or (None, ())
     if structure in (ch.BAG, ch.ZSET):
-        return values.flatmap(partial(_bag_changes, structure, value))
+        return _bag_changes(structure, value, values)
     if make is ch.pair:
         sides = [
             changes_towards(side, value[i], values.map(itemgetter(i)))
@@ -312,11 +312,17 @@ def changes_towards(
     return changes_of(structure, value)
 
 
-def _bag_changes(structure: ch.ChangeStructure[Any, Any], value: Any, other: Any) -> Strategy:
-    """Some of the rows of another bag come, or as many of them go as there are."""
-    least = {row: value.weight(row) if structure == ch.BAG else 2 for row in {*value, *other}}
-    weights = {row: st.integers(-least[row], 2) for row in sorted(least, key=_simplest)}
-    return st.fixed_dictionaries({}, optional=weights).map(ZSet)
+@st.composite
+def _bag_changes(
+    draw: Any, structure: ch.ChangeStructure[Any, Any], value: Any, values: Strategy
+) -> ZSet[Any]:
+    """Some of the rows of another bag come, and as many go as there are."""
+    rows = sorted({*value, *draw(values)}, key=_simplest)
+    change = {}
+    for row in draw(st.lists(st.sampled_from(rows), max_size=4)) if rows else ():
+        most = value.weight(row) if structure == ch.BAG else 2
+        change[row] = draw(st.integers(-most, 2))
+    return ZSet(change)
 
 
 def _edits(size: int) -> Strategy:
