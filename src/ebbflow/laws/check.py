@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
 from random import Random
-from time import monotonic
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +23,7 @@ from ebbflow.laws import operators, reducers, streams, structures, ties, verdict
 from ebbflow.laws.law import Equal, Law, Report
 from ebbflow.laws.reducers import AnyReducer
 from ebbflow.laws.rows import Pool, broken_by, first_failure, tied_failure
-from ebbflow.laws.smaller import SECONDS, large, smaller
+from ebbflow.laws.smaller import SECONDS, large, now, smaller
 from ebbflow.laws.verdicts import Judgement
 from ebbflow.operator import Operator
 from ebbflow.reducer import Reducer
@@ -248,7 +247,7 @@ class Clock:
     end: float | None = None
 
     def start(self) -> float:
-        self.end = self.end or monotonic() + SECONDS
+        self.end = self.end or now() + SECONDS
         return self.end
 
     def stop(self) -> None:
@@ -256,7 +255,7 @@ class Clock:
         self.end = 0.0
 
     def over(self) -> bool:
-        return self.end is not None and monotonic() > self.end
+        return self.end is not None and now() > self.end
 
 
 class _Enough(BaseException):
