@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from random import Random
 
-from ebbflow.state.spine import Files, InUse, Writer
+from ebbflow.state.spine import Files, InUse, Lost, Writer
 
 
 class Crash(BaseException):
@@ -114,6 +114,10 @@ class Disk(Files):
 
     def unlock(self) -> None:
         self.locked = False
+
+    def require(self) -> None:
+        if not self.locked:
+            raise Lost("unlocked")
 
 
 class DiskWriter(Writer):

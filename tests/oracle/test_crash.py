@@ -301,7 +301,9 @@ class Killing(Folder):
 
     def publish(self, name: str, final: str) -> None:
         self.call()
-        os.rename(self.path / name, self.path / final)
+        os.link(self.path / name, self.path / final)
+        self.call()
+        os.unlink(self.path / name)
         self.call()
         self.settle()
         self.call()

@@ -92,6 +92,14 @@ class Backing:
             self.held.update(self._loaded(self.kept.probe(missing)))
             resident.update(dict.fromkeys(missing))
 
+    def reload(self) -> None:
+        """Be as of the last epoch, whatever an interrupt has left here."""
+        self.held.clear()
+        if self.resident is None:
+            self.held.update(self.everything())
+        else:
+            self.resident.clear()
+
     def append(self, change: Any) -> None:
         """Have a change of these keys written with the next epoch."""
         codec = self.codec

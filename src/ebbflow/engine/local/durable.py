@@ -7,14 +7,18 @@ it stands in the file; a node that was changed, and whatever depends on it, has 
 state. Those are filled again, from the state of what is before them, up to the rows of the inputs.
 
 An epoch is written before it is done: the changes of all containers are staged, and one commit
-makes them safe. When that fails, the epoch fails, and the view is as it was.
+makes them safe. When that fails, the epoch fails, and the view is as it was. Whether an epoch has
+happened that was interrupted, the store knows (`epoch`). What is in memory can always be read
+again: `undo` does so where an interrupt leaves it unknown what was done here.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from threading import RLock
 from typing import Any
+from weakref import finalize
 
 from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.held import Held, held_of, typed, written
@@ -25,7 +29,8 @@ from ebbflow.engine.local.stage import Stage
 from ebbflow.errors import EbbflowError, Text
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
-from ebbflow.state.spine import Files, StateError, Store
+from ebbflow.state.cells import Journalled
+from ebbflow.state.spine import Files, Lost, StateError, Store
 from ebbflow.state.spine.nan import rows_with_one_nan, with_one_nan
 from ebbflow.zset import trusted
 
@@ -33,6 +38,8 @@ Place = str | os.PathLike[str] | Files
 FORMAT = 2
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
+PATIENCE = 10.0
+"""How many seconds to wait, at exit, for a thread that is in the middle of an epoch."""
 UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
@@ -51,6 +58,7 @@ class Disk:
         self.store = Store(path, keep_epochs=keep_epochs, group=flush_every, memory=mapped)
         self.rebuilt: tuple[str, ...] = ()
         self.strict = strict
+        self._settling = False
         known = ("format", "parts", "inputs", "rows")
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         try:
@@ -224,19 +232,35 @@ class Disk:
 
     # ---- epochs ----
 
+    def require(self) -> None:
+        """Refuse an epoch that could not be written: in a forked process, or when the folder of the
+        state was taken away."""
+        self.store.files.require()
+
     def write(self, epoch: int, keeping: Iterable[Any]) -> None:
-        """Make an epoch safe: what the stages did, and what the inputs and outputs will keep."""
-        store = self.store
-        try:
-            self._append_open()
-            for rows in keeping:
-                self._append(getattr(rows, "store", rows))
-            store.commit(epoch, None if self._noted else self.notes())
-            self._noted = True
-        except BaseException:
-            if store.epoch < epoch:
-                store.rollback()
-            raise
+        """Make an epoch safe: what the stages did, and what the inputs and outputs will keep. When
+        that is cut short, `epoch` tells whether it has happened, and if not, `undo` is due."""
+        self._append_open()
+        for rows in keeping:
+            self._append(getattr(rows, "store", rows))
+        self.store.commit(epoch, None if self._noted else self.notes())
+        self._noted = True
+
+    def undo(self, *, surely: bool) -> None:
+        """Be as at the last epoch. `surely` says that what the epoch has done here is known, and
+        can be rolled back; else everything is read again."""
+        self.store.rollback()
+        if surely:
+            self.machine.rollback()
+        else:
+            self._reload()
+
+    def _reload(self) -> None:
+        self.machine.begin()
+        for part in self.parts:
+            if isinstance(part.owner, Journalled):
+                part.owner.forget()
+            part.owner.backing.reload()
 
     def _append_open(self) -> None:
         for container in self.machine.open:
@@ -263,6 +287,9 @@ class Disk:
         """Let go of keys when more is here than there is room for."""
         if self.limit is None:
             return
+        if self._settling:  # it was interrupted: nobody knows which keys are here
+            self._reload()
+        self._settling = True
         if self.store.files.resident() > self.limit + LIBRARIES:
             self.store.let_go()
         backings = [part.owner.backing for part in self.parts]
@@ -272,6 +299,7 @@ class Disk:
             share = 1 - 0.75 * self.limit / total
             for backing in backings:
                 backing.release(int(len(backing.resident) * share) + 1)
+        self._settling = False
 
     @property
     def epoch(self) -> int:
@@ -301,9 +329,23 @@ class Disk:
 
     def close(self) -> None:
         """Write what is not written yet, and let others in; where writing fails, stay open."""
-        if not self.store._broken:
-            self.store.flush()
+        if not self.store.forked:
+            try:
+                self.store.flush()
+            except Lost:
+                self.store.close()
+                raise
         self.store.close()
+
+    def close_with(self, view: Any, lock: RLock) -> finalize[..., Any]:
+        """Close when the view is dropped and when Python exits; no step is under way while `lock`
+        is held."""
+        return finalize(view, _close, self, lock)
+
+
+def _close(disk: Disk, lock: RLock) -> None:
+    if not disk.store.forked and lock.acquire(timeout=PATIENCE):
+        disk.store.close()
 
 
 # ---- what is where ----

@@ -9,20 +9,25 @@ How an epoch goes:
     the inputs prepare       each change is read and checked; nothing is changed yet
     the machine runs         it may be rolled back until
     the outputs prepare      a row that is taken back must be there
+    the epoch is written     where there is a disk
     ---- from here on the epoch happens, whatever comes ----
     the machine commits, the inputs and outputs keep what they prepared
     those who listen are told
 
-Everything below the line may be done twice, so an interrupt there finishes the epoch first.
+Everything below the line may be done twice, so an interrupt there finishes the epoch first. On
+which side of the line an epoch is that was interrupted while it was written, the disk tells. When
+the putting right is interrupted as well, whoever uses the view next does it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from threading import RLock
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local.handles import Input, Output
@@ -63,8 +68,11 @@ class View:
     """
 
     __slots__ = (
+        "__weakref__",
         "_barred",
         "_disk",
+        "_end",
+        "_epoch",
         "_hub",
         "_inlets",
         "_lock",
@@ -72,7 +80,7 @@ class View:
         "_only",
         "_outlets",
         "_seconds",
-        "epoch",
+        "_turn",
         "plan",
     )
 
@@ -80,7 +88,8 @@ class View:
         self, plan: Plan, machine: Machine, *, check_input: bool = True, disk: Any = None
     ) -> None:
         self.plan = plan
-        self.epoch = 0
+        self._epoch = 0
+        self._turn: tuple[int, list[Inlet | Rows], Mapping[str, Weights]] | None = None
         self._machine = machine
         self._inlets = {
             name: inlet_of(source, check_input) for name, source in plan.sources.items()
@@ -100,7 +109,8 @@ class View:
         self._seconds = 0.0
         self._disk = None if disk is None else disk(plan, machine, self._inlets, self._outlets)
         if self._disk is not None:
-            self.epoch = self._disk.epoch
+            self._epoch = self._disk.epoch
+            self._end = self._disk.close_with(self, self._lock)
 
     def _whole(self, name: str, kept: set[str]) -> Callable[[], Weights] | None:
         """How the machine computes an output from what is kept; None where it cannot."""
@@ -111,6 +121,18 @@ class View:
         return lambda: dict(machine.whole(machine.outputs[name], rows, {}))
 
     # ---- one epoch ----
+
+    @property
+    def epoch(self) -> int:
+        """The number of epochs so far. After an interrupt it tells whether the epoch happened."""
+        if self._barred in (RUNNING, BROKEN) and self._lock.acquire(blocking=False):
+            try:
+                if not self._in_epoch():
+                    with suppress(ViewClosed):
+                        self._settle()
+            finally:
+                self._lock.release()
+        return self._epoch
 
     def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
         """Change some inputs, all at once, and give what that changed in the output.
@@ -131,12 +153,13 @@ class View:
                 self._refuse()
             started = perf_counter()
             machine, inlets, outlets = self._machine, self._inlets, self._outlets
-            epoch = self.epoch + 1
-            begun = done = False
+            epoch = self._epoch + 1
             changes: dict[str, Weights] = {}
             keeping: list[Inlet | Rows] = []
             try:
                 self._barred = RUNNING
+                if self._disk is not None:
+                    self._disk.require()
                 for name, change in given.items():
                     inlet = inlets.get(name)
                     if inlet is None:
@@ -147,7 +170,6 @@ class View:
                     if delta:
                         changes[name] = delta
                         keeping.append(inlet)
-                begun = True
                 machine.begin()
                 moved = machine.run(changes)
                 for name, delta in moved.items():
@@ -155,18 +177,12 @@ class View:
                     if rows is not None:
                         rows.prepare(delta)
                         keeping.append(rows)
+                self._turn = epoch, keeping, moved
                 if self._disk is not None:
                     self._disk.write(epoch, keeping)
-                done = True
-                letter = self._finish(epoch, keeping, moved)
-                self._barred = OPEN
-            except BaseException:
-                self._barred = BROKEN
-                if done or (self._disk is not None and self._disk.epoch == epoch):
-                    self._finish(epoch, keeping, moved)
-                elif begun:
-                    machine.rollback()
-                self._barred = OPEN
+                letter = self._finish(*self._turn)
+            except BaseException as error:
+                self._settle(error)
                 raise
             self._seconds += perf_counter() - started
         if letter is not None:
@@ -186,11 +202,34 @@ class View:
         outlets = self._outlets
         for name in moved:
             outlets[name].seen = None
-        self.epoch = epoch
         if self._disk is not None:
             self._disk.settle()
         hub = self._hub
-        return hub.post(epoch, moved) if moved and (hub.callbacks or hub.streams) else None
+        letter = hub.post(epoch, moved) if moved and (hub.callbacks or hub.streams) else None
+        self._epoch = epoch
+        self._barred = OPEN
+        self._turn = None
+        return letter
+
+    def _settle(self, error: BaseException | None = None) -> None:
+        """Have an epoch that was cut short be done altogether, or not at all. Without an error, an
+        earlier call of this was cut short, and how far it came is not known."""
+        self._barred = BROKEN
+        turn, disk = self._turn, self._disk
+        if turn is not None and turn[0] > self._epoch and (disk is None or disk.epoch >= turn[0]):
+            self._finish(*turn)
+        elif disk is not None:
+            ordinary = isinstance(error, Exception) and not isinstance(error, MemoryError)
+            disk.undo(surely=ordinary or (error is not None and disk.limit is None))
+        elif error is not None:
+            self._machine.rollback()
+        else:
+            raise ViewClosed(
+                "the view was interrupted while it put things back, and is of no use any more",
+                epoch=self._epoch,
+                remedy="run() a new one",
+            )
+        self._barred = OPEN
 
     # ---- reading ----
 
@@ -305,7 +344,7 @@ class View:
                 )
             inputs = {name: inlet.snapshot() for name, inlet in self._inlets.items()}
             found = {name: outlet.value() for name, outlet in self._outlets.items()}
-            epoch = self.epoch
+            epoch = self._epoch
         return compare(epoch, found, evaluate(self.plan, inputs))
 
     def stats(self) -> Stats:
@@ -345,6 +384,7 @@ class View:
                 self._refuse()
             if self._disk is not None:
                 self._disk.close()
+                self._end.detach()
                 self._disk = None
             self._barred = CLOSED
             self._machine = None  # type: ignore[assignment]
@@ -376,20 +416,27 @@ class View:
             name: trusted(moved[name]) if name in moved else NOTHING for name in self.plan.outputs
         }
 
-    def _refuse(self) -> NoReturn:
+    def _refuse(self) -> None:
+        """Refuse to be used, or put right what an interrupt has left."""
         if self._barred == CLOSED:
-            raise ViewClosed("the view is closed", epoch=self.epoch, remedy="run() a new one")
-        if self._barred == BROKEN:
-            raise ViewClosed(
-                "the view was interrupted while it put things back, and is of no use any more",
-                epoch=self.epoch,
-                remedy="run() a new one",
+            raise ViewClosed("the view is closed", epoch=self._epoch, remedy="run() a new one")
+        if self._in_epoch():
+            raise EbbflowError(
+                "the view was used by a function of its own program, in the middle of an epoch",
+                epoch=self._epoch,
+                remedy="let functions depend on their row alone; join with what else they need",
             )
-        raise EbbflowError(
-            "the view was used by a function of its own program, in the middle of an epoch",
-            epoch=self.epoch,
-            remedy="let functions depend on their row alone; join with what else they need",
-        )
+        self._settle()
+
+    def _in_epoch(self) -> bool:
+        """Whether an epoch of this view is under way in those who call, and not just left so by an
+        interrupt. Asked by the one who has the lock, in a method of this view."""
+        frame = sys._getframe(2).f_back
+        while frame is not None:
+            if frame.f_code is View._advance.__code__ and frame.f_locals.get("self") is self:
+                return True
+            frame = frame.f_back
+        return False
 
     def _unknown(self, what: str, name: object, known: Iterable[str]) -> EbbflowError:
         if self._barred == CLOSED:

@@ -4,7 +4,7 @@ It needs `pyarrow` and `numpy`, which `import ebbflow` does not load: install `e
 """
 
 from ebbflow.state.cells import ABSENT
-from ebbflow.state.spine.files import Damaged, Files, Folder, InUse, StateError, Writer
+from ebbflow.state.spine.files import Damaged, Files, Folder, InUse, Lost, StateError, Writer
 from ebbflow.state.spine.piece import Piece
 from ebbflow.state.spine.segment import Ref
 from ebbflow.state.spine.snapshot import Snapshot
@@ -17,6 +17,7 @@ __all__ = [
     "Files",
     "Folder",
     "InUse",
+    "Lost",
     "Piece",
     "Ref",
     "Snapshot",

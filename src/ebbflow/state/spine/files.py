@@ -7,8 +7,9 @@ that of a file in one flat folder. What is promised:
 - a file is written once, from its beginning to its end, and never changed after;
 - what was written before `sync` returned is there after a crash; what was written later may be
   there, in part, or not at all;
-- `publish` gives a complete file its final name, all at once: after a crash it has the old name or
-  the new one, and when `publish` has returned, the new one.
+- `publish` gives a complete file its final name, all at once, and never takes a name that is there:
+  after a crash it has the old name or the new one, and when `publish` has returned, the new one;
+- `published` tells, when `publish` was cut short, whether it has happened.
 
 On an object store, writing would fill an upload, `publish` would be a put that fails when the name
 is taken, and `map` a download into a local cache.
@@ -16,12 +17,15 @@ is taken, and `map` a download into a local cache.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
+import stat
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
 
 from ebbflow.errors import EbbflowError
 
@@ -36,6 +40,10 @@ class Damaged(StateError):
 
 class InUse(StateError):
     """The state is open in another place."""
+
+
+class Lost(StateError):
+    """The state is not that of this process any more: it cannot write to it."""
 
 
 class Writer(ABC):
@@ -79,7 +87,13 @@ class Files(ABC):
 
     @abstractmethod
     def publish(self, name: str, final: str) -> None:
-        """Give a synced file its final name, and return when that is safe."""
+        """Give a synced file its final name, and return when that is safe; InUse when there is
+        such a file already."""
+
+    def published(self, name: str, final: str) -> bool:
+        """Whether `publish(name, final)`, which was cut short or failed, has given the file its
+        final name."""
+        return self.size(name) is None and self.size(final) is not None
 
     @abstractmethod
     def remove(self, name: str) -> None:
@@ -113,6 +127,10 @@ class Files(ABC):
     def unlock(self) -> None:
         """Let others in."""
 
+    @abstractmethod
+    def require(self) -> None:
+        """Raise Lost unless what was locked is still here, and this is who has locked it."""
+
 
 class Folder(Files):
     """Files in a directory of this machine, or one it shares.
@@ -131,6 +149,8 @@ class Folder(Files):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
         self._held: int | None = None
+        self._process = 0
+        self._folder: tuple[int, int] | None = None
 
     def names(self) -> list[str]:
         if not self.path.is_dir():
@@ -153,8 +173,23 @@ class Folder(Files):
         return _LocalWriter(self.path, name)
 
     def publish(self, name: str, final: str) -> None:
-        os.rename(self.path / name, self.path / final)
+        try:
+            os.link(self.path / name, self.path / final)
+            with suppress(OSError):
+                os.unlink(self.path / name)
+        except FileExistsError:
+            raise _taken(self.path, final) from None
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if (self.path / final).exists():
+                raise _taken(self.path, final) from None
+            os.rename(self.path / name, self.path / final)
         self.settle()
+
+    def published(self, name: str, final: str) -> bool:
+        there = _inode(self.path / final)
+        return there is not None and _inode(self.path / name) in (None, there)
 
     def remove(self, name: str) -> None:
         with suppress(FileNotFoundError):
@@ -192,7 +227,7 @@ class Folder(Files):
             for folder in [p for p in (*reversed(self.path.parents), self.path) if not p.is_dir()]:
                 folder.mkdir(exist_ok=True)
                 _sync(folder.parent)
-            held = os.open(self.path / self.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            held = self._locked()
         except OSError as error:
             raise StateError(
                 "state cannot be kept here",
@@ -200,28 +235,97 @@ class Folder(Files):
                 cause=error,
                 remedy="a folder that can be written, or one that can be made",
             ) from error
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            owner = os.pread(held, 64, 0).decode("ascii", "replace").strip() or "unknown"
-            os.close(held)
-            raise InUse(
-                "this state is open already",
-                path=str(self.path),
-                process=owner,
-                remedy="close the other view, or read a snapshot of it from there",
-            ) from None
-        os.ftruncate(held, 0)
-        os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
-        self._held = held
+        self._process, self._held = os.getpid(), held
+        self._folder = _inode(self.path, follow=True)
+        _HOLDING.add(self)
+
+    def _locked(self) -> int:
+        """The file of the lock, open and locked. It is made where there is none; a link, or a file
+        that is something else, is left as it is."""
+        while True:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            held = os.open(self.path / self.LOCK, flags, 0o666)
+            try:
+                found = os.fstat(held)
+                said = os.pread(held, 64, 0).strip() if stat.S_ISREG(found.st_mode) else b"?"
+                if found.st_nlink > 1 or (said and not said.isdigit()):
+                    raise OSError(errno.EEXIST, f"its file {self.LOCK!r} is something else")
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _inode(self.path / self.LOCK) == (found.st_dev, found.st_ino):
+                    os.pwrite(held, f"{os.getpid():<{_PID}}\n".encode(), 0)
+                    return held
+            except BaseException as error:
+                os.close(held)
+                if not isinstance(error, BlockingIOError):
+                    raise
+                raise InUse(
+                    "this state is open already",
+                    path=str(self.path),
+                    process=said.decode("ascii") or "unknown",
+                    remedy="close the other view, or read a snapshot of it from there",
+                ) from None
+            os.close(held)  # it was removed meanwhile: there is another one now, or none
 
     def unlock(self) -> None:
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
+
+    def require(self) -> None:
+        if self._process != os.getpid():
+            raise Lost(
+                "this state was opened by another process, from which this one was forked",
+                path=str(self.path),
+                opened=self._process,
+                this=os.getpid(),
+                remedy="step it in the process that opened it; open it here after closing it there",
+            )
+        if self._held is None:
+            raise Lost("this state is closed", path=str(self.path), remedy="open it again")
+        held = os.fstat(self._held)
+        here = _inode(self.path / self.LOCK) == (held.st_dev, held.st_ino)
+        if not here or _inode(self.path, follow=True) != self._folder:
+            raise Lost(
+                "the folder of this state was removed or replaced, or its lock was, while it was "
+                "open; another process may be writing to it",
+                path=str(self.path),
+                remedy="close this, put the folder back where it is lost, and open it again",
+            )
 
     def __repr__(self) -> str:
         return f"Folder({str(self.path)!r})"
+
+
+_PID = 20
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
+"""What a file system says that has no hard links. There `publish` looks whether the name is free
+and then renames, which is as good as long as the lock keeps others out."""
+_HOLDING: WeakSet[Folder] = WeakSet()
+
+
+def _let_go_of_locks() -> None:
+    """In a forked process: a lock is that of the process that took it, and goes with it."""
+    for folder in tuple(_HOLDING):
+        folder.unlock()
+
+
+os.register_at_fork(after_in_child=_let_go_of_locks)
+
+
+def _inode(path: Path, *, follow: bool = False) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path, follow_symlinks=follow)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _taken(path: Path, name: str) -> InUse:
+    return InUse(
+        f"{name} is there already: somebody else has written this epoch",
+        path=str(path),
+        remedy="close this and open it again; one process at a time may have it open",
+    )
 
 
 def _sync(folder: Path) -> None:

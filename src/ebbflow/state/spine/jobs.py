@@ -7,7 +7,8 @@ done before the next one of its size is due; so there is never much to wait for,
 for all of it. The longest an epoch may have to wait is for one step, and the writing of one chunk.
 
 A job that fails, for want of room say, is given up and begun again later. The segments it was about
-to replace are still there, and the epoch is none the worse for it.
+to replace are still there, and the epoch is none the worse for it. So is one that an interrupt has
+cut short in the middle of a step, as nobody can tell what it has read and not written.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Job:
         self.segments = spine.segments[begin:]
         self.size = sum(map(len, self.segments))
         self.done = False
-        self.written = 0
-        self.made = ""
+        self.midway = False
+        """Whether it is in the middle of a step."""
         self._files = files
         self._steps = spine.merge(self.segments, last=begin == 0)
         self._writer = files.create(name)
@@ -43,13 +44,14 @@ class Job:
 
     def step(self) -> int:
         """Go on for a step; gives how many entries it read."""
+        self.midway = True
         found = next(self._steps, None)
+        read, part = found or (0, None)
         if found is None:
             self._finish()
-            return 0
-        read, part = found
-        if part is not None:
+        elif part is not None:
             self._add(part)
+        self.midway = False
         return read
 
     def _add(self, part: Part) -> None:
@@ -63,18 +65,27 @@ class Job:
         self._writer.sync()
         self._writer.close()
         self._files.settle()
-        self.written = self._writer.at
-        self.made = self._writer.name
         begin = self.spine.segments.index(self.segments[0])
         new = [] if ref is None else [self._opened(ref)]
+        self.done = True  # first: from when the segments are replaced, its file is needed
         self.spine.segments[begin : begin + len(self.segments)] = new
-        self.done = True
+
+    @property
+    def made(self) -> str:
+        """The file it writes."""
+        return self._writer.name
+
+    @property
+    def written(self) -> int:
+        """How many bytes it has written."""
+        return self._writer.at
 
     def give_up(self) -> None:
         """Stop, and leave nothing behind."""
         self._writer.close()
-        with suppress(OSError):
-            self._files.remove(self._writer.name)
+        if not self.done:
+            with suppress(OSError):
+                self._files.remove(self.made)
 
 
 class Jobs:
@@ -98,16 +109,27 @@ class Jobs:
         """Why a job failed last."""
 
     def __bool__(self) -> bool:
-        return bool(self._running)
+        return bool(self._sound())
+
+    def _sound(self) -> list[Job]:
+        """The jobs under way. One that an interrupt has cut short is given up or done by now."""
+        for job in tuple(self._running):
+            if job.done:
+                self.made.add(job.made)
+                self._running.remove(job)
+            elif job.midway:
+                job.give_up()
+                self._running.remove(job)
+        return self._running
 
     def free(self, spine: Spine) -> int:
         """From which segment on no job is at work."""
-        last = [job.segments[-1] for job in self._running if job.spine is spine]
+        last = [job.segments[-1] for job in self._sound() if job.spine is spine]
         return max((spine.segments.index(segment) + 1 for segment in last), default=0)
 
     def files(self) -> set[str]:
         """Files that jobs still read."""
-        refs = [segment.ref for job in self._running for segment in job.segments]
+        refs = [segment.ref for job in self._sound() for segment in job.segments]
         return {ref.file for ref in refs if ref is not None}
 
     def pay(self, entries: int, spines: Iterable[Spine]) -> None:
@@ -117,7 +139,7 @@ class Jobs:
             return
         known = list(spines)
         self.begin(known)
-        if not self._running:
+        if not self._sound():
             self._credit = 0
             return
         sizes = max(len(spine) for spine in known).bit_length() // 2
@@ -146,8 +168,8 @@ class Jobs:
     def work(self, entries: int) -> int:
         """Go on until so many entries were read; gives how many were."""
         read = 0
-        while self._running and read < entries:
-            job = min(self._running, key=lambda job: job.size)
+        while read < entries and (running := self._sound()):
+            job = min(running, key=lambda job: job.size)
             try:
                 read += job.step()
             except Exception as error:
@@ -157,10 +179,9 @@ class Jobs:
                 self._pause = min(2**self._failures, PATIENCE)
                 break
             if job.done:
-                self._running.remove(job)
                 self._failures = 0
                 self.written += job.written
-                self.made.add(job.made)
+        self._sound()
         return read
 
     def only(self, spines: Iterable[Spine]) -> None:

@@ -176,15 +176,19 @@ class Spine:
             at -= 1
         self.staged.insert(at, segment)
 
-    def hold(self) -> None:
-        """Make what is staged part of the state, in memory for now."""
+    def held(self) -> list[Segment]:
+        """The segments there are when what is staged is part of the state, in memory for now."""
         segments = [*self.segments, *self.staged]
         begin = max((i for i, s in enumerate(segments, 1) if s.ref is not None), default=0)
         at = self.due(segments[begin:], first=False)
         if at is not None:
             parts = [*self.merged(segments[begin + at :], last=begin + at == 0)]
             segments[begin + at :] = [Segment.held(parts)] if parts else []
-        self.segments, self.staged = segments, []
+        return segments
+
+    def hold(self) -> None:
+        """Make what is staged part of the state, in memory for now."""
+        self.segments, self.staged = self.held(), []
 
     def rollback(self) -> None:
         """Forget what is staged."""

@@ -3,12 +3,17 @@
 An epoch is all or nothing: what was staged in any spine becomes part of the state when `commit`
 returns, and is gone when the process dies before that. What `commit` does:
 
-1. merge what is small, write one file with the new segments and the manifest, flush it, rename it;
-2. from here on the epoch is safe; forget what is staged, remove files that no retained epoch needs;
-3. go on with large merges for as many entries as this epoch has paid for.
+1. merge what is small, write one file with the new segments and the manifest, flush it;
+2. give it its name: from here on the epoch has happened, and nothing is taken back;
+3. become what was written: a *turn*, worked out before, so that nothing is left that could fail;
+4. remove files that no retained epoch needs, and go on with large merges for as many entries as
+   this epoch has paid for.
 
 When something fails in 1, the epoch fails, nothing has changed, and what was staged is still
-staged: `commit` again, or `rollback`. What fails in 2 or 3 is put right by a later epoch.
+staged: `commit` again, or `rollback`. What fails in 4 is put right by a later epoch. An interrupt
+may come anywhere. It leaves the turn, and whoever uses the store next first asks the disk whether
+the file has its name: if so the turn is done, again if need be, and else forgotten. So `epoch` is
+right at every moment.
 
 With `group=n` only every n-th epoch is written, together with those before it. After a crash the
 state is that of the last epoch that was written, `store.safe`; `flush` writes now.
@@ -19,10 +24,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ebbflow.state.spine.files import Files, Folder, StateError, Writer
+from ebbflow.state.spine.files import Files, Folder, Lost, StateError, Writer
 from ebbflow.state.spine.jobs import Jobs
 from ebbflow.state.spine.manifest import (
     TEMPORARY,
@@ -34,9 +39,25 @@ from ebbflow.state.spine.manifest import (
     piece_epoch,
 )
 from ebbflow.state.spine.plan import Plan, moved, planned
-from ebbflow.state.spine.segment import CHUNK, Ref
+from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.snapshot import Name, Pinned, Snapshot
 from ebbflow.state.spine.spine import Spine
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a store is about to become: the segments of its spines at the end of an epoch. Without
+    a manifest it is kept in memory, with `waiting` others, until it is written."""
+
+    epoch: int
+    segments: Mapping[Name, list[Segment]]
+    staged: bool
+    """Whether what is staged is in it."""
+    waiting: int = 0
+    manifest: Manifest | None = None
+    temporary: str = ""
+    content: memoryview | None = None
+    """The file of the manifest."""
 
 
 class Store(Snapshot):
@@ -86,9 +107,17 @@ class Store(Snapshot):
         self._waiting = 0
         self._dropped: dict[Name, tuple[Listed, Spine | None]] = {}
         self._pins: list[set[str]] = []
-        self._broken = False
-        self._doubtful: list[str] = []
+        self._turn: Turn | None = None
+        self._leftover = ""
+        """A temporary file of an epoch that failed."""
+        self._unsettled = False
+        """Whether nobody knows which names a crash would leave."""
+        self._closed = False
+        self._process = os.getpid()
+        self._token = int.from_bytes(os.urandom(5))
         self._written = 0
+        self.trouble: Exception | None = None
+        """Why what comes after an epoch was left to a later one, the last time."""
         self._sizes: dict[str, int] = {}
         self._on_disk = own(files.names())
         self._adopted: set[str] = set()
@@ -101,12 +130,18 @@ class Store(Snapshot):
     @property
     def epoch(self) -> int:
         """The last epoch that was committed; -1 before the first one."""
+        self._catch_up()
         return self._epoch
 
     @property
     def safe(self) -> int:
         """The last epoch that is on disk."""
         return self.manifest.epoch
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process was forked from the one that opened it, and so cannot write."""
+        return self._process != os.getpid()
 
     @property
     def written(self) -> int:
@@ -116,7 +151,12 @@ class Store(Snapshot):
     def commit(self, epoch: int, notes: Mapping[str, Any] | None = None) -> None:
         """Make what is staged the state at the end of `epoch`. With `notes`, these are kept with
         it, and it is written at once.
+
+        When it raises, `epoch` tells whether this one has happened: after an error it has not,
+        after an interrupt it may have.
         """
+        self._catch_up()
+        self.files.require()
         if epoch <= self._epoch:
             raise StateError(
                 f"epoch {epoch} is over",
@@ -124,15 +164,15 @@ class Store(Snapshot):
                 remedy=f"an epoch from {self._epoch + 1} on",
             )
         if self._waiting + 1 < self.group and notes is None and not self._dropped:
-            for spine in self._spines.values():
-                spine.hold()
-            self._waiting += 1
+            held = {name: spine.held() for name, spine in self._spines.items()}
+            self._turn = Turn(epoch, held, staged=True, waiting=self._waiting + 1)
+            self._catch_up()
         else:
             self._publish(epoch, self.notes if notes is None else notes, staged=True)
-        self._epoch = epoch
 
     def flush(self) -> None:
         """Write the epochs that are not on disk yet."""
+        self._catch_up()
         if self._dropped:
             raise StateError("an epoch is open", remedy="commit() or rollback() first")
         if self._waiting:
@@ -140,6 +180,7 @@ class Store(Snapshot):
 
     def rollback(self) -> None:
         """Forget what is staged."""
+        self._catch_up()
         for name, (listed, spine) in self._dropped.items():
             self._listed[name] = listed
             self._spines.pop(name, None)
@@ -218,6 +259,7 @@ class Store(Snapshot):
         """Go on with the merges that are due, for about so many entries; gives whether there is
         more to do.
         """
+        self.files.require()
         self.flush()
         self._jobs.begin(self._spines.values(), small=True)
         self._jobs.work(entries)
@@ -227,6 +269,7 @@ class Store(Snapshot):
 
     def compact(self) -> None:
         """Merge each spine that is open into one segment, in as much memory as a chunk takes."""
+        self.files.require()
         self.flush()
         self._jobs.give_up()
         for spine in self._spines.values():
@@ -249,16 +292,29 @@ class Store(Snapshot):
     # ---- the rest of its life ----
 
     def close(self) -> None:
-        """Write what is committed, and let others in. What is staged is lost."""
+        """Write what is committed, and let others in. What is staged is lost. In a process that
+        was forked from the one that opened it, this does nothing.
+        """
+        if self._closed:
+            return
+        mine = False
         try:
-            self.rollback()
-            if not self._broken:
+            try:
+                self.files.require()
+                mine = True
+            except Lost:
+                if self._waiting and not self.forked:
+                    raise
+            if mine:
+                self.rollback()
                 self.flush()
         finally:
-            self._jobs.give_up()
-            with suppress(OSError):
-                self._take_back()
+            if mine:
+                self._jobs.give_up()
+                with suppress(OSError):
+                    self._clean()
             self.files.unlock()
+            self._closed = True
 
     def __enter__(self) -> Store:
         return self
@@ -270,16 +326,14 @@ class Store(Snapshot):
 
     def _publish(self, epoch: int, notes: Mapping[str, Any], *, staged: bool) -> None:
         """Write the file of an epoch and make it the state."""
-        if self._broken:
-            raise StateError("this store has failed", remedy="close it, and open it again")
         revision = self.manifest.revision + 1 if epoch == self.manifest.epoch else 0
         name = Manifest(epoch, revision).name
-        temporary = name + TEMPORARY
         writer: Writer | None = None
-        renaming = False
         try:
-            self._take_back()
-            writer = self.files.create(temporary)
+            self.files.require()
+            self._clean()
+            self._leftover = f"{name}-{self._token}{TEMPORARY}"
+            writer = self.files.create(self._leftover)
             plans = {
                 known: planned(
                     writer,
@@ -295,29 +349,106 @@ class Store(Snapshot):
             manifest.write(writer)
             writer.sync()
             writer.close()
+            turn = self._turn_to(manifest, plans, staged)
             if self._adopted & manifest.files():
                 self.files.settle()  # a manifest only ever names what is safe
-            renaming = True
-            self.files.publish(temporary, name)
-        except Exception as error:
+            self.files.require()
+            self._turn, self._unsettled = turn, True
+            self.files.publish(turn.temporary, name)
+            self._unsettled = False
+        except BaseException as error:
             if writer is not None:
                 writer.close()
-                self._doubtful = [temporary, name] if renaming else [temporary]
-            with suppress(OSError):
-                self._take_back()
-            if not isinstance(error, OSError):
+            refusal = self._cut_short(f"epoch {epoch}", error)
+            if refusal is None:
                 raise
-            raise _failed(f"epoch {epoch}", error) from error
+            raise refusal from error
+        self._become(turn)
         self._written += writer.at
-        self._broken = True  # unless the rest of this goes well
-        self._become(manifest, plans, staged)
-        self._broken = False
+        self._tidy(sum(plan.entries for plan in plans.values()))
+
+    def _turn_to(self, manifest: Manifest, plans: Mapping[Name, Plan], staged: bool) -> Turn:
+        """What the store becomes with a manifest, which has a temporary name yet."""
+        content = self.files.map(self._leftover)
+
+        def opened(ref: Ref) -> Segment:
+            return Segment.opened(ref, content) if ref.file == manifest.name else self._open(ref)
+
+        refs = {(each.operator, each.bucket): each.segments for each in manifest.spines}
+        segments = {
+            name: [plan.kept.get(ref) or opened(ref) for ref in refs[name]]
+            for name, plan in plans.items()
+        }
+        return Turn(manifest.epoch, segments, staged, 0, manifest, self._leftover, content)
+
+    def _cut_short(self, what: str, error: BaseException) -> StateError | None:
+        """Find out whether an epoch has happened whose writing was cut short, and what to say when
+        that was for want of room or the like. One that could not be made safe is taken back, where
+        that is possible."""
+        turn = self._turn
+        if turn is not None and isinstance(error, OSError):
+            with suppress(OSError):
+                assert turn.manifest is not None
+                if self.files.published(turn.temporary, turn.manifest.name):
+                    self.files.remove(turn.manifest.name)
+        self._catch_up()
+        happened = turn is not None and turn.manifest is self.manifest
         with suppress(OSError):
-            self.files.jot(WITNESS, name)
-            self._remove_others()
-        self._jobs.pay(sum(plan.entries for plan in plans.values()), self._spines.values())
-        if self.memory is not None and self.files.resident() > self.memory:
-            self.let_go()
+            self._clean()
+        if not isinstance(error, OSError):
+            return None
+        if not happened:
+            return _failed(what, error)
+        return StateError(
+            f"{what} is written, and a crash of the machine may still take it back",
+            cause=error,
+            remedy="do not repeat it; the next epoch that is written makes it safe",
+        )
+
+    def _catch_up(self) -> None:
+        """Be what is on disk, where an interrupt has cut short becoming it."""
+        turn = self._turn
+        if turn is None:
+            return
+        manifest = turn.manifest
+        if manifest is None or self.files.published(turn.temporary, manifest.name):
+            self._become(turn)
+        else:
+            self._turn = None
+
+    def _become(self, turn: Turn) -> None:
+        """Make a turn the state. Doing it twice is doing it once."""
+        if turn.manifest is not None:
+            assert turn.content is not None
+            self.manifest = turn.manifest
+            self._listed = {(s.operator, s.bucket): s for s in turn.manifest.spines}
+            self._maps[turn.manifest.name] = turn.content
+            self._dropped = {}
+            self._on_disk |= turn.manifest.files()
+            self._leftover = ""
+        for name, segments in turn.segments.items():
+            spine = self._spines[name]
+            spine.segments = segments
+            if turn.staged:
+                spine.staged = []
+        self._waiting = turn.waiting
+        self._epoch = turn.epoch
+        self._turn = None
+
+    def _tidy(self, entries: int) -> None:
+        """What an epoch of so many entries leaves to be done. A later one does what fails here."""
+        try:
+            self._jobs.only(self._spines.values())
+            self._on_disk |= self._jobs.made
+            self._jobs.made = set()
+            with suppress(OSError):
+                self.files.jot(WITNESS, self.manifest.name)
+                self._remove_others()
+            self._jobs.pay(entries, self._spines.values())
+            if self.memory is not None and self.files.resident() > self.memory:
+                self.let_go()
+        except Exception as error:
+            self.trouble = error
 
     def let_go(self) -> None:
         """Give back the memory that mapped files take; it comes back as they are read."""
@@ -357,31 +488,16 @@ class Store(Snapshot):
             retained=self.manifest.kept(epoch, self.keep_epochs - 1),
         )
 
-    def _take_back(self) -> None:
-        """Undo what a failed epoch left. Until that is done, nobody knows whether it would be there
-        after a crash, so nothing else is written before.
+    def _clean(self) -> None:
+        """Remove what a failed epoch has left, and have the names safe. Until that is done nobody
+        knows what a crash would leave, so nothing else is written before.
         """
-        for name in self._doubtful:
-            self.files.remove(name)
-        if len(self._doubtful) > 1:
+        if self._leftover:
+            self.files.remove(self._leftover)
+            self._leftover = ""
+        if self._unsettled:
             self.files.settle()
-        self._doubtful = []
-
-    def _become(self, manifest: Manifest, plans: Mapping[Name, Plan], staged: bool) -> None:
-        """Make a manifest that was written the state."""
-        self.manifest = manifest
-        self._listed = {(s.operator, s.bucket): s for s in manifest.spines}
-        self._dropped = {}
-        self._waiting = 0
-        self._jobs.only(self._spines.values())
-        for name, plan in plans.items():
-            spine = self._spines[name]
-            refs = self._listed[name].segments
-            spine.segments = [plan.kept.get(ref) or self._open(ref) for ref in refs]
-            if staged:
-                spine.staged = []
-        self._on_disk |= manifest.files() | self._jobs.made
-        self._jobs.made = set()
+            self._unsettled = False
 
     def _remove_others(self) -> None:
         """Remove the files that nothing needs."""
