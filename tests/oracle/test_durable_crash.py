@@ -15,96 +15,37 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.state.spine import Files, InUse, StateError
-from ebbflow.zset import ZSet
 
-spec = importlib.util.spec_from_file_location("disk", Path(__file__).parent / "disk.py")
-assert spec is not None
-assert spec.loader is not None
-disk: Any = importlib.util.module_from_spec(spec)
-sys.modules["disk"] = disk
-spec.loader.exec_module(disk)
+
+def beside(name: str) -> Any:
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+disk, the_shop = beside("disk"), beside("shop")
 Crash, Disk = disk.Crash, disk.Disk
+Order, SHOP, shop = the_shop.Order, the_shop.SHOP, the_shop.shop
+advance, change, inputs, right = (
+    the_shop.advance, the_shop.change, the_shop.inputs, the_shop.right
+)  # fmt: skip
 
 EPOCHS = 8
 HOWS = ["lost", "kept", "torn"]
 OPTIONS: list[dict[str, Any]] = [{}, {"memory": 1}, {"flush_every": 3}, {"keep_epochs": 3}]
-Inputs = dict[str, ZSet[Any]]
-
-
-class Order(NamedTuple):
-    id: int
-    city: str
-    price: int
-
-
-class Place(NamedTuple):
-    city: str
-    land: str
-
-
-def shop(least: int = 0) -> Any:
-    """A program with an index, cells, a tree, and rows of inputs and outputs."""
-    orders = ef.Input("orders", Order)
-    places = ef.Input("places", Place, key="city")
-    paid = orders.filter(lambda order: order.price > least)
-    joined = paid.join(places, on="city")
-    return ef.program(
-        joined=joined,
-        lands=joined.group_by("land").agg(total=ef.sum("price"), most=ef.max("price")),
-        best=paid.top_k(2, by="price", per="city"),
-        cities=orders.select("city").distinct(),
-    )
-
-
-SHOP = shop()
-
-
-@cache
-def change(epoch: int) -> Inputs:
-    """What an epoch does to the inputs; the same every time."""
-    dice = Random(epoch)
-    there = inputs(epoch - 1)
-    cities = {place.city: place for place in there["places"]}
-    gone = dice.sample(sorted(there["orders"]), min(2, len(there["orders"])))
-    came = [Order(epoch * 10 + i, dice.choice("abcd"), dice.randrange(9)) for i in range(4)]
-    city = dice.choice("abcd")
-    moved = [(Place(city, dice.choice("xy")), 1), *([(cities[city], -1)] if city in cities else [])]
-    return {"orders": ZSet.of(came) - ZSet.of(gone), "places": ZSet(moved)}
-
-
-@cache
-def inputs(epoch: int) -> Inputs:
-    """The inputs after an epoch; they start empty, at epoch 0."""
-    if epoch < 1:
-        return {"orders": ZSet(), "places": ZSet()}
-    return {name: rows + change(epoch)[name] for name, rows in inputs(epoch - 1).items()}
-
-
-@cache
-def expected(epoch: int) -> dict[str, ZSet[Any]]:
-    return evaluate(SHOP.plan, inputs(epoch))
-
-
-def advance(view: Any, last: int, acknowledge: Callable[[int], Any] = lambda epoch: None) -> None:
-    while view.epoch < last:
-        view.step(change(view.epoch + 1))
-        acknowledge(view.epoch)
-
-
-def right(view: Any, epoch: int | None = None) -> None:
-    assert view.value == expected(view.epoch if epoch is None else epoch)
-
-
 # ---- stopped before a call to the disk ----
 
 

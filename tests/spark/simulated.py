@@ -12,9 +12,11 @@ from tempfile import mkdtemp
 from typing import Any
 
 from ebbflow.engine.local.durable import Disk
+from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.epochs import Done, Epochs, Given
 from ebbflow.engine.spark.frames import Read
+from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
 from ebbflow.engine.spark.route import given_of
 from ebbflow.engine.spark.ship import add, packed, settled, ship
@@ -142,15 +144,41 @@ class View:
         return found if len(found) > 1 else next(iter(found.values()))
 
     def _value(self, name: str) -> ZSet[Any]:
-        import pyarrow as pa
-
-        total: dict[Any, int] = {}
-        read = Read(self.cluster.job(self.tasks), name)
-        for task in range(self.tasks):
-            batch = pa.RecordBatch.from_pydict({"id": [task]})
-            for found in read(iter([batch])):
-                add(total, *from_arrow(found, self.plan.outputs[name].type))
-        return trusted(settled(total))
+        return read(self.cluster, self.tasks, name)
 
     def close(self) -> None:
         self.disk.close()
+
+
+class Driver(spark_view.View):
+    """The view of the Spark engine itself, with a cluster that is not there. It has several outputs,
+    so that nobody makes frames of them."""
+
+    def __init__(self, plan: Plan, mode: str, path: str, **options: Any) -> None:
+        found, spark_view.derived_outputs = spark_view.derived_outputs, lambda *_: []
+        try:
+            settings = Options(path, mode=mode, buckets=3, progress=False, **options)
+            super().__init__(plan, None, settings, True)  # type: ignore[arg-type]
+        finally:
+            spark_view.derived_outputs = found
+        args = (None, self._epochs.program, self._replica, self._disk.store, self.path)
+        self._epochs = self._route.epochs = Cluster(*args)  # type: ignore[arg-type]
+
+    def _require_open(self) -> None:
+        pass
+
+    def zset(self) -> Any:
+        return {name: read(self._epochs, 3, name) for name in self.plan.outputs}
+
+
+def read(epochs: Epochs, tasks: int, name: str) -> ZSet[Any]:
+    """An output, read by so many tasks."""
+    import pyarrow as pa
+
+    total: dict[Any, int] = {}
+    task_of_each = Read(epochs.job(tasks), name)
+    for task in range(tasks):
+        batch = pa.RecordBatch.from_pydict({"id": [task]})
+        for found in task_of_each(iter([batch])):
+            add(total, *from_arrow(found, epochs.replica.plan.outputs[name].type))
+    return trusted(settled(total))

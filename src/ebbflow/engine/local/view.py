@@ -219,8 +219,7 @@ class View:
         if turn is not None and turn[0] > self._epoch and (disk is None or disk.epoch >= turn[0]):
             self._finish(*turn)
         elif disk is not None:
-            ordinary = isinstance(error, Exception) and not isinstance(error, MemoryError)
-            disk.undo(surely=ordinary or (error is not None and disk.limit is None))
+            disk.undo(surely=error is not None and (disk.limit is None or _is_orderly(error)))
         elif error is not None:
             self._machine.rollback()
         else:
@@ -450,6 +449,15 @@ class View:
             **{f"{what}s": Text(names)},
             remedy=near[0],
         )
+
+
+def _is_orderly(error: BaseException | None) -> bool:
+    """Whether an error was raised by a statement that may raise it, and not wherever it came."""
+    while error is not None:
+        if not isinstance(error, Exception) or isinstance(error, MemoryError):
+            return False
+        error = error.__cause__
+    return True
 
 
 def _merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:

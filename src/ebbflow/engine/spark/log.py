@@ -61,12 +61,7 @@ class Log:
         whole = [int(each) for each, said in kept.items() if None in said.values()]
         store.keep_epochs = max(self.keep, *(epoch + 1 - each for each in whole), 1)
         disk.extra = {CHANGES: kept}
-        try:
-            store.commit(epoch, disk.notes())
-        except BaseException:
-            if store.epoch < epoch:
-                store.rollback()
-            raise
+        store.commit(epoch, disk.notes())
         for each in gone:
             self._remove(log[each])
         return log[str(epoch)]

@@ -4,6 +4,10 @@ It has the epochs of a local view: `step` takes a change of some inputs and brin
 date together, or it is refused and everything is as it was. When it returns, the epoch is safe.
 What is small goes through one task, what is large through many, what is first through Spark's SQL;
 see `epochs` and `bulk`.
+
+The state is on disk and nowhere else, so an epoch that is interrupted has happened or has not as
+the store says, and there is little to put right (`_settle`): what was staged is forgotten, and of
+an epoch that did happen those are told who listen.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local.durable import Disk
 from ebbflow.engine.local.report import Verified, compare
-from ebbflow.engine.local.subscribe import Hub
+from ebbflow.engine.local.subscribe import Hub, Letter
 from ebbflow.engine.local.view import _merged as merged
 from ebbflow.engine.spark.epochs import Done, Epochs, Given
 from ebbflow.engine.spark.frames import (
@@ -77,7 +81,9 @@ class View:
         except BaseException:
             self._disk.close()
             raise
+        self._end = self._disk.close_with(self, self._lock)
         self._hub = Hub()
+        self._told = self.epoch
         self._history = History(self._replica.machine.stages)
         self._ways: Ways | None = None
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
@@ -104,32 +110,50 @@ class View:
     def _advance(self, asked: Mapping[str, tuple[str, Any]]) -> Any:
         with self._lock:
             self._require_open()
+            self._disk.require()
+            self._settle()
             started = perf_counter()
             epoch = self.epoch + 1
-            given = {name: self._given(name, *each) for name, each in asked.items()}
-            with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
-                running = perf_counter()
-                done = self._route.run(given)
-                ran = perf_counter()
-                written = staged_entries(self._replica, self._disk.store)
-                entry = self._log.commit(done, self._needed())
-                shown.rows = done.rows_in
-            self.last, now = done, perf_counter()
-            times = now - started, ran - running, now - ran
-            self._history.add(
-                Epoch(epoch, done.mode, done.rows_in, rows_in(entry), *times), done, written
-            )
-            moved: Any = {
-                name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
-            }
-            letter = self._hub.post(epoch, moved) if moved and self._hub.callbacks else None
-            result = self._changes(epoch, entry)
+            try:
+                given = {name: self._given(name, *each) for name, each in asked.items()}
+                with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
+                    running = perf_counter()
+                    done = self._route.run(given)
+                    ran = perf_counter()
+                    written = staged_entries(self._replica, self._disk.store)
+                    entry = self._log.commit(done, self._needed())
+                    shown.rows = done.rows_in
+                self.last, now = done, perf_counter()
+                times = now - started, ran - running, now - ran
+                self._history.add(
+                    Epoch(epoch, done.mode, done.rows_in, rows_in(entry), *times), done, written
+                )
+                letter = self._settle()
+                result = self._changes(epoch, entry)
+            except BaseException:
+                self._settle()
+                raise
         try:
             self._sinks.deliver()
         finally:
             if letter is not None:
                 self._hub.deliver(letter)
         return result
+
+    def _settle(self) -> Letter | None:
+        """Forget what is staged of an epoch that did not happen, and tell of those that did. Doing
+        it twice is doing it once."""
+        self._disk.store.rollback()
+        letter = None
+        for epoch in range(self._told + 1, self.epoch + 1):
+            entry = self._log.of(epoch) or {}
+            moved: Any = {
+                name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
+            }
+            if moved and self._hub.callbacks:
+                letter = self._hub.post(epoch, moved) or letter
+            self._told = epoch
+        return letter
 
     def _needed(self) -> int | None:
         """The first epoch that somebody has not heard of."""
@@ -345,6 +369,7 @@ class View:
                     inputs=Text(", ".join(trusting)),
                     remedy="run() without check_input=False",
                 )
+            self._settle()
             replica.open(self._disk.store)
             try:
                 inputs = {name: inlet.snapshot() for name, inlet in replica.inlets.items()}
@@ -359,6 +384,7 @@ class View:
         with self._lock:
             if not self._closed:
                 self._disk.close()
+                self._end.detach()
                 self._closed = True
 
     def __enter__(self) -> View:

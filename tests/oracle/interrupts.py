@@ -1,0 +1,83 @@
+"""Interrupts at every instruction: what Ctrl-C, or a want of memory, may do to a call.
+
+`interrupted` runs a call in which an error is raised before the n-th instruction that this package
+executes: counted from the beginning of the call, or from when a file was given its final name, which
+is where an epoch begins to be so. A second error may follow a number of instructions after the
+first, in what puts things right. One run for each number covers everything that can happen.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import ebbflow
+
+PACKAGE = os.path.dirname(ebbflow.__file__)
+
+
+class Interrupts:
+    """Raises `error` at the given numbers of instructions, the second counted from the first."""
+
+    def __init__(self, points: list[int], error: type[BaseException]) -> None:
+        self.points, self.error = points, error
+        self.passed = self.raised = 0
+
+    def arm(self, frame: FrameType | None) -> None:
+        """Count from here on, in this frame, those that called it, and those it will call."""
+        sys.settrace(self._enter)
+        while frame is not None:
+            self._enter(frame, "call", None)
+            frame = frame.f_back
+
+    def _enter(self, frame: FrameType, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.startswith((PACKAGE, "<ebbflow")):
+            return None
+        frame.f_trace, frame.f_trace_opcodes, frame.f_trace_lines = self._count, True, False
+        return self._count
+
+    def _count(self, frame: FrameType, event: str, _: Any) -> Any:
+        if event == "opcode":
+            self.passed += 1
+            if self.raised < len(self.points) and self.passed == self.points[self.raised]:
+                self.raised, self.passed = self.raised + 1, 0
+                if self.raised < len(self.points):
+                    sys.setprofile(self._again)  # as tracing ends with an error in a trace function
+                raise self.error
+        return self._count
+
+    def _again(self, frame: FrameType, event: str, _: Any) -> None:
+        sys.setprofile(None)
+        self.arm(frame)
+
+
+def interrupted(
+    call: Callable[[], Any],
+    *points: int,
+    error: type[BaseException] = KeyboardInterrupt,
+    published: bool = True,
+) -> int:
+    """How many of the errors were raised in a call; whether it raised them itself or not."""
+    interrupts, link, traced = Interrupts(list(points), error), os.link, sys.gettrace()
+
+    def linked(*args: Any) -> None:
+        link(*args)
+        interrupts.arm(sys._getframe(1))
+
+    if published:
+        os.link = linked  # type: ignore[assignment]
+    try:
+        if not published:
+            sys.settrace(interrupts._enter)
+        call()
+    except (error, ebbflow.EbbflowError) as raised:
+        if not interrupts.raised or (error is not MemoryError and type(raised) is not error):
+            raise
+    finally:
+        sys.settrace(traced)
+        sys.setprofile(None)
+        os.link = link
+    return interrupts.raised

@@ -1,0 +1,139 @@
+"""An interrupt, wherever it comes, leaves an epoch that happened or one that did not.
+
+What the view says (`epoch`), what it holds, and what is on disk agree, and the view goes on. The
+oracle is batch; `interrupts.py` raises at one instruction after the other.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from ebbflow.state.spine import Snapshot, Store
+
+
+def beside(name: str) -> Any:
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+interrupted = beside("interrupts").interrupted
+shop = beside("shop")
+SHOP, advance, change, right = shop.SHOP, shop.advance, shop.change, shop.right
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+WAYS: list[dict[str, Any]] = [{}, {"memory": 1}, {"flush_every": 3}, {"keep_epochs": 3}]
+ERRORS = [KeyboardInterrupt, MemoryError]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No machine crashes here, so nothing need be safe from that."""
+    monkeypatch.setattr(os, "fsync", lambda file: None)
+
+
+def agrees(view: Any, path: Path, **options: Any) -> None:
+    """What a view says, holds, and has written is the same epoch."""
+    right(view)
+    view.verify()
+    if options.get("flush_every", 1) == 1:
+        assert Snapshot(path).epoch == view.epoch
+
+
+def reopened(view: Any, path: Path, **options: Any) -> Any:
+    """The view again, after a look at what it has left."""
+    epoch = view.epoch
+    view.close()
+    with Store(path, verify=True) as store:
+        assert store.epoch == epoch
+    view = SHOP.run(path=path, **options)
+    assert (view.epoch, view.rebuilt) == (epoch, ())
+    right(view)
+    return view
+
+
+def through(
+    path: Path, points: range, *, published: bool = True, second: int = 0, **options: Any
+) -> dict[bool, int]:
+    """Epochs that are interrupted at one point after the other, until a step has no such point; how
+    often one happened all the same, and how often not."""
+    view = SHOP.run(path=path, **options)
+    advance(view, 3)
+    hit, dice = {True: 0, False: 0}, Random(1)
+    for number, point in enumerate(points):
+        raised = tries = 0
+        while not raised and tries < 2 * options.get("flush_every", 1):
+            before, tries = view.epoch, tries + 1
+            raised = interrupted(
+                lambda view=view, before=before: view.step(change(before + 1)),
+                *((point, dice.randint(1, second)) if second else (point,)),
+                error=ERRORS[number % 2],
+                published=published,
+            )
+            done = view.epoch - before
+            assert done in (0, 1)
+            assert done or not published, point
+            agrees(view, path, **options)
+        if not raised:
+            break
+        hit[bool(done)] += 1
+        if number % 10 == 5:
+            view = reopened(view, path, **options)
+    advance(view, view.epoch + 3)
+    reopened(view, path, **options).close()
+    return hit
+
+
+def test_a_sample_of_interrupts_after_an_epoch_is_published(tmp_path: Path) -> None:
+    for number, options in enumerate(WAYS):
+        hit = through(tmp_path / str(number), range(1 + number, 4_000, 331), **options)
+        assert hit[True] > 8
+
+
+def test_a_sample_of_interrupts_anywhere_in_a_step(tmp_path: Path) -> None:
+    for number, options in enumerate(WAYS):
+        points = range(50 + number, 80_000, 9_001)
+        hit = through(tmp_path / str(number), points, published=False, **options)
+        assert hit[False] > 5
+
+
+def test_a_sample_of_two_interrupts_the_second_in_what_puts_things_right(tmp_path: Path) -> None:
+    for number, options in enumerate(WAYS):
+        path = tmp_path / str(number)
+        assert through(path / "after", range(1, 4_000, 451), second=60, **options)[True] > 5
+        points = range(50, 80_000, 13_001)
+        through(path / "before", points, second=60, published=False, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", WAYS, ids=str)
+def test_every_interrupt_after_an_epoch_is_published(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    step = 1 if not options else 3
+    assert through(tmp_path, range(1, 20_000, step), **options)[True] > 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", WAYS, ids=str)
+def test_many_interrupts_anywhere_in_a_step(tmp_path: Path, options: dict[str, Any]) -> None:
+    hit = through(tmp_path, range(1, 200_000, 101), published=False, **options)
+    assert hit[False] > 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", WAYS, ids=str)
+def test_many_pairs_of_interrupts(tmp_path: Path, options: dict[str, Any]) -> None:
+    through(tmp_path / "after", range(1, 20_000, 11), second=300, **options)
+    through(tmp_path / "before", range(1, 200_000, 301), second=300, published=False, **options)
