@@ -1,9 +1,9 @@
 """Interrupts at every instruction: what Ctrl-C, or a want of memory, may do to a call.
 
 `interrupted` runs a call in which an error is raised before the n-th instruction that this package
-executes: counted from the beginning of the call, or from when a file was given its final name, which
-is where an epoch begins to be so. A second error may follow a number of instructions after the
-first, in what puts things right. One run for each number covers everything that can happen.
+executes: counted from the beginning of the call, or from when a file was given its final name,
+which is where an epoch begins to be so. A second error may follow a number of instructions after
+the first, in what puts things right. One run for each number covers everything that can happen.
 """
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ class View:
 
 
 class Driver(spark_view.View):
-    """The view of the Spark engine itself, with a cluster that is not there. It has several outputs,
-    so that nobody makes frames of them."""
+    """The view of the Spark engine itself, with a cluster that is not there. It has several
+    outputs, so that nobody makes frames of them."""
 
     def __init__(self, plan: Plan, mode: str, path: str, **options: Any) -> None:
         found, spark_view.derived_outputs = spark_view.derived_outputs, lambda *_: []

@@ -1,5 +1,5 @@
-"""An interrupt in a step on Spark, wherever it comes in the driver, leaves an epoch that happened or
-one that did not: what the view says, what it holds and what is on disk agree, and it goes on.
+"""An interrupt in a step on Spark, wherever it comes in the driver, leaves an epoch that happened
+or one that did not: what the view says, what it holds and what is on disk agree, and it goes on.
 
 Most is tried with the cluster that is not there; a little on a real one.
 """

@@ -27,6 +27,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from ebbflow.state.spine.files import Files, Folder, Lost, StateError, Writer
 from ebbflow.state.spine.jobs import Jobs
 from ebbflow.state.spine.manifest import (
@@ -87,6 +89,7 @@ class Store(Snapshot):
         memory: int | None = None,
         chunk: int = CHUNK,
     ) -> None:
+        pa.array([0])  # with its first array pyarrow imports pandas: now, not while an epoch runs
         files = place if isinstance(place, Files) else Folder(place)
         files.lock()
         try:
