@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,7 +34,9 @@ interrupted = beside("interrupts").interrupted
 shop = beside("shop")
 SHOP, advance, change, right = shop.SHOP, shop.advance, shop.change, shop.right
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 WAYS: list[dict[str, Any]] = [{}, {"memory": 1}, {"flush_every": 3}, {"keep_epochs": 3}]
 ERRORS = [KeyboardInterrupt, MemoryError]
 
@@ -137,3 +141,58 @@ def test_many_interrupts_anywhere_in_a_step(tmp_path: Path, options: dict[str, A
 def test_many_pairs_of_interrupts(tmp_path: Path, options: dict[str, Any]) -> None:
     through(tmp_path / "after", range(1, 20_000, 11), second=300, **options)
     through(tmp_path / "before", range(1, 200_000, 301), second=300, published=False, **options)
+
+
+# ---- a real signal ----
+
+
+def stop(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def alarmed(call: Any, seconds: float) -> bool:
+    """Make a call that a timer interrupts; whether it did."""
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        call()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def signalled(path: Path, rounds: int, **options: Any) -> dict[bool, int]:
+    """Epochs that a timer may interrupt at any moment; how many of those happened."""
+    view = SHOP.run(path=path, **options)
+    advance(view, 3)
+    started = time.perf_counter()
+    advance(view, 9)
+    seconds = (time.perf_counter() - started) / 6
+    hit, dice, before = {True: 0, False: 0}, Random(rounds), signal.signal(signal.SIGALRM, stop)
+    try:
+        for number in range(rounds):
+            epoch = view.epoch
+            step = lambda view=view, epoch=epoch: view.step(change(epoch + 1))
+            if alarmed(step, max(1e-5, 1.2 * seconds * dice.random())):
+                hit[view.epoch > epoch] += 1
+            assert view.epoch - epoch in (0, 1)
+            agrees(view, path, **options)
+            if number % 20 == 9:
+                view = reopened(view, path, **options)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    reopened(view, path, **options).close()
+    return hit
+
+
+def test_a_signal_at_some_moment_leaves_an_epoch_done_or_not_done(tmp_path: Path) -> None:
+    for number, options in enumerate(WAYS):
+        signalled(tmp_path / str(number), 10, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", WAYS, ids=str)
+def test_a_signal_at_many_moments_leaves_an_epoch_done_or_not_done(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    assert sum(signalled(tmp_path, 600, **options).values()) > 50

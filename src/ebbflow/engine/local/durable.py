@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from threading import RLock
 from typing import Any
 from weakref import finalize
@@ -329,12 +330,8 @@ class Disk:
 
     def close(self) -> None:
         """Write what is not written yet, and let others in; where writing fails, stay open."""
-        if not self.store.forked:
-            try:
-                self.store.flush()
-            except Lost:
-                self.store.close()
-                raise
+        with suppress(Lost):
+            self.store.flush()
         self.store.close()
 
     def close_with(self, view: Any, lock: RLock) -> finalize[..., Any]:

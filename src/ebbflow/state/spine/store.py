@@ -296,7 +296,7 @@ class Store(Snapshot):
 
     def close(self) -> None:
         """Write what is committed, and let others in. What is staged is lost. In a process that
-        was forked from the one that opened it, this does nothing.
+        was forked from the one that opened it, nothing is written.
         """
         if self._closed:
             return
