@@ -34,7 +34,10 @@ def run(
 
     - `memory`: at most about so much of the state in memory, such as "512MB"; without it, all;
     - `keep_epochs`: how many epochs can be read back by `view.at(epoch)`;
-    - `flush_every`: write only every so many epochs; a crash loses those after the last written.
+    - `flush_every`: write only every so many epochs. Those that wait are written by `close()`, when
+      the view is dropped, and at exit; a crash, or a process that is killed, loses them.
+
+    When an interrupt ends a `step`, `view.epoch` tells whether the epoch happened.
 
     A path holds the state of one program. Where its functions or steps have changed since, what
     they make is computed again from the rows of the inputs; `view.rebuilt` says what that was. It

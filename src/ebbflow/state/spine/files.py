@@ -289,7 +289,7 @@ class Folder(Files):
                 "the folder of this state was removed or replaced, or its lock was, while it was "
                 "open; another process may be writing to it",
                 path=str(self.path),
-                remedy="close this, put the folder back where it is lost, and open it again",
+                remedy="close this, see that the folder is in its place, and open it again",
             )
 
     def __repr__(self) -> str:

@@ -6,9 +6,9 @@ An epoch is one file: the segments it adds, then its *manifest*, then a *trailer
     manifest     JSON: the epoch, and for each spine the list of its segments, wherever they are
     trailer      checksum, format version and length of the manifest, then the word `EBBFLOW\\n`
 
-The file is written under a temporary name, flushed, and renamed; so it is complete or it is not
-there, and the newest one says what the state is. Its name is the epoch and a *revision*: when the
-state of an epoch is merged without a new epoch, there is one more manifest for it.
+The file is written under a temporary name, flushed, and given its own; so it is complete or it is
+not there, and the newest one says what the state is. Its name is the epoch and a *revision*: when
+the state of an epoch is merged without a new epoch, there is one more manifest for it.
 """
 
 from __future__ import annotations
