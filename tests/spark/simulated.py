@@ -6,7 +6,6 @@ handed to the next tasks by hand, so that thousands of programs can be tried in 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Mapping
 from tempfile import mkdtemp
 from typing import Any
@@ -16,11 +15,12 @@ from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.epochs import Done, Epochs, Given
 from ebbflow.engine.spark.frames import Read
+from ebbflow.engine.spark.note import NOTE, Note
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
 from ebbflow.engine.spark.route import given_of
 from ebbflow.engine.spark.ship import add, packed, settled, ship
-from ebbflow.engine.spark.task import NOTE, EnterHere, Step, Whole, in_slices, lines_of
+from ebbflow.engine.spark.task import EnterHere, Step, Whole, in_slices, lines_of
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
 
@@ -64,7 +64,7 @@ def _batches(lines: Iterable[Any]) -> Any:
 def notes(lines: Iterable[Any]) -> list[Any]:
     found = list(lines)
     assert all(port == NOTE for _, port, _ in found)
-    return [pickle.loads(blob) for _, _, blob in found]
+    return [Note.read(blob) for _, _, blob in found]
 
 
 class View:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import sys
 import threading
@@ -16,10 +17,10 @@ pytest.importorskip("pyspark")
 
 import ebbflow as ef
 from ebbflow.engine.spark import ship as shipping
+from ebbflow.engine.spark.note import Note, heard, told
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.ship import (
     add,
-    heard,
     limits,
     packed,
     ranges,
@@ -27,12 +28,12 @@ from ebbflow.engine.spark.ship import (
     routed,
     settled,
     ship,
-    told,
     unpacked,
 )
 from ebbflow.errors import AbsentRow, CompositionError, EbbflowError
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine.hashing import hashes
+from ebbflow.state.spine.segment import Ref
 
 
 class Row(NamedTuple):
@@ -115,15 +116,71 @@ def test_equal_keys_go_to_the_same_task_whatever_their_type() -> None:
 
 def test_an_error_of_ours_is_heard_through_what_spark_says_of_it() -> None:
     error = AbsentRow("no such row", row=("Rome", 3), remedy="add it first")
-    found = heard(f"Job aborted due to stage failure: {told(error)}\n  at org.apache.spark.X")
+    said = told(error, "5ec2e7")
+    found = heard(f"Job aborted due to stage failure: {said}\n  at org.apache.spark.X", "5ec2e7")
     assert type(found) is AbsentRow
     assert str(found) == str(error)
 
 
+@pytest.mark.parametrize("secret", ["5ec2e8", "ebbflow"])
+def test_an_error_is_heard_by_who_knows_its_secret_alone(secret: str) -> None:
+    said = told(EbbflowError("no such row"), "5ec2e7")
+    assert heard(f"Job aborted: {said}", secret) is None
+
+
+def test_what_is_no_error_behind_a_secret_is_not_heard() -> None:
+    good = '{"kind": "AbsentRow", "what": "x", "remedy": "", "facts": {}}'
+    assert type(heard(f"s{good}", "s")) is AbsentRow
+    for bad in ("", "{", "[1]", good.replace("AbsentRow", "Popen"), good.replace('"x"', "1"),
+                good.replace("{}", '{"row": [1]}'), good.replace("{}", "[]"),
+                good.replace('"AbsentRow"', "[]"), good.replace('"facts"', '"fact"')):  # fmt: skip
+        assert heard(f"s{bad}", "s") is None
+
+
+def test_an_error_of_a_user_travels_as_the_class_of_ours_it_is() -> None:
+    class Mine(AbsentRow):
+        pass
+
+    assert type(heard(str(told(Mine("no such row"), "5ec2e7")), "5ec2e7")) is AbsentRow
+
+
+# ---- notes ----
+
+REF = Ref("part-000000000007-1f", 0, 10, 4, 99, 3)
+FILE = f"000000000007-{'1f' * 16}-0.parquet"
+NOTE = Note(2, [("a", "bag", REF)], [("out", FILE, 3)], [(0, 1, 2, 0.5)], 7, None, "", False)
+
+
+def test_a_note_is_read_as_it_was_written() -> None:
+    assert Note.read(NOTE.line()[2]) == NOTE
+    failed = Note.failed(AbsentRow("no such row", row=3), 1)
+    found = Note.read(failed.line()[2])
+    assert (type(found.error), str(found.error)) == (AbsentRow, str(failed.error))
+    assert "AbsentRow: no such row" in found.trace
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"wave": "2"}, {"rows_in": None}, {"too_many": 1}, {"trace": 3}, {"more": 1},
+        {"segments": [["a", "bag"]]}, {"segments": [["a", "bag", ["../x", 0, 1, 1, 1, 1]]]},
+        {"changes": [["out", "../../x.parquet", 3]]}, {"changes": [["out", FILE]]},
+        {"stats": [[0, 1, 2]]}, {"error": {"kind": "Popen"}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_note_is_refused(change: dict[str, Any]) -> None:
+    blob = json.dumps({**json.loads(NOTE.line()[2]), **change}).encode()
+    with pytest.raises(ValueError, match="not the note of a task"):
+        Note.read(blob)
+    with pytest.raises(ValueError):
+        Note.read(pickle.dumps(NOTE))
+
+
 def test_other_errors_are_left_as_they_are() -> None:
     error = ValueError("x")
-    assert told(error) is error
-    assert heard("ValueError: x") is None
+    assert told(error, "s") is error
+    assert heard("ValueError: x", "s") is None
 
 
 # ---- programs ----

@@ -52,11 +52,12 @@ def load(epochs: Epochs, given: Mapping[str, Given], tasks: int) -> Done:
     kept = [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
             if not steady(frame)]  # fmt: skip
     tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
-    sql = Sql(epochs.replica, epochs.program, lambda name: _or_nothing(epochs, frames, name))
+    job = replace(epochs.job(tasks), bulk=True)
+    sql = Sql(epochs.replica, job, lambda name: _or_nothing(epochs, frames, name))
     try:
-        lines, persisted = _lines(epochs, sql, frames, tasks)
+        lines, persisted = _lines(epochs, sql, frames)
         kept += persisted
-        done = epochs.staged_notes(BULK, list(collected(lines)))
+        done = epochs.staged_notes(BULK, collected(lines, job))
         return replace(done, rows_in=_loaded(epochs), derived=tuple(_all_new(epochs, sql)))
     finally:
         for frame in kept:
@@ -110,7 +111,7 @@ def estimated(frame: DataFrame) -> int | None:
 
 
 def _lines(
-    epochs: Epochs, sql: Sql, frames: Mapping[str, DataFrame], tasks: int
+    epochs: Epochs, sql: Sql, frames: Mapping[str, DataFrame]
 ) -> tuple[DataFrame, list[DataFrame]]:
     """The notes of a load, and what was kept in between."""
     replica = epochs.replica
@@ -120,7 +121,7 @@ def _lines(
     sums = {stage.slot: grouped(sql, stage) for stage in machine.stages}
     groups = {slot: found for slot, found in sums.items() if found is not None}
     provided |= set(groups)
-    job = replace(epochs.job(tasks), provided=frozenset(provided), bulk=True)
+    job = replace(sql.job, provided=frozenset(provided))
     uses: dict[int, int] = {}
     writers: list[tuple[Held, int, Any]] = []
     for part in replica.parts:

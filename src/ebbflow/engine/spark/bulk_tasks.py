@@ -20,8 +20,9 @@ from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed, absent
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
-from ebbflow.engine.spark.ship import add, ranges, replica_of, settled, told
-from ebbflow.engine.spark.task import Job, Note, batches
+from ebbflow.engine.spark.note import Note, told
+from ebbflow.engine.spark.ship import add, ranges, replica_of, settled
+from ebbflow.engine.spark.task import Job, batches
 from ebbflow.errors import EbbflowError
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
@@ -111,7 +112,7 @@ class Place(Rows):
                 try:
                     words = hashes(self.keys_of(from_arrow(batch, self.kind)[0]))
                 except EbbflowError as error:
-                    raise told(error) from error
+                    raise told(error, self.job.secret) from error
             task = pa.array(ranges(words, self.job.tasks).astype(np.int32))
             yield pa.RecordBatch.from_arrays(
                 [*batch.columns, task], schema=batch.schema.append(pa.field(TASK, pa.int32()))
@@ -137,7 +138,9 @@ class Keep(Rows):
             if size:
                 piece.add(part.name, self._spine(pa.Table.from_batches(some)))
         except EbbflowError as error:
-            raise told(error) from error
+            piece.abandon()
+            yield from batches([Note.failed(error, 1).line()])
+            return
         yield from batches([Note(1, segments=piece.finish()).line()])
 
     def _spine(self, table: Any) -> Spine:

@@ -158,10 +158,10 @@ def _row(source: Source, schema: t.StructType, column_at: Any) -> Iterator[Expre
 def _fits(field: t.StructField, column: Column) -> bool:
     """Whether every value of the one is a value of the other."""
     kind = field.dataType
-    if column.form == "any":
-        return (field.metadata or {}).get("ebbflow") == PICKLED["ebbflow"]
     if isinstance(kind, t.NullType):
         return column.optional
+    if column.form == "any":
+        return False  # ours hold pickles, and what comes from elsewhere is never unpickled
     if column.form == "decimal":
         precision, scale = column.digits
         if isinstance(kind, t.DecimalType):

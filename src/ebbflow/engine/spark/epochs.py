@@ -11,7 +11,6 @@ has happened, whatever was written; so an epoch that failed can simply be steppe
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,16 +21,16 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.engine.spark.note import Note, heard
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.session import SparkError, reason
-from ebbflow.engine.spark.ship import Shipped, heard, packed
+from ebbflow.engine.spark.ship import Shipped, packed
 from ebbflow.engine.spark.tables import table_of
 from ebbflow.engine.spark.task import (
     SCHEMA,
     Enter,
     EnterHere,
     Job,
-    Note,
     Step,
     Whole,
     in_slices,
@@ -131,12 +130,13 @@ class Epochs:
             for number, frame in enumerate(frames.values())
         ]
         verbs = tuple((name, each.verb) for name, each in given.items())
-        task = Whole(self.job(1), verbs, most, tuple(here.items()), tuple(frames))
+        job = self.job(1)
+        task = Whole(job, verbs, most, tuple(here.items()), tuple(frames))
         if structs:
             rows = reduce(side_by_side, structs).coalesce(1)
         else:
             rows = self.session.range(0, 1, 1, 1)
-        return self._done(WHOLE, rows.mapInArrow(task, SCHEMA))
+        return self._done(WHOLE, job, rows.mapInArrow(task, SCHEMA))
 
     # ---- in waves ----
 
@@ -155,7 +155,7 @@ class Epochs:
             task_of_each = EnterHere(tuple(task for task, _ in here))
             frames.append(tables.mapInArrow(task_of_each, SCHEMA))
         verbs = tuple((name, each.verb) for name, each in given.items())
-        return self._done(STAGED, self.through(job, reduce(DataFrame.union, frames), verbs))
+        return self._done(STAGED, job, self.through(job, reduce(DataFrame.union, frames), verbs))
 
     def enter(self, job: Job, slot: int, by_key: bool = False) -> Enter:
         """The task for rows that come in by a slot."""
@@ -186,10 +186,10 @@ class Epochs:
             return given.table
         return table_of(self.replica.plan.sources[name], trusted(given.rows or {}))
 
-    def _done(self, mode: str, lines: DataFrame) -> Done:
+    def _done(self, mode: str, job: Job, lines: DataFrame) -> Done:
         """Run the job, and stage the segments that its tasks have written."""
         with quick(self.session):
-            notes = list(collected(lines))
+            notes = collected(lines, job)
         return self.staged_notes(mode, notes)
 
     def staged_notes(self, mode: str, notes: Sequence[Note]) -> Done:
@@ -240,16 +240,16 @@ def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[s
     return found
 
 
-def collected(lines: DataFrame) -> Iterator[Note]:
+def collected(lines: DataFrame, job: Job) -> list[Note]:
     """The notes that a job gives; an error in one sentence when it fails."""
     try:
         found = lines.collect()
     except Exception as error:
-        said = heard(str(error))
+        said = heard(str(error), job.secret)
         if said is not None:
             raise said from None
         raise failed(error) from error
-    return (pickle.loads(bytes(line.blob)) for line in found)
+    return [Note.read(bytes(line.blob)) for line in found]
 
 
 def failed(error: Exception) -> SparkError:

@@ -115,7 +115,7 @@ def derived(
             return session.createDataFrame([], schema)
         return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Stored(job, each), schema)
 
-    sql = Sql(replica, job.program, rows)
+    sql = Sql(replica, job, rows)
     slot = replica.machine.outputs[name]
     found = sql.frame(slot)
     return found if found is not None and sql.native(slot) and sql.sure(slot) else None

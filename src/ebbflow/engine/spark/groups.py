@@ -21,10 +21,11 @@ from ebbflow.engine.local.stage import Stage, Swapping
 from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.native import native, native_key, quoted
+from ebbflow.engine.spark.note import Line, Note
 from ebbflow.engine.spark.replica import Replica
-from ebbflow.engine.spark.ship import replica_of, told
+from ebbflow.engine.spark.ship import replica_of
 from ebbflow.engine.spark.sql import Sql, arranges
-from ebbflow.engine.spark.task import Job, Line, Note, batches, routes, write_changes
+from ebbflow.engine.spark.task import Job, batches, routes, write_changes
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Reduce
 from ebbflow.reducer.parts import owing, part_of
@@ -105,7 +106,7 @@ class Groups:
         try:
             lines = list(self._lines(replica, given))
         except EbbflowError as error:
-            raise told(error) from error
+            lines = [Note.failed(error, 1).line()]
         yield from batches(lines)
 
     def _lines(self, replica: Replica, given: Iterator[Any]) -> Iterator[Line]:

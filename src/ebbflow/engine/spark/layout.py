@@ -131,7 +131,7 @@ def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeE
     if column.form == "any":
         return refused(
             source,
-            f"column {name!r} is {found}, and the field is Any",
+            f"column {name!r} is {found}, and the field Any, which only rows of Python's can fill",
             remedy=f"a hint for the field {name!r}, or rows instead of a table",
         )
     remedy = f"cast the column, or another hint for the field {name!r}"

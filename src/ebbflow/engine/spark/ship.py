@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
-import re
 import sys
-from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,7 +26,7 @@ from pyspark import cloudpickle
 
 from ebbflow.engine.local.stage import Partial
 from ebbflow.engine.spark.replica import Replica
-from ebbflow.errors import CompositionError, EbbflowError, Text
+from ebbflow.errors import CompositionError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.record import fields_of
 from ebbflow.state.spine.columns import PICKLE
@@ -119,34 +117,6 @@ def _install(kind: type) -> None:
         module = sys.modules[kind.__module__] = ModuleType(kind.__module__)
     if getattr(module, name, None) is not kind:
         setattr(module, name, kind)
-
-
-# ---- errors from tasks ----
-
-
-class Told(Exception):
-    """An error in a task that fails it, in a form that Spark's own message carries."""
-
-
-_SAID = re.compile(r"ebbflow-error:([A-Za-z0-9+/=]+):")
-
-
-def told(error: Exception) -> Exception:
-    """What to raise in a task so that the driver can raise `error`."""
-    if not isinstance(error, EbbflowError):
-        return error
-    return Told(f"{error}\nebbflow-error:{b64encode(pickle.dumps(error)).decode()}:")
-
-
-def heard(text: str) -> EbbflowError | None:
-    """The error that was told in a message of Spark's.
-
-    >>> heard(f"Job aborted: {told(EbbflowError('no such row'))} at java.lang.Thread")
-    EbbflowError('no such row')
-    """
-    found = _SAID.search(text)
-    error: EbbflowError | None = None if found is None else pickle.loads(b64decode(found[1]))
-    return error
 
 
 # ---- rows from task to task ----

@@ -24,9 +24,11 @@ from ebbflow.engine.spark.arrow import from_arrow, to_arrow
 from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
 from ebbflow.engine.spark.native import native_filter, native_key, native_map, native_merge
+from ebbflow.engine.spark.note import told
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
-from ebbflow.engine.spark.ship import Shipped, add, replica_of, settled, told
+from ebbflow.engine.spark.ship import add, replica_of, settled
+from ebbflow.engine.spark.task import Job
 from ebbflow.engine.spark.waves import ARRANGING
 from ebbflow.expression.node import COMPARISONS, Expression, Operation
 from ebbflow.flow.plan import Distinct, Join, Semi
@@ -43,10 +45,8 @@ _EXACT = {"int", "bool", "text", "bytes", "date", "time", "instant", "decimal"}
 class Sql:
     """Queries for the slots of a plan. `leaf` gives the rows of an input."""
 
-    def __init__(
-        self, replica: Replica, program: Shipped, leaf: Callable[[str], DataFrame]
-    ) -> None:
-        self.replica, self.program, self.leaf = replica, program, leaf
+    def __init__(self, replica: Replica, job: Job, leaf: Callable[[str], DataFrame]) -> None:
+        self.replica, self.job, self.leaf = replica, job, leaf
         self.stages = {stage.slot: stage for stage in replica.machine.stages}
         self.names = {slot: name for name, slot in replica.machine.inputs.items()}
         self.frames: dict[int, DataFrame | None] = {}
@@ -139,7 +139,7 @@ class Sql:
             made = _stepped(step, frame, kind)
             if made is None:
                 self.how[stage.slot] = ARROW
-                rest = Steps(self.program, self._number(stage), read, i)
+                rest = Steps(self.job, self._number(stage), read, i)
                 return frame.mapInArrow(rest, schema_of(stage.type, weight=True))
             frame, kind = made, kind if step.verb == "filter" else step.owner.type
         return frame
@@ -269,14 +269,14 @@ def _column(prefix: str) -> Callable[[str], Any]:
 class Steps:
     """The steps of a chain from one on, on Arrow batches."""
 
-    program: Shipped
+    job: Job
     stage: int
     read: int
     first: int
 
     @calmly
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
-        replica = replica_of(self.program)
+        replica = replica_of(self.job.program)
         run = replica.machine.stages[self.stage].run
         assert isinstance(run, Gathered)
         steps = run.chains[self.read].steps
@@ -290,5 +290,5 @@ class Steps:
                 add(delta, *from_arrow(batch, kind))
                 out = loop(settled(delta))
             except Exception as error:
-                raise told(explained(error, stage)) from error
+                raise told(explained(error, stage), self.job.secret) from error
             yield to_arrow(list(out), list(out.values()), stage.type)

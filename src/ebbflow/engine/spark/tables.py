@@ -2,8 +2,9 @@
 
 Rows, Z-sets and dicts are read as the local engine reads them. Arrow tables, and what can become
 one, such as a DataFrame of pandas, may have any `layout`. Columns are widened where nothing is
-lost, `int32` to `int64`; what would lose something is refused. Rows of weight 0 are left out; equal
-rows are not added up.
+lost, `int32` to `int64`; what would lose something is refused. A field that is Any has no column in
+a table from elsewhere: ours hold pickles, and what comes from elsewhere is never unpickled. Rows of
+weight 0 are left out; equal rows are not added up.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 
 BATCH = 1 << 16
-_MARK = {b"ebbflow": b"pickle"}
 
 
 def table_of(source: Source, given: Any) -> Any:
@@ -196,8 +196,7 @@ def _column(source: Source, table: Any, name: str, column: Column, loose: bool) 
             row=table.slice(at, 1).to_pylist()[0],
             remedy=f"{column} | None as the hint, where None may be",
         )
-    marked = (table.schema.field(name).metadata or {}).items() >= _MARK.items()
-    if not _fits(array.type, column, loose) and not (column.form == "any" and marked):
+    if not _fits(array.type, column, loose):
         raise wrong_type(source, name, str(array.type), column)
     try:
         return array.cast(arrow_type(column))

@@ -12,10 +12,10 @@ Anything else fails the task, and Spark runs it again.
 from __future__ import annotations
 
 import os
-import pickle
-import traceback
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.calm import calmly
+from ebbflow.engine.spark.note import NOTE, Line, Note
 from ebbflow.engine.spark.replica import Delta, Replica
 from ebbflow.engine.spark.ship import (
     Shipped,
@@ -40,35 +41,14 @@ from ebbflow.engine.spark.waves import Waves, by_row
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Source
 from ebbflow.state.spine import Snapshot, StateError
-from ebbflow.state.spine.columns import PICKLE
 from ebbflow.state.spine.piece import Piece
 from ebbflow.zset import trusted
 
-NOTE = -1
 SCHEMA = "task int, port int, blob binary"
 CHANGES = "changes"
 _ARROW = pa.schema([("task", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
 _CHUNK = 1 << 16
 _BATCH = 200_000
-
-Line = tuple[int, int, bytes]
-
-
-@dataclass
-class Note:
-    """What a task tells the driver."""
-
-    wave: int = 0
-    segments: list[tuple[str, str, Any]] = field(default_factory=list)
-    changes: list[tuple[str, str, int]] = field(default_factory=list)
-    stats: list[tuple[int, int, int, float]] = field(default_factory=list)
-    rows_in: int = 0
-    error: EbbflowError | None = None
-    trace: str = ""
-    too_many: bool = False
-
-    def line(self) -> Line:
-        return 0, NOTE, pickle.dumps(self, PICKLE)
 
 
 @dataclass(frozen=True)
@@ -83,6 +63,8 @@ class Job:
     provided: frozenset[int] = frozenset()
     done: frozenset[str] = frozenset()
     bulk: bool = False
+    secret: str = field(default_factory=partial(secrets.token_hex, 16), repr=False)
+    """What an error in a message of Spark's must be behind, to be one of this job's."""
 
     def waves(self, replica: Replica) -> Waves:
         """The waves of the epoch."""
@@ -174,7 +156,7 @@ class Enter:
                 add(total, rows, weights)
             yield from batches(self._lines(replica, settled(total)))
         except EbbflowError as error:
-            yield from batches([_failed(error, 0).line()])
+            yield from batches([Note.failed(error, 0).line()])
         known = self.slot in replica.machine.inputs.values()
         note = Note(rows_in=rows_in if known else 0, stats=replica.stats())
         yield from batches([note.line()])
@@ -299,7 +281,7 @@ class Whole:
             for number, name in enumerate(self.waits):
                 rows[name] = _in_structs(arrived, number, replica.plan.sources[name])
         except EbbflowError as error:
-            yield from batches([_failed(error, 0).line()])
+            yield from batches([Note.failed(error, 0).line()])
             return
         found = {name: (verb, trusted(rows[name])) for name, verb in self.verbs}
         task = Task(self.job, replica, 1)
@@ -349,15 +331,10 @@ class Task:
             remove_changes(job.path, note.changes)
             if not isinstance(error, EbbflowError) or isinstance(error, StateError):
                 raise
-            return [_failed(error, self.wave).line()]
+            return [Note.failed(error, self.wave).line()]
         finally:
             replica.close()
         return [*lines, note.line()]
-
-
-def _failed(error: EbbflowError, wave: int) -> Note:
-    trace = "".join(traceback.format_exception(error))
-    return Note(wave, error=error, trace=trace)
 
 
 def write_changes(

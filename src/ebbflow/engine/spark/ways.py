@@ -20,6 +20,7 @@ from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
 from ebbflow.engine.spark.ship import Shipped
 from ebbflow.engine.spark.sql import NATIVE, Sql
+from ebbflow.engine.spark.task import Job
 from ebbflow.flow.plan import Join, Node
 
 IN_TASK = "operator in task"
@@ -36,7 +37,7 @@ class Ways:
             kind = replica.plan.sources[name].type
             return session.createDataFrame([], schema_of(kind, weight=True))
 
-        self.sql = Sql(replica, program, nothing)
+        self.sql = Sql(replica, Job(program, "", 0, 1), nothing)
         self._found: dict[int, list[str]] = {}
         for stage in replica.machine.stages:
             if isinstance(stage.run, Gathered):
