@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 import zlib
 from pathlib import Path
 
@@ -67,14 +69,74 @@ def test_a_chunk_is_checked_once_and_a_new_one_for_itself(
     assert len(summed) - times == times - 1, "directory and footer are, the chunk is not"
 
 
-def test_damage_is_found_by_who_reads_it_first(tmp_path: Path, shared: Checked) -> None:
-    with Store(tmp_path) as store:
+def stored(path: Path) -> Path:
+    """A state, and its only large file."""
+    with Store(path) as store:
         store.spine("a", layout="value").append(dict.fromkeys(range(1000), "x" * 100))
         store.commit(0)
-    (file,) = [each for each in tmp_path.iterdir() if each.stat().st_size > 50_000]
-    blob = bytearray(file.read_bytes())
-    blob[len(blob) // 2] ^= 1
-    file.write_bytes(blob)
+    (file,) = [each for each in path.iterdir() if each.stat().st_size > 50_000]
+    return file
+
+
+def damage(file: Path) -> None:
+    """Flip a bit, in place, with the times of the file as they were as far as that can be done."""
+    was = file.stat()
+    time.sleep(0.02)  # the clock of a file system may stand still for so long
+    with open(file, "r+b") as raw:
+        raw.seek(was.st_size // 2)
+        (byte,) = raw.read(1)
+        raw.seek(was.st_size // 2)
+        raw.write(bytes([byte ^ 1]))
+    os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+
+def test_damage_is_found_by_who_reads_it_first(tmp_path: Path, shared: Checked) -> None:
+    damage(stored(tmp_path))
     for _ in range(2):
         with pytest.raises(StateError, match="damaged"):
             opened(tmp_path)
+
+
+def test_damage_that_comes_later_is_found_though_the_chunk_was_checked(
+    tmp_path: Path, shared: Checked
+) -> None:
+    file = stored(tmp_path)
+    assert opened(tmp_path)
+    damage(file)
+    with pytest.raises(StateError, match="damaged"):
+        opened(tmp_path)
+
+
+def test_damage_between_opening_and_reading_is_found(tmp_path: Path, shared: Checked) -> None:
+    file = stored(tmp_path)
+    assert opened(tmp_path)
+    with Store(tmp_path) as store:
+        spine = store.spine("a", layout="value")
+        damage(file)
+        with pytest.raises(StateError, match="damaged"):
+            spine.probe(range(100))
+
+
+def test_a_damaged_copy_is_not_taken_for_what_it_was_copied_from(
+    tmp_path: Path, shared: Checked
+) -> None:
+    file = stored(tmp_path / "one")
+    assert opened(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    damage(tmp_path / "other" / file.name)
+    with pytest.raises(StateError, match="damaged"):
+        opened(tmp_path / "other")
+    assert opened(tmp_path / "one")
+
+
+def test_a_worker_opens_again_what_was_written_to(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    from ebbflow.engine.spark.task import _snapshot
+
+    file = stored(tmp_path)
+    read = [_snapshot(str(tmp_path), 0).spine("a", layout="value") for _ in range(2)]
+    assert read[0].segments[0] is read[1].segments[0]
+    assert read[1].probe(range(100))
+    damage(file)
+    with pytest.raises(StateError, match="damaged"):
+        _snapshot(str(tmp_path), 0).spine("a", layout="value").probe(range(100))

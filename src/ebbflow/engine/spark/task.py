@@ -85,10 +85,12 @@ _KEPT = 8
 
 
 def _snapshot(path: str, epoch: int) -> Snapshot:
-    """The state at the end of an epoch, with the segments that this process has open already."""
+    """The state at the end of an epoch, with the segments that this process has open already and
+    whose files are what they were."""
     old = _snapshots.pop(path, None)
     spines = () if old is None else old._spines.values()
-    known = {segment.ref: segment for spine in spines for segment in spine.segments}
+    opened = [segment for spine in spines for segment in spine.segments]
+    known = {segment.ref: segment for segment in opened if segment.unchanged}
     while len(_snapshots) >= _KEPT:
         _snapshots.pop(next(iter(_snapshots)))
     _snapshots[path] = Remembering(path, epoch, known)

@@ -4,6 +4,9 @@ A chunk is checked when a process first reads it. Where many short-lived process
 state, as Spark's workers do, each would check all of it again. A `Checked` made before they are
 forked is memory that they share: what one has checked the others need not.
 
+A chunk is known by its file: which one it is, how long, and when it was last written to. So what is
+in a copy, or in a file that was written to since, is checked again.
+
 It is a table of 64-bit fingerprints. One that is lost, as two processes wrote at the same place,
 is only checked again.
 """

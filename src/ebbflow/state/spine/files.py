@@ -25,6 +25,7 @@ import stat
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
 
 from ebbflow.errors import EbbflowError
@@ -132,6 +133,32 @@ class Files(ABC):
         """Raise Lost unless what was locked is still here, and this is who has locked it."""
 
 
+class Mapped(mmap.mmap):
+    """A file in memory that knows which file it was, and how it was, when it was mapped."""
+
+    path: str
+    identity: tuple[int, ...]
+
+
+def unchanged(view: memoryview) -> tuple[Any, ...] | None:
+    """Which file a view is of, if that is still there and was not written to since it was mapped;
+    None where that is not known."""
+    mapped = view.obj
+    if not isinstance(mapped, Mapped):
+        return None
+    try:
+        same = _identity(mapped.path) == mapped.identity
+    except OSError:
+        return None
+    return (mapped.path, *mapped.identity) if same else None
+
+
+def _identity(file: str | int) -> tuple[int, ...]:
+    """What changes when a file is another one or is written to; nobody can set the last part."""
+    found = os.stat(file)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 class Folder(Files):
     """Files in a directory of this machine, or one it shares.
 
@@ -167,7 +194,9 @@ class Folder(Files):
         with open(self.path / name, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 return memoryview(b"")
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            mapped = Mapped(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped.path, mapped.identity = str(self.path / name), _identity(file.fileno())
+            return memoryview(mapped)
 
     def create(self, name: str) -> Writer:
         return _LocalWriter(self.path, name)

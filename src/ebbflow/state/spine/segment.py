@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.state.spine.checked import Checked
-from ebbflow.state.spine.files import Damaged, Writer
+from ebbflow.state.spine.files import Damaged, Writer, unchanged
 from ebbflow.state.spine.hashing import Words
 from ebbflow.state.spine.part import Form, Part
 
@@ -109,6 +109,11 @@ class Segment:
         return self.length
 
     @property
+    def unchanged(self) -> bool:
+        """Whether its file is known to be what it was when the segment was opened."""
+        return self._blob is not None and unchanged(self._blob) is not None
+
+    @property
     def heaviest(self) -> int:
         """About how many bytes the largest chunk is, and not fewer than its texts are."""
         if self.ref is None:
@@ -125,15 +130,16 @@ class Segment:
 
     def _check(self, i: int) -> None:
         """An error unless the `i`-th chunk is what was written."""
-        chunk, mark = self.chunks[i], 0
-        if SHARED:
+        chunk, mark = self.chunks[i], None
+        file = unchanged(self._blob) if SHARED else None
+        if file is not None:
             assert self.ref is not None
-            mark = SHARED[0].at((self.ref.file, self.ref.offset, self.ref.crc, i, chunk.crc))
+            mark = SHARED[0].at((file, self.ref.offset, self.ref.crc, i, chunk.crc))
             if mark in SHARED[0]:
                 return
         if zlib.crc32(self._blob[chunk.offset : chunk.offset + chunk.length]) != chunk.crc:
             raise damaged(self.ref, f"chunk {i}")
-        if SHARED:
+        if mark is not None:
             SHARED[0].add(mark)
 
     def parts(self, low: int = 0, high: int = END) -> Iterator[Part]:
