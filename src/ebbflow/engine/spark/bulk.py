@@ -23,6 +23,7 @@ from pyspark.sql import types as t
 from ebbflow.engine.local.held import Held
 from ebbflow.engine.local.inputs import Inlet
 from ebbflow.engine.local.stage import Indexing, Stage
+from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk_tasks import FLAT, KEY, TASK, Keep, Place, Totals
 from ebbflow.engine.spark.epochs import BULK, Done, Epochs, Given, collected
 from ebbflow.engine.spark.groups import Groups, grouped
@@ -44,24 +45,33 @@ WIDTH = 40
 
 def load(epochs: Epochs, given: Mapping[str, Given], tasks: int) -> Done:
     """Load an empty state."""
+    kept: list[DataFrame] = []
+    try:
+        with exact(epochs.session):
+            sql, lines = _query(epochs, given, tasks, kept)
+            new = tuple(_all_new(epochs, sql))
+        done = epochs.staged_notes(BULK, collected(lines, sql.job))
+        return replace(done, rows_in=_loaded(epochs), derived=new)
+    finally:
+        for frame in kept:
+            frame.unpersist()
+
+
+def _query(
+    epochs: Epochs, given: Mapping[str, Given], tasks: int, kept: list[DataFrame]
+) -> tuple[Sql, DataFrame]:
+    """The query whose rows are the notes of a load; what is persisted for it is put into `kept`."""
     frames = {name: epochs.frame(name, each) for name, each in given.items()}
     frames = {
         name: frame if given[name].added else added(frame, columns_but_weight(frame))
         for name, frame in frames.items()
     }
-    kept = [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
-            if not steady(frame)]  # fmt: skip
+    kept += [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
+             if not steady(frame)]  # fmt: skip
     tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
     job = replace(epochs.job(tasks), bulk=True)
     sql = Sql(epochs.replica, job, lambda name: _or_nothing(epochs, frames, name))
-    try:
-        lines, persisted = _lines(epochs, sql, frames)
-        kept += persisted
-        done = epochs.staged_notes(BULK, collected(lines, job))
-        return replace(done, rows_in=_loaded(epochs), derived=tuple(_all_new(epochs, sql)))
-    finally:
-        for frame in kept:
-            frame.unpersist()
+    return sql, _lines(epochs, sql, frames, kept)
 
 
 def _all_new(epochs: Epochs, sql: Sql) -> list[str]:
@@ -111,9 +121,9 @@ def estimated(frame: DataFrame) -> int | None:
 
 
 def _lines(
-    epochs: Epochs, sql: Sql, frames: Mapping[str, DataFrame]
-) -> tuple[DataFrame, list[DataFrame]]:
-    """The notes of a load, and what was kept in between."""
+    epochs: Epochs, sql: Sql, frames: Mapping[str, DataFrame], kept: list[DataFrame]
+) -> DataFrame:
+    """The notes of a load; what is persisted in between is put into `kept`."""
     replica = epochs.replica
     machine = replica.machine
     made = [stage.slot for stage in machine.stages if not arranges(stage)]
@@ -146,7 +156,6 @@ def _lines(
     ]
     for slot in [*entered, *_read_by_queries(sql, provided)]:
         uses[slot] = uses.get(slot, 0) + 1
-    kept = []
     for slot, count in uses.items():
         frame = sql.frame(slot)
         if count > 1 and slot not in sql.names and frame is not None and not sql.cheap(slot):
@@ -162,8 +171,8 @@ def _lines(
     if come:
         lines.append(epochs.through(job, reduce(DataFrame.union, come)))
     if not lines:
-        return epochs.session.createDataFrame([], SCHEMA), kept
-    return reduce(DataFrame.union, lines), kept
+        return epochs.session.createDataFrame([], SCHEMA)
+    return reduce(DataFrame.union, lines)
 
 
 def _frame(sql: Sql, slot: int) -> DataFrame:

@@ -11,8 +11,8 @@ has happened, whatever was written; so an epoch that failed can simply be steppe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.note import Note, heard
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.session import SparkError, reason
@@ -188,9 +189,7 @@ class Epochs:
 
     def _done(self, mode: str, job: Job, lines: DataFrame) -> Done:
         """Run the job, and stage the segments that its tasks have written."""
-        with quick(self.session):
-            notes = collected(lines, job)
-        return self.staged_notes(mode, notes)
+        return self.staged_notes(mode, collected(lines, job, once=True))
 
     def staged_notes(self, mode: str, notes: Sequence[Note]) -> Done:
         """Stage what tasks have written, or raise what went wrong first."""
@@ -240,10 +239,12 @@ def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[s
     return found
 
 
-def collected(lines: DataFrame, job: Job) -> list[Note]:
+def collected(lines: DataFrame, job: Job, *, once: bool = False) -> list[Note]:
     """The notes that a job gives; an error in one sentence when it fails."""
     try:
-        found = lines.collect()
+        with unprinted():
+            plan(lines, once=once)
+            found = lines.collect()
     except Exception as error:
         said = heard(str(error), job.secret)
         if said is not None:
@@ -259,15 +260,3 @@ def failed(error: Exception) -> SparkError:
         cause=Text(reason(str(error))),
         remedy="see the chained error for all that Spark says; the epoch can be stepped again",
     )
-
-
-@contextmanager
-def quick(session: SparkSession) -> Iterator[None]:
-    """One job, planned once: adaptive execution would make a job of every shuffle."""
-    name = "spark.sql.adaptive.enabled"
-    was = session.conf.get(name, "true")
-    session.conf.set(name, "false")
-    try:
-        yield
-    finally:
-        session.conf.set(name, was or "true")

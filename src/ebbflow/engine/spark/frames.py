@@ -20,6 +20,7 @@ from pyspark.sql import functions as f
 
 from ebbflow.engine.local.held import Held
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, comparable
 from ebbflow.engine.spark.replica import Replica
@@ -98,15 +99,16 @@ def repeated(frame: DataFrame, name: str) -> DataFrame:
     owed = f.raise_error(
         f.lit(f"output {name!r} has rows of negative weight, behind `-`: read view.weighted")
     )
-    count = f.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(owed.cast("long"))
-    once = f.explode(f.array_repeat(f.lit(1), count.cast("int")))
-    return frame.withColumn(WEIGHT, once).drop(WEIGHT)
+    with exact(frame.sparkSession):
+        count = f.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(owed.cast("long"))
+        once = f.explode(f.array_repeat(f.lit(1), count.cast("int")))
+        return frame.withColumn(WEIGHT, once).drop(WEIGHT)
 
 
 def derived(
     session: SparkSession, job: Job, replica: Replica, name: str, *, again: bool = False
 ) -> DataFrame | None:
-    """An output as a query on the rows of the inputs, where it is one and all of it is native. The
+    """An output, every row once, as a query on the rows of inputs, where all of it is native. The
     inputs are read from the state; with `again`, they are empty, to see whether it is one."""
 
     def rows(each: str) -> DataFrame:
@@ -117,8 +119,11 @@ def derived(
 
     sql = Sql(replica, job, rows)
     slot = replica.machine.outputs[name]
-    found = sql.frame(slot)
-    return found if found is not None and sql.native(slot) and sql.sure(slot) else None
+    with exact(session):
+        found = sql.frame(slot)
+        if found is None or not (sql.native(slot) and sql.sure(slot)):
+            return None
+        return once_each(found)
 
 
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:

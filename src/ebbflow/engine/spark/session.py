@@ -6,9 +6,9 @@ hundred: the packages, Java, and a Python on the workers that is the same as thi
 
 The settings, and why:
 
-    unix domain sockets    else every Python stage of a job waits 40 ms for an acknowledgement
+    unix domain sockets    else every Python stage of a job waits 40 ms for an acknowledgement; in a
+                           folder that only this user can enter
     partitions = cores     200, the default, are 200 tasks for ten rows
-    ANSI arithmetic        else a sum that overflows is wrong and nobody says so
     adaptive execution     small shuffles become one task
     worker reuse           else every task starts a Python
     our daemon             else every Python that is started imports all it needs
@@ -18,6 +18,7 @@ The settings, and why:
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import re
@@ -27,6 +28,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,10 +49,11 @@ _PLACES = [
     "/Library/Java/JavaVirtualMachines/*/Contents/Home",
 ]
 _SOCKETS = "spark.python.unix.domain.socket.enabled"
+_SOCKET_FOLDER = "spark.python.unix.domain.socket.dir"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _JVM = "spark.driver.extraJavaOptions"
 _SOCKET_PATH = 104
-_SOCKET_NAME = 50
+_SOCKET_NAME = 70
 _checked: WeakSet[Any] = WeakSet()
 
 
@@ -82,6 +85,8 @@ def session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
     ours = settings(cores, ui)
+    if not str(conf.get("spark.master", "local")).startswith("local"):
+        ours.pop(_SOCKET_FOLDER, None)  # the workers are elsewhere
     if _JVM in conf:
         conf[_JVM] = f"{ours[_JVM]} {conf[_JVM]}"
     for name, value in {**ours, **conf}.items():
@@ -121,7 +126,6 @@ def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
         "spark.python.daemon.module": "ebbflow.engine.spark.daemon",
         _PARTITIONS: count,
         "spark.default.parallelism": count,
-        "spark.sql.ansi.enabled": True,
         "spark.sql.adaptive.enabled": True,
         "spark.sql.execution.arrow.pyspark.enabled": True,
         "spark.sql.session.timeZone": "UTC",
@@ -129,9 +133,23 @@ def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
     }
     if sys.platform != "win32":
         found[_SOCKETS] = True
-        if len(tempfile.gettempdir()) + _SOCKET_NAME > _SOCKET_PATH:
-            found["spark.python.unix.domain.socket.dir"] = "/tmp"
+        found[_SOCKET_FOLDER] = _private_folder()
     return found
+
+
+@cache
+def _private_folder() -> str:
+    """A folder for sockets that nobody else can enter; removed when this process ends."""
+    place = tempfile.gettempdir()
+    short = len(place) + _SOCKET_NAME <= _SOCKET_PATH
+    made = tempfile.mkdtemp(prefix="ebbflow-", dir=place if short else "/tmp")
+    atexit.register(_remove, made, os.getpid())
+    return made
+
+
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _cores() -> int:
@@ -249,14 +267,11 @@ def check_session(session: SparkSession) -> SparkSession:
 
 
 def _remarks(session: SparkSession) -> Iterator[str]:
-    """What could be better. What would be wrong is put right, and said."""
+    """What could be better."""
 
     def setting(name: str, default: str) -> str:
         return str(session.conf.get(name, default)).lower()
 
-    if setting("spark.sql.ansi.enabled", "true") != "true":
-        session.conf.set("spark.sql.ansi.enabled", "true")
-        yield "spark.sql.ansi.enabled was off, so sums could overflow unseen; it is on now"
     if setting(_SOCKETS, "false") != "true":
         yield f"{_SOCKETS} is off, which costs 40 ms per Python stage; set it before it starts"
     if setting("spark.python.worker.reuse", "true") != "true":

@@ -34,7 +34,6 @@ from ebbflow.engine.spark.frames import (
     changed,
     derived,
     derived_outputs,
-    once_each,
     repeated,
     require_same,
     weighted,
@@ -216,7 +215,7 @@ class View:
         if name in self._replica.derived:
             found = derived(self.session, job, self._replica, name)
             assert found is not None
-            return once_each(found)
+            return found
         return weighted(self.session, job, name, self.plan.outputs[name].type)
 
     def zset(self) -> Any:

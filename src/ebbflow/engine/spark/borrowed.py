@@ -1,0 +1,79 @@
+"""A session that belongs to somebody else: what is set for a moment, and put back.
+
+Spark reads some settings when a query is made (ANSI arithmetic), some when it is planned (adaptive
+execution), and neither when it runs. So they are set for just that long, by one thread at a time,
+and put back whatever happens. And what a job of ours raises is not printed as well.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import RLock, local
+from typing import Any
+
+from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame, SparkSession
+
+_setting = RLock()
+
+
+@contextmanager
+def _set(session: SparkSession, name: str, value: str) -> Iterator[None]:
+    with _setting:
+        was: Any = session.conf.get(name)
+        if was == value:
+            yield
+            return
+        session.conf.set(name, value)
+        try:
+            yield
+        finally:
+            with suppress(Exception):  # of a session that was stopped meanwhile
+                session.conf.set(name, was)
+
+
+@contextmanager
+def exact(session: SparkSession) -> Iterator[None]:
+    """Make queries here in which a number that is too large is an error, and not another one."""
+    with _set(session, "spark.sql.ansi.enabled", "true"):
+        yield
+
+
+def plan(frame: DataFrame, *, once: bool) -> None:
+    """Plan a query; `once`: as one job, where adaptive execution would make one of every shuffle.
+    It runs as it is planned now."""
+    with exact(frame.sparkSession):
+        if not once:
+            frame._jdf.queryExecution().executedPlan()
+            return
+        with _set(frame.sparkSession, "spark.sql.adaptive.enabled", "false"):
+            frame._jdf.queryExecution().executedPlan()
+
+
+# ---- what PySpark prints ----
+
+
+class _Unprinted(logging.Filter, local):
+    """Leaves out what threads log while they are in `unprinted`."""
+
+    on = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not self.on
+
+
+_unprinted = _Unprinted()
+for _name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+    PySparkLogger.getLogger(_name).addFilter(_unprinted)
+
+
+@contextmanager
+def unprinted() -> Iterator[None]:
+    """Raise what Spark's jobs raise without a page of Java on the console beside it."""
+    was, _unprinted.on = _unprinted.on, True
+    try:
+        yield
+    finally:
+        _unprinted.on = was
