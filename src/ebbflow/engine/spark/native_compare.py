@@ -2,8 +2,8 @@
 
 Spark has a third answer, null, and its own idea of NaN: equal to itself, and greater than all. So
 None is looked for before anything else, and NaN on the side where Spark would find it the greater.
-An int and a float are compared exactly, as in Python: up to 2**53, where every int is a float;
-beyond that the job fails as for an overflow.
+An int and a float are compared exactly, as in Python: the int with the next one below or above the
+float, as Spark would round it to a float.
 """
 
 from __future__ import annotations
@@ -163,7 +163,11 @@ def _numbers(op: str, one: Value, other: Value) -> Value:
         return _against(op, one, other.constant)
     if other.form == "int" and one.is_constant:
         return _against(_TURNED[op], other, one.constant)
-    return _floats(op, _exactly(one), _exactly(other))
+    if forms == {"float"}:
+        return _floats(op, one, other)
+    if one.form == "int":
+        return _with_float(op, one, other)
+    return _with_float(_TURNED[op], other, one)
 
 
 _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -190,15 +194,23 @@ def _against(op: str, value: Value, limit: float) -> Value:
     return _numbers(op, value, constant(next_int))
 
 
-def _exactly(value: Value) -> Value:
-    """A number as a float, or an error."""
-    if value.form == "float":
-        return value
-    if value.is_constant:
-        if float(value.constant) != value.constant:
-            raise NotNative(f"{value.constant} is no float")
-        return constant(float(value.constant))
-    return made("float", within(value.sql, value.sql.cast("double")), value, times=2)
+def _with_float(op: str, one: Value, other: Value) -> Value:
+    """An int against a float: never rounded, and nothing here can fail."""
+    value, limit = one.sql, other.sql
+    below, above = f.floor(limit), f.ceil(limit)
+    small, large = limit < f.lit(-(2.0**63)), limit >= f.lit(2.0**63)
+    match op:
+        case "<":
+            found = large | (~small & (value < above))
+        case "<=":
+            found = large | (~small & (value <= below))
+        case ">":
+            found = small | (~large & (value > below))
+        case ">=":
+            found = small | (~large & (value >= above))
+        case _:
+            found = ~small & ~large & (value == below) & (value == above)
+    return made("bool", ~f.isnan(limit) & found, one, other, times=5)
 
 
 def within(number: Expression, then: Expression) -> Expression:

@@ -7,7 +7,7 @@ Spark's own differ from Python's more often than they agree. Here is what is don
     / of ints         the same up to 2**53; beyond, the column raises as for an overflow
     dividing          only by what cannot be zero
     floats            in Spark NaN equals itself and is greater than all: looked for first
-    int and float     Python compares them exactly: up to 2**53, else as above
+    int and float     compared exactly, as in Python
     text              both count code points, and order by them
     optional          only == and != and tests; Python raises for anything else
     bool              an int in arithmetic, as in Python
