@@ -87,6 +87,11 @@ class Rows:
         gone = dict.fromkeys(self._gone, ABSENT)
         return {**self._delta, **self._after, **gone}
 
+    @property
+    def heaviest(self) -> int:
+        """The largest weight, either way, that a row which is there will have."""
+        return max(map(abs, self._after.values()), default=0)
+
     def snapshot(self) -> ZSet[Any]:
         """The rows as they are now."""
         here = self.rows if self.backing is None else self.backing.everything()

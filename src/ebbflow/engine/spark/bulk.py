@@ -71,6 +71,9 @@ def _query(
     tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
     job = replace(epochs.job(tasks), bulk=True)
     sql = Sql(epochs.replica, job, lambda name: _or_nothing(epochs, frames, name))
+    machine = epochs.replica.machine
+    factors = [sql.factors(machine.outputs[name]) for name in epochs.replica.derived]
+    sql.job = replace(job, heaviest=2 ** (63 // max(factors, default=1)) - 1)
     return sql, _lines(epochs, sql, frames, kept)
 
 

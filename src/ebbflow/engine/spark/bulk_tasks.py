@@ -20,6 +20,7 @@ from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed, absent
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
+from ebbflow.engine.spark.native_compare import BEYOND
 from ebbflow.engine.spark.note import Note, told
 from ebbflow.engine.spark.ship import add, ranges, replica_of, settled
 from ebbflow.engine.spark.task import Job, batches
@@ -148,6 +149,8 @@ class Keep(Rows):
         part = self.held()
         spine = Spine(part.layout, part.keys, part.rows)
         weights = table.column(WEIGHT).to_numpy()
+        if np.abs(weights).max() > self.job.heaviest:
+            raise EbbflowError(BEYOND)  # what is multiplied when outputs are read must fit
         keys = self.keys(table) if _flat(self.kind) else None
         if keys is None or not self._as_columns(spine, keys, table, weights):
             self._as_rows(spine, table)

@@ -47,8 +47,8 @@ HERE, WHOLE, STAGED, BULK = "here", "whole", "staged", "bulk"
 
 
 class Given(NamedTuple):
-    """What is done to one input: rows with weights that are here, an Arrow table of them if they
-    are many, or a frame."""
+    """What is done to one input: rows with weights that are here, or an Arrow table of them, or
+    both, or a frame."""
 
     verb: str
     rows: dict[Any, int] | None
@@ -117,7 +117,7 @@ class Epochs:
 
     def whole(self, given: Mapping[str, Given], most: int) -> Done:
         """In one task; `TooMany` when there are more than so many rows."""
-        if sum(len(each.table or each.rows or ()) for each in given.values()) > most:
+        if sum(each.size or 0 for each in given.values()) > most:
             raise TooMany
         token = self.program.token
         here = {

@@ -99,8 +99,12 @@ def repeated(frame: DataFrame, name: str) -> DataFrame:
     owed = f.raise_error(
         f.lit(f"output {name!r} has rows of negative weight, behind `-`: read view.weighted")
     )
+    often = f.raise_error(
+        f.lit(f"output {name!r} has a row more than 2**31 times: read view.weighted")
+    )
     with exact(frame.sparkSession):
-        count = f.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(owed.cast("long"))
+        count = f.when(f.col(WEIGHT) >= 2**31, often.cast("long"))
+        count = count.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(owed.cast("long"))
         once = f.explode(f.array_repeat(f.lit(1), count.cast("int")))
         return frame.withColumn(WEIGHT, once).drop(WEIGHT)
 

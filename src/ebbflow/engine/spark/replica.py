@@ -19,6 +19,7 @@ from ebbflow.engine.local.held import Held, held_of, renamed, unnamed, written
 from ebbflow.engine.local.inputs import Elsewhere, Inlet, Keyed, inlet_of
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.outputs import Outlet, may_be_negative
+from ebbflow.engine.local.rows import Rows
 from ebbflow.engine.local.stage import (
     Gathered,
     Indexing,
@@ -284,6 +285,12 @@ class Replica:
 
     def _stage_rows(self, rows: Any) -> None:
         if rows is not None and rows.backing is not None:
+            if isinstance(rows, Rows) and rows.heaviest >= 1 << 63:
+                raise ChangeError(
+                    "a row would be there more often than 64 bits can tell",
+                    weight=rows.heaviest,
+                    remedy="a field that counts, instead of a row that is added so often",
+                )
             rows.backing.append(rows.changed())
 
     def staged(self) -> list[tuple[Held, Any]]:

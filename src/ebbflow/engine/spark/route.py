@@ -42,7 +42,9 @@ def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
         return Given(verb, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS):
         rows = with_one_nan(read_rows(source, change), source.type)
-        return Given(verb, rows, size=len(rows), added=min(rows.values(), default=1) > 0)
+        table = table_of(source, trusted(rows))  # what does not fit is refused, however small
+        added = min(rows.values(), default=1) > 0
+        return Given(verb, rows, size=len(rows), table=table, added=added)
     table = table_of(source, change)
     if len(table) <= small:
         return given_of(source, verb, trusted(_rows(source, table)))
@@ -124,7 +126,7 @@ class Route:
             source = self.epochs.replica.plan.sources[name]
             if each.frame is not None:
                 each = Given(each.verb, dict(zset_of(each.frame, source.type).items()))
-            elif each.table is not None:
+            elif each.rows is None:
                 each = Given(each.verb, _rows(source, each.table))
             found[name] = each
         return found

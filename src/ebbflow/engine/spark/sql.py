@@ -86,6 +86,14 @@ class Sql:
             return False
         return all(self.sure(self.raw(each)) for each in stage.reads)
 
+    def factors(self, slot: int) -> int:
+        """Of how many rows of inputs the weights are multiplied in a row of a query."""
+        stage = self.stages.get(slot)
+        if stage is None:
+            return 1
+        inside = [self.factors(self.raw(each)) for each in stage.reads]
+        return sum(inside) if isinstance(stage.run, Meeting) else max(inside)
+
     def cheap(self, slot: int) -> bool:
         """Whether a query only has native steps on one row at a time, so that it may run twice."""
         stage = self.stages.get(slot)

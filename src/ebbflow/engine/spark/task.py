@@ -63,6 +63,8 @@ class Job:
     provided: frozenset[int] = frozenset()
     done: frozenset[str] = frozenset()
     bulk: bool = False
+    heaviest: int = 2**63 - 1
+    """A row that is there more often than this is not for a bulk load."""
     secret: str = field(default_factory=partial(secrets.token_hex, 16), repr=False)
     """What an error in a message of Spark's must be behind, to be one of this job's."""
 
