@@ -40,9 +40,12 @@ class Cluster(Epochs):
     def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
         job = self.job(tasks, given)
         inputs = self.replica.machine.inputs
-        enter = EnterHere(tuple(self.enter(job, inputs[n], n in job.by_key) for n in given))
-        tables = [self.table(name, each) for name, each in given.items()]
+        rows = {name: each for name, each in given.items() if each.verb != DELETE}
+        enter = EnterHere(tuple(self.enter(job, inputs[n], n in job.by_key) for n in rows))
+        tables = [self.table(name, each) for name, each in rows.items()]
         lines = list(lines_of(enter(iter(in_slices(tables, 2).to_batches()))))
+        for name in set(given) - set(rows):
+            lines += self.keys(job, name, given[name])
         verbs = tuple((name, each.verb) for name, each in given.items())
         for wave in range(1, len(self.replica.waves(job.by_key))):
             arrived = lines
@@ -111,8 +114,7 @@ class View:
     def _run(self, given: Mapping[str, Given]) -> Done:
         if self.mode == "here":
             return self.cluster.here(given)
-        by_key = any(each.verb == DELETE for each in given.values())
-        if self.mode == "whole" or by_key:
+        if self.mode == "whole":
             return self.cluster.whole(given, 10**9)
         return self.cluster.staged(given, self.tasks)
 

@@ -625,6 +625,11 @@ GOLDEN: list[tuple[Any, str]] = [
     (
         lambda: ORDERS.run("spark"),
         "run('spark'): that is not an engine\n"
+        '    try        run(ef.spark(path="state/"))',
+    ),
+    (
+        lambda: ORDERS.run(7),
+        "run(7): that is not an engine\n"
         "    try        run() for this process, or an engine, which has run(plan)",
     ),
 ]

@@ -52,10 +52,14 @@ def run(plan: Plan, engine: Any, **options: Any) -> Any:
     if engine is None:
         return importlib.import_module(LOCAL).run(plan, **options)
     if not callable(getattr(engine, "run", None)):
+        spark = "spark" in f"{type(engine).__module__} {engine!r}".lower()
+        given = "session, " if spark and not isinstance(engine, str) else ""
         raise CompositionError(
             f"run({engine!r}): that is not an engine",
             created=place(),
-            remedy="run() for this process, or an engine, which has run(plan)",
+            remedy=f'run(ef.spark({given}path="state/"))'
+            if spark
+            else "run() for this process, or an engine, which has run(plan)",
         )
     return engine.run(plan, **options)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.session import check_session, require_packages, session
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, Text, place
 from ebbflow.flow.plan import Plan
 
 if TYPE_CHECKING:
@@ -58,6 +61,28 @@ def spark(
     >>> spark(path="state/")
     spark(path='state/')
     """
+    if session is not None and not hasattr(session, "sparkContext"):
+        master = isinstance(session, str) and re.match(r"local\b|[\w-]+://|yarn", session)
+        raise CompositionError(
+            f"spark({session!r}): that is not a Spark session",
+            created=place(),
+            remedy=f"SparkSession.builder.master({session!r}).getOrCreate(), or no session for a "
+            "local one"
+            if master
+            else f"spark(path={session!r})"
+            if isinstance(session, str)
+            else "a SparkSession",
+        )
+    known = [each.name for each in fields(Options) if each.name != "path"]
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            raise CompositionError(
+                f"spark({name}=...): there is no such option",
+                options=Text(", ".join(known)),
+                created=place(),
+                remedy=f"spark({near[0]}=...)" if near else "one of these options",
+            )
     if path is None:
         raise CompositionError(
             "spark(): the state needs a place", remedy='spark(path="state/"), or another folder'

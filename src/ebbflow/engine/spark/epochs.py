@@ -11,21 +11,22 @@ has happened, whatever was written; so an epoch that failed can simply be steppe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from ebbflow.engine.spark.borrowed import plan, unprinted
-from ebbflow.engine.spark.note import Note, heard
-from ebbflow.engine.spark.replica import Replica
-from ebbflow.engine.spark.session import SparkError, reason
-from ebbflow.engine.spark.ship import Shipped, packed
+from ebbflow.engine.spark.note import Line, Note, heard
+from ebbflow.engine.spark.replica import DELETE, Replica
+from ebbflow.engine.spark.session import SparkError, plain, reason
+from ebbflow.engine.spark.ship import Shipped, packed, routed
 from ebbflow.engine.spark.tables import table_of
 from ebbflow.engine.spark.task import (
     SCHEMA,
@@ -34,11 +35,13 @@ from ebbflow.engine.spark.task import (
     Job,
     Step,
     Whole,
+    batches,
     in_slices,
     remove_changes,
     struct_of,
     write_changes,
 )
+from ebbflow.engine.spark.waves import by_row
 from ebbflow.errors import EbbflowError, Text
 from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
@@ -76,7 +79,7 @@ class TooMany(Exception):
 
 
 class Remote(Exception):
-    """What was raised in a task, with the trace of it there."""
+    """What was raised elsewhere, as text: with the trace of it in a task, without that of Java."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0].rstrip()}"
@@ -146,6 +149,10 @@ class Epochs:
         job = self.job(tasks, given)
         frames, here = [], []
         for name, each in given.items():
+            if each.verb == DELETE:
+                keys = pa.Table.from_batches(batches(self.keys(job, name, each)))
+                frames.append(self.session.createDataFrame(keys))
+                continue
             task = self.enter(job, self.replica.machine.inputs[name], name in job.by_key)
             if each.frame is not None:
                 frames.append(each.frame.mapInArrow(task, SCHEMA))
@@ -157,6 +164,13 @@ class Epochs:
             frames.append(tables.mapInArrow(task_of_each, SCHEMA))
         verbs = tuple((name, each.verb) for name, each in given.items())
         return self._done(STAGED, job, self.through(job, reduce(DataFrame.union, frames), verbs))
+
+    def keys(self, job: Job, name: str, given: Given) -> Iterator[Line]:
+        """Lines with the keys of rows to take away, for the tasks that have them."""
+        number, keys = job.waves(self.replica).looked_up[name], given.rows or {}
+        for task, blob in routed(keys, by_row, job.tasks, self.program.token):
+            yield task, number, blob
+        yield Note(rows_in=len(keys)).line()
 
     def enter(self, job: Job, slot: int, by_key: bool = False) -> Enter:
         """The task for rows that come in by a slot."""
@@ -249,7 +263,7 @@ def collected(lines: DataFrame, job: Job, *, once: bool = False) -> list[Note]:
         said = heard(str(error), job.secret)
         if said is not None:
             raise said from None
-        raise failed(error) from error
+        raise failed(error) from Remote(plain(str(error)))
     return [Note.read(bytes(line.blob)) for line in found]
 
 

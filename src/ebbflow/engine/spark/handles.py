@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.local.inputs import Keyed, counted
 from ebbflow.engine.spark.replica import APPLY, DELETE, UPSERT
-from ebbflow.engine.spark.session import SparkError
 from ebbflow.errors import ChangeError
 from ebbflow.zset import ZSet
 
@@ -102,20 +101,6 @@ class Input:
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"
-
-
-def require_running(session: Any) -> None:
-    """An error when a Spark session was stopped."""
-    try:
-        context = session.sparkContext
-        stopped = context._jsc is None or bool(context._jsc.sc().isStopped())
-    except Exception:
-        stopped = True
-    if stopped:
-        raise SparkError(
-            "the Spark session of this view was stopped",
-            remedy="close the view, and run() it again on the same path with a new session",
-        )
 
 
 def _is_table(given: Any) -> bool:

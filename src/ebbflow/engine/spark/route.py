@@ -25,6 +25,7 @@ from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.replica import APPLY, DELETE
 from ebbflow.engine.spark.ship import add, settled
 from ebbflow.engine.spark.tables import rows_of, table_of
+from ebbflow.errors import AbsentRow, ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.state.spine.nan import rows_with_one_nan, with_one_nan
 from ebbflow.zset import ZSet, trusted
@@ -35,9 +36,16 @@ _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
     """What is done to an input, from what a user hands in; a `small` table becomes rows."""
     if verb == DELETE:
-        keys = rows_with_one_nan(list(change))
-        return Given(verb, dict.fromkeys(keys, 1), size=len(keys))
+        keys = _keys(source, change)
+        return Given(verb, keys, size=len(keys))
     if isinstance(change, DataFrame):
+        if change.isStreaming:
+            raise ChangeError(
+                f"input {source.name!r}: a streaming DataFrame has no end, and a step needs one",
+                created=source.place,
+                remedy="stream.writeStream.foreachBatch("
+                f"lambda batch, number: view.step({source.name}=batch)).start()",
+            )
         added = layout_of(source, change.columns).how == "rows"
         return Given(verb, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS):
@@ -50,6 +58,26 @@ def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
         return given_of(source, verb, trusted(_rows(source, table)))
     added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
     return Given(verb, None, None, len(table), table, added)
+
+
+def _keys(source: Source, given: Any) -> dict[Any, int]:
+    """The keys of rows to take away, each once."""
+    for key in given:
+        if isinstance(key, (list, set, dict)) or hasattr(key, "columns"):
+            raise ChangeError(
+                f"delete: a key of input {source.name!r} cannot be a {type(key).__name__}",
+                key=key,
+                created=source.place,
+                remedy="delete(*keys) for many keys, and a tuple for one of several fields",
+            )
+    keys = dict.fromkeys(rows_with_one_nan(list(given)), 1)
+    if len(keys) < len(given):
+        raise AbsentRow(
+            f"input {source.name!r}: a key was deleted twice",
+            created=source.place,
+            remedy="delete each key once, and only keys that are there",
+        )
+    return keys
 
 
 def _rows(source: Source, table: Any) -> dict[Any, int]:
@@ -73,8 +101,6 @@ class Route:
         options, epochs = self.options, self.epochs
         tasks = options.tasks(self.session)
         mode = options.mode if options.mode != "auto" else self._mode(given)
-        if any(each.verb == DELETE for each in given.values()) and mode == STAGED:
-            mode = WHOLE
         if mode == BULK and self._empty and self._can_load(given):
             return self._load(given, tasks)
         if mode == HERE:

@@ -54,6 +54,7 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 _JVM = "spark.driver.extraJavaOptions"
 _SOCKET_PATH = 104
 _SOCKET_NAME = 70
+_JAVA = re.compile(r"\s*(at [\w.$/]+\(|\.\.\. \d+ more|Driver stacktrace:|JVM stacktrace:)")
 _checked: WeakSet[Any] = WeakSet()
 
 
@@ -250,6 +251,7 @@ def check_session(session: SparkSession) -> SparkSession:
 
     It runs one small job, the first time, to see what the workers have.
     """
+    require_running(session)
     if session in _checked:
         return session
     version = tuple(map(int, re.findall(r"\d+", session.version)[:2]))
@@ -324,7 +326,9 @@ def _check_workers(session: SparkSession) -> None:
     if missing:
         raise SparkError(
             f"the workers cannot import {missing}",
-            remedy=f"{_INSTALL}, where they run, or send the environment along (spark.archives)",
+            python=Text(os.environ.get("PYSPARK_PYTHON", "python3, as PYSPARK_PYTHON is not set")),
+            remedy="set PYSPARK_PYTHON to a Python that has it, before Spark starts; or send the "
+            "environment along (spark.archives)",
         )
 
 
@@ -334,6 +338,30 @@ def _from_failure(text: str, here: str) -> tuple[str, str]:
     versions = [v for v in re.findall(r"\b3\.\d+\b", text) if v != here]
     missing = re.search(r"No module named '(\w+)", text)
     return versions[0] if mismatch and versions else "", missing.group(1) if missing else ""
+
+
+def require_running(session: Any, what: str = "this Spark session") -> None:
+    """An error when a Spark session was stopped."""
+    try:
+        context = session.sparkContext
+        stopped = context._jsc is None or bool(context._jsc.sc().isStopped())
+    except Exception:
+        stopped = True
+    if stopped:
+        raise SparkError(
+            f"{what} was stopped",
+            remedy="close its views, and run() them again on the same paths with a new session",
+        )
+
+
+def plain(text: str) -> str:
+    """What Spark says of an error, without the pages of Java.
+
+    >>> plain("Job aborted\\n\\tat org.apache.X.run(X.java:3)\\n\\t... 3 more\\nCaused by: no disk")
+    'Job aborted\\nCaused by: no disk'
+    """
+    lines = [line for line in text.splitlines() if line.strip() and not _JAVA.match(line)]
+    return "\n".join(dict.fromkeys(lines))
 
 
 def reason(text: str) -> str:

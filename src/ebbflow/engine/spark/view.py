@@ -39,13 +39,14 @@ from ebbflow.engine.spark.frames import (
     weighted,
     zset_of,
 )
-from ebbflow.engine.spark.handles import Input, Output, require_running
+from ebbflow.engine.spark.handles import Input, Output
 from ebbflow.engine.spark.log import Entry, Log, rows_in
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.replica import APPLY, Replica
 from ebbflow.engine.spark.report import Epoch, Facts, History, Stats, explained, staged_entries
 from ebbflow.engine.spark.route import Route, given_of
+from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.ship import ship
 from ebbflow.engine.spark.sinks import Sinks
 from ebbflow.engine.spark.ways import Ways
@@ -406,7 +407,7 @@ class View:
             raise ViewClosed(
                 "the view is closed", remedy="run() a new one; its state is where it was"
             )
-        require_running(self.session)
+        require_running(self.session, "the Spark session of this view")
 
     def _unknown(self, what: str, name: object, known: Iterable[str]) -> CompositionError:
         from difflib import get_close_matches

@@ -1,0 +1,114 @@
+"""What is asked of Spark in the wrong way is said in one sentence, with what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+import ebbflow as ef
+from ebbflow.engine.spark import session as module
+from ebbflow.engine.spark.session import SparkError, check_session, plain
+from ebbflow.errors import AbsentRow, ChangeError, CompositionError
+from ebbflow.zset import ZSet
+
+
+class Order(NamedTuple):
+    id: int
+    city: str
+
+
+ORDERS = ef.Input("orders", Order, key="id")
+
+
+@pytest.mark.parametrize(
+    ("ask", "what", "remedy"),
+    [
+        (lambda: ef.spark("local[2]"), "spark('local[2]'): that is not a Spark session",  # type: ignore[arg-type]
+         "SparkSession.builder.master('local[2]').getOrCreate(), or no session for a local one"),
+        (lambda: ef.spark("state/"), "spark('state/'): that is not a Spark session",  # type: ignore[arg-type]
+         "spark(path='state/')"),
+        (lambda: ef.spark(path="x", bukets=3), "spark(bukets=...): there is no such option",
+         "spark(buckets=...)"),
+        (lambda: ef.spark(path="x", zzz=3), "spark(zzz=...): there is no such option",
+         "one of these options"),
+        (lambda: ORDERS.run("spark"), "run('spark'): that is not an engine",
+         'run(ef.spark(path="state/"))'),
+    ],
+)  # fmt: skip
+def test_a_wrong_way_to_ask_names_the_right_one(ask: Any, what: str, remedy: str) -> None:
+    with pytest.raises(CompositionError) as caught:
+        ask()
+    assert (caught.value.what, caught.value.remedy) == (what, remedy)
+    assert "test_messages.py" in str(caught.value.facts["created"])
+
+
+def test_a_session_is_no_engine(spark: Any) -> None:
+    with pytest.raises(CompositionError, match="that is not an engine") as caught:
+        ORDERS.run(spark)
+    assert caught.value.remedy == 'run(ef.spark(session, path="state/"))'
+
+
+def test_a_session_that_was_stopped_is_refused_though_it_was_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopped = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None), version="4.2.0")
+    monkeypatch.setattr(module, "_checked", [stopped])
+    with pytest.raises(SparkError, match="this Spark session was stopped"):
+        check_session(stopped)  # type: ignore[arg-type]
+
+
+def test_workers_that_lack_a_package_are_told_by_which_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("ModuleNotFoundError: No module named 'ebbflow'")
+
+    monkeypatch.setenv("PYSPARK_PYTHON", "/opt/bare/bin/python")
+    with pytest.raises(SparkError, match="the workers cannot import ebbflow") as caught:
+        module._check_workers(SimpleNamespace(range=fail))  # type: ignore[arg-type]
+    assert str(caught.value.facts["python"]) == "/opt/bare/bin/python"
+    assert "PYSPARK_PYTHON" in caught.value.remedy
+
+
+def test_what_java_says_of_itself_is_left_out() -> None:
+    said = (
+        "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: no disk\n"
+        "\tat org.apache.spark.Errors$.f(Errors.scala:3)\n\tat java.base/java.lang.T.run(T:1)\n"
+        "Driver stacktrace:\n\t... 12 more\nCaused by: java.io.IOException: no disk\n"
+    )
+    assert "at " not in plain(said)
+    assert plain(said).count("no disk") == 2
+
+
+def test_changes_that_cannot_be_are_refused_with_what_to_write(spark: Any, tmp_path: Path) -> None:
+    with ORDERS.run(ef.spark(spark, path=tmp_path, mode="here")) as view:
+        view.step(orders=[Order(1, "Rome"), Order(2, "Oslo")])
+        stream = spark.readStream.format("rate").load().selectExpr("value as id", "'x' as city")
+        with pytest.raises(ChangeError, match="a streaming DataFrame has no end") as caught:
+            view.step(orders=stream)
+        assert "foreachBatch(lambda batch, number: view.step(orders=batch))" in caught.value.remedy
+        for keys in ([1, 2], {1, 2}, spark.range(1)):
+            with pytest.raises(ChangeError, match="delete: a key of input 'orders'") as caught:
+                view.input("orders").delete(keys)
+            assert "delete(*keys)" in caught.value.remedy
+        with pytest.raises(AbsentRow, match="a key was deleted twice"):
+            view.input("orders").delete(1, 1)
+        view.input("orders").delete()
+        view.input("orders").delete(1, 2)
+        assert view.zset() == ZSet()
+
+
+def test_many_keys_are_deleted(spark: Any, tmp_path: Path) -> None:
+    rows = [Order(i, "Rome") for i in range(100)]
+    with ORDERS.run(ef.spark(spark, path=tmp_path, small=10, buckets=2)) as view:
+        view.step(orders=rows)
+        view.input("orders").delete(*range(99))
+        assert view.last.mode == "staged"
+        assert view.stats().epochs[-1].rows_in == 99
+        assert view.zset() == ZSet.of(rows[99:])
+        with pytest.raises(AbsentRow, match="there is no row of this key"):
+            view.input("orders").delete(*range(50, 70))
+        assert view.epoch == 2
