@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.note import Line, Note, heard
 from ebbflow.engine.spark.replica import DELETE, Replica
-from ebbflow.engine.spark.session import SparkError, plain, reason
+from ebbflow.engine.spark.session import Remote, SparkError, plain, reason
 from ebbflow.engine.spark.ship import Shipped, packed, routed
 from ebbflow.engine.spark.tables import table_of
 from ebbflow.engine.spark.task import (
@@ -76,13 +76,6 @@ class Done:
 
 class TooMany(Exception):
     """There are more rows than one task should have."""
-
-
-class Remote(Exception):
-    """What was raised elsewhere, as text: with the trace of it in a task, without that of Java."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0].rstrip()}"
 
 
 class Epochs:

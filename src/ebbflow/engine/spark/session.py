@@ -62,6 +62,13 @@ class SparkError(EbbflowError):
     """Spark cannot be used as it is."""
 
 
+class Remote(Exception):
+    """What was raised elsewhere, as text: with the trace of it in a task, without that of Java."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0].rstrip()}"
+
+
 # ---- starting one ----
 
 
