@@ -27,7 +27,7 @@ ORDERS = ef.Input("orders", Order, key="id")
     ("ask", "what", "remedy"),
     [
         (lambda: ef.spark("local[2]"), "spark('local[2]'): that is not a Spark session",  # type: ignore[arg-type]
-         "SparkSession.builder.master('local[2]').getOrCreate(), or no session for a local one"),
+         "SparkSession.builder.master('local[2]').getOrCreate(), or none for a local one"),
         (lambda: ef.spark("state/"), "spark('state/'): that is not a Spark session",  # type: ignore[arg-type]
          "spark(path='state/')"),
         (lambda: ef.spark(path="x", bukets=3), "spark(bukets=...): there is no such option",

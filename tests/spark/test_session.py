@@ -136,7 +136,8 @@ def other(version: str = "4.2.0", **conf: str) -> Any:
         "spark.python.unix.domain.socket.enabled": "true",
     }
     names = {name.replace("_", "."): value for name, value in conf.items()}
-    return SimpleNamespace(version=version, conf=Settings(good | names))
+    context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), isStopped=lambda: False)
+    return SimpleNamespace(version=version, conf=Settings(good | names), sparkContext=context)
 
 
 @pytest.mark.parametrize("version", ["3.5.6", "4.0.1", "4.4.0", "5.0.0"])

@@ -62,16 +62,10 @@ def spark(
     spark(path='state/')
     """
     if session is not None and not hasattr(session, "sparkContext"):
-        master = isinstance(session, str) and re.match(r"local\b|[\w-]+://|yarn", session)
         raise CompositionError(
             f"spark({session!r}): that is not a Spark session",
             created=place(),
-            remedy=f"SparkSession.builder.master({session!r}).getOrCreate(), or no session for a "
-            "local one"
-            if master
-            else f"spark(path={session!r})"
-            if isinstance(session, str)
-            else "a SparkSession",
+            remedy=_instead_of(session),
         )
     known = [each.name for each in fields(Options) if each.name != "path"]
     for name in options:
@@ -88,3 +82,12 @@ def spark(
             "spark(): the state needs a place", remedy='spark(path="state/"), or another folder'
         )
     return Engine(session, Options(path, **options))
+
+
+def _instead_of(given: Any) -> str:
+    """What to give instead of what is no session."""
+    if not isinstance(given, str):
+        return "a SparkSession of this process, and not one of Spark Connect"
+    if re.match(r"local\b|[\w-]+://|yarn", given):
+        return f"SparkSession.builder.master({given!r}).getOrCreate(), or none for a local one"
+    return f"spark(path={given!r})"
