@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ebbflow.expression.kept import one_of
 from ebbflow.fn import Fn
 from ebbflow.loop import Loop
+from ebbflow.nan import one_nan
 from ebbflow.zset import without_zeros
 
 Delta = dict[Any, int]
@@ -51,25 +53,29 @@ class Chain:
             if step.verb == "filter":
                 rows = [each for each in rows if step.fn(each)]
             elif step.verb == "map":
-                rows = [step.fn(each) for each in rows]
+                rows = [one_nan(step.fn(each)) for each in rows]
             else:
-                rows = [new for each in rows for new in step.fn(each)]
+                rows = [one_nan(new) for each in rows for new in step.fn(each)]
         return rows
 
     def write(self, loop: Loop, row: str) -> str:
         """The steps inside a loop over `row`; gives the variable that holds the row after them."""
         for step in self.steps:
-            source = step.fn.source(loop.bind, row)
             owner = step if step.owner is None else step.owner
+            kind = getattr(owner, "type", Any)
             if step.verb == "filter":
-                loop.write(f"if not ({source}): continue", owner, row)
+                loop.write(f"if not ({step.fn.source(loop.bind, row)}): continue", owner, row)
                 continue
             after = f"row{len(loop.lines)}"
             if step.verb == "map":
+                source = step.fn.kept(loop.bind, row, kind=kind)
                 loop.write(f"{after} = {source}", owner, row)
             else:
-                loop.write(f"for {after} in {source}:", owner, row)
+                loop.write(f"for {after} in {step.fn.source(loop.bind, row)}:", owner, row)
                 loop.depth += 1
+                one = one_of(after, loop.bind, kind)
+                if one != after:
+                    loop.write(f"{after} = {one}", owner, after)
             row = after
         return row
 
@@ -137,7 +143,7 @@ def grouping(
             loop.write("key = ()")
         else:
             fn = key if isinstance(key, Fn) else Fn(key)
-            loop.write(f"key = {fn.source(loop.bind, 'row')}", owner or fn, "row")
+            loop.write(f"key = {fn.kept(loop.bind, 'row')}", owner or fn, "row")
         with loop.inside("if key in found:", owner or key, "row"):
             loop.write("found[key].append(pair)")
         with loop.inside("else:"):

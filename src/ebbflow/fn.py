@@ -25,10 +25,12 @@ from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, place
 from ebbflow.expression.bytecode import used_globals
 from ebbflow.expression.identity import essence, fingerprint, known_by_name
+from ebbflow.expression.kept import kept, one_of
 from ebbflow.expression.node import Bind, Constant, Expression, Get, Record, Tuple
 from ebbflow.expression.parts import Always, Field, Parts, Then, composed, limited, unknown_field
 from ebbflow.expression.trace import trace
 from ebbflow.expression.value import is_plain, is_simple, plain_fields
+from ebbflow.loop import Loop
 from ebbflow.record import fields_of
 
 __all__ = ["Bind", "Field", "Fn", "fingerprint", "known_by_name"]
@@ -229,6 +231,30 @@ class Fn:
         if isinstance(self.call, (Parts, Then)):
             return self.call.source(bind, rows)
         return f"{bind(self.call)}({', '.join(rows)})"
+
+    def kept(self, bind: Bind, *rows: str, kind: Any = Any) -> str:
+        """The same for a result of type `kind` that is kept: with one NaN (see `ebbflow.nan`)."""
+        if self.expression is not None:
+            return kept(self.expression, self.types, bind, rows, kind)
+        if isinstance(self.call, Parts):
+            return self.call.kept(bind, rows)
+        if isinstance(self.call, Field):
+            return self.source(bind, *rows)
+        return one_of(self.source(bind, *rows), bind, kind)
+
+    def keeping(self, kind: Any = Any) -> Callable[..., Any]:
+        """A function that gives what `kept` computes.
+
+        >>> Fn(lambda x: x - x).keeping()(float("inf")) is NAN
+        True
+        """
+        rows = [f"row{i}" for i in range(self.arity)]
+        loop = Loop("call", ", ".join(rows))
+        kept = self.kept(loop.bind, *rows, kind=kind)
+        if kept == self.source(loop.bind, *rows):
+            return self.call
+        loop.write(f"return {kept}")
+        return loop.function()
 
     @property
     def text(self) -> str:

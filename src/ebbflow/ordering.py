@@ -6,14 +6,14 @@ tie must not depend on who came first, by `anyhow`, which orders values of any t
 
 from __future__ import annotations
 
-import math
 import operator
 from datetime import datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 from ebbflow.errors import AlgebraError
+from ebbflow.nan import is_nan, one_nan
 
 
 class _Top:
@@ -39,38 +39,6 @@ class _Top:
 
 
 TOP = _Top()
-NAN = math.nan
-
-
-def is_nan(x: Any) -> bool:
-    """Whether a value is not equal to itself, as NaN is not.
-
-    >>> is_nan(math.nan), is_nan(3)
-    (True, False)
-    """
-    try:
-        return bool(x != x)
-    except InvalidOperation as error:
-        raise AlgebraError(
-            "a signaling NaN cannot be compared or computed with",
-            value=x,
-            remedy="Decimal('NaN'), or a row without it",
-        ) from error
-
-
-def without_nan(x: Any, other: Any) -> Any:
-    """The value with `other` instead of NaN, inside tuples too; in frozensets NaN becomes `NAN`.
-
-    >>> without_nan((1, (float("nan"), 2)), 0)
-    (1, (0, 2))
-    """
-    if isinstance(x, tuple):
-        parts = [without_nan(part, other) for part in x]
-        return x if all(map(operator.is_, parts, x)) else tuple.__new__(type(x), parts)
-    if isinstance(x, frozenset):
-        parts = [without_nan(part, NAN) for part in x]
-        return x if all(map(operator.is_, parts, x)) else frozenset(parts)
-    return other if is_nan(x) else x
 
 
 def natural(x: Any) -> Any:
@@ -79,18 +47,12 @@ def natural(x: Any) -> Any:
     >>> sorted([3.0, math.nan, 1.0], key=natural)
     [1.0, 3.0, nan]
     """
-    return without_nan(x, TOP)
-
-
-def same_nan(x: Any) -> Any:
-    """The value, and one and the same object for every NaN in it: so NaN equals NaN.
-
-    >>> same_nan(float("nan")) is same_nan(float("nan"))
-    True
-    >>> same_nan((1, float("nan"))) == same_nan((1, float("nan")))
-    True
-    """
-    return without_nan(x, NAN)
+    if isinstance(x, tuple):
+        parts = [natural(part) for part in x]
+        return x if all(map(operator.is_, parts, x)) else tuple.__new__(type(x), parts)
+    if isinstance(x, frozenset):
+        return one_nan(x)
+    return TOP if is_nan(x) else x
 
 
 def anyhow(x: Any) -> tuple[Any, ...]:

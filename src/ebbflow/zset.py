@@ -4,7 +4,8 @@ A row of weight 2 is there twice; a row of weight -1 has been taken away. A *cha
 is itself a Z-set, so adding the change to the old collection gives the new one. Everything else
 here follows from `+`.
 
-A Z-set never changes after it is made and has one form: a row of weight zero is absent, always.
+A Z-set never changes after it is made and has one form: a row of weight zero is absent, always, and
+NaN is one row (see `ebbflow.nan`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 from ebbflow.algebra import Basis, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
+from ebbflow.nan import one_nan, with_one_nan
 
 R = TypeVar("R", bound=Hashable)
 S = TypeVar("S", bound=Hashable)
@@ -50,7 +52,7 @@ class ZSet(Generic[R]):
             except TypeError:
                 _require_hashable(row)
                 raise
-        self._weights = {row: weight for row, weight in total.items() if weight}
+        self._weights = with_one_nan({row: weight for row, weight in total.items() if weight})
         self._hash: int | None = None
 
     @classmethod
@@ -69,13 +71,13 @@ class ZSet(Generic[R]):
         except TypeError:
             _require_hashable(row)
             raise
-        return trusted(total)
+        return trusted(with_one_nan(total))
 
     # ---- reading ----
 
     def weight(self, row: R) -> int:
         """How often `row` is there; 0 when it is not."""
-        return self._weights.get(row, 0)
+        return self._weights.get(one_nan(row), 0)
 
     def items(self) -> Iterable[tuple[R, int]]:
         """Rows with their weights."""
@@ -110,7 +112,7 @@ class ZSet(Generic[R]):
         return len(self._weights)
 
     def __contains__(self, row: object) -> bool:
-        return row in self._weights
+        return one_nan(row) in self._weights
 
     def __eq__(self, other: object) -> bool:
         return self._weights == other._weights if isinstance(other, ZSet) else NotImplemented
@@ -191,7 +193,7 @@ class ZSet(Generic[R]):
         except TypeError:
             _require_hashable(image)
             raise
-        return trusted(without_zeros(total))
+        return trusted(with_one_nan(without_zeros(total)))
 
     def filter(self, predicate: Callable[[R], object]) -> ZSet[R]:
         """Only the rows for which `predicate(row)` is true."""
@@ -213,7 +215,7 @@ class ZSet(Generic[R]):
         except TypeError:
             _require_hashable(image)
             raise
-        return trusted(without_zeros(total))
+        return trusted(with_one_nan(without_zeros(total)))
 
     def sum(self, f: Callable[[R], G], group: Monoid[G]) -> G:
         """`f(row)` added up over all rows, as often as each is there. (The linear extension of
@@ -247,7 +249,7 @@ class ZSet(Generic[R]):
         right_key = cast("Callable[[S], K]", key) if other_key is None else other_key
         index: dict[K, list[tuple[S, int]]] = {}
         for row, weight in other._weights.items():
-            at = right_key(row)
+            at = one_nan(right_key(row))
             if at in index:
                 index[at].append((row, weight))
             else:
@@ -256,13 +258,13 @@ class ZSet(Generic[R]):
         nothing: tuple[()] = ()
         if merge is None:
             for left, weight in self._weights.items():
-                for right, right_weight in index.get(key(left), nothing):
+                for right, right_weight in index.get(one_nan(key(left)), nothing):
                     total[left, right] = weight * right_weight
             return trusted(total)
         get = total.get
         for left, weight in self._weights.items():
-            for right, right_weight in index.get(key(left), nothing):
-                merged = merge(left, right)
+            for right, right_weight in index.get(one_nan(key(left)), nothing):
+                merged = one_nan(merge(left, right))
                 total[merged] = get(merged, 0) + weight * right_weight
         return trusted(without_zeros(total))
 

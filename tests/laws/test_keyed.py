@@ -18,6 +18,7 @@ from ebbflow.change import BAG, Both, First, Second, pair
 from ebbflow.errors import AbsentRow, ChangeError, NotDeterministic
 from ebbflow.fn import Fn
 from ebbflow.laws import check
+from ebbflow.nan import NAN
 from ebbflow.operator import (
     Operator,
     aggregate,
@@ -32,7 +33,6 @@ from ebbflow.operator import (
 from ebbflow.operator.joins import Join
 from ebbflow.operator.operator import journalled
 from ebbflow.operator.relation import Rows
-from ebbflow.ordering import NAN
 from ebbflow.reducer import RECOMPUTE, Reducer, mean, median
 from ebbflow.reducer import count as how_many
 from ebbflow.reducer import max as greatest

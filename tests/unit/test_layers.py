@@ -15,7 +15,7 @@ SRC = Path(__file__).parents[2] / "src" / "ebbflow"
 LAYERS = [
     {"errors"},
     {"algebra"},
-    {"change", "zset", "tensor", "expression", "fn", "record", "loop", "chain", "ordering"},
+    {"change", "zset", "tensor", "expression", "fn", "record", "loop", "chain", "ordering", "nan"},
     {"state"},
     {"operator", "reducer", "stream"},
     {"laws"},

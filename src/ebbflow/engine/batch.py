@@ -5,6 +5,8 @@ plain on purpose: whatever else runs a plan must give, after every change, what 
 from all the input so far. So nothing is taken from the operators, from their state, or from the
 running form of reducers; a reducer means its fold over the rows of a group.
 
+Whatever a function gives has one NaN (`ebbflow.nan`), so NaN is one row and one key.
+
 Rows are held with their *weights*, in a dict without zeros. A *bag* is a dict without negative
 weights: what a reducer, a ranking, a session or a user's operator can be given.
 """
@@ -37,6 +39,7 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
+from ebbflow.nan import one_nan
 from ebbflow.ordering import anyhow
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet
@@ -129,7 +132,7 @@ def _stepped(step: Map | Filter | FlatMap | Step, rows: Pairs) -> Iterator[tuple
             if _call(step, lambda row: bool(step.fn(row)), row):
                 yield row, weight
         else:
-            for image in _call(step, lambda row: list(step.fn(row)), row):
+            for image in map(one_nan, _call(step, lambda row: list(step.fn(row)), row)):
                 yield image, weight
 
 
@@ -293,7 +296,7 @@ def _sorted(node: Node, rows: list[Any], by: Callable[[Any], Any], key: Any) -> 
 def _call(node: Node | Step, f: Callable[..., Any], *rows: Any) -> Any:
     """`f(*rows)`; when it raises, an error that says where and on what."""
     try:
-        return f(*rows)
+        return one_nan(f(*rows))
     except Exception as error:
         facts = {"row": rows[0]} if len(rows) == 1 else {"rows": rows}
         raise _failed(node, error, facts) from error
@@ -302,7 +305,7 @@ def _call(node: Node | Step, f: Callable[..., Any], *rows: Any) -> Any:
 def _call_on_group(node: Keyed, f: Callable[..., Any], key: Any, group: Weights) -> Any:
     bag = ZSet(group)
     try:
-        return f(bag)
+        return one_nan(f(bag))
     except Exception as error:
         facts = {"rows": bag} if node.key is None else {"key": key, "rows": bag}
         raise _failed(node, error, facts) from error

@@ -24,6 +24,7 @@ from ebbflow.expression.node import (
 )
 from ebbflow.expression.trace import DEPTH
 from ebbflow.expression.value import constant_key, is_plain, is_simple, plain_fields
+from ebbflow.record import fields_of
 
 
 class Field:
@@ -127,7 +128,17 @@ class Parts:
 
     def source(self, bind: Bind, rows: Sequence[str]) -> str:
         """Python text, with the parts inline that can be."""
-        inside = ", ".join([part.source(bind, *rows) for part in self.parts])
+        return self._made(bind, [part.source(bind, *rows) for part in self.parts])
+
+    def kept(self, bind: Bind, rows: Sequence[str]) -> str:
+        """The same with one NaN; see `ebbflow.nan`."""
+        known = fields_of(self.kind) or {}
+        hints = list(known.values()) if len(known) == len(self.parts) else [Any] * len(self.parts)
+        parts = zip(self.parts, hints, strict=True)
+        return self._made(bind, [part.kept(bind, *rows, kind=hint) for part, hint in parts])
+
+    def _made(self, bind: Bind, parts: Sequence[str]) -> str:
+        inside = ", ".join(parts)
         if not self.make:
             return f"{bind(self.kind)}({inside})"
         items = f"({inside},)" if len(self.parts) == 1 else f"({inside})"

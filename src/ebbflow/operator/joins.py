@@ -142,7 +142,9 @@ def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[...
 
     def emit(alone: bool) -> None:
         """Give the pair; `alone` says that nothing was given for it before."""
-        made = "left, right" if fn is None else fn.source(loop.bind, "left", "right")
+        made = "left, right"
+        if fn is not None:
+            made = fn.kept(loop.bind, "left", "right", kind=getattr(owner, "type", Any))
         row = "row"
         if after.steps or not alone:
             loop.write(f"row = {made}" if fn else f"row = ({made})", blamed, "left", "right")

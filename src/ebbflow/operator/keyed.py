@@ -17,6 +17,7 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.change import BAG, ZSET
 from ebbflow.errors import ChangeError, CompositionError, place
+from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.operator import Operator, journalled
 from ebbflow.operator.relation import Bag
@@ -121,7 +122,7 @@ class PerKey(ByKey):
             inner, moved = operator.step(inner, part)
             if bags:
                 for each, weight in moved.items():
-                    _count(out, made(key, each), weight)
+                    _count(out, made(key, one_nan(each)), weight)
                 new[key] = (size, inner) if size else ABSENT
                 if cell is None and operator.f(NOTHING):
                     for each, weight in operator.f(NOTHING).items():
@@ -131,7 +132,7 @@ class PerKey(ByKey):
                         _count(out, made(key, each), -weight)
             else:
                 was = operator.f(NOTHING) if cell is None else cell[2]
-                now = operator.output.patch(was, moved)
+                now = one_nan(operator.output.patch(was, moved))
                 if cell is not None:
                     _count(out, made(key, was), -1)
                 if size:

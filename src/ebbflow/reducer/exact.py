@@ -25,7 +25,7 @@ from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
-from ebbflow.ordering import is_nan
+from ebbflow.nan import is_nan
 
 MICROSECOND = timedelta(microseconds=1)
 

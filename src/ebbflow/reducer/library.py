@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ebbflow.ordering import same_nan
+from ebbflow.nan import one_nan
 from ebbflow.reducer import exact
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.inline import Inline
@@ -215,7 +215,7 @@ def naive_sum(of: Key | None = None) -> AnyReducer:
 
 
 def _tally(counts: Map[Any, int], x: Any, count: int) -> Map[Any, int]:
-    return tally(counts, same_nan(x), count)
+    return tally(counts, one_nan(x), count)
 
 
 def tally_merge(a: Map[Any, int], b: Map[Any, int]) -> Map[Any, int]:

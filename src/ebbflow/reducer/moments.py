@@ -16,7 +16,7 @@ from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
-from ebbflow.ordering import is_nan
+from ebbflow.nan import is_nan
 from ebbflow.reducer.exact import dyadic, rounded
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ebbflow.ordering import is_nan
+from ebbflow.nan import is_nan
 from ebbflow.reducer import exact, moments
 from ebbflow.reducer.library import NUMBERS, AnyReducer, arguments, ready
 from ebbflow.reducer.reducer import counted

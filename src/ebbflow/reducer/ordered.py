@@ -15,7 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 from ebbflow.errors import AlgebraError
-from ebbflow.ordering import NAN, TOP, is_nan, natural
+from ebbflow.nan import NAN, is_nan
+from ebbflow.ordering import TOP, natural
 from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.row import Key

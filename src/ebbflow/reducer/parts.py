@@ -18,7 +18,7 @@ from typing import Any
 from ebbflow.errors import ChangeError, NotDeterministic
 from ebbflow.fn import Fn
 from ebbflow.loop import Loop
-from ebbflow.ordering import NAN
+from ebbflow.nan import one_nan
 from ebbflow.reducer import ordered
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.reducer import Recompute, Reducer
@@ -50,9 +50,8 @@ class Part:
         raise NotImplementedError
 
     def result(self, acc: Any) -> Any:
-        """What is shown of an accumulator; NaN is always the same NaN, so it can be taken back."""
-        shown = self.reducer.finish(acc)
-        return shown if shown == shown else NAN if type(shown) is float else shown
+        """What is shown of an accumulator, with one NaN."""
+        return one_nan(self.reducer.finish(acc))
 
     def is_empty(self, acc: Any) -> bool:
         """Whether an accumulator is that of no rows; floats may have drifted on the way."""

@@ -14,7 +14,8 @@ from numbers import Number
 from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
-from ebbflow.ordering import is_nan, printed, same_nan
+from ebbflow.nan import is_nan, one_nan
+from ebbflow.ordering import printed
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready, tally_merge
 from ebbflow.reducer.ordered import Quantile, fraction, keep, tree_merge
@@ -87,7 +88,7 @@ class _Cells:
     def __call__(self, acc: Distinct, x: Any, count: int) -> Any:
         if type(x) is Many:
             return self._each(acc, x, count)
-        x = same_nan(x)
+        x = one_nan(x)
         return self._move(acc, x, _cell(x, self.bits), count)
 
     def _move(self, acc: Distinct, x: Any, cell: Cell, count: int) -> Any:

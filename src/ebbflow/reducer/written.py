@@ -88,7 +88,7 @@ class Written:
                 loop.write("key = ()")
             else:
                 fn = self.key if isinstance(self.key, Fn) else Fn(self.key)
-                loop.write(f"key = {fn.source(loop.bind, row)}", self.owner or fn, row)
+                loop.write(f"key = {fn.kept(loop.bind, row)}", self.owner or fn, row)
             self._look_up(loop, row)
             known: dict[str, str] = {}
             for part, inline, own in zip(self.parts, self.inlines, self.names, strict=True):

@@ -24,7 +24,6 @@ from weakref import finalize
 from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.held import Held, held_of, typed, written
 from ebbflow.engine.local.identity import input_name, type_name
-from ebbflow.engine.local.inputs import read
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
 from ebbflow.errors import EbbflowError, Text
@@ -32,7 +31,6 @@ from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
 from ebbflow.state.spine import Files, Lost, StateError, Store
-from ebbflow.state.spine.nan import rows_with_one_nan, with_one_nan
 from ebbflow.zset import trusted
 
 Place = str | os.PathLike[str] | Files
@@ -68,12 +66,6 @@ class Disk:
         except BaseException:
             self.store.close()
             raise
-
-    def taken(self, source: Source, change: Any, rows: bool) -> Any:
-        """What is given to an input, with one NaN: a change, or `rows` or keys alone."""
-        if rows:
-            return tuple(rows_with_one_nan(list(change)))
-        return trusted(with_one_nan(read(source, change), source.type))
 
     # ---- opening ----
 

@@ -2,7 +2,7 @@
 
 A change of an input may be given as a ZSet, as a mapping from row to weight, or as rows, each of
 which counts once. However it is given, it is read into one form: a dict of rows with weights, none
-of them zero.
+of them zero, with one NaN (see `ebbflow.nan`).
 
 An input keeps its rows, so that it can refuse to lose what it does not have: a plain one in a bag,
 one with a key under their keys. One that is not checked keeps none, and believes what it is told.
@@ -20,6 +20,7 @@ from ebbflow.engine.local.tables import refuse_table
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
+from ebbflow.nan import one_nan, some_nan, with_one_nan
 from ebbflow.record import fields_of, type_text
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import ABSENT
@@ -41,8 +42,9 @@ def read(source: Source, change: Any) -> Weights:
         weights = change.copy() if type(change) is dict else dict(change)
         for weight in weights.values():
             if type(weight) is not int or not weight:
-                return _without_zeros(source, weights)
-        return weights
+                weights = _without_zeros(source, weights)
+                break
+        return with_one_nan(weights, source.type)
     if type(change) is not list:
         refuse_table(source, change)
     if _is_one_row(source, change):
@@ -74,7 +76,7 @@ def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
         for row in rows:
             _require_hashable(source, row)
         raise
-    return weights
+    return with_one_nan(weights, source.type)
 
 
 def _is_one_row(source: Source, change: Any) -> bool:
@@ -240,7 +242,7 @@ class Keyed(Inlet):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         assert source.key is not None
-        self._key = source.key.call
+        self._key = source.key.keeping()
         self.rows: dict[Any, Any] = {}
         self.backing: Backing | None = None
         self.store = self
@@ -277,6 +279,8 @@ class Keyed(Inlet):
         rows = self.rows
         for row in new:
             _require_hashable(self.source, row)
+        if some_nan(new, self.source.type):
+            new = tuple(map(one_nan, new))
         latest = dict(zip(self._keys(new), new, strict=True))
         self._fetch(latest)
         added: dict[Any, Any] = {}
@@ -298,6 +302,7 @@ class Keyed(Inlet):
         gone: dict[Any, Any] = {}
         for at in keys:
             self._hashable(at)
+        keys = tuple(map(one_nan, keys))
         self._fetch(keys)
         for at in keys:
             if at not in rows or at in gone:

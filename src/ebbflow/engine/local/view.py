@@ -164,8 +164,6 @@ class View:
                     inlet = inlets.get(name)
                     if inlet is None:
                         raise self._unknown("input", name, inlets)
-                    if self._disk is not None:
-                        change = self._disk.taken(inlet.source, change, prepare is not None)
                     delta = inlet.prepare(change) if prepare is None else prepare(inlet, change)
                     if delta:
                         changes[name] = delta

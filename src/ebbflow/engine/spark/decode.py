@@ -6,7 +6,6 @@ where the hint has none.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from datetime import UTC
 from functools import partial
@@ -18,9 +17,8 @@ import pyarrow.compute as pc
 
 from ebbflow.engine.spark.kinds import Column, Frozen
 from ebbflow.engine.spark.unfit import NONE, Misfit, in_list
+from ebbflow.nan import NAN, loads_each
 from ebbflow.record import fields_of
-from ebbflow.state.spine.hashing import NAN
-from ebbflow.state.spine.nan import one_nan
 
 
 def decode(column: Column, array: Any) -> list[Any]:
@@ -63,8 +61,7 @@ def _read_instants(column: Column, array: Any) -> list[Any]:
 
 
 def _read_pickles(column: Column, array: Any) -> list[Any]:
-    loads = pickle.loads
-    return [one_nan(loads(value)) for value in array.to_pylist()]
+    return loads_each(array.to_pylist())
 
 
 def _read_lists(column: Column, array: Any) -> list[Any]:

@@ -27,7 +27,7 @@ from ebbflow.engine.spark.ship import add, settled
 from ebbflow.engine.spark.tables import rows_of, table_of
 from ebbflow.errors import AbsentRow, ChangeError
 from ebbflow.flow.plan import Source
-from ebbflow.state.spine.nan import rows_with_one_nan, with_one_nan
+from ebbflow.nan import one_nan
 from ebbflow.zset import ZSet, trusted
 
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
@@ -49,7 +49,7 @@ def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
         added = layout_of(source, change.columns).how == "rows"
         return Given(verb, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS):
-        rows = with_one_nan(read_rows(source, change), source.type)
+        rows = read_rows(source, change)
         table = table_of(source, trusted(rows))  # what does not fit is refused, however small
         added = min(rows.values(), default=1) > 0
         return Given(verb, rows, size=len(rows), table=table, added=added)
@@ -70,7 +70,7 @@ def _keys(source: Source, given: Any) -> dict[Any, int]:
                 created=source.place,
                 remedy="delete(*keys) for many keys, and a tuple for one of several fields",
             )
-    keys = dict.fromkeys(rows_with_one_nan(list(given)), 1)
+    keys = dict.fromkeys(map(one_nan, given), 1)
     if len(keys) < len(given):
         raise AbsentRow(
             f"input {source.name!r}: a key was deleted twice",

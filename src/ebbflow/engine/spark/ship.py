@@ -28,10 +28,10 @@ from ebbflow.engine.local.stage import Partial
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.errors import CompositionError, Text
 from ebbflow.flow.plan import Plan
+from ebbflow.nan import loads
 from ebbflow.record import fields_of
 from ebbflow.state.spine.columns import PICKLE
 from ebbflow.state.spine.hashing import hashes
-from ebbflow.state.spine.nan import rows_with_one_nan
 
 Delta = dict[Any, int]
 _MAIN = "__main__"
@@ -192,10 +192,10 @@ def partials(blobs: Iterable[bytes]) -> Partial:
 
 
 def _opened(blob: bytes) -> tuple[list[Any], list[Any]]:
-    kind, rows, weights = pickle.loads(blob)
+    kind, rows, weights = loads(blob)
     if kind is not None:
         rows = list(map(partial(tuple.__new__, kind), rows))
-    return rows_with_one_nan(rows, kind), weights
+    return rows, weights
 
 
 def add(total: Delta, rows: list[Any], weights: list[int]) -> None:

@@ -31,9 +31,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.errors import EbbflowError
+from ebbflow.nan import NAN, loads_each
 from ebbflow.record import fields_of
-from ebbflow.state.spine.hashing import NAN
-from ebbflow.state.spine.nan import one_nan
 
 PICKLE = 5
 LIMIT = (1 << 31) - 1
@@ -380,8 +379,7 @@ def _values(kind: str, column: Any, at: list[Any] | None = None) -> list[Any]:
     if kind == "float":
         return [value if value == value else NAN for value in found]
     if kind == "any":
-        loads = pickle.loads
-        return [None if value is None else one_nan(loads(value)) for value in found]
+        return loads_each(found)
     if kind == "decimal":
         return [None if value is None else Decimal(value) for value in found]
     if kind == "utc":

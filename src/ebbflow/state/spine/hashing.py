@@ -23,7 +23,6 @@ NaN is one key here, as nothing could be found under it otherwise.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import blake2b
@@ -226,5 +225,3 @@ _FAMILIES: list[tuple[type | tuple[type, ...], Callable[[Any], Words]]] = [
     (date, _dates),
     (type(None), _nones),
 ]
-NAN = math.nan
-"""The NaN that is given back, so that rows with NaN that were stored are equal to each other."""

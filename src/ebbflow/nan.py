@@ -1,0 +1,324 @@
+"""NaN is one value here: equal to itself, one row, one key, greater than every other number.
+
+Python's NaN is not equal to itself, so two of them are two rows, and neither is found again. Yet
+what Python compares first is whether both are the same object. So every value that enters a program
+(a row that is given, what a function gives, what is read from state) has the NaN in it replaced by
+one object, `NAN`, and then rows, keys and sets that hold it are equal, and are found.
+
+Numbers that are no floats have a NaN of their own, one object per type, as `Decimal` has: it does
+not mix with floats. NaN is found inside tuples, frozensets, mappings and dataclasses, and by
+`loads` in whatever was pickled.
+
+Whether a value may hold NaN is known by its class, and is found out once per class: `WAYS`. Where
+fields have types that cannot hold one, such as `int` and `str`, nothing is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal, InvalidOperation
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from io import BytesIO
+from itertools import chain
+from numbers import Number, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from ebbflow.errors import AlgebraError
+from ebbflow.loop import Loop
+from ebbflow.record import fields_of
+
+NAN = math.nan
+"""The NaN that stands for every other."""
+
+Way = Callable[[Any], Any]
+
+_NEVER = (int, str, bytes, date, time, timedelta, NoneType, Enum, Fraction, UUID, range, type)
+_ONE: dict[type, Any] = {Decimal: Decimal("NaN"), complex: complex(NAN, NAN)}
+_CONTAINERS = (tuple, list, set, frozenset, dict)
+
+
+def one_nan(value: Any) -> Any:
+    """The value with `NAN` instead of any other, inside of it too.
+
+    >>> one_nan((1, float("nan"))) == one_nan((1, float("nan")))
+    True
+    >>> one_nan(frozenset([float("nan"), float("nan")]))
+    frozenset({nan})
+    """
+    way = WAYS[type(value)]
+    return value if way is None else way(value)
+
+
+def is_nan(x: Any) -> bool:
+    """Whether a value is not equal to itself, as NaN is not.
+
+    >>> is_nan(math.nan), is_nan(3)
+    (True, False)
+    """
+    try:
+        return bool(x != x)
+    except InvalidOperation as error:
+        raise AlgebraError(
+            "a signaling NaN cannot be compared or computed with",
+            value=x,
+            remedy="Decimal('NaN'), or a row without it",
+        ) from error
+
+
+def with_one_nan(weights: dict[Any, int], kind: Any = Any) -> dict[Any, int]:
+    """Rows with weights, with one NaN; the weights of rows that become equal are added up. `kind`
+    is the type of the rows.
+
+    >>> with_one_nan({float("nan"): 1, float("nan"): 2, 3.0: 1})
+    {nan: 3, 3.0: 1}
+    """
+    if not some_nan(weights, kind):
+        return weights
+    total: dict[Any, int] = {}
+    for row, weight in weights.items():
+        row = one_nan(row)
+        total[row] = total.get(row, 0) + weight
+    return {row: weight for row, weight in total.items() if weight}
+
+
+def some_nan(rows: Collection[Any], kind: Any = Any) -> bool:
+    """Whether some of these rows are or hold a NaN other than `NAN`.
+
+    >>> some_nan([1.0, float("nan")]), some_nan([(1, "a"), (NAN, "b")])
+    (True, False)
+    """
+    if kind is Any:
+        return _look_at_any(rows)
+    try:
+        look = _look(kind)
+    except TypeError:  # a hint that cannot be hashed
+        return _look_at_any(rows)
+    return look is not None and look(rows)
+
+
+def may_hold(kind: Any, inside: tuple[Any, ...] = ()) -> bool:
+    """Whether a value of this type may be NaN, or hold one, as far as its hint tells.
+
+    >>> may_hold(int | None), may_hold(float), may_hold(tuple[int, str]), may_hold(Any)
+    (False, True, False, True)
+    """
+    if kind is None or kind is Ellipsis or any(kind is each for each in inside):
+        return False
+    origin, given = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return any(may_hold(type(value)) for value in given)
+    if origin is Annotated or hasattr(kind, "__supertype__"):
+        return may_hold(given[0] if given else kind.__supertype__, inside)
+    if origin in (Union, UnionType) or (origin in _CONTAINERS and given):
+        return any(may_hold(each, inside) for each in given)
+    if not isinstance(kind, type):
+        return True
+    if issubclass(kind, _NEVER):
+        return False
+    fields = _fields(kind)
+    return fields is None or any(may_hold(each, (*inside, kind)) for each in fields.values())
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a value of this type is NaN as a whole, or has none.
+
+    >>> is_number(float | None), is_number(tuple[float]), is_number(Any)
+    (True, False, False)
+    """
+    if get_origin(kind) in (Union, UnionType):
+        return all(map(is_number, get_args(kind)))
+    if get_origin(kind) is Annotated:
+        return is_number(get_args(kind)[0])
+    return isinstance(kind, type) and issubclass(kind, (float, Decimal, complex, *_NEVER))
+
+
+# ---- one way for each class ----
+
+
+class _Ways(dict[type, "Way | None"]):
+    """For each class how its values get `NAN`; None where they hold no NaN, or none is found."""
+
+    def __missing__(self, kind: type) -> Way | None:
+        way = self[kind] = _way(kind)
+        return way
+
+
+WAYS = _Ways()
+
+
+def _way(kind: type) -> Way | None:
+    if issubclass(kind, _NEVER):
+        return None
+    if issubclass(kind, Number) or any(base.__name__ == "generic" for base in kind.__mro__):
+        return _number
+    fields = _fields(kind)
+    if fields is not None:
+        return _record(kind, fields) if may_hold(kind) else None
+    if issubclass(kind, tuple):
+        return _items
+    if issubclass(kind, frozenset):
+        return _elements
+    return _entries if issubclass(kind, Mapping) else None
+
+
+def _number(value: Any) -> Any:
+    if not is_nan(value):
+        return value
+    return NAN if isinstance(value, Real) else _ONE.setdefault(type(value), value)
+
+
+def _items(value: Any) -> Any:
+    return tuple.__new__(type(value), map(one_nan, value)) if _inside(value) else value
+
+
+def _elements(value: Any) -> Any:
+    return frozenset.__new__(type(value), map(one_nan, value)) if _inside(value) else value
+
+
+def _entries(value: Any) -> Any:
+    if not _inside(chain.from_iterable(value.items())):
+        return value
+    return type(value)([(one_nan(key), one_nan(item)) for key, item in value.items()])
+
+
+def _inside(values: Iterable[Any]) -> bool:
+    for value in values:
+        way = WAYS[type(value)]
+        if way is not None and way(value) is not value:
+            return True
+    return False
+
+
+# ---- records: only the fields that may hold one ----
+
+
+def _fields(kind: Any) -> dict[str, Any] | None:
+    """The fields of a NamedTuple or dataclass, with their types."""
+    if not is_dataclass(kind):
+        return fields_of(kind)
+    try:
+        hints = get_type_hints(kind)
+    except Exception:  # a forward reference that cannot be found
+        hints = {}
+    return {each.name: hints.get(each.name, Any) for each in dataclass_fields(kind)}
+
+
+def _record(kind: type, fields: dict[str, Any]) -> Way:
+    loop = Loop("one", "row")
+    make = _items if issubclass(kind, tuple) else _copied
+    loop.write(f"return {loop.bind(make)}(row) if {_found(loop, kind, fields)} else row")
+    return loop.function()
+
+
+def _copied(value: Any) -> Any:
+    new = copy(value)
+    for each in dataclass_fields(value):
+        if hasattr(value, each.name):
+            object.__setattr__(new, each.name, one_nan(getattr(value, each.name)))
+    return new
+
+
+def _found(loop: Loop, kind: type, fields: dict[str, Any]) -> str:
+    """Text that tells whether `row` holds a NaN that has to be replaced."""
+    tests = []
+    for i, (name, hint) in enumerate(fields.items()):
+        if may_hold(hint, (kind,)) or hint is kind:
+            x = f"row[{i}]" if issubclass(kind, tuple) else f"row.{name}"
+            nan = f"{x} != {x} and {x} is not {loop.bind(NAN)}"
+            tests.append(nan if is_number(hint) else f"{loop.bind(_inside)}(({x},))")
+    return " or ".join(tests)
+
+
+@lru_cache(maxsize=1024)
+def _look(kind: Any) -> Callable[[Collection[Any]], bool] | None:
+    """Whether some rows of a type hold a NaN that has to be replaced; None where none can."""
+    if not may_hold(kind):
+        return None
+    fields = _fields(kind)
+    if fields is None:
+        return _look_at_any
+    loop = Loop("look", "rows")
+    with loop.inside("for row in rows:"):
+        loop.write(f"if {_found(loop, kind, fields)}: return True")
+    loop.write("return False")
+    return loop.function()
+
+
+def _look_at_any(rows: Collection[Any]) -> bool:
+    for kind in set(map(type, rows)):
+        way = WAYS[kind]
+        if way is None:
+            continue
+        mine: list[Any] = [row for row in rows if type(row) is kind]
+        if kind is tuple and all(WAYS[k] is None for k in set(map(type, chain(*mine)))):
+            continue
+        if any(way(row) is not row for row in mine):
+            return True
+    return False
+
+
+# ---- pickles ----
+
+_MARKS = (b"G\x7f", b"G\xff", b"NaN", b"numpy")
+"""What is in every pickle of a NaN, and in few others: how a float begins, the text of a Decimal,
+and that of NumPy's numbers."""
+
+
+def loads(blob: bytes) -> Any:
+    """What was pickled, with one NaN, wherever it is.
+
+    >>> found = loads(pickle.dumps({"a": [float("nan")], "b": {float("nan"): 1}}))
+    >>> found["a"][0] is NAN, found["b"][NAN]
+    (True, 1)
+    """
+    return _Unpickler(BytesIO(blob)).load() if _marked(blob) else pickle.loads(blob)
+
+
+def loads_each(blobs: Iterable[bytes | None]) -> list[Any]:
+    """The same of many; what is not there stays None.
+
+    >>> loads_each([pickle.dumps(1), None])
+    [1, None]
+    """
+    given = list(blobs)
+    read = loads if _marked(b"".join(filter(None, given))) else pickle.loads
+    return [None if blob is None else read(blob) for blob in given]
+
+
+def _marked(blob: bytes) -> bool:
+    return any(mark in blob for mark in _MARKS)
+
+
+_Python: Any = pickle._Unpickler
+
+
+def _with_one(op: int) -> Callable[[Any], None]:
+    def read(unpickler: Any) -> None:
+        _Python.dispatch[op](unpickler)
+        top = unpickler.stack[-1]
+        if WAYS[type(top)] is _number:
+            unpickler.stack[-1] = _number(top)
+
+    return read
+
+
+_NUMBERS = (pickle.BINFLOAT[0], pickle.FLOAT[0], pickle.REDUCE[0])
+
+
+class _Unpickler(_Python):  # type: ignore[misc]
+    """Every number that was read is given `NAN` before anything is made of it."""
+
+    dispatch: ClassVar[dict[int, Any]] = {
+        **_Python.dispatch,
+        **{op: _with_one(op) for op in _NUMBERS},
+    }
