@@ -139,7 +139,9 @@ def programs() -> dict[str, Any]:
         "semi": READINGS.join(pairs, left_on="x", right_on=lambda p: p[1], how="semi"),
         "anti": READINGS.join(UNTYPED, left_on="x", right_on=lambda p: p[1], how="anti"),
         "minus": pairs - READINGS.map(lambda r: (r.place, r.x)),
-        "left": READINGS.join(UNTYPED, left_on="x", right_on=lambda p: p[1], how="left", select=lambda a, b: (a, b)),
+        "left": READINGS.join(
+            UNTYPED, left_on="x", right_on=lambda p: p[1], how="left", select=lambda a, b: (a, b)
+        ),
         "union": pairs.union(UNTYPED),
         "except": pairs.except_(UNTYPED),
         "untyped": UNTYPED,

@@ -13,25 +13,32 @@ How a value is hashed is part of the format on disk. By kind:
     tuples       the hashes of the items, in order
     sets         the hashes of the elements, added up
     dates, times days, or microseconds (with a zone: of the instant)
+    NumPy's      as the value of Python's that it equals
     the rest     by what `pickle` would be told to rebuild it from: class, arguments, attributes
 
-The last line has a limit: values that are equal must be rebuilt from equal parts. A class whose
-`==` overlooks some of its attributes does not do for keys.
+The last line has a limit: values that are equal must be rebuilt from equal parts. Of ranges, UUIDs
+and times of the day that are equal, one stands for all (`_ALIKE`). A class of one's own whose `==`
+overlooks some of its attributes does not do for keys.
 
-NaN is one key here, as nothing could be found under it otherwise.
+NaN is one key, as it is one value everywhere (`ebbflow.nan`).
 """
 
 from __future__ import annotations
 
+from collections import UserString
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from hashlib import blake2b
 from numbers import Number
 from operator import itemgetter
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
+from uuid import UUID
 
 import numpy as np
+
+from ebbflow.nan import one_nan
 
 Words = Any
 """A NumPy array of unsigned 64-bit integers."""
@@ -73,7 +80,7 @@ def same(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(same, a, b))
-    return isinstance(a, Number) and isinstance(b, Number) and a != a and b != b
+    return isinstance(a, Number) and one_nan(a) is one_nan(b)
 
 
 def row_words(words: Words) -> Words:
@@ -98,6 +105,7 @@ def seed(family: int) -> Any:
 # ---- one function per family of types ----
 
 
+@lru_cache(maxsize=1024)
 def _family(kind: type) -> Callable[[Sequence[Any]], Words]:
     for kinds, function in _FAMILIES:
         if issubclass(kind, kinds):
@@ -186,12 +194,33 @@ def _nones(values: Sequence[None]) -> Words:
     return mixed(np.full(len(values), seed(9)))
 
 
+def _strings(values: Sequence[UserString]) -> Words:
+    return _texts(list(map(str, values)))
+
+
+def _numpys(values: Sequence[Any]) -> Words:
+    return hashes(list(map(_plain, values)))
+
+
+def _plain(value: Any) -> Any:
+    """The value of Python's that equals one of NumPy's; where there is none, what equal ones share.
+    An instant or a span is told in microseconds, or in months."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if np.isnat(value):
+        return "NaT"
+    if isinstance(value, np.timedelta64) and np.datetime_data(value)[0] in ("Y", "M"):
+        return "months", int(value.astype("timedelta64[M]").astype(np.int64))
+    return value.astype(f"{type(value).__name__}[us]").item()
+
+
 def _others(values: Sequence[Any]) -> Words:
     return mixed(hashes([_parts(value) for value in values]) + seed(10))
 
 
 def _parts(value: Any) -> Any:
     """What a value is rebuilt from, made of tuples, sets and texts."""
+    value = next((alike(value) for kind, alike in _ALIKE if isinstance(value, kind)), value)
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, dict):
@@ -205,6 +234,32 @@ def _parts(value: Any) -> Any:
     return (_inside(make), *map(_inside, (given, *(list(m) if _runs(m) else m for m in more))))
 
 
+def _range(value: range) -> range:
+    count = len(value)
+    step = value.step if count > 1 else 1
+    start = value.start if count else 0
+    return range(start, start + count * step, step)
+
+
+def _uuid(value: UUID) -> UUID:
+    return UUID(int=value.int)
+
+
+def _time(value: time) -> Any:
+    """A time of the day as it is in UTC; where that is on another day, its seconds."""
+    ahead = value.utcoffset()
+    if ahead is None:
+        return value.replace(fold=0, tzinfo=None)
+    seconds = value.hour * 3600 + value.minute * 60 + value.second - ahead // timedelta(seconds=1)
+    if not 0 <= seconds < 86400:
+        return "time", seconds, value.microsecond
+    return time(seconds // 3600, seconds // 60 % 60, seconds % 60, value.microsecond, UTC)
+
+
+_ALIKE: list[tuple[type, Callable[[Any], Any]]] = [(range, _range), (UUID, _uuid), (time, _time)]
+"""For values that are equal and rebuilt from different parts, one that stands for all of them."""
+
+
 def _runs(value: Any) -> bool:
     return hasattr(value, "__next__")
 
@@ -212,16 +267,19 @@ def _runs(value: Any) -> bool:
 def _inside(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_inside, value))
-    return value if _family(type(value)) is not _others else _parts(value)
+    kind: Any = type(value)
+    return value if _family(kind) is not _others else _parts(value)
 
 
 _FAMILIES: list[tuple[type | tuple[type, ...], Callable[[Any], Words]]] = [
+    ((np.bool_, np.datetime64, np.timedelta64), _numpys),
     (Number, _numbers),
     (str, _texts),
     (tuple, _tuples),
-    (bytes, _bytes),
+    ((bytes, memoryview), _bytes),
     (frozenset, _sets),
     (datetime, _times),
     (date, _dates),
     (type(None), _nones),
+    (UserString, _strings),
 ]
