@@ -289,6 +289,121 @@ def test_a_writer_does_not_wait_for_a_reader_who_left(how: str) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("how", ["fails", "is cancelled", "returns", "never reads"])
+def test_a_writer_does_not_wait_for_a_task_that_has_ended(how: str) -> None:
+    """The task is kept, and with its traceback the stream: nothing collects it."""
+
+    async def main() -> None:
+        view, held = words(), []
+
+        async def watcher() -> None:
+            stream = view.changes(limit=1)
+            held.append(stream)
+            if how == "never reads":
+                raise RuntimeError
+            async for change in stream:
+                assert change == ZSet({"a": 1})
+                if how == "returns":
+                    return
+                if how == "fails":
+                    raise RuntimeError
+
+        task = asyncio.create_task(watcher())
+        await settle()
+        await view.astep(words=["a"])
+        await settle()
+        assert await view.astep(words=["b"]) == ZSet({"b": 1})
+        if how == "is cancelled":
+            task.cancel()
+        for word in "cde":
+            assert await view.astep(words=[word]) == ZSet({word: 1})
+        assert task.done()
+        assert held
+
+    run(main())
+
+
+def test_a_writer_that_waits_goes_on_when_the_last_reader_ends() -> None:
+    async def main() -> None:
+        view = words()
+        stream, stop = view.changes(limit=1), asyncio.Event()
+
+        async def reader() -> None:
+            async for _ in stream:
+                await stop.wait()
+                raise RuntimeError
+
+        readers = [asyncio.create_task(reader()) for _ in range(2)]
+        await settle()
+        for word in "abc":  # one for each reader, one that waits in the stream
+            await view.astep(words=[word])
+            await settle()
+        writer = asyncio.create_task(view.astep(words=["d"]))
+        await settle()
+        assert not writer.done()
+        stop.set()
+        assert await writer == ZSet({"d": 1})
+        assert all(task.done() for task in readers)
+
+    run(main())
+
+
+def test_what_a_task_has_left_unread_is_there_for_the_next() -> None:
+    async def main() -> None:
+        view = words()
+        stream = view.changes(limit=1)
+
+        async def first() -> Any:
+            async for change in stream:
+                return change
+            return None
+
+        reading = asyncio.create_task(first())
+        await settle()
+        await view.astep(words=["a"])
+        assert await reading == ZSet({"a": 1})
+        for word in "bc":  # nobody reads: they are added up
+            await view.astep(words=[word])
+        async for change in stream:
+            assert change == ZSet({"b": 1, "c": 1})
+            break
+        await view.astep(words=["d"])
+        writer = asyncio.create_task(view.astep(words=["e"]))
+        await settle()
+        assert not writer.done()
+        view.close()
+        with pytest.raises(ViewClosed):
+            await writer
+
+    run(main())
+
+
+@pytest.mark.parametrize("how", ["with", "async with"])
+def test_a_stream_ends_with_its_block(how: str) -> None:
+    async def main() -> None:
+        view = words()
+
+        async def watch() -> None:
+            if how == "with":
+                with view.changes(limit=1) as stream:
+                    await anext(stream)
+                    raise RuntimeError
+            async with view.changes(limit=1) as stream:
+                await anext(stream)
+                raise RuntimeError
+
+        task = asyncio.create_task(watch())
+        await settle()
+        await view.astep(words=["a"])
+        await settle()
+        assert task.done()
+        assert view._hub.streams == []
+        for word in "bcd":
+            await view.astep(words=[word])
+
+    run(main())
+
+
 def test_closing_the_view_wakes_the_writers_who_wait() -> None:
     async def main() -> None:
         view = words()

@@ -11,14 +11,19 @@ A *stream* has room for `limit` changes. When its reader is further behind, late
 up into the last one: a slow reader gets fewer and larger changes, which together still are the
 whole, and rows that came and went in the meantime are never seen. So a writer is never held up, and
 memory is bounded by the rows that differ. A writer that would rather wait uses `View.astep`.
+
+A stream has *readers*: the tasks that go through it with `async for`; before there is any, the task
+that made it. When all of them have ended, no writer waits for room in it, whoever still holds it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Lock, RLock
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -27,7 +32,7 @@ from ebbflow.engine.local.rows import Weights
 from ebbflow.errors import ChangeError
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Future
+    from asyncio import AbstractEventLoop, Future, Task
 
 Moved = Mapping[str, Weights]
 Show = Callable[[Moved], Any]
@@ -122,9 +127,9 @@ class Hub:
             raise _together(letter.errors)
 
     def full(self) -> bool:
-        """Whether some stream has no room for a further change."""
+        """Whether some stream that is still read has no room for a further change."""
         streams = [reference() for reference in tuple(self.streams)]
-        return any(stream is not None and stream.full for stream in streams)
+        return any(each is not None and each.full and each.is_read for each in streams)
 
     def end(self) -> None:
         """No more changes will come."""
@@ -170,7 +175,8 @@ class Changes:
     """The changes of a view from when it was made on; read it with `async for`.
 
     It ends when the view is closed, after what is still waiting has been read. `close()` ends it
-    for its reader alone; so does dropping it.
+    for its reader alone; so do dropping it and, as it is a context manager, leaving its block:
+    `with view.changes() as changes`.
     """
 
     __slots__ = (
@@ -183,8 +189,10 @@ class Changes:
         "_lock",
         "_name",
         "_own",
+        "_reading",
         "_seen",
         "_show",
+        "_tasks",
     )
 
     def __init__(self, hub: Hub, limit: int, name: str | None, show: Show) -> None:
@@ -204,6 +212,23 @@ class Changes:
         self._ended = False
         self._bell = Bell()
         self._lock = Lock()
+        self._reading = False  # whether somebody has begun to read it
+        self._tasks: list[ref[Task[Any]]] = []
+        self._follow()
+
+    def _follow(self) -> None:
+        """Remember the task that makes this call, and wake writers when it ends."""
+        task = _current_task()
+        if task is not None and all(each() is not task for each in self._tasks):
+            self._tasks.append(ref(task))
+            room = self._hub.room
+            task.add_done_callback(lambda _: room.ring())
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it may still be read by those who read it so far; see the module."""
+        tasks = [each() for each in self._tasks]
+        return not tasks or any(task is not None and not task.done() for task in tasks)
 
     @property
     def full(self) -> bool:
@@ -247,6 +272,9 @@ class Changes:
         return moved
 
     def __aiter__(self) -> Changes:
+        if not self._reading:
+            self._reading, self._tasks = True, []
+        self._follow()
         return self
 
     async def __anext__(self) -> Any:
@@ -264,6 +292,37 @@ class Changes:
         self._ended = True
         self._hub.leave(self)
         self._bell.ring()
+
+    def __enter__(self) -> Changes:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Changes:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _current_task() -> Task[Any] | None:
+    """The task that runs here, if any; where asyncio was never loaded, there is none."""
+    asyncio = sys.modules.get("asyncio")
+    try:
+        return None if asyncio is None else asyncio.current_task()
+    except RuntimeError:  # there is no event loop
+        return None
 
 
 class Bell:

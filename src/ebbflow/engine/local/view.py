@@ -298,15 +298,16 @@ class View:
 
         At most `limit` changes wait for a slow reader. Later ones are added up into the last, so
         that none is lost, no writer is held up, and a reader who is far behind gets fewer and
-        larger changes. A writer that would rather wait for room uses `astep`.
+        larger changes. A writer that would rather wait for room uses `astep`. A stream is a context
+        manager: `with view.changes() as changes` ends it with its block.
         """
         return self._stream(limit, None, self._shown)
 
     async def astep(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
         """`step`, after every reader of `changes()` has room for what it gives.
 
-        It waits without holding up the event loop. Who reads a stream should not wait for it to
-        have room: a reader that writes uses `step`.
+        It waits without holding up the event loop, and not for readers whose task has ended. Who
+        reads a stream should not wait for it to have room: a reader that writes uses `step`.
         """
         await self._hub.room.wait(lambda: not self._hub.full())
         return self.step(changes, **named)
