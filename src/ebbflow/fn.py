@@ -245,6 +245,7 @@ class Fn:
     def keeping(self, kind: Any = Any) -> Callable[..., Any]:
         """A function that gives what `kept` computes.
 
+        >>> from ebbflow.nan import NAN
         >>> Fn(lambda x: x - x).keeping()(float("inf")) is NAN
         True
         """

@@ -82,7 +82,8 @@ def with_one_nan(weights: dict[Any, int], kind: Any = Any) -> dict[Any, int]:
     >>> with_one_nan({float("nan"): 1, float("nan"): 2, 3.0: 1})
     {nan: 3, 3.0: 1}
     """
-    if not some_nan(weights, kind):
+    found = finder(kind)
+    if found is None or not found(weights):
         return weights
     total: dict[Any, int] = {}
     for row, weight in weights.items():
@@ -91,19 +92,24 @@ def with_one_nan(weights: dict[Any, int], kind: Any = Any) -> dict[Any, int]:
     return {row: weight for row, weight in total.items() if weight}
 
 
-def some_nan(rows: Collection[Any], kind: Any = Any) -> bool:
-    """Whether some of these rows are or hold a NaN other than `NAN`.
+@lru_cache(maxsize=1024)
+def finder(kind: Any) -> Callable[[Collection[Any]], bool] | None:
+    """A function that tells whether some rows of a type are or hold a NaN other than `NAN`; None
+    where none can.
 
-    >>> some_nan([1.0, float("nan")]), some_nan([(1, "a"), (NAN, "b")])
-    (True, False)
+    >>> finder(int) is None, finder(float)([1.0, float("nan")]), finder(Any)([(1, "a"), (NAN, "b")])
+    (True, True, False)
     """
-    if kind is Any:
-        return _look_at_any(rows)
-    try:
-        look = _look(kind)
-    except TypeError:  # a hint that cannot be hashed
-        return _look_at_any(rows)
-    return look is not None and look(rows)
+    if not may_hold(kind):
+        return None
+    fields = _fields(kind)
+    if fields is None:
+        return _found_in_any
+    loop = Loop("found", "rows")
+    with loop.inside("for row in rows:"):
+        loop.write(f"if {_found(loop, kind, fields)}: return True")
+    loop.write("return False")
+    return loop.function()
 
 
 def may_hold(kind: Any, inside: tuple[Any, ...] = ()) -> bool:
@@ -239,22 +245,7 @@ def _found(loop: Loop, kind: type, fields: dict[str, Any]) -> str:
     return " or ".join(tests)
 
 
-@lru_cache(maxsize=1024)
-def _look(kind: Any) -> Callable[[Collection[Any]], bool] | None:
-    """Whether some rows of a type hold a NaN that has to be replaced; None where none can."""
-    if not may_hold(kind):
-        return None
-    fields = _fields(kind)
-    if fields is None:
-        return _look_at_any
-    loop = Loop("look", "rows")
-    with loop.inside("for row in rows:"):
-        loop.write(f"if {_found(loop, kind, fields)}: return True")
-    loop.write("return False")
-    return loop.function()
-
-
-def _look_at_any(rows: Collection[Any]) -> bool:
+def _found_in_any(rows: Collection[Any]) -> bool:
     for kind in set(map(type, rows)):
         way = WAYS[kind]
         if way is None:

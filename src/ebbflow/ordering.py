@@ -44,7 +44,7 @@ TOP = _Top()
 def natural(x: Any) -> Any:
     """The value itself, to sort by; NaN becomes greater than everything else, in tuples too.
 
-    >>> sorted([3.0, math.nan, 1.0], key=natural)
+    >>> sorted([3.0, float("nan"), 1.0], key=natural)
     [1.0, 3.0, nan]
     """
     if isinstance(x, tuple):

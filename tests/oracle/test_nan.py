@@ -64,6 +64,8 @@ OWN: Any = ef.Reducer(
     result=lambda acc: Best(acc[0], math.inf - math.inf),
 )
 
+TREE: Any = ef.Reducer(-1, lambda most, row: max(most, row.id), merge=max)
+
 REDUCERS: dict[str, Any] = {
     "count": ef.count("x"),
     "sum": ef.sum("x"),
@@ -100,6 +102,7 @@ REDUCERS: dict[str, Any] = {
     "computed list": ef.collect(lambda r: opaque(r.x)),
     "then": ef.sum("x").then(lambda total: (opaque(total), 1)),
     "own": OWN,
+    "tree": TREE,
 }
 
 

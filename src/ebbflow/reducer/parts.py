@@ -103,7 +103,10 @@ class Folding(Part):
 
 
 class Treed(Part):
-    """The rows in an aggregate tree, whose total is the reducer's accumulator."""
+    """The rows in an aggregate tree, whose total is the reducer's accumulator.
+
+    The tree keeps them as `ordered.kept` does, so that NaN has a place in it.
+    """
 
     def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
         super().__init__(reducer)
@@ -114,19 +117,19 @@ class Treed(Part):
         return self.empty
 
     def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
-        return acc.update(pairs)
+        return acc.update([(ordered.kept(row), weight) for row, weight in pairs])
 
     def result(self, acc: Any) -> Any:
         return super().result(acc.total if acc.distinct else self.reducer.start())
 
     def dump(self, acc: Any) -> Any:
-        return tuple(acc)
+        return tuple([(ordered.shown(row), count) for row, count in acc])
 
     def load(self, stored: Any) -> Any:
-        return self.empty.update(stored)
+        return self.moved(self.empty, stored, None)
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
-        return bool(acc.invariant()) and dict(acc) == rows
+        return bool(acc.invariant()) and dict(self.dump(acc)) == rows
 
 
 class Single:
@@ -136,7 +139,7 @@ class Single:
         self.reducer = reducer
 
     def __call__(self, row: Any) -> Any:
-        return self.reducer.add(self.reducer.start(), row)
+        return self.reducer.add(self.reducer.start(), ordered.shown(row))
 
 
 class Extreme(Part):

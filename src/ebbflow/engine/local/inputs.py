@@ -20,7 +20,7 @@ from ebbflow.engine.local.tables import refuse_table
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
-from ebbflow.nan import one_nan, some_nan, with_one_nan
+from ebbflow.nan import finder, one_nan, with_one_nan
 from ebbflow.record import fields_of, type_text
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import ABSENT
@@ -44,7 +44,8 @@ def read(source: Source, change: Any) -> Weights:
             if type(weight) is not int or not weight:
                 weights = _without_zeros(source, weights)
                 break
-        return with_one_nan(weights, source.type)
+        found = finder(source.type)
+        return weights if found is None else with_one_nan(weights, source.type)
     if type(change) is not list:
         refuse_table(source, change)
     if _is_one_row(source, change):
@@ -76,7 +77,8 @@ def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
         for row in rows:
             _require_hashable(source, row)
         raise
-    return with_one_nan(weights, source.type)
+    found = finder(source.type)
+    return weights if found is None else with_one_nan(weights, source.type)
 
 
 def _is_one_row(source: Source, change: Any) -> bool:
@@ -279,7 +281,7 @@ class Keyed(Inlet):
         rows = self.rows
         for row in new:
             _require_hashable(self.source, row)
-        if some_nan(new, self.source.type):
+        if finder(self.source.type) is not None:
             new = tuple(map(one_nan, new))
         latest = dict(zip(self._keys(new), new, strict=True))
         self._fetch(latest)
