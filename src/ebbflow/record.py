@@ -14,8 +14,12 @@ from __future__ import annotations
 import copyreg
 import keyword
 from collections import namedtuple
+from datetime import tzinfo
+from functools import reduce
+from operator import is_, or_
 from threading import Lock
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from ebbflow.errors import CompositionError, Text, place
 
@@ -129,11 +133,44 @@ def fields_of(kind: Any) -> dict[str, Any] | None:
     names = getattr(kind, "_fields", None)
     if not (isinstance(kind, type) and issubclass(kind, tuple) and names is not None):
         return None
-    try:
-        hints = get_type_hints(kind)
-    except Exception:  # a forward reference that cannot be found: the field is there, its type not
-        hints = {}
+    hints = hints_of(kind)
     return {name: hints.get(name, Any) for name in names}
+
+
+def hints_of(thing: Any) -> dict[str, Any]:
+    """The hints of a class or a function; none where one of them cannot be found.
+
+    Of what `Annotated` adds, the notes are kept that say how a value is stored: the zone of a time
+    and the digits of a Decimal.
+
+    >>> from datetime import UTC, datetime
+    >>> hints_of(record("Hit", at=Annotated[datetime, UTC, "when it was seen"]))
+    {'at': typing.Annotated[datetime.datetime, datetime.timezone.utc]}
+    """
+    try:
+        hints = get_type_hints(thing, include_extras=True)
+    except Exception:  # a name in a hint that cannot be found from here
+        return {}
+    return {name: _noted(hint) for name, hint in hints.items()}
+
+
+def _noted(hint: Any) -> Any:
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        notes = [note for note in inside[1:] if _is_stored(note)]
+        kind = _noted(inside[0])
+        return Annotated.__class_getitem__((kind, *notes)) if notes else kind  # type: ignore[attr-defined]
+    if origin not in (tuple, list, dict, Union, UnionType):
+        return hint
+    parts = tuple(_noted(part) for part in inside)
+    if all(map(is_, parts, inside)):
+        return hint
+    return reduce(or_, parts) if origin in (Union, UnionType) else origin[parts]
+
+
+def _is_stored(note: Any) -> bool:
+    """Whether a note says how values are stored: in a zone, or with so many digits."""
+    return isinstance(note, tzinfo) or (isinstance(note, tuple) and len(note) == 2)
 
 
 def type_text(kind: Any) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -163,6 +164,9 @@ def _several(given: Any) -> tuple[Any, ...]:
 
 def _converted(given: Any, kind: Any) -> str:
     inside = f"row.{given}" if isinstance(given, str) else "..."
+    if types.classes(kind) == (datetime,):
+        zone = "UTC" if types.notes(kind) else None
+        return f"lambda row: {inside}.replace(tzinfo={zone})"
     return f"lambda row: {types.name_of(kind)}({inside})"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from keyword import iskeyword
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, UnknownField, place
@@ -20,7 +20,7 @@ from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import name_of, returned, takes, unhashable
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, hints_of
 
 Part = str | Callable[[Any], Any] | tuple[Any, ...]
 
@@ -103,10 +103,7 @@ def _field_type(kind: Any, name: str) -> Any:
     fields = fields_of(kind)
     if fields is not None:
         return fields.get(name, Any)
-    try:
-        return get_type_hints(kind).get(name, Any)
-    except Exception:  # not a class, or a hint that cannot be read
-        return Any
+    return hints_of(kind).get(name, Any)
 
 
 def rows_of(node: Node) -> str:

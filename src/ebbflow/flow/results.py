@@ -16,7 +16,16 @@ from typing import Any
 from ebbflow.errors import CompositionError, Text, place
 from ebbflow.flow.parts import field, part_type
 from ebbflow.flow.plan import Node, Source
-from ebbflow.flow.types import classes, either, optional, returned
+from ebbflow.flow.types import (
+    DIGITS,
+    classes,
+    digits,
+    either,
+    notes,
+    optional,
+    returned,
+    with_notes,
+)
 from ebbflow.record import fields_of
 from ebbflow.reducer import Map, Reducer
 from ebbflow.reducer.combine import by, on, then, together, where
@@ -149,11 +158,22 @@ def _of_nothing(reducer: AnyReducer) -> bool:
 def _same(make: Any, arguments: tuple[Any, ...], named: dict[str, Any], kind: Any) -> Any:
     of = inspect.signature(make).bind(*arguments, **named).arguments.get("of")
     part = kind if of is None else part_type(Source(name="", type=kind), of)
-    if make.__name__ in ("sum", "naive_sum") and bool in (classes(part) or ()):
-        return either(*(int if each is bool else each for each in classes(part) or ()))
+    if make.__name__ in ("sum", "naive_sum"):
+        return _total(part)
     by = inspect.signature(make).bind(*arguments, **named).arguments.get("by")
     if by is not None and NoneType in (classes(part_type(Source(name="", type=kind), by)) or ()):
         return optional(part)
+    return part
+
+
+def _total(part: Any) -> Any:
+    """A sum of truth values is an int; one of Decimals has as many digits as there can be."""
+    known = classes(part) or ()
+    if bool in known:
+        return either(*(int if each is bool else each for each in known))
+    if Decimal in known and notes(part):
+        total = with_notes(Decimal, ((DIGITS[0], digits(part)[1]),))
+        return optional(total) if NoneType in known else total
     return part
 
 

@@ -4,6 +4,11 @@ Every collection has exactly one row type, found when it is built. Types come fr
 and are believed as far as they go; where there is no hint the type is `Any`, which fits everything.
 Two types are refused only where they are *clearly* different: `int` and `str`, but not `int` and
 `float`, nor `int` and `int | None`, nor a class and its subclass.
+
+*Notes* are what `Annotated` adds to say how values are stored: `Annotated[datetime, UTC]` is a time
+with a zone, `Annotated[Decimal, (10, 2)]` has 10 digits, 2 of them after the point. A field keeps
+its notes wherever it is carried to. A time with a zone never equals one without, so those two are
+clearly different; Decimals of different digits have in common the digits that hold both.
 """
 
 from __future__ import annotations
@@ -12,11 +17,16 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, tzinfo
+from decimal import Decimal
 from numbers import Number
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from ebbflow.record import _type, fields_of
+from ebbflow.record import _type, fields_of, hints_of
+
+DIGITS = (38, 18)
+"""How many digits a Decimal has in a table, and how many of them after the point, without notes."""
 
 
 def common(first: Any, second: Any) -> Any:
@@ -28,6 +38,11 @@ def common(first: Any, second: Any) -> Any:
     int | None
     >>> common(int, str) is None
     True
+    >>> from datetime import UTC
+    >>> common(datetime, Annotated[datetime, UTC]) is None
+    True
+    >>> common(Annotated[Decimal, (10, 2)], Annotated[Decimal, (6, 4)] | None)
+    typing.Optional[typing.Annotated[decimal.Decimal, (12, 4)]]
     """
     if first is second or first == second:
         return first
@@ -40,7 +55,22 @@ def common(first: Any, second: Any) -> Any:
         return Any
     if not _meet(ours, theirs):
         return None
-    return either(*ours, *theirs)
+    one, other = without_none(first), without_none(second)
+    kind = one if one == other else _common_value(one, other)
+    return optional(kind) if kind is not None and NoneType in (*ours, *theirs) else kind
+
+
+def _common_value(first: Any, second: Any) -> Any:
+    """The same of types without None. None alone adds nothing."""
+    if NoneType in (first, second):
+        return second if first is NoneType else first
+    kind = either(*(classes(first) or ()), *(classes(second) or ()))
+    ours, theirs = notes(first), notes(second)
+    if kind is datetime and _zoned(ours) != _zoned(theirs):
+        return None
+    if kind is Decimal and ours + theirs:
+        return with_notes(Decimal, (_wider(digits(first), digits(second)),))
+    return with_notes(kind, ours if _zoned(ours) or ours == theirs else ())
 
 
 def _common_record(first: Any, second: Any) -> Any:
@@ -102,6 +132,64 @@ def optional(kind: Any) -> Any:
         return Any
 
 
+def without_none(kind: Any) -> Any:
+    """The type of the values that are not None.
+
+    >>> without_none(int | None), without_none(int), without_none(int | str | None)
+    (<class 'int'>, <class 'int'>, int | str)
+    """
+    if get_origin(kind) not in (Union, UnionType):
+        return NoneType if kind is None else kind
+    return functools.reduce(operator.or_, [each for each in get_args(kind) if each is not NoneType])
+
+
+# ---- notes ----
+
+
+def notes(kind: Any) -> tuple[Any, ...]:
+    """What `Annotated` adds to a type, or to the one that is there beside None.
+
+    >>> notes(Annotated[Decimal, (10, 2)] | None), notes(int)
+    (((10, 2),), ())
+    """
+    kind = without_none(kind)
+    if hasattr(kind, "__supertype__"):
+        return notes(kind.__supertype__)
+    return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+
+
+def with_notes(kind: Any, notes: tuple[Any, ...]) -> Any:
+    """A type with these notes.
+
+    >>> with_notes(int, ())
+    <class 'int'>
+    """
+    return Annotated.__class_getitem__((kind, *notes)) if notes else kind  # type: ignore[attr-defined]
+
+
+def _zoned(notes: tuple[Any, ...]) -> bool:
+    return any(isinstance(note, tzinfo) for note in notes)
+
+
+def digits(kind: Any) -> tuple[int, int]:
+    """How many digits the Decimals of this type have in a table, and how many after the point.
+
+    >>> digits(Annotated[Decimal, (10, 2)]), digits(Decimal)
+    ((10, 2), (38, 18))
+    """
+    return next((note for note in notes(kind) if isinstance(note, tuple)), DIGITS)
+
+
+def _wider(ours: tuple[int, int], theirs: tuple[int, int]) -> tuple[int, int]:
+    """Digits for the numbers of both; those of a Decimal without notes, where that is too many."""
+    after = max(ours[1], theirs[1])
+    before = max(ours[0] - ours[1], theirs[0] - theirs[1])
+    return (before + after, after) if before + after <= DIGITS[0] else DIGITS
+
+
+# ---- classes ----
+
+
 def classes(kind: Any) -> tuple[type, ...] | None:
     """The classes a value of this type may have; None when nothing is known.
 
@@ -138,11 +226,7 @@ def returned(f: Any) -> Any:
     if isinstance(f, type):
         return f
     hinted = f if inspect.isroutine(f) else type(f).__call__
-    try:
-        kind = get_type_hints(hinted).get("return", Any)
-    except Exception:  # a name in a hint that cannot be found from here
-        return Any
-    return kind
+    return hints_of(hinted).get("return", Any)
 
 
 def iterated(kind: Any) -> Any:

@@ -295,7 +295,7 @@ def _checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
             refuse(f"{verb}({shown}, {name}={_span(span)}): {what}", wrong[1])
     if not known:
         return Any
-    ends = types.either(*known)
+    ends = types.with_notes(types.either(*known), types.notes(kind))
     floats = any(isinstance(span, float) for span in spans.values())
     return float if ends is int and floats else ends
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timezone
+from datetime import date, datetime, tzinfo
 from decimal import Decimal
 from functools import cache
 from types import NoneType, UnionType
@@ -41,10 +41,10 @@ from typing import (
     Union,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 from ebbflow.errors import CompositionError
+from ebbflow.flow.types import DIGITS
 from ebbflow.record import fields_of
 
 VALUE = "value"
@@ -64,7 +64,6 @@ PLAIN: dict[Any, str] = {
     datetime: "time",
     Decimal: "decimal",
 }
-DIGITS = (38, 18)
 _TEXTS = {form: kind.__name__ for kind, form in PLAIN.items()}
 
 
@@ -148,12 +147,8 @@ def column_of(hint: Any) -> Column:
 
 @cache
 def _columns(kind: Any, around: tuple[Any, ...] = ()) -> Columns:
-    try:
-        hints = get_type_hints(kind, include_extras=True)
-    except Exception:  # a forward reference that cannot be found: the field is there, its type not
-        hints = {}
-    inside = (*around, kind)
-    return tuple((name, _column(hints.get(name, Any), (), inside)) for name in kind._fields)
+    fields = fields_of(kind) or {}
+    return tuple((name, _column(hint, (), (*around, kind))) for name, hint in fields.items())
 
 
 def _column(hint: Any, notes: tuple[Any, ...], around: tuple[Any, ...]) -> Column:
@@ -193,7 +188,7 @@ def _either(kinds: tuple[Any, ...], notes: tuple[Any, ...], around: tuple[Any, .
 
 
 def _plain(kind: Any, notes: tuple[Any, ...]) -> Column:
-    if kind is datetime and any(isinstance(note, timezone) for note in notes):
+    if kind is datetime and any(isinstance(note, tzinfo) for note in notes):
         return Column("instant")
     if kind is Decimal:
         for note in notes:
