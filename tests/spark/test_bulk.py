@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pytest
+
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbflow[spark]'")
+
+import pyarrow as pa
 
 import ebbflow as ef
 from ebbflow.errors import AbsentRow
@@ -79,3 +84,34 @@ def test_rows_that_come_and_go_in_one_load_are_not_there(spark: Any, tmp_path: P
         view.step(a=frame, b=[City(1, "x"), City(2, "y")])
         assert view.zset() == ZSet({joined.node.type(2, 2, "y"): 1})
         view.verify()
+
+
+class Hit(NamedTuple):
+    at: datetime
+    seen: Annotated[datetime, UTC]
+
+
+HITS = [
+    Hit(at, at.replace(tzinfo=UTC))
+    for at in (datetime(2026, 1, 1, 0, 30), datetime(2026, 3, 8, 2, 30))  # a time New York skips
+]
+
+
+@pytest.mark.parametrize("form", ["rows", "pandas", "arrow"])
+def test_a_time_without_a_zone_is_the_same_in_every_zone_of_the_session(
+    spark: Any, tmp_path: Path, form: str
+) -> None:
+    table = pa.table({name: [getattr(hit, name) for hit in HITS] for name in Hit._fields})
+    given: Any = {"rows": HITS, "pandas": table.to_pandas(), "arrow": table}[form]
+    program = ef.Input("hits", Hit).select("at", "seen").distinct()
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        with run(spark, tmp_path, program) as view:
+            view.step(hits=given)
+            assert sorted(tuple(row) for row in view.zset()) == sorted(map(tuple, HITS))
+            view.step(hits={HITS[1]: -1})
+            assert [tuple(row) for row in view.zset()] == [tuple(HITS[0])]
+            kinds = [field.dataType.simpleString() for field in view.value.schema]
+            assert kinds == ["timestamp_ntz", "timestamp"]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")

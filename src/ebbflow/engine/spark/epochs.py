@@ -25,6 +25,7 @@ from pyspark.sql import functions as f
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.note import Line, Note, heard
 from ebbflow.engine.spark.replica import DELETE, Replica
+from ebbflow.engine.spark.schema import schema_of
 from ebbflow.engine.spark.session import Remote, SparkError, plain, reason
 from ebbflow.engine.spark.ship import Shipped, packed, routed
 from ebbflow.engine.spark.tables import table_of
@@ -183,10 +184,12 @@ class Epochs:
         return lines
 
     def frame(self, name: str, given: Given) -> DataFrame:
-        """What is done to an input, as a frame of rows with weights."""
+        """What is done to an input, as a frame of rows with weights. Without the schema, Spark would
+        take times without a zone for instants in the session's."""
         if given.frame is not None:
             return given.frame
-        return self.session.createDataFrame(self.table(name, given))
+        schema = schema_of(self.replica.plan.sources[name].type, weight=True)
+        return self.session.createDataFrame(self.table(name, given), schema)
 
     def table(self, name: str, given: Given) -> Any:
         """What is done to an input, as a table of rows with weights."""
