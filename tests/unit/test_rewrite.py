@@ -351,7 +351,7 @@ def test_a_filter_on_the_key_goes_before_the_groups() -> None:
 
 def test_a_filter_does_not_pass_a_reducer_that_may_fail() -> None:
     own = ef.Reducer(0, lambda acc, o: acc + 6 // o.price)
-    for reducer in (own, ef.sum("city"), ef.sum(lambda o: o.price), ef.max("price").then(str)):
+    for reducer in (own, ef.sum(lambda o: o.price), ef.max("price").then(str)):
         rows = orders.group_by("city").reduce(reducer).filter(lambda g: g.city == "Rome")
         assert pushed(rows) == "filter[city == 'Rome'](reduce(orders))"
 

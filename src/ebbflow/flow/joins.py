@@ -24,9 +24,9 @@ from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, place
 from ebbflow.expression.node import Constant, Get, Record
 from ebbflow.expression.value import plain_fields
-from ebbflow.flow import types
+from ebbflow.flow import attributes, types
 from ebbflow.flow.inferred import inferred
-from ebbflow.flow.parts import TWO_ROWS, function, part, part_type, plain, refuse, row_type
+from ebbflow.flow.parts import TWO_ROWS, function, part, part_type, plain, refuse, row_type, rows_of
 from ebbflow.flow.plan import Concat, Distinct, Join, Map, Node, Semi
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of
@@ -248,6 +248,7 @@ def _merging(
 
 def _selected(shape: str, left: Node, right: Node, how: str, select: Any, kind: Any) -> Merging:
     function(shape, select, TWO_ROWS)
+    attributes.check(shape, select, [(each.type, rows_of(each)) for each in (left, right)])
     plain(shape, select)
     name = function_name(select).rpartition(".")[2]
     both = Fn.of(select, left.type, right.type, arity=2)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, UnknownField, place
+from ebbflow.flow import attributes
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import name_of, returned, takes, unhashable
@@ -26,7 +27,6 @@ Part = str | Callable[[Any], Any] | tuple[Any, ...]
 
 ROW = ("the row",)
 TWO_ROWS = ("the left row", "the right row")
-_PLAIN = {int, float, complex, bool, str, bytes, tuple, frozenset, type(None)}
 
 
 def part(shape: str, node: Node, given: Any) -> Fn:
@@ -45,6 +45,7 @@ def part(shape: str, node: Node, given: Any) -> Fn:
             part(shape, node, each)
     else:
         function(shape, given, ROW)
+        attributes.check(shape, given, [(node.type, rows_of(node))])
     return Fn.of(given, node.type)
 
 
@@ -77,7 +78,7 @@ def field(shape: str, node: Node, name: str) -> None:
     """
     fields = fields_of(node.type)
     if fields is None:
-        if node.type in _PLAIN and not hasattr(node.type, name):
+        if node.type in attributes.PLAIN and not hasattr(node.type, name):
             raise UnknownField(
                 f"{_call(shape, name)}: {rows_of(node)} are of type {name_of(node.type)}, which "
                 f"has no field {name!r}",

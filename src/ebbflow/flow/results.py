@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from datetime import date, time
 from decimal import Decimal
 from types import NoneType
 from typing import Any
 
 from ebbflow.errors import CompositionError, Text, place
-from ebbflow.flow.parts import field, part_type
+from ebbflow.flow.attributes import check
+from ebbflow.flow.parts import field, part_type, rows_of
 from ebbflow.flow.plan import Node, Source
 from ebbflow.flow.types import (
     DIGITS,
     classes,
     digits,
     either,
+    name_of,
     notes,
     optional,
     returned,
@@ -59,8 +62,14 @@ def given(call: str, node: Node, reducer: Any) -> AnyReducer:
             created=place(),
             remedy=_instead(name, reducer, node),
         )
-    for each, name in _fields(reducer):
-        field(_shape(call, each, name), node, name)
+    for each, of in _read(reducer):
+        if isinstance(of, str):
+            field(_shape(call, each, of), node, of)
+        else:
+            check(_around(call, each), of, [(node.type, rows_of(node))])
+        _numbers(_around(call, each), each, of, node)
+    for step in () if reducer.made else (reducer.add, reducer.remove):
+        check(call.replace("...", "Reducer({})"), step, [(Any, ""), (node.type, rows_of(node))])
     return reducer
 
 
@@ -73,11 +82,16 @@ def _instead(name: str, reducer: Any, node: Node) -> str:
     return f"ebbflow.{library}({'' if library == 'count' else _likely(node)})"
 
 
-def _likely(node: Node) -> str:
+def _likely(node: Node, *, numbers_only: bool = False) -> str:
     """A field to take as an example: the last one that is a number."""
     fields = fields_of(node.type) or {}
     numbers = [name for name, kind in fields.items() if set(classes(kind) or ()) & {int, float}]
-    return f'"{numbers[-1]}"' if numbers else f'"{[*fields][-1]}"' if fields else ""
+    some = numbers or ([] if numbers_only else [*fields])
+    return f'"{some[-1]}"' if some else ""
+
+
+def _is_library(make: Any) -> bool:
+    return bool(make.__module__.startswith("ebbflow.reducer"))
 
 
 def _shape(call: str, reducer: AnyReducer, name: str) -> str:
@@ -87,23 +101,28 @@ def _shape(call: str, reducer: AnyReducer, name: str) -> str:
     return around.replace("...", opened) if "{}" in opened else around
 
 
-def _fields(reducer: AnyReducer) -> Iterator[tuple[AnyReducer, str]]:
-    """The names that a reducer, or a part of it, was given as parts of a row."""
+def _around(call: str, reducer: AnyReducer) -> str:
+    """The call with the reducer as it was written, as a shape that is complete."""
+    return call.replace("...", repr(reducer)).replace("{", "{{").replace("}", "}}")
+
+
+def _read(reducer: AnyReducer) -> Iterator[tuple[AnyReducer, Any]]:
+    """What a reducer, or a part of it, was given as parts of a row: names and functions, and None
+    for the row itself."""
     if reducer.made is None:
         return
     make, arguments, _ = reducer.made
     if make is together:
         for each in arguments:
-            yield from _fields(each)
+            yield from _read(each)
     elif make in (where, then, by):
-        yield from _fields(arguments[0])
-    for name in _keys(reducer):
-        if isinstance(name, str):
-            yield reducer, name
+        yield from _read(arguments[0])
+    for of in _keys(reducer):
+        yield reducer, of
 
 
 def _keys(reducer: AnyReducer) -> list[Any]:
-    """What a reducer was given where a part of a row is asked for."""
+    """What a reducer was given where a part of a row is asked for; of its only part, None."""
     make, arguments, named = reducer.made or (None, (), {})
     if make is None:
         return []
@@ -111,11 +130,48 @@ def _keys(reducer: AnyReducer) -> list[Any]:
         return list(arguments[1:])
     try:
         signature = inspect.signature(make)
-        bound = signature.bind(*arguments, **named).arguments
+        bound = signature.bind(*arguments, **named)
     except (TypeError, ValueError):
         return []
+    bound.apply_defaults()
     hints = {name: str(each.annotation) for name, each in signature.parameters.items()}
-    return [value for name, value in bound.items() if hints[name].startswith("Key")]
+    return [
+        value for name, value in bound.arguments.items()
+        if hints[name].startswith("Key") and (value is not None or name == "of")
+    ]  # fmt: skip
+
+
+_TEXTS = (str, bytes, time)
+_NEVER_ADDED: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("median", "quantile", "approx_quantile"), _TEXTS),
+    **dict.fromkeys(
+        ("sum", "naive_sum", "mean", "product", "variance", "stddev", "covariance",
+         "weighted_mean", "bit_xor"),
+        (*_TEXTS, date, tuple, frozenset),
+    ),
+}  # fmt: skip
+"""Reducers that compute with values, and classes with which they cannot."""
+
+
+def _numbers(call: str, reducer: AnyReducer, of: Any, node: Node) -> None:
+    """Refuse a reducer that adds up what is clearly no number."""
+    make, _, named = reducer.made or (None, (), {})
+    never = _NEVER_ADDED.get(getattr(make, "__name__", ""), ())
+    if make is None or not never or not _is_library(make) or named.get("discrete"):
+        return
+    part = node.type if of is None else part_type(node, of)
+    known = [each for each in classes(part) or () if each is not NoneType]
+    if known and all(issubclass(each, never) for each in known):
+        values = rows_of(node) if of is None else "its values"
+        what = f"{of!r} is" if isinstance(of, str) else f"{values} are"
+        likely = _likely(node, numbers_only=True)
+        raise CompositionError(
+            f"{call.format()}: {what} of type {name_of(part)}, and no numbers",
+            created=place(),
+            remedy=f"ebbflow.{make.__name__}({likely})"
+            if likely
+            else "a field or a function of the row that gives numbers",
+        )
 
 
 # ---- types ----
@@ -143,9 +199,9 @@ def result_type(reducer: AnyReducer, kind: Any) -> Any:
         return result_type(arguments[0], part_type(Source(name="", type=kind), of))
     if make is by:
         return Map
-    if make.__module__.startswith("ebbflow.reducer") and make.__name__ in _SAME:
+    if _is_library(make) and make.__name__ in _SAME:
         return _same(make, arguments, named, kind)
-    if make.__module__.startswith("ebbflow.reducer") and make.__name__ in _AVERAGES:
+    if _is_library(make) and make.__name__ in _AVERAGES:
         return _average(make, arguments, named, kind)
     return _FIXED.get(make.__name__, Any)
 
