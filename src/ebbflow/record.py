@@ -158,14 +158,23 @@ def _noted(hint: Any) -> Any:
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
         notes = [note for note in inside[1:] if _is_stored(note)]
-        kind = _noted(inside[0])
-        return Annotated.__class_getitem__((kind, *notes)) if notes else kind  # type: ignore[attr-defined]
+        return with_notes(_noted(inside[0]), tuple(notes))
     if origin not in (tuple, list, dict, Union, UnionType):
         return hint
     parts = tuple(_noted(part) for part in inside)
     if all(map(is_, parts, inside)):
         return hint
     return reduce(or_, parts) if origin in (Union, UnionType) else origin[parts]
+
+
+def with_notes(kind: Any, notes: tuple[Any, ...]) -> Any:
+    """`Annotated[kind, *notes]`.
+
+    >>> with_notes(int, ())
+    <class 'int'>
+    """
+    annotated: Any = Annotated
+    return annotated[(kind, *notes)] if notes else kind
 
 
 def _is_stored(note: Any) -> bool:

@@ -90,19 +90,22 @@ def trace(call: Any, types: Sequence[Any]) -> Expression | None:
 
 def _function(call: FunctionType, types: Sequence[Any]) -> Expression:
     code = call.__code__
+    return Reading(readable(code), _names(call, code, len(types)), types, call.__globals__).whole()
+
+
+def readable(code: CodeType) -> Sequence[Step]:
+    """The instructions of a function that computes one value, and catches nothing."""
     if code.co_flags & (_GENERATES | _STARS) or len(code.co_code) > 8 * INSTRUCTIONS:
         raise NotTraced
     if getattr(code, "co_exceptiontable", b""):
         raise NotTraced
-    return Reading(steps(code), _names(call, code, len(types)), types, call.__globals__).whole()
+    return steps(code)
 
 
 def _names(call: FunctionType, code: CodeType, arity: int) -> dict[str, Any]:
     """What the local and enclosing names of a function stand for."""
     positional = code.co_varnames[: code.co_argcount]
-    if arity > len(positional):
-        raise NotTraced
-    names: dict[str, Any] = {name: Row(i) for i, name in enumerate(positional[:arity])}
+    names = argument_names(code, arity)
     defaults = call.__defaults__ or ()
     first = len(positional) - len(defaults)
     if first > arity:
@@ -114,6 +117,14 @@ def _names(call: FunctionType, code: CodeType, arity: int) -> dict[str, Any]:
     for name, value in enclosed(call):
         names[name] = _known(value)
     return names
+
+
+def argument_names(code: CodeType, arity: int) -> dict[str, Any]:
+    """The names of the rows that a function is given."""
+    positional = code.co_varnames[: code.co_argcount]
+    if arity > len(positional):
+        raise NotTraced
+    return {name: Row(i) for i, name in enumerate(positional[:arity])}
 
 
 def _known(value: Any) -> Any:
@@ -247,7 +258,7 @@ class Reading:
             limits = Slice(*_two(stack))
             stack.append(element(value_of(stack.pop()), limits, self.types))
         elif name == "BUILD_TUPLE":
-            stack.append(Tuple(tuple(map(value_of, _take(stack, step.arg)))))
+            stack.append(Tuple(tuple(map(value_of, take(stack, step.arg)))))
         else:
             raise NotTraced
 
@@ -271,8 +282,8 @@ class Reading:
             stack += [_NULL, found] if step.argrepr.startswith("NULL") else [found, _NULL]
 
     def call(self, count: int, keywords: tuple[str, ...], stack: list[Any]) -> None:
-        values = [value_of(each) for each in _take(stack, count)]
-        pair = [each for each in _take(stack, 2) if each is not _NULL]
+        values = [value_of(each) for each in take(stack, count)]
+        pair = [each for each in take(stack, 2) if each is not _NULL]
         if len(pair) != 1 or not isinstance(pair[0], _Callee):
             raise NotTraced
         target = pair[0].target
@@ -332,7 +343,8 @@ def _droppable(each: Any, tested: frozenset[Expression]) -> None:
         raise NotTraced
 
 
-def _take(stack: list[Any], count: int) -> list[Any]:
+def take(stack: list[Any], count: int) -> list[Any]:
+    """The last `count` things on the stack, which lose their place there."""
     if len(stack) < count:
         raise NotTraced
     taken = stack[len(stack) - count :]
@@ -341,7 +353,7 @@ def _take(stack: list[Any], count: int) -> list[Any]:
 
 
 def _two(stack: list[Any]) -> tuple[Expression, Expression]:
-    left, right = _take(stack, 2)
+    left, right = take(stack, 2)
     return value_of(left), value_of(right)
 
 

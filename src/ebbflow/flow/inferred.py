@@ -1,14 +1,20 @@
-"""The type of what a traced function gives, read off its expression.
+"""The type of what a function gives, read off its code.
 
 `lambda order: order.city` says nothing about what it returns, but where the fields of its rows are
-known it is traced, and then it is plain: it is what the field `city` is. So a short function needs
-no hint. What cannot be told is `Any`.
+known it is plain: it is what the field `city` is. So a short function needs no hint. It is read
+without being run, see `ebbflow.expression.outline`; what cannot be told is `Any`.
+
+None has no arithmetic and no methods: where an operand may be None, the function either raises or
+gives what it gives for the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from types import NoneType
+from typing import Any, get_args, get_origin
 
 from ebbflow.expression.node import (
     COMPARISONS,
@@ -20,27 +26,47 @@ from ebbflow.expression.node import (
     Row,
     Tuple,
 )
-from ebbflow.flow.types import common
+from ebbflow.expression.outline import TEXT, Outside, outline
+from ebbflow.expression.trace import trace
+from ebbflow.flow import methods
+from ebbflow.flow.types import (
+    DIGITS,
+    classes,
+    common,
+    digits,
+    iterated,
+    notes,
+    returned,
+    without_none,
+)
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, with_notes
 
-_SCALARS = {bool, int, float, str, bytes}
 _NUMBERS = {bool, int, float}
-_BY_NAME = {"bool": bool, "float": float, "int": int, "len": int, "str": str}
-_ALWAYS_BOOL = {"not", "is", "is not", "in", "not in"}
+_KNOWN = _NUMBERS | {str, bytes, date, datetime, timedelta, Decimal, tuple, NoneType}
+_ALWAYS_BOOL = {"not", "is", "is not", "in", "not in", "bool"}
+_BITS = {"&", "|", "^", "<<", ">>"}
 
 
-def inferred(fn: Fn) -> Any:
-    """The type of `fn(row)`, as far as its expression tells.
+def inferred(f: Any, *rows: Any) -> Any:
+    """The type of `f(*rows)` for rows of these types: what it says, or is seen, to return.
 
     >>> from ebbflow.record import record
-    >>> Order = record("Order", city=str, price=int)
-    >>> inferred(Fn.of(lambda order: order.city, Order))
+    >>> Order = record("Order", city=str, price=int, day=date | None)
+    >>> inferred(lambda order: order.city, Order)
     <class 'str'>
-    >>> inferred(Fn.of(lambda order: (order.price > 10, order.price / 2), Order))
+    >>> inferred(lambda order: (order.price > 10, order.price / 2), Order)
     tuple[bool, float]
+    >>> inferred(lambda order: order.day.strftime("%Y-%m"), Order), inferred(len, str)
+    (<class 'str'>, <class 'int'>)
     """
-    return Any if fn.expression is None else _type(fn.expression, fn.types)
+    call = f.call if isinstance(f, Fn) else f
+    said = returned(call)
+    if said is not Any:
+        return said
+    traced = f.expression if isinstance(f, Fn) else None
+    found = traced or outline(call, rows) or trace(call, rows)
+    return methods.builtin(call) if found is None else _type(found, rows)
 
 
 def _type(of: Expression, rows: Sequence[Any]) -> Any:
@@ -48,31 +74,55 @@ def _type(of: Expression, rows: Sequence[Any]) -> Any:
         case Row():
             return rows[of.arg] if of.arg < len(rows) else Any
         case Get():
-            return (fields_of(rows[of.arg]) or {}).get(of.name, Any)
+            return _attribute(rows[of.arg], of.name) if of.arg < len(rows) else Any
         case Constant():
-            return type(of.value)
+            return type_of(of.value)
         case Record():
             return of.type
         case Tuple():
             return tuple[tuple(_type(each, rows) for each in of.items)]  # type: ignore[misc]
+        case Operation(op="if"):
+            return _choice(of.args, rows)
+        case Operation(op="call"):
+            return _call(of.args, rows)
         case Operation():
-            return _operation(of.op, [_type(each, rows) for each in of.args])
+            return _operation(of, [_type(each, rows) for each in of.args])
     return Any
 
 
-def _operation(op: str, kinds: list[Any]) -> Any:
+def type_of(value: Any) -> Any:
+    """The type of one value.
+
+    >>> type_of((1, "a"))
+    tuple[int, str]
+    """
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return with_notes(datetime, (value.tzinfo,))
+    if type(value) is tuple:
+        return tuple[tuple(map(type_of, value))]  # type: ignore[misc]
+    return type(value)
+
+
+def _operation(of: Operation, kinds: list[Any]) -> Any:
+    op, first = of.op, without_none(kinds[0])
     if op in _ALWAYS_BOOL:
         return bool
-    if op in _BY_NAME:
-        return _BY_NAME[op]
-    if op in ("and", "or", "if"):
-        first, second = kinds[-2:]
-        return _either(first, second)
+    if op == TEXT or op == "str":
+        return str
+    if op in ("and", "or"):
+        return _either(first if op == "or" else kinds[0], kinds[1])
+    if op == ".":
+        return _attribute(first, of.args[1].value)  # type: ignore[attr-defined]
     if op in ("[]", "[:]"):
-        return str if kinds[0] is str else Any
-    if not set(kinds) <= _SCALARS:
+        return _element(first, of.args) if op == "[]" else _slice(first)
+    if op in _BY_NAME:
+        return _BY_NAME[op](*map(without_none, kinds))
+    known = [classes(kind) for kind in kinds]
+    if any(each is None or not set(each) <= _KNOWN for each in known):
         return Any
-    return bool if op in COMPARISONS else _arithmetic(op, set(kinds))
+    if op in COMPARISONS:
+        return bool
+    return _arithmetic(op, *map(without_none, kinds))
 
 
 def _either(first: Any, second: Any) -> Any:
@@ -80,9 +130,172 @@ def _either(first: Any, second: Any) -> Any:
     return Any if kind is None else kind
 
 
-def _arithmetic(op: str, kinds: set[type]) -> Any:
-    if op == "+" and kinds == {str}:
-        return str
-    if op not in ("+", "-", "*", "//", "%", "/") or not kinds <= _NUMBERS:
+def _choice(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
+    """`then if test else other`. What was tested not to be None is not None."""
+    test, *ways = args
+    kinds = [_type(each, rows) for each in ways]
+    if isinstance(test, Operation) and test.op in ("is", "is not"):
+        tested, none = test.args
+        if none == Constant(None):
+            at = 0 if test.op == "is not" else 1
+            kinds[at] = without_none(kinds[at]) if ways[at] == tested else kinds[at]
+    return _either(*kinds)
+
+
+# ---- arithmetic ----
+
+
+def _arithmetic(op: str, first: Any, second: Any = None) -> Any:
+    if second is None:
+        return _arithmetic("+", first, int) if op in ("+", "-", "~") else Any
+    ours, theirs = classes(first) or (), classes(second) or ()
+    if len(ours) != 1 or len(theirs) != 1:
         return Any
-    return float if op == "/" or float in kinds else int
+    one, other = ours[0], theirs[0]
+    if {one, other} <= _NUMBERS:
+        return _number(op, one, other)
+    if one is str or one is bytes:
+        return one if (op, other) in (("+", one), ("*", int)) or op == "%" else Any
+    if Decimal in (one, other) and {one, other} <= {Decimal, int, bool}:
+        return _decimal(op, first, second)
+    return _time(op, first, second, one, other)
+
+
+def _number(op: str, one: type, other: type) -> Any:
+    if op in _BITS:
+        return Any if float in (one, other) else bool if one is other is bool else int
+    if op not in ("+", "-", "*", "//", "%", "/"):
+        return Any
+    return float if op == "/" or float in (one, other) else int
+
+
+def _decimal(op: str, first: Any, second: Any) -> Any:
+    """As many digits as there can be, those after the point as the operands have them."""
+    if op not in ("+", "-", "*", "%"):
+        return Any
+    if not notes(first) + notes(second):
+        return Decimal
+    after = [digits(kind)[1] if Decimal in (classes(kind) or ()) else 0 for kind in (first, second)]
+    scale = sum(after) if op == "*" else max(after)
+    return with_notes(Decimal, ((DIGITS[0], scale),)) if scale < DIGITS[0] else Any
+
+
+def _time(op: str, first: Any, second: Any, one: type, other: type) -> Any:
+    if op in ("+", "-") and issubclass(one, date) and other is timedelta:
+        return first
+    if op == "+" and one is timedelta and issubclass(other, date):
+        return second
+    if op == "-" and issubclass(one, date) and issubclass(other, date):
+        return timedelta
+    if one is timedelta is other:
+        return {"+": timedelta, "-": timedelta, "/": float, "//": int}.get(op, Any)
+    return timedelta if op == "*" and {one, other} <= {timedelta, int, float} else Any
+
+
+def _size(kind: Any) -> Any:
+    if kind is bool:
+        return int
+    return kind if classes(kind) in ((int,), (float,), (Decimal,), (timedelta,)) else Any
+
+
+def _rounded(value: Any, places: Any = None) -> Any:
+    if value not in _NUMBERS:
+        return Any
+    return int if places is None or value is not float else float
+
+
+def _extreme(*kinds: Any) -> Any:
+    if len(kinds) == 1:
+        return Any
+    found = kinds[0]
+    for each in kinds[1:]:
+        found = _either(found, each)
+    return found
+
+
+_BY_NAME: dict[str, Callable[..., Any]] = {
+    "abs": _size,
+    "float": lambda *_: float,
+    "int": lambda *_: int,
+    "len": lambda *_: int,
+    "max": _extreme,
+    "min": _extreme,
+    "round": _rounded,
+}
+
+
+# ---- parts of values ----
+
+
+def _attribute(kind: Any, name: str) -> Any:
+    fields = fields_of(kind)
+    if fields is not None:
+        return fields.get(name, Any)
+    known = classes(kind) or ()
+    return methods.attribute(known[0], name) if len(known) == 1 else Any
+
+
+def _element(kind: Any, args: tuple[Expression, ...]) -> Any:
+    inside, at = get_args(kind), args[1]
+    if kind is str:
+        return str
+    if get_origin(kind) is dict:
+        return inside[1]
+    if get_origin(kind) is tuple and inside[1:] != (...,):
+        place: Any = at.value if isinstance(at, Constant) else None
+        fits = type(place) is int and -len(inside) <= place < len(inside)
+        return inside[place] if fits else Any
+    return inside[0] if get_origin(kind) in (tuple, list) else Any
+
+
+def _slice(kind: Any) -> Any:
+    whole = kind in (str, bytes) or (get_origin(kind), get_args(kind)[1:]) == (tuple, (...,))
+    return kind if whole else Any
+
+
+# ---- calls ----
+
+
+def _call(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
+    target, *given, keywords = args
+    names = keywords.value  # type: ignore[attr-defined]
+    kinds = [_type(each, rows) for each in given]
+    if isinstance(target, Operation) and target.op == ".":
+        of, name = target.args
+        return _method(without_none(_type(of, rows)), name.value, names, kinds)  # type: ignore[attr-defined]
+    if not isinstance(target, Outside):
+        return Any
+    f = target.value
+    if f is datetime:
+        return datetime if "tzinfo" not in names and len(given) < 8 else Any
+    for each, kind_of in _FUNCTIONS:
+        if each is f and given and not names:
+            return kind_of(*map(without_none, kinds))
+    said = returned(f)
+    return methods.builtin(f) if said is Any else said
+
+
+def _method(kind: Any, name: str, keywords: tuple[str, ...], given: list[Any]) -> Any:
+    if get_origin(kind) is dict and name == "get":
+        value = get_args(kind)[1]
+        return _either(value, given[1] if len(given) > 1 else NoneType)
+    known = classes(kind) or ()
+    if len(known) != 1:
+        return Any
+    if known[0] is datetime and name == "replace":
+        return kind if "tzinfo" not in keywords else Any
+    return methods.method(known[0], name)
+
+
+def _sorted(kind: Any, *_: Any) -> Any:
+    return list.__class_getitem__(iterated(kind) or Any)
+
+
+def _tuple_of(kind: Any) -> Any:
+    return tuple.__class_getitem__((iterated(kind) or Any, ...))
+
+
+_FUNCTIONS: list[tuple[Any, Callable[..., Any]]] = [
+    (abs, _size), (max, _extreme), (min, _extreme), (round, _rounded), (sorted, _sorted),
+    (tuple, _tuple_of),
+]  # fmt: skip

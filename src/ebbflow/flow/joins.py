@@ -253,8 +253,9 @@ def _selected(shape: str, left: Node, right: Node, how: str, select: Any, kind: 
     name = function_name(select).rpartition(".")[2]
     both = Fn.of(select, left.type, right.type, arity=2)
     if kind is None:
-        kind = types.returned(select)
-        kind = inferred(both) if kind is Any and how == "inner" else kind
+        ours = types.optional(left.type) if how in ("right", "full") else left.type
+        theirs = types.optional(right.type) if how in ("left", "full") else right.type
+        kind = inferred(select, ours, theirs)
     return Merging(
         row_type(shape, kind),
         both,

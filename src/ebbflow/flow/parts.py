@@ -19,7 +19,7 @@ from ebbflow.errors import CompositionError, Text, UnknownField, place
 from ebbflow.flow import attributes
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
-from ebbflow.flow.types import name_of, returned, takes, unhashable
+from ebbflow.flow.types import name_of, takes, unhashable
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of, hints_of
 
@@ -53,7 +53,7 @@ def part_type(node: Node, given: Any) -> Any:
     """The type of a part: that of the field, or what the function says it returns, or is seen to.
 
     >>> part_type(Source(name="words", type=str), len)
-    typing.Any
+    <class 'int'>
     >>> part_type(Source(name="words", type=str), lambda word: word[:3])
     <class 'str'>
     """
@@ -61,8 +61,7 @@ def part_type(node: Node, given: Any) -> Any:
         return _field_type(node.type, given)
     if isinstance(given, (tuple, list)):
         return tuple[tuple(part_type(node, each) for each in given)]  # type: ignore[misc]
-    said = returned(given.call if isinstance(given, Fn) else given)
-    return inferred(Fn.of(given, node.type)) if said is Any else said
+    return inferred(given, node.type)
 
 
 def field(shape: str, node: Node, name: str) -> None:
@@ -228,7 +227,7 @@ def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]
     """A key of fields and named functions, or of one function, which becomes the field `key`.
 
     >>> key("group_by({})", Source(name="words", type=str), (len,), {}).fields
-    {'key': typing.Any}
+    {'key': <class 'int'>}
     """
     flat = _flat(given)
     if len(flat) == 1 and not named and not isinstance(flat[0], str):

@@ -16,20 +16,22 @@ from typing import Any
 
 from ebbflow.errors import CompositionError, Text, place
 from ebbflow.flow.attributes import check
+from ebbflow.flow.inferred import inferred, type_of
 from ebbflow.flow.parts import field, part_type, rows_of
 from ebbflow.flow.plan import Node, Source
 from ebbflow.flow.types import (
     DIGITS,
     classes,
+    common,
     digits,
     either,
     name_of,
     notes,
     optional,
     returned,
-    with_notes,
+    unhashable,
 )
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, with_notes
 from ebbflow.reducer import Map, Reducer
 from ebbflow.reducer.combine import by, on, then, together, where
 
@@ -185,12 +187,12 @@ def result_type(reducer: AnyReducer, kind: Any) -> Any:
     tuple[int, str]
     """
     if reducer.made is None:
-        return Any if reducer.result is None else returned(reducer.result)
+        return _written(reducer, kind)
     make, arguments, named = reducer.made
     if make is together:
         return tuple[tuple(result_type(each, kind) for each in arguments)]  # type: ignore[misc]
     if make is then:
-        return returned(arguments[1])
+        return inferred(arguments[1], result_type(arguments[0], kind))
     if make is where:
         inner = result_type(arguments[0], kind)
         return inner if _of_nothing(arguments[0]) else optional(inner)
@@ -204,6 +206,22 @@ def result_type(reducer: AnyReducer, kind: Any) -> Any:
     if _is_library(make) and make.__name__ in _AVERAGES:
         return _average(make, arguments, named, kind)
     return _FIXED.get(make.__name__, Any)
+
+
+def _written(reducer: AnyReducer, kind: Any) -> Any:
+    """The result of a reducer that was written by hand: what its functions say, or are seen, to
+    return. There is always a row, so the accumulator is what `add` and `remove` give."""
+    said = Any if reducer.result is None else returned(reducer.result)
+    if said is not Any:
+        return said
+    first = Any if callable(reducer.init) else type_of(reducer.init)
+    acc = inferred(reducer.add, first, kind)
+    wide = common(first, acc)
+    acc = acc if wide in (None, first) else inferred(reducer.add, wide, kind)
+    less = Any if reducer.remove is None else inferred(reducer.remove, acc, kind)
+    acc = acc if less is Any else common(acc, less) or Any
+    found = acc if reducer.result is None else inferred(reducer.result, acc)
+    return Any if unhashable(found) else found
 
 
 def _of_nothing(reducer: AnyReducer) -> bool:

@@ -23,7 +23,7 @@ from numbers import Number
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from ebbflow.record import _type, fields_of, hints_of
+from ebbflow.record import _type, fields_of, hints_of, with_notes
 
 DIGITS = (38, 18)
 """How many digits a Decimal has in a table, and how many of them after the point, without notes."""
@@ -36,6 +36,8 @@ def common(first: Any, second: Any) -> Any:
     (<class 'int'>, typing.Any, <class 'float'>, <class 'int'>)
     >>> common(int, int | None)
     int | None
+    >>> common(tuple[int, str], tuple[float, None])
+    tuple[float, str | None]
     >>> common(int, str) is None
     True
     >>> from datetime import UTC
@@ -64,6 +66,8 @@ def _common_value(first: Any, second: Any) -> Any:
     """The same of types without None. None alone adds nothing."""
     if NoneType in (first, second):
         return second if first is NoneType else first
+    if get_origin(first) is tuple is get_origin(second):
+        return _common_tuple(get_args(first), get_args(second))
     kind = either(*(classes(first) or ()), *(classes(second) or ()))
     ours, theirs = notes(first), notes(second)
     if kind is datetime and _zoned(ours) != _zoned(theirs):
@@ -71,6 +75,14 @@ def _common_value(first: Any, second: Any) -> Any:
     if kind is Decimal and ours + theirs:
         return with_notes(Decimal, (_wider(digits(first), digits(second)),))
     return with_notes(kind, ours if _zoned(ours) or ours == theirs else ())
+
+
+def _common_tuple(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> Any:
+    if len(ours) != len(theirs) or (... in ours) != (... in theirs):
+        return tuple
+    pairs = zip(ours, theirs, strict=True)
+    both = [one if one is ... else common(one, other) for one, other in pairs]
+    return None if None in both else tuple.__class_getitem__(tuple(both))
 
 
 def _common_record(first: Any, second: Any) -> Any:
@@ -156,15 +168,6 @@ def notes(kind: Any) -> tuple[Any, ...]:
     if hasattr(kind, "__supertype__"):
         return notes(kind.__supertype__)
     return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
-
-
-def with_notes(kind: Any, notes: tuple[Any, ...]) -> Any:
-    """A type with these notes.
-
-    >>> with_notes(int, ())
-    <class 'int'>
-    """
-    return Annotated.__class_getitem__((kind, *notes)) if notes else kind  # type: ignore[attr-defined]
 
 
 def _zoned(notes: tuple[Any, ...]) -> bool:

@@ -27,7 +27,7 @@ from ebbflow.flow import types
 from ebbflow.flow.parts import Part, part, part_type, plain, refuse, rows_of
 from ebbflow.flow.plan import FlatMap, Map, Node, Sessions
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, with_notes
 
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1)
@@ -295,7 +295,7 @@ def _checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
             refuse(f"{verb}({shown}, {name}={_span(span)}): {what}", wrong[1])
     if not known:
         return Any
-    ends = types.with_notes(types.either(*known), types.notes(kind))
+    ends = with_notes(types.either(*known), types.notes(kind))
     floats = any(isinstance(span, float) for span in spans.values())
     return float if ends is int and floats else ends
 

@@ -184,8 +184,8 @@ class Epochs:
         return lines
 
     def frame(self, name: str, given: Given) -> DataFrame:
-        """What is done to an input, as a frame of rows with weights. Without the schema, Spark would
-        take times without a zone for instants in the session's."""
+        """What is done to an input, as a frame of rows with weights. Without the schema, Spark
+        would take times without a zone for instants in the session's."""
         if given.frame is not None:
             return given.frame
         schema = schema_of(self.replica.plan.sources[name].type, weight=True)

@@ -16,8 +16,9 @@ from typing import Annotated, Any
 
 from pyspark.sql import types as t
 
-from ebbflow.engine.spark.kinds import DIGITS, PICKLED, WEIGHT, Column, columns_of
+from ebbflow.engine.spark.kinds import PICKLED, WEIGHT, Column, columns_of
 from ebbflow.errors import CompositionError, Text
+from ebbflow.flow.types import DIGITS
 from ebbflow.record import record
 
 _TYPES: dict[str, t.DataType] = {
@@ -52,9 +53,10 @@ _HINTS: dict[type[t.DataType], Any] = {
 def schema_of(kind: Any, *, weight: bool = False) -> t.StructType:
     """The Spark schema of rows of this type; with `weight`, and of their weights.
 
-    >>> from ebbflow.record import record
-    >>> schema_of(record("City", name=str, size=int | None)).simpleString()
-    'struct<name:string,size:bigint>'
+        >>> from ebbflow.flow.types import DIGITS
+    from ebbflow.record import record
+        >>> schema_of(record("City", name=str, size=int | None)).simpleString()
+        'struct<name:string,size:bigint>'
     """
     fields = [_field(name, column) for name, column in columns_of(kind)]
     return t.StructType(
