@@ -32,7 +32,7 @@ change of one. The parts:
 from typing import TYPE_CHECKING
 
 from ebbflow.errors import EbbflowError, LawBroken
-from ebbflow.flow import Collection, Input, program
+from ebbflow.flow import Collection, Input, program, typed
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -127,6 +127,7 @@ __all__ = [
     "string_agg",
     "sum",
     "top_k",
+    "typed",
     "variance",
     "weighted_mean",
 ]

@@ -10,5 +10,6 @@ from ebbflow.flow.grouped import Grouped
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
+from ebbflow.flow.typed import typed
 
-__all__ = ["Collection", "Grouped", "Input", "Plan", "Program", "program"]
+__all__ = ["Collection", "Grouped", "Input", "Plan", "Program", "program", "typed"]

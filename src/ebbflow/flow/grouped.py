@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow.parts import Key, field_names, row_type, rows_of
 from ebbflow.flow.plan import Node, Reduce
-from ebbflow.flow.results import AnyReducer, given, missing, result_type
+from ebbflow.flow.result_types import result_type
+from ebbflow.flow.results import AnyReducer, given, missing
 from ebbflow.flow.types import row
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.row import itself

@@ -61,6 +61,9 @@ def inferred(f: Any, *rows: Any) -> Any:
     (<class 'str'>, <class 'int'>)
     """
     call = f.call if isinstance(f, Fn) else f
+    for each, kind_of in _FUNCTIONS:
+        if each is call:
+            return kind_of(*map(without_none, rows))
     said = returned(call)
     if said is not Any:
         return said

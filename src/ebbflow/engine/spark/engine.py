@@ -33,8 +33,10 @@ class Engine:
                 remedy="spark(path=..., ...) takes the options of this engine",
             )
         require_packages()
+        from ebbflow.engine.spark.untyped import require_types
         from ebbflow.engine.spark.view import View
 
+        require_types(plan)
         running = session() if self.session is None else check_session(self.session)
         return View(plan, running, self.options, check_input)
 
