@@ -17,10 +17,11 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ebbflow.engine.spark.arrow import arrow_schema, from_arrow, to_arrow
-from ebbflow.engine.spark.kinds import Frozen
 from ebbflow.engine.spark.schema import kind_of, schema_of
 from ebbflow.errors import CompositionError
+from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of, record
+from ebbflow.reducer import Map
 
 Place = record("Place", city=str, zip=int | None)
 Everything = record(
@@ -39,6 +40,8 @@ Everything = record(
     tags=tuple[str, ...],
     sizes=tuple[int | None, ...],
     counts=dict[str, float],
+    seats=Map[int, int],
+    words=frozenset[str],
     home=Place,
     work=Place | None,
     past=tuple[Place, ...],
@@ -49,7 +52,8 @@ NOON = datetime(2024, 3, 31, 2, 30, 0, 123456)  # a time that clocks in Rome ski
 ROW = Everything(
     2**63 - 1, -0.0, False, "é\0", b"\0\xff", date(1500, 1, 1), NOON, NOON.replace(tzinfo=UTC),
     Decimal("1.000000000000000001"), Decimal("-12345678.90"), None, ("a", ""), (1, None),
-    Frozen(a=0.5, b=float("inf")), Place("Rome", None), None, (Place("Oslo", 1),), (1, None),
+    Frozen(a=0.5, b=float("inf")), Map({7: 1}), frozenset({"x", "y"}),
+    Place("Rome", None), None, (Place("Oslo", 1),), (1, None),
     frozenset({1, "a"}),
 )  # fmt: skip
 ROWS = [
@@ -66,7 +70,8 @@ def test_a_row_type_has_this_schema() -> None:
     assert schema_of(Everything, weight=True).simpleString() == (
         "struct<id:bigint,price:double,paid:boolean,name:string,raw:binary,day:date,"
         "at:timestamp_ntz,seen:timestamp,total:decimal(38,18),cents:decimal(10,2),note:string,"
-        "tags:array<string>,sizes:array<bigint>,counts:map<string,double>,"
+        "tags:array<string>,sizes:array<bigint>,counts:map<string,double>,seats:map<bigint,bigint>,"
+        "words:array<string>,"
         "home:struct<city:string,zip:bigint>,work:struct<city:string,zip:bigint>,"
         "past:array<struct<city:string,zip:bigint>>,pair:struct<_0:bigint,_1:string>,"
         "extra:binary,__weight:bigint>"
@@ -162,7 +167,7 @@ def test_any_schema_comes_back(parts: list[tuple[t.DataType, bool]]) -> None:
     ("kind", "path"),
     [
         (t.DayTimeIntervalType(), "x"),
-        (t.MapType(t.IntegerType(), t.IntegerType()), "x"),
+        (t.MapType(t.DoubleType(), t.IntegerType()), "x"),
         (t.ArrayType(t.NullType()), r"x\[\]"),
         (t.StructType([t.StructField("y", t.VariantType())]), "x.y"),
     ],

@@ -632,8 +632,8 @@ GOLDEN: list[tuple[Any, str]] = [
         "    try        Input('orders', Order)",
     ),
     (
-        lambda: ef.Input("posts", Tagged),
-        "Input('posts', ...): rows must be hashable, and here is a list in the field 'tags'\n"
+        lambda: WORDS.map(lambda word: word, type=Tagged),
+        "map(...): rows must be hashable, and here is a list in the field 'tags'\n"
         "    type       Tagged\n"
         "    try        tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass",
     ),

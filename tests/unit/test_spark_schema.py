@@ -17,9 +17,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ebbflow.engine.spark.arrow import Unfit, arrow_schema, from_arrow, to_arrow
-from ebbflow.engine.spark.kinds import ANY, Column, Frozen, column_of, columns_of
+from ebbflow.engine.spark.kinds import ANY, Column, column_of, columns_of
 from ebbflow.errors import CompositionError
+from ebbflow.frozen import Frozen
 from ebbflow.record import record
+from ebbflow.reducer import Map
 from ebbflow.zset import ZSet
 
 
@@ -148,6 +150,10 @@ def test_only_a_pickled_column_is_marked() -> None:
 UserId = NewType("UserId", int)
 
 
+def _map(key: str, value: str, make: Any) -> Column:
+    return Column("map", parts=(("key", Column(key)), ("value", Column(value))), make=make)
+
+
 @pytest.mark.parametrize(
     ("hint", "column"),
     [
@@ -158,9 +164,13 @@ UserId = NewType("UserId", int)
         (int | str, ANY),
         (int | str | None, ANY),
         (object, ANY),
-        (frozenset[int], ANY),
+        (frozenset[int], Column("set", parts=(("element", Column("int")),))),
+        (frozenset, ANY),
         (tuple, ANY),
-        (dict[int, str], ANY),
+        (dict[int, str], _map("int", "text", Frozen)),
+        (Map[str, int], _map("text", "int", Map)),
+        (dict[float, str], ANY),
+        (dict[int | None, str], ANY),
         (None, ANY),
         (Annotated[int, "a word"], Column("int")),
         (Annotated[datetime | None, UTC], Column("instant", optional=True)),

@@ -34,17 +34,21 @@ from ebbflow.flow.types import (
     classes,
     common,
     digits,
+    fields_held,
     iterated,
     notes,
     returned,
     without_none,
 )
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of, with_notes
+from ebbflow.frozen import Frozen
+from ebbflow.record import with_notes
+from ebbflow.reducer import Map
 
 _NUMBERS = {bool, int, float}
 _KNOWN = _NUMBERS | {str, bytes, date, datetime, timedelta, Decimal, tuple, NoneType}
 _ALWAYS_BOOL = {"not", "is", "is not", "in", "not in", "bool"}
+_MAPPINGS = (dict, Frozen, Map)
 _BITS = {"&", "|", "^", "<<", ">>"}
 
 
@@ -231,7 +235,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 
 
 def _attribute(kind: Any, name: str) -> Any:
-    fields = fields_of(kind)
+    fields = fields_held(kind)
     if fields is not None:
         return fields.get(name, Any)
     known = classes(kind) or ()
@@ -242,7 +246,7 @@ def _element(kind: Any, args: tuple[Expression, ...]) -> Any:
     inside, at = get_args(kind), args[1]
     if kind is str:
         return str
-    if get_origin(kind) is dict:
+    if get_origin(kind) in _MAPPINGS:
         return inside[1]
     if get_origin(kind) is tuple and inside[1:] != (...,):
         place: Any = at.value if isinstance(at, Constant) else None
@@ -279,7 +283,7 @@ def _call(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
 
 
 def _method(kind: Any, name: str, keywords: tuple[str, ...], given: list[Any]) -> Any:
-    if get_origin(kind) is dict and name == "get":
+    if get_origin(kind) in _MAPPINGS and name == "get":
         value = get_args(kind)[1]
         return _either(value, given[1] if len(given) > 1 else NoneType)
     known = classes(kind) or ()

@@ -277,7 +277,7 @@ def _paired(left: Node, right: Node, how: str) -> Merging:
 
 
 def _merged(call: str, left: Node, right: Node, how: str, shared: set[str]) -> Merging:
-    ours, theirs = fields_of(left.type) or {}, fields_of(right.type) or {}
+    ours, theirs = types.fields_held(left.type) or {}, types.fields_held(right.type) or {}
     if clash := [name for name in theirs if name in ours and name not in shared]:
         refuse(
             f"{call}(...): both sides have {'a field' if len(clash) == 1 else 'the fields'} "

@@ -19,7 +19,7 @@ from ebbflow.errors import CompositionError, Text, UnknownField, place
 from ebbflow.flow import attributes
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
-from ebbflow.flow.types import name_of, takes, unhashable
+from ebbflow.flow.types import fields_held, held, name_of, takes, unhashable
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of, hints_of
 
@@ -100,10 +100,8 @@ def _call(shape: str, name: str) -> str:
 
 
 def _field_type(kind: Any, name: str) -> Any:
-    fields = fields_of(kind)
-    if fields is not None:
-        return fields.get(name, Any)
-    return hints_of(kind).get(name, Any)
+    fields = fields_held(kind)
+    return held(hints_of(kind).get(name, Any)) if fields is None else fields.get(name, Any)
 
 
 def rows_of(node: Node) -> str:
@@ -170,8 +168,8 @@ def plain(shape: str, given: Any) -> None:
         )
 
 
-def row_type(shape: str, kind: Any) -> Any:
-    """The type, refused when its values cannot be rows.
+def row_type(shape: str, kind: Any, fields: Any = fields_of) -> Any:
+    """The type, refused when its values cannot be rows; `fields` says what they hold.
 
     >>> row_type("map({})", list)
     Traceback (most recent call last):
@@ -181,7 +179,7 @@ def row_type(shape: str, kind: Any) -> Any:
         try        tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass
     """
     kind = type(None) if kind is None else kind
-    if what := unhashable(kind):
+    if what := unhashable(kind, fields):
         refuse(
             f"{shape.format('...')}: rows must be hashable, and here is {what}",
             "tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass",

@@ -154,7 +154,8 @@ def _set(part: Any) -> Any:
 
 
 def _map(key: Any, value: Any) -> Any:
-    return Map.__class_getitem__((key, value))
+    made: Any = Map
+    return made[key, value]
 
 
 _RESULTS: dict[str, Callable[[Any], Any]] = {

@@ -8,7 +8,7 @@ from ebbflow.errors import CompositionError, place
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.parts import Part, part, plain, row_type
 from ebbflow.flow.plan import Source
-from ebbflow.flow.types import classes, name_of
+from ebbflow.flow.types import classes, fields_held, name_of
 from ebbflow.reducer.row import key_text
 
 
@@ -16,8 +16,10 @@ class Input(Collection):
     """Rows from outside, by name.
 
     `type` says what the rows are: a NamedTuple class, `int`, `str`, any class of hashable values,
-    or nothing. With a `key`, a field, several in a tuple, or a function, there is at most one row
-    of each key: then rows can be upserted, and deleted by key.
+    or nothing. Where a field is hinted as a list, a dict or a set, the row holds a tuple, a
+    `Frozen` dict or a frozenset, since rows must be hashable. With a `key`, a field, several in a
+    tuple, or a function, there is at most one row of each key: then rows can be upserted, and
+    deleted by key.
 
     >>> from typing import NamedTuple
     >>> class Order(NamedTuple):
@@ -53,7 +55,7 @@ class Input(Collection):
                 created=place(),
                 remedy=f"Input({name!r}, {_class_of(type)})",
             )
-        kind = row_type(f"Input({name!r}, {{}})", type)
+        kind = row_type(f"Input({name!r}, {{}})", type, fields_held)
         source = Source(name=name, type=kind, place=place())
         if key is not None:
             plain(f"Input({name!r}, key={{}})", key)

@@ -23,6 +23,7 @@ from numbers import Number
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from ebbflow.frozen import Frozen
 from ebbflow.record import _type, fields_of, hints_of, with_notes
 
 DIGITS = (38, 18)
@@ -153,6 +154,40 @@ def without_none(kind: Any) -> Any:
     if get_origin(kind) not in (Union, UnionType):
         return NoneType if kind is None else kind
     return functools.reduce(operator.or_, [each for each in get_args(kind) if each is not NoneType])
+
+
+def held(kind: Any) -> Any:
+    """What a row holds for a hint, as rows are hashable: tuples for lists, `Frozen` dicts for
+    dicts, frozensets for sets.
+
+    >>> held(list[int]), held(dict[str, list[int]] | None)
+    (tuple[int, ...], ebbflow.frozen.Frozen[str, tuple[int, ...]] | None)
+    """
+    origin, inside = get_origin(kind), get_args(kind)
+    if kind in _HELD:
+        return _HELD[kind]
+    if origin in (Union, UnionType):
+        return functools.reduce(operator.or_, map(held, inside))
+    if origin not in (*_HELD, tuple):
+        return kind
+    parts = tuple(each if each is ... else held(each) for each in inside)
+    if origin is list:
+        parts = (*parts, ...)
+    made: Any = _HELD.get(origin, tuple)
+    return kind if parts == inside and made is tuple is origin else made[parts]
+
+
+_HELD: dict[Any, Any] = {list: tuple, dict: Frozen, set: frozenset}
+
+
+def fields_held(kind: Any) -> dict[str, Any] | None:
+    """The fields of a row type, with the types of what rows hold.
+
+    >>> fields_held(row("Post", {"id": int, "tags": list[str]}))
+    {'id': <class 'int'>, 'tags': tuple[str, ...]}
+    """
+    fields = fields_of(kind)
+    return fields and {name: held(each) for name, each in fields.items()}
 
 
 # ---- notes ----
@@ -287,7 +322,7 @@ def row(name: str, fields: Mapping[str, Any]) -> Any:
     return _type(name, tuple(fields.items()))
 
 
-def unhashable(kind: Any) -> str:
+def unhashable(kind: Any, fields: Callable[[Any], dict[str, Any] | None] = fields_of) -> str:
     """What of a type cannot be hashed, in words; nothing when all can.
 
     >>> unhashable(list[int]), unhashable(row("Post", {"tags": list})), unhashable(int)
@@ -296,8 +331,8 @@ def unhashable(kind: Any) -> str:
     for each in classes(kind) or ():
         if each.__hash__ is None:
             return f"a {each.__name__}"
-    for name, part in (fields_of(kind) or {}).items():
-        if inside := unhashable(part):
+    for name, part in (fields(kind) or {}).items():
+        if inside := unhashable(part, fields):
             return inside if "in the field" in inside else f"{inside} in the field {name!r}"
     return ""
 

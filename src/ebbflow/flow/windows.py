@@ -27,7 +27,7 @@ from ebbflow.flow import types
 from ebbflow.flow.parts import Part, part, part_type, plain, refuse, rows_of
 from ebbflow.flow.plan import FlatMap, Map, Node, Sessions
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of, with_notes
+from ebbflow.record import with_notes
 
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1)
@@ -315,7 +315,7 @@ def _positive(verb: str, name: str, span: Any) -> None:
 
 def _with_window(verb: str, node: Node, kind: Any) -> Any:
     """The row type with two more fields; None where the fields are not known."""
-    fields = fields_of(node.type)
+    fields = types.fields_held(node.type)
     if fields is None:
         return None
     if clash := [name for name in ("window_start", "window_end") if name in fields]:

@@ -11,7 +11,7 @@ one with a key under their keys. One that is not checked keeps none, and believe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ebbflow.algebra.value import function_name
@@ -20,6 +20,8 @@ from ebbflow.engine.local.tables import refuse_table
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
+from ebbflow.flow.types import fields_held
+from ebbflow.frozen import frozen
 from ebbflow.nan import finder, one_nan, with_one_nan
 from ebbflow.record import fields_of, type_text
 from ebbflow.state.backing import Backing
@@ -68,17 +70,20 @@ def read(source: Source, change: Any) -> Weights:
 def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
     """Rows as a change in which each counts once, and once more each time it is repeated."""
     try:
-        weights = dict.fromkeys(rows, 1)
-        if len(weights) < len(rows):
-            weights = {}
-            for row in rows:
-                weights[row] = weights.get(row, 0) + 1
+        weights = _counts(rows)
     except TypeError:
-        for row in rows:
-            _require_hashable(source, row)
-        raise
+        weights = _counts([_hashable(source, row) for row in rows])
     found = finder(source.type)
     return weights if found is None else with_one_nan(weights, source.type)
+
+
+def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:
+    weights = dict.fromkeys(rows, 1)
+    if len(weights) < len(rows):
+        weights = {}
+        for row in rows:
+            weights[row] = weights.get(row, 0) + 1
+    return weights
 
 
 def _is_one_row(source: Source, change: Any) -> bool:
@@ -99,9 +104,18 @@ def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
     return {row: weight for row, weight in weights.items() if weight}
 
 
-def _require_hashable(source: Source, row: Any) -> None:
+@lru_cache(maxsize=256)
+def _is_loose(kind: Any) -> bool:
+    """Whether rows of a type may be given with lists, dicts or sets in them."""
+    return fields_of(kind) != fields_held(kind)
+
+
+def _hashable(source: Source, row: Any) -> Any:
+    """The row, with tuples for lists, and so on, where the hints of its fields say so."""
     try:
+        row = frozen(row) if _is_loose(source.type) else row
         hash(row)
+        return row
     except TypeError as error:
         refuse_table(source, row)
         raise ChangeError(
@@ -279,8 +293,7 @@ class Keyed(Inlet):
     def upserts(self, new: tuple[Any, ...]) -> Weights:
         """Ready to put these rows in, each in place of the row that has its key."""
         rows = self.rows
-        for row in new:
-            _require_hashable(self.source, row)
+        new = tuple([_hashable(self.source, row) for row in new])
         if finder(self.source.type) is not None:
             new = tuple(map(one_nan, new))
         latest = dict(zip(self._keys(new), new, strict=True))

@@ -42,10 +42,11 @@ def arrow_type(column: Column, *, loose: bool = False) -> Any:
     """The Arrow type of a column: the one that Spark uses as well."""
     if column.form == "decimal":
         return pa.decimal128(*column.digits)
-    if column.form == "list":
+    if column.form in ("list", "set"):
         return pa.list_(_field(*column.parts[0]))
     if column.form == "map":
-        return pa.map_(pa.utf8(), _field(*column.parts[1]))
+        (_, key), value = column.parts
+        return pa.map_(arrow_type(key), _field(*value))
     if column.form == "record":
         return pa.struct([_field(*field) for field in column.inside(loose)])
     return _TYPES[column.form]

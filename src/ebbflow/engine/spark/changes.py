@@ -169,7 +169,7 @@ def _fits(field: t.StructField, column: Column) -> bool:
             return bool(kind.scale <= scale and whole <= precision - scale)
         return _INTEGERS.get(type(kind), 99) <= precision - scale
     parts = [part for _, part in column.parts]
-    if column.form == "list":
+    if column.form in ("list", "set"):
         return isinstance(kind, t.ArrayType) and _fits(_part(kind.elementType), parts[0])
     if column.form == "map":
         return (

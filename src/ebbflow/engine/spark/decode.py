@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.engine.spark.kinds import Column, Frozen
+from ebbflow.engine.spark.kinds import Column
 from ebbflow.engine.spark.unfit import NONE, Misfit, in_list
 from ebbflow.nan import NAN, loads_each
 from ebbflow.record import fields_of
@@ -70,6 +70,10 @@ def _read_lists(column: Column, array: Any) -> list[Any]:
     return [tuple(inside[i:j]) for i, j in zip([0, *ends], ends, strict=False)]
 
 
+def _read_sets(column: Column, array: Any) -> list[Any]:
+    return list(map(frozenset, _read_lists(column, array)))
+
+
 def _read_maps(column: Column, array: Any) -> list[Any]:
     (_, key), (_, item) = column.parts
     pairs = [pa.field("key", array.type.key_type), pa.field("value", array.type.item_type)]
@@ -79,7 +83,7 @@ def _read_maps(column: Column, array: Any) -> list[Any]:
     names = _inside(key, keys, ends)
     values = _inside(item, items, ends)
     return [
-        Frozen(zip(names[i:j], values[i:j], strict=True))
+        column.make(zip(names[i:j], values[i:j], strict=True))
         for i, j in zip([0, *ends], ends, strict=False)
     ]
 
@@ -112,5 +116,6 @@ _READ: dict[str, Callable[[Column, Any], list[Any]]] = {
     "any": _read_pickles,
     "list": _read_lists,
     "map": _read_maps,
+    "set": _read_sets,
     "record": _read_records,
 }

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from ebbflow.engine.spark.kinds import PLAIN, Column
 from ebbflow.engine.spark.unfit import NONE, Misfit, a, in_list
 from ebbflow.errors import EbbflowError
+from ebbflow.ordering import anyhow
 from ebbflow.state.spine.columns import PICKLE
 
 _CLASSES: dict[str, tuple[type, ...]] = {
@@ -49,6 +50,7 @@ _BLANKS: dict[str, Any] = {
     "decimal": Decimal(0),
     "list": (),
     "map": {},
+    "set": frozenset(),
 }
 
 
@@ -154,6 +156,12 @@ def _lists(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], h
     return pa.ListArray.from_arrays(offsets, array, type=kind, mask=holes)
 
 
+def _sets(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
+    """Lists in an order of their own, so that a set is written in one way."""
+    _require(column, values, kinds, (frozenset, set))
+    return _lists(column, [sorted(value, key=anyhow) for value in values], kind, {list}, holes)
+
+
 def _maps(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
     _require(column, values, kinds, (Mapping,))
     starts = [0, *accumulate(map(len, values))]
@@ -205,5 +213,6 @@ def _require(
 _NESTED: dict[str, Callable[[Column, Sequence[Any], Any, set[type], Any], Any]] = {
     "list": _lists,
     "map": _maps,
+    "set": _sets,
     "record": _records,
 }

@@ -11,7 +11,9 @@ always agree. By hint:
     Annotated[Decimal, (10, 2)]          so many digits, and so many of them after the point
     T | None                             the same, with nulls
     tuple[T, ...], list[T]               a list; comes back as a tuple, as rows must be hashable
-    dict[str, T]                         a map; comes back as a `Frozen` dict, for the same reason
+    frozenset[T], set[T]                 a list; comes back as a frozenset
+    dict[K, T]                           a map; comes back as a `Frozen` dict, for the same reason
+    Map[K, T]                            a map; comes back as a `Map`
     a NamedTuple class, tuple[A, B]      a record
     Any, and everything else             *pickled*: bytes that only Python can read
 
@@ -26,7 +28,7 @@ Rows that are no NamedTuples have one column, `value`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 from decimal import Decimal
@@ -37,7 +39,6 @@ from typing import (
     Any,
     Literal,
     NewType,
-    NoReturn,
     Union,
     get_args,
     get_origin,
@@ -45,7 +46,9 @@ from typing import (
 
 from ebbflow.errors import CompositionError
 from ebbflow.flow.types import DIGITS
+from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of
+from ebbflow.reducer import Map
 
 VALUE = "value"
 """The only column of rows that are no NamedTuples."""
@@ -64,6 +67,8 @@ PLAIN: dict[Any, str] = {
     datetime: "time",
     Decimal: "decimal",
 }
+KEYS = {"int", "bool", "text", "bytes", "date", "time"}
+"""The forms that the keys of a map may have: those in which equal values are written alike."""
 _TEXTS = {form: kind.__name__ for kind, form in PLAIN.items()}
 
 
@@ -107,8 +112,10 @@ class Column:
                 text = f"Annotated[Decimal, {self.digits}]"
             case "list":
                 text = f"tuple[{inside[0]}, ...]"
+            case "set":
+                text = f"frozenset[{inside[0]}]"
             case "map":
-                text = f"dict[{', '.join(inside)}]"
+                text = f"{'Map' if self.make is Map else 'dict'}[{', '.join(inside)}]"
             case "record":
                 text = f"tuple[{', '.join(inside)}]" if self.make is tuple else self.make.__name__
             case "any":
@@ -140,7 +147,7 @@ def column_of(hint: Any) -> Column:
     """The column for values of this hint.
 
     >>> print(column_of(Annotated[Decimal, (10, 2)] | None), column_of(set[int]))
-    Annotated[Decimal, (10, 2)] | None Any
+    Annotated[Decimal, (10, 2)] | None frozenset[int]
     """
     return _column(hint, (), ())
 
@@ -173,9 +180,13 @@ def _column(hint: Any, notes: tuple[Any, ...], around: tuple[Any, ...]) -> Colum
     if origin is tuple and inside:
         parts = tuple((f"_{i}", _column(part, (), around)) for i, part in enumerate(inside))
         return Column("record", parts=parts, make=tuple)
-    if origin is dict and inside[0] is str:
-        key, value = _column(str, (), around), _column(inside[1], (), around)
-        return Column("map", parts=(("key", key), ("value", value)))
+    if origin in (set, frozenset):
+        return Column("set", parts=(("element", _column(inside[0], (), around)),))
+    if origin in (dict, Frozen, Map):
+        key, value = (_column(each, (), around) for each in inside)
+        if key.form in KEYS and not key.optional:
+            parts = (("key", key), ("value", value))
+            return Column("map", parts=parts, make=Map if origin is Map else Frozen)
     return ANY
 
 
@@ -207,7 +218,8 @@ def _digits(precision: Any, scale: Any) -> tuple[int, int]:
 
 
 def comparable(kind: Any) -> bool:
-    """Whether a table can tell equal rows of this type: none of its columns is pickled or a map.
+    """Whether a table can tell equal rows of this type: none of its columns is pickled, a set or a
+    map.
 
     >>> comparable(tuple[int, ...]), comparable(set[int])
     (True, False)
@@ -216,32 +228,6 @@ def comparable(kind: Any) -> bool:
 
 
 def _comparable(column: Column) -> bool:
-    return column.form not in ("any", "map") and all(_comparable(part) for _, part in column.parts)
-
-
-class Frozen(dict[Any, Any]):
-    """A dict that never changes, and so can be in a row.
-
-    >>> Frozen(a=1) == {"a": 1}, hash(Frozen(a=1, b=2)) == hash(Frozen(b=2, a=1))
-    (True, True)
-    """
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(frozenset(self.items()))
-
-    def __repr__(self) -> str:
-        return f"Frozen({dict(self)!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Frozen, (dict(self),)
-
-    def __or__(self, other: Mapping[Any, Any]) -> Frozen:
-        return Frozen({**self, **other})
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("a Frozen dict is part of a row and never changes; use frozen | {...}")
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    return column.form not in ("any", "set", "map") and all(
+        _comparable(part) for _, part in column.parts
+    )

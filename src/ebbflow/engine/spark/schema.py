@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pyspark.sql import types as t
 
-from ebbflow.engine.spark.kinds import PICKLED, WEIGHT, Column, columns_of
+from ebbflow.engine.spark.kinds import KEYS, PICKLED, PLAIN, WEIGHT, Column, columns_of
 from ebbflow.errors import CompositionError, Text
 from ebbflow.flow.types import DIGITS
 from ebbflow.record import record
@@ -48,15 +48,15 @@ _HINTS: dict[type[t.DataType], Any] = {
     t.TimestampNTZType: datetime,
     t.TimestampType: Annotated[datetime, UTC],
 }
+_KEYS = [kind for kind, form in PLAIN.items() if form in KEYS]
 
 
 def schema_of(kind: Any, *, weight: bool = False) -> t.StructType:
     """The Spark schema of rows of this type; with `weight`, and of their weights.
 
-        >>> from ebbflow.flow.types import DIGITS
-    from ebbflow.record import record
-        >>> schema_of(record("City", name=str, size=int | None)).simpleString()
-        'struct<name:string,size:bigint>'
+    >>> from ebbflow.record import record
+    >>> schema_of(record("City", name=str, size=int | None)).simpleString()
+    'struct<name:string,size:bigint>'
     """
     fields = [_field(name, column) for name, column in columns_of(kind)]
     return t.StructType(
@@ -68,7 +68,7 @@ def spark_type(column: Column, *, loose: bool = False) -> t.DataType:
     """The Spark type of a column."""
     if column.form == "decimal":
         return t.DecimalType(*column.digits)
-    if column.form == "list":
+    if column.form in ("list", "set"):
         ((_, inside),) = column.parts
         return t.ArrayType(spark_type(inside), inside.optional)
     if column.form == "map":
@@ -114,18 +114,16 @@ def _inside(kind: t.DataType, name: str, path: str) -> Any:
     if isinstance(kind, t.ArrayType):
         inside: Any = _either(_inside(kind.elementType, name, f"{path}[]"), kind.containsNull)
         return tuple.__class_getitem__((inside, ...))
-    if isinstance(kind, t.MapType) and isinstance(kind.keyType, t.StringType):
+    if isinstance(kind, t.MapType) and _HINTS.get(type(kind.keyType)) in _KEYS:
         value = _either(_inside(kind.valueType, name, f"{path}[]"), kind.valueContainsNull)
-        return dict.__class_getitem__((str, value))
+        return dict.__class_getitem__((_HINTS[type(kind.keyType)], value))
     if isinstance(kind, t.StructType):
         return _struct(kind, name, path)
     hint = _HINTS.get(type(kind))
     if hint is None:
         raise CompositionError(
             f"a row of {name} cannot have a field {path!r} of type {kind.simpleString()}",
-            types=Text(
-                "numbers, text, bytes, dates, times, decimals, arrays, maps by text, structs"
-            ),
+            types=Text("numbers, text, bytes, dates, times, decimals, arrays, maps, structs"),
             remedy=f'cast it: df.withColumn({path.partition("[")[0]!r}, ...cast("string"))',
         )
     return hint

@@ -242,7 +242,7 @@ def _castable(found: Any, column: Column, loose: bool) -> Any:
             return is_.is_timestamp(found) and found.tz is not None
         case "decimal":
             return is_.is_decimal(found) or is_.is_integer(found)
-        case "list":
+        case "list" | "set":
             listed = is_.is_list(found) or is_.is_large_list(found) or is_.is_fixed_size_list(found)
             return listed and _fits(found.value_type, column.parts[0][1], loose)
         case "map":

@@ -1,0 +1,54 @@
+"""What a row holds instead of a list, a dict or a set.
+
+Rows are hashable, and so is what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Frozen(dict[K, V]):
+    """A dict that never changes, and so can be in a row.
+
+    >>> Frozen(a=1) == {"a": 1}, hash(Frozen(a=1, b=2)) == hash(Frozen(b=2, a=1))
+    (True, True)
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __repr__(self) -> str:
+        return f"Frozen({dict(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Frozen, (dict(self),)
+
+    def __or__(self, other: Mapping[Any, Any]) -> Frozen[Any, Any]:
+        return Frozen({**self, **other})
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a Frozen dict is part of a row and never changes; use frozen | {...}")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+
+def frozen(value: Any) -> Any:
+    """A value with tuples for the lists in it, `Frozen` dicts for dicts and frozensets for sets.
+
+    >>> frozen((1, ["a", {"b": [2]}, {3}]))
+    (1, ('a', Frozen({'b': (2,)}), frozenset({3})))
+    """
+    if isinstance(value, (list, tuple)):
+        inside, kind = tuple(map(frozen, value)), type(value)
+        return inside if kind in (list, tuple) else tuple.__new__(kind, inside)  # type: ignore[type-var]
+    if isinstance(value, dict):
+        return Frozen({key: frozen(each) for key, each in value.items()})
+    return frozenset(value) if isinstance(value, set) else value
