@@ -71,6 +71,10 @@ class UnknownField(CompositionError):
     """A field was asked for that the rows do not have."""
 
 
+class UnknownVerb(CompositionError, AttributeError):
+    """A collection was asked for something it does not have."""
+
+
 class FunctionFailed(EbbflowError):
     """A function of the user's raised on a row; the epoch changed nothing. Its cause is chained."""
 

@@ -21,18 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ebbflow.errors import CompositionError, place
+from ebbflow.errors import CompositionError, Text, place
 from ebbflow.flow import joins, types, windows
 from ebbflow.flow.grouped import NEXT, ONE_GROUP, Grouped, aggregated, reduced
 from ebbflow.flow.parts import Part, key, named_parts, part, part_type, plain, refuse, row_type
 from ebbflow.flow.plan import Distinct, Filter, FlatMap, Map, Node, Plan, TopK
-from ebbflow.flow.results import AnyReducer
+from ebbflow.flow.results import AnyReducer, likely
 from ebbflow.flow.running import explain, node_text, planned, run
 from ebbflow.flow.through import passed
+from ebbflow.flow.verbs import unknown
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator
+from ebbflow.record import fields_of
+from ebbflow.reducer.row import itself
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -266,9 +269,10 @@ class Collection:
         return Collection(aggregated(self.node, ONE_GROUP, unnamed, reducers))
 
     def top_k(
-        self, n: int, *, by: Part, per: Part | None = None, smallest: bool = False
+        self, n: int, *, by: Part | None = None, per: Part | None = None, smallest: bool = False
     ) -> Collection:
-        """The `n` rows with the greatest `by`, of all or of each `per`; repeated rows count.
+        """The `n` rows with the greatest `by`, of all or of each `per`; repeated rows count. Rows
+        without fields are compared themselves where no `by` is given.
 
         >>> import ebbflow as ef
         >>> ef.Input("words", str).top_k(3, by=len)
@@ -276,6 +280,13 @@ class Collection:
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             refuse(f"top_k({n!r}): it gives a positive number of rows", "top_k(1, by=...)")
+        if by is None and fields_of(self.type) is not None:
+            refuse(
+                f"top_k({n}): nothing says by what rows are compared",
+                f"top_k({n}, by={likely(self.node)})",
+                fields=Text(", ".join(fields_of(self.type) or ())),
+            )
+        by = itself if by is None else by
         for each in (by, per):
             plain("top_k(by={})", each)
         return Collection(TopK(
@@ -352,6 +363,19 @@ class Collection:
         """The plan, with what every node keeps as state: "text", "mermaid", "dot" or "json"."""
         return explain(self.plan, format)
 
+    if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise unknown(name, self.type, VERBS)
+
+    def __getitem__(self, part: Any) -> NoReturn:
+        refuse(
+            f"c[{part!r}]: a collection has no elements",
+            'select("field") for a field, filter(lambda row: ...) for some of the rows',
+        )
+
     # ---- as a value ----
 
     def __repr__(self) -> str:
@@ -374,6 +398,9 @@ class Collection:
 
     def __contains__(self, row: object) -> bool:
         raise _not_rows("cannot be searched", "row in view.value")
+
+
+VERBS = [name for name in vars(Collection) if name[0] != "_" and name != "node"]
 
 
 def _collection(call: str, other: Any) -> Collection:

@@ -15,6 +15,7 @@ from ebbflow.flow.plan import Node, Reduce
 from ebbflow.flow.result_types import result_type
 from ebbflow.flow.results import AnyReducer, given, missing
 from ebbflow.flow.types import row
+from ebbflow.flow.verbs import unknown_of_groups
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.row import itself
 
@@ -67,9 +68,11 @@ class Grouped:
         )
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and hasattr(type(self._of), name):
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if hasattr(type(self._of), name):
             raise _not_yet(f".{name} is for collections, and group_by(...) alone is none")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise unknown_of_groups(name, NEXT)
 
     def __iter__(self) -> NoReturn:
         raise _not_yet("group_by(...) alone cannot be iterated")

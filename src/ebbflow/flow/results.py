@@ -62,11 +62,16 @@ def _instead(name: str, reducer: Any, node: Node) -> str:
     library = name if reducer.__module__.startswith("ebbflow.reducer") else _BUILTINS.get(name, "")
     if not library:
         return "ebbflow.Reducer(init, add, remove), or one of the library, such as ebbflow.count()"
-    return f"ebbflow.{library}({'' if library == 'count' else _likely(node)})"
+    return f"ebbflow.{library}({'' if library == 'count' else likely(node)})"
 
 
-def _likely(node: Node, *, numbers_only: bool = False) -> str:
-    """A field to take as an example: the last one that is a number."""
+def likely(node: Node, *, numbers_only: bool = False) -> str:
+    """A field to take as an example: the last one that is a number.
+
+    >>> from ebbflow.flow.plan import Source
+    >>> likely(Source(name="words", type=str))
+    ''
+    """
     fields = fields_of(node.type) or {}
     numbers = [name for name, kind in fields.items() if set(classes(kind) or ()) & {int, float}]
     some = numbers or ([] if numbers_only else [*fields])
@@ -147,12 +152,12 @@ def _numbers(call: str, reducer: AnyReducer, of: Any, node: Node) -> None:
     if known and all(issubclass(each, never) for each in known):
         values = rows_of(node) if of is None else "its values"
         what = f"{of!r} is" if isinstance(of, str) else f"{values} are"
-        likely = _likely(node, numbers_only=True)
+        other = likely(node, numbers_only=True)
         raise CompositionError(
             f"{call.format()}: {what} of type {name_of(part)}, and no numbers",
             created=place(),
-            remedy=f"ebbflow.{make.__name__}({likely})"
-            if likely
+            remedy=f"ebbflow.{make.__name__}({other})"
+            if other
             else "a field or a function of the row that gives numbers",
         )
 

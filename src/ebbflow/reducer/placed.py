@@ -170,7 +170,7 @@ class _Joined:
 
 
 def string_agg(
-    of: Key | None = None, *, separator: str = ", ", by: Key | None = None
+    of: Key | None = None, separator: str = ", ", *, by: Key | None = None
 ) -> AnyReducer:
     """The values as texts in one string: in the order of `by`, then of the values; equal values
     that print differently, such as 1 and 1.0, in the order of their texts.
