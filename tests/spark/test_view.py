@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from time import sleep
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 
@@ -16,8 +18,10 @@ import ebbflow as ef
 from ebbflow.engine.spark import view as module
 from ebbflow.engine.spark.frames import zset_of
 from ebbflow.engine.spark.progress import Progress
+from ebbflow.engine.spark.schema import schema_of
 from ebbflow.engine.spark.session import SparkError
 from ebbflow.errors import ChangeError, CompositionError, FunctionFailed, ViewClosed
+from ebbflow.frozen import frozen
 from ebbflow.record import record
 from ebbflow.state.spine import StateError, Store
 from ebbflow.zset import ZSet
@@ -258,3 +262,64 @@ def test_rows_of_inputs_whose_names_differ_in_case_are_not_mixed_up(
     with joined as view:
         assert [tuple(row) for row in view.step(a=left, A=right).collect()] == [(1, 10, "x", 1)]
         view.verify()
+
+
+# ---- types ----
+
+
+class Place(NamedTuple):
+    city: str
+    zip: int
+
+
+class Post(NamedTuple):
+    id: int
+    at: datetime
+    cost: Annotated[Decimal, (10, 2)]
+    paid: bool | None
+    note: str | None
+    tags: list[str]
+    sizes: dict[str, int]
+    home: Place
+    seen: Annotated[datetime, UTC]
+
+
+def test_what_a_row_holds_comes_from_a_table_and_goes_to_one(spark: Any, tmp_path: Path) -> None:
+    posts = ef.Input("posts", Post)
+    whole = posts.select("id", "tags", "sizes", "home", "seen", "cost")
+    groups = posts.group_by("seen").agg(
+        paid=ef.bool_and("paid"), some=ef.bool_or("paid"), notes=ef.string_agg("note", "; "),
+        cost=ef.sum("cost"), ids=ef.set_of("id"), all=ef.collect("id"), how=ef.histogram("id"),
+    )  # fmt: skip
+    months = posts.group_by(month=lambda post: post.at.strftime("%Y-%m")).agg(n=ef.count())
+    program = ef.program(whole=whole, groups=groups, months=months)
+    noon = datetime(2026, 1, 2, 12)
+    row = Post(
+        1, noon, Decimal("1.50"), None, None, ["a", "b"], {"x": 1}, Place("Rome", 7),
+        noon.replace(tzinfo=UTC),
+    )  # fmt: skip
+    frame = spark.createDataFrame([row], schema_of(Post))
+    with program.run(ef.spark(spark, path=tmp_path, in_driver=True)) as view:
+        view.step(posts=frame)
+        view.step(posts=[row._replace(id=2, tags=[])])
+        view.step(posts={frozen(row._replace(id=2, tags=[])): -1})
+        assert {each.dataType.simpleString() for each in view.value["whole"].schema} == {
+            "bigint", "array<string>", "map<string,bigint>", "struct<city:string,zip:bigint>",
+            "timestamp", "decimal(10,2)",
+        }  # fmt: skip
+        (kept,) = view.zset()["whole"]
+        assert tuple(kept) == (1, ("a", "b"), {"x": 1}, Place("Rome", 7), row.seen, row.cost)
+        (found,) = view.value["groups"].drop("seen").collect()
+        assert found.asDict() == {
+            "paid": None, "some": None, "notes": None, "cost": Decimal("1.50"), "ids": [1],
+            "all": [1], "how": {1: 1},
+        }  # fmt: skip
+        assert [tuple(each) for each in view.value["months"].collect()] == [("2026-01", 1)]
+        view.verify()
+
+
+def test_an_output_of_no_type_is_refused_before_anything_runs(spark: Any, tmp_path: Path) -> None:
+    program = sales.group_by(first=lambda sale: eval("sale.city[0]")).agg(n=ef.count())
+    with pytest.raises(CompositionError, match="its column 'first' is of no known type"):
+        program.run(ef.spark(spark, path=tmp_path / "state"))
+    assert not (tmp_path / "state").exists()

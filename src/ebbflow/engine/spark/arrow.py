@@ -82,7 +82,7 @@ def to_arrow(rows: Iterable[Any], weights: Iterable[int], kind: Any) -> Any:
     ebbflow.engine.spark.unfit.Unfit: field 'size': 18446744073709551616 has more than 64 bits
         row        City(name='Rome', size=18446744073709551616)
         type       int
-        try        the hint Any for integers without bounds, or Decimal
+        try        Decimals of the hint Annotated[Decimal, (38, 0)], or texts
     """
     rows = rows if isinstance(rows, (list, tuple)) else list(rows)
     columns = columns_of(kind)

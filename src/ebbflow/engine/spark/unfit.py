@@ -15,7 +15,7 @@ from ebbflow.errors import EbbflowError, Text
 
 NONE = "None is not allowed here"
 _REMEDIES: dict[str, str] = {
-    "int": "the hint Any for integers without bounds, or Decimal",
+    "int": "Decimals of the hint Annotated[Decimal, (38, 0)], or texts",
     "float": "the hint int or Decimal for this field",
     "any": "values made of plain values, or of classes that pickle",
     "time": "Annotated[datetime, UTC] as the hint for times with a zone",
