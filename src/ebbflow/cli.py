@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
-from tempfile import gettempdir
 from typing import Any
 
 import ebbflow
 from ebbflow.errors import CheckError, EbbflowError, LawBroken, install, shown
+from ebbflow.paths import local_path, own_cache
 
 EPILOG = """\
 examples:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trying.add_argument("--json", action="store_true", help="the same for programs")
     asked = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(gettempdir(), "ebbflow"))
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", own_cache())
     try:
         return {"check": _check, "state": _state, "demo": _demo}[asked.command](asked)
     except EbbflowError as error:
@@ -235,15 +235,16 @@ def _read_state(folder: str) -> dict[str, Any]:
     except ModuleNotFoundError as error:
         raise CheckError(f"reading state needs {error.name}", remedy=install("durable")) from error
 
+    place = local_path(folder, "DIR")
     for tries in range(20):
         try:
-            found = Snapshot(folder)
+            found = Snapshot(place)
             break
         except (StateError, OSError):
             if tries == 19:
                 raise
     if found.epoch < 0:
-        there = os.path.isdir(folder)
+        there = place.is_dir()
         raise CheckError(
             f"there is no state in {folder!r}" if there else f"there is no folder {folder!r}",
             remedy="the path that was given to run(path=...)",

@@ -272,7 +272,7 @@ def loads(blob: bytes) -> Any:
     >>> found["a"][0] is NAN, found["b"][NAN]
     (True, 1)
     """
-    return _Unpickler(BytesIO(blob)).load() if _marked(blob) else pickle.loads(blob)
+    return Unpickler(BytesIO(blob)).load() if marked(blob) else pickle.loads(blob)
 
 
 def loads_each(blobs: Iterable[bytes | None]) -> list[Any]:
@@ -282,11 +282,16 @@ def loads_each(blobs: Iterable[bytes | None]) -> list[Any]:
     [1, None]
     """
     given = list(blobs)
-    read = loads if _marked(b"".join(filter(None, given))) else pickle.loads
+    read = loads if marked(b"".join(filter(None, given))) else pickle.loads
     return [None if blob is None else read(blob) for blob in given]
 
 
-def _marked(blob: bytes) -> bool:
+def marked(blob: bytes) -> bool:
+    """Whether a pickle may hold a NaN.
+
+    >>> marked(pickle.dumps((1, "a"))), marked(pickle.dumps([float("nan")]))
+    (False, True)
+    """
     return any(mark in blob for mark in _MARKS)
 
 
@@ -306,7 +311,7 @@ def _with_one(op: int) -> Callable[[Any], None]:
 _NUMBERS = (pickle.BINFLOAT[0], pickle.FLOAT[0], pickle.REDUCE[0])
 
 
-class _Unpickler(_Python):  # type: ignore[misc]
+class Unpickler(_Python):  # type: ignore[misc]
     """Every number that was read is given `NAN` before anything is made of it."""
 
     dispatch: ClassVar[dict[int, Any]] = {

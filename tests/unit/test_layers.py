@@ -13,7 +13,7 @@ SRC = Path(__file__).parents[2] / "src" / "ebbflow"
 
 # Lower layers first; a module may import from its own layer and from those before it.
 LAYERS = [
-    {"errors"},
+    {"errors", "paths"},
     {"algebra"},
     {
         "change",

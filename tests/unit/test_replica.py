@@ -43,7 +43,7 @@ def test_what_a_task_did_is_staged_and_forgotten(tmp_path: Path) -> None:
         store.commit(1)
         replica.close()
         assert not any(part.held for part in replica.parts)
-        replica.open(Snapshot(tmp_path))
+        replica.open(Snapshot(tmp_path, unpickle=True))
         moved = replica.all_at_once({"a": (APPLY, ZSet({Row(1, 2): -1}))})
         assert moved == {"output": {(1, 5): -1, (1, 3): 1}}
 

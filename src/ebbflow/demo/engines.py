@@ -18,11 +18,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from ebbflow.demo.again import VIEWS, Result, counted, recompute_rows, recompute_sql, weighted
 from ebbflow.demo.data import WEIGHT, Columns, Epoch, arrow_of, rows_of
 from ebbflow.demo.shop import program
+from ebbflow.paths import file_name, make_folders
 
 Tables = Mapping[str, Columns]
 
@@ -85,7 +87,7 @@ class Spark:
         self._files = os.path.join(path, "tables")
         self._frames: dict[str, Any] = {}
         self._given: dict[str, Any] = {}
-        os.makedirs(self._files, exist_ok=True)
+        make_folders(Path(self._files))
         self.view = program.run(spark(self.session, path=self.state))
 
     def prepare(self, tables: Tables, epoch: Epoch | None = None) -> None:
@@ -103,7 +105,7 @@ class Spark:
         """A new Parquet file of the table as it is now. Spark may still read the one before."""
         from pyarrow import parquet
 
-        file = os.path.join(self._files, f"{name}-{self.view.epoch}.parquet")
+        file = os.path.join(self._files, f"{file_name(name)}-{self.view.epoch}.parquet")
         parquet.write_table(arrow_of(table), file)
         return file
 

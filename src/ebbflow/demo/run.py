@@ -20,6 +20,7 @@ from ebbflow.demo.engines import Local, Spark
 from ebbflow.demo.shop import LATE, ROUNDED, TYPES, program
 from ebbflow.errors import CheckError
 from ebbflow.laws import judge
+from ebbflow.paths import local_path
 from ebbflow.state.spine import Snapshot
 
 ENGINES: dict[str, Any] = {"spark": Spark, "local": Local}
@@ -61,6 +62,7 @@ def run(
     """
     made = path is None and engine == "spark"
     folder = tempfile.mkdtemp(prefix="ebbflow-demo-") if made else path
+    folder = None if folder is None else str(local_path(folder, "--path"))
     told = {"engine": engine, "rows": rows or ROWS[engine], "epochs": epochs, "seed": seed}
     try:
         return _run(teller, told, folder, session)

@@ -35,13 +35,16 @@ def run(
     - `memory`: at most about so much of the state in memory, such as "512MB"; without it, all;
     - `keep_epochs`: how many epochs can be read back by `view.at(epoch)`;
     - `flush_every`: write only every so many epochs. Those that wait are written by `close()`, when
-      the view is dropped, and at exit; a crash, or a process that is killed, loses them.
+      the view is dropped, and at exit; a crash, or a process that is killed, loses them;
+    - `permissions`: of the folder, 0o700 unless told otherwise; 0o770 lets a group read and write;
+    - `unpickle`: False reads pickles of plain values only; any others could run code.
 
     When an interrupt ends a `step`, `view.epoch` tells whether the epoch happened.
 
     A path holds the state of one program. Where its functions or steps have changed since, what
     they make is computed again from the rows of the inputs; `view.rebuilt` says what that was. It
-    needs the extra `durable`. The state may hold pickled values: open only what you trust.
+    needs the extra `durable`. The state may hold pickled values: open only what you trust, or with
+    `unpickle=False`.
 
     >>> from ebbflow.flow.plan import Distinct, Source
     >>> view = run(Plan({"words": Distinct(parent=Source(name="said"))}))

@@ -28,9 +28,10 @@ from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
 from ebbflow.errors import EbbflowError, Text
 from ebbflow.flow.plan import Plan, Source
+from ebbflow.paths import checked_permissions
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
-from ebbflow.state.spine import Files, Lost, StateError, Store
+from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
 from ebbflow.zset import trusted
 
 Place = str | os.PathLike[str] | Files
@@ -49,12 +50,16 @@ class Disk:
         self, path: Place, plan: Plan, machine: Machine,
         inlets: Mapping[str, Any], outlets: Mapping[str, Any], *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
-        strict: bool = False,
+        strict: bool = False, permissions: int | None = None, unpickle: bool = True,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         self.machine, self.inlets, self.outlets = machine, inlets, outlets
         mapped = None if self.limit is None else self.limit + LIBRARIES
-        self.store = Store(path, keep_epochs=keep_epochs, group=flush_every, memory=mapped)
+        allowed = checked_permissions(permissions)
+        self.store = Store(
+            path if isinstance(path, Files) else Folder(path, allowed),
+            keep_epochs=keep_epochs, group=flush_every, memory=mapped, unpickle=unpickle,
+        )  # fmt: skip
         self.rebuilt: tuple[str, ...] = ()
         self.strict = strict
         self._settling = False

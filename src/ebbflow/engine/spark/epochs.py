@@ -92,7 +92,8 @@ class Epochs:
     def job(self, tasks: int, given: Mapping[str, Given] | None = None) -> Job:
         """What the tasks of the next epoch have to know."""
         by_key = frozenset(name for name, each in (given or {}).items() if each.verb != "apply")
-        return Job(self.program, self.path, self.store.epoch, tasks, by_key)
+        unpickle = self.store.unpickle
+        return Job(self.program, self.path, self.store.epoch, tasks, by_key, unpickle=unpickle)
 
     # ---- in one place ----
 

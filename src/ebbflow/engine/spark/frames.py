@@ -217,7 +217,7 @@ def _as_arrow(chunk: Part, kind: Any, by_row: bool, layout: str) -> Any:
         counts = decode(chunk.form.row, chunk.rows)
         weights = pa.array(counts, pa.int64())
     whole = shape.how == "record" or (shape.how == "one" and len(schema) == 2)
-    if whole and not {"any", "decimal"} & set(shape.kinds):
+    if whole and not {"any", "plain", "decimal"} & set(shape.kinds):
         arrays = [_fit(column, field.type) for column, field in zip(columns, schema, strict=False)]
         return pa.RecordBatch.from_arrays([*arrays, weights], schema=schema)
     rows = decode(shape, columns, kind if shape.how == "record" else None)

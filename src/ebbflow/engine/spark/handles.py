@@ -42,9 +42,11 @@ class Output:
         """Call `callback` with every change of this output; see `View.on_change`."""
         return self.view._subscribe(callback, self.name)
 
-    def write_changes(self, path: str | os.PathLike[str]) -> Callable[[], None]:
+    def write_changes(
+        self, path: str | os.PathLike[str], *, permissions: int | None = None
+    ) -> Callable[[], None]:
         """Have the change of every epoch in a folder; see `View.write_changes`."""
-        return self.view.write_changes(path, self.name)
+        return self.view.write_changes(path, self.name, permissions=permissions)
 
     def write_snapshot(
         self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"

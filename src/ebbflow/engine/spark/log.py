@@ -11,6 +11,7 @@ The last `keep` epochs are kept, and for as long as somebody still `needs` them,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,9 @@ from typing import Any
 from ebbflow.engine.local.durable import Disk
 from ebbflow.engine.spark.epochs import Done
 from ebbflow.engine.spark.task import CHANGES
+from ebbflow.state.spine.manifest import torn
 
+_FILE = re.compile(r"[0-9a-f-]+\.parquet")
 Entry = Mapping[str, Any]
 """For each output that may have changed the files with their rows, or None."""
 
@@ -29,6 +32,9 @@ class Log:
 
     def __init__(self, disk: Disk, path: str, keep: int) -> None:
         self.disk, self.folder, self.keep = disk, Path(path, CHANGES), max(1, keep)
+        for file in self._files():
+            if not _FILE.fullmatch(file):
+                raise torn("the log of changes", f"it names {file!r}, which is no file of a log")
         self._remove_strays()
 
     @property
@@ -72,16 +78,16 @@ class Log:
                 with suppress(OSError):
                     Path(self.folder, file).unlink(missing_ok=True)
 
+    def _files(self) -> set[str]:
+        """The files of all epochs."""
+        entries = self.entries.values()
+        return {file for each in entries for files in each.values() for file, _ in files or ()}
+
     def _remove_strays(self) -> None:
         """Remove what was written for epochs that never came to be."""
         if not self.folder.is_dir():
             return
-        known = {
-            file
-            for entry in self.entries.values()
-            for files in entry.values()
-            for file, _ in files or ()
-        }
+        known = self._files()
         for each in self.folder.iterdir():
             if each.suffix in (".parquet", ".tmp") and each.name not in known:
                 with suppress(OSError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.errors import CompositionError
+from ebbflow.paths import checked_permissions, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +28,12 @@ class Options:
     strict: bool = False
     memory: str = "256MB"
     progress: bool | None = None
+    permissions: int | None = None
+    unpickle: bool = True
 
     def __post_init__(self) -> None:
+        local_path(self.path, "spark(): path")
+        checked_permissions(self.permissions)
         if self.mode not in MODES:
             raise CompositionError(
                 f"spark(mode={self.mode!r}): there is no such mode",

@@ -18,13 +18,13 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.errors import CompositionError, Text
-from ebbflow.state.spine import StateError
+from ebbflow.paths import file_name, make_folder, open_file
+from ebbflow.state.spine import Folder, StateError
 
 if TYPE_CHECKING:
     from ebbflow.engine.spark.log import Entry
@@ -165,10 +165,12 @@ class Sinks:
     def _note(self, name: str, epoch: int) -> None:
         if self.done.get(name) == epoch:
             return
-        self.folder.mkdir(exist_ok=True)
+        permissions = Folder(self.view.path).permissions
+        make_folder(self.folder, permissions)
         file = self._file(name)
         temporary = file.with_suffix(".tmp")
-        with open(temporary, "w", encoding="utf-8") as out:
+        opened = open_file(temporary, os.O_WRONLY | os.O_TRUNC, permissions)
+        with open(opened, "w", encoding="utf-8") as out:
             json.dump({"sink": name, "epoch": epoch}, out)
             out.flush()
             os.fsync(out.fileno())
@@ -176,7 +178,7 @@ class Sinks:
         self.done[name] = epoch
 
     def _file(self, name: str) -> Path:
-        return self.folder / f"{sha256(name.encode()).hexdigest()[:32]}.json"
+        return self.folder / f"{file_name(name)}.json"
 
 
 def _noted(folder: Path) -> dict[str, int]:

@@ -4,9 +4,6 @@
 the rows that changed, with their weights in `__weight`. To a reader it is one table with a column
 `epoch`. The folder of an epoch is written under another name first, so that it is there as a whole
 or not at all. What is there says how far the log is.
-
-`Elsewhere` is the same where the path is no folder of this machine: Spark writes the folder of an
-epoch, and writes over what an attempt before has left.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlsplit
 from uuid import uuid4
 
 import pyarrow.parquet as pq
@@ -29,6 +25,15 @@ from ebbflow.engine.spark.frames import file_uri
 from ebbflow.engine.spark.kinds import WEIGHT, columns_of
 from ebbflow.engine.spark.sinks import Sink
 from ebbflow.errors import CompositionError
+from ebbflow.paths import (
+    allow_all,
+    checked_permissions,
+    file_names,
+    local_path,
+    make_folder,
+    make_folders,
+)
+from ebbflow.state.spine import Folder
 
 if TYPE_CHECKING:
     from ebbflow.engine.spark.log import Entry
@@ -38,7 +43,24 @@ EPOCH = "epoch"
 _FOLDER = re.compile(rf"{EPOCH}=(\d+)")
 
 
-def target_of(view: View, path: str, outputs: Iterable[str], apart: bool) -> Sink:
+def places_of(
+    path: str | os.PathLike[str], outputs: Iterable[str], apart: bool, what: str, else_: str
+) -> dict[str, Path]:
+    """Where outputs are written to: the path; where they are to be `apart`, a folder in it each."""
+    base = local_path(path, f"{what}: path", else_)
+    if not apart:
+        return dict.fromkeys(outputs, base)
+    names = file_names(outputs, what, f"{what}(path, output=...), with a path for each")
+    return {name: base / made for name, made in names.items()}
+
+
+def target_of(
+    view: View,
+    path: str | os.PathLike[str],
+    outputs: Iterable[str],
+    apart: bool,
+    permissions: int | None,
+) -> Sink:
     """The sink for a path; `apart` says that each output has a folder of its own."""
     names = list(outputs)
     for name in names:
@@ -49,44 +71,22 @@ def target_of(view: View, path: str, outputs: Iterable[str], apart: bool) -> Sin
                 created=view.plan.outputs[name].place,
                 remedy="another name for that field, as in .map; or each_epoch",
             )
-    local = local_path(path)
-    base = path.rstrip("/") if local is None else str(local)
-    places = {name: f"{base}/{quote(name, safe='')}" if apart else base for name in names}
-    kind = Elsewhere if local is None else Folders
-    return kind(view, f"changes to {base}" + (f" of {names[0]}" if not apart else ""), places)
+    places = places_of(path, names, apart, "write_changes", "each_epoch, to write it by Spark")
+    base = local_path(path)
+    title = f"changes to {base}" + (f" of {names[0]}" if not apart else "")
+    return Folders(view, title, places, checked_permissions(permissions))
 
 
-def local_path(path: str) -> Path | None:
-    """A path as one of this machine, or None where it is another URI.
-
-    >>> local_path("file:///data/log"), local_path("s3a://bucket/log")
-    (PosixPath('/data/log'), None)
-    """
-    parts = urlsplit(path)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    return Path(path).absolute() if len(parts.scheme) < 2 else None
-
-
-class Elsewhere(Sink):
-    """The changes of each epoch in a folder that Spark writes; `places` has one per output."""
+class Folders(Sink):
+    """The changes of each epoch in a folder; `places` has one per output."""
 
     remedy = "another path, with view.write_snapshot beside it; or view.end_sink(name)"
 
-    def __init__(self, view: View, name: str, places: dict[str, str]) -> None:
+    def __init__(
+        self, view: View, name: str, places: dict[str, Path], permissions: int | None
+    ) -> None:
         self.view, self.name, self.places = view, name, places
-
-    def had(self, known: int | None, first: int, last: int) -> int:
-        return first - 1 if known is None else known
-
-    def give(self, epoch: int, entry: Entry) -> None:
-        for name, place in self.places.items():
-            frame = self.view._change(name, epoch, entry)
-            frame.write.mode("overwrite").parquet(f"{place}/{EPOCH}={epoch}")
-
-
-class Folders(Elsewhere):
-    """The changes of each epoch in a folder of this machine."""
+        self.permissions = Folder(view.path).permissions if permissions is None else permissions
 
     def had(self, known: int | None, first: int, last: int) -> int:
         """What is there counts, whatever is noted."""
@@ -96,38 +96,40 @@ class Folders(Elsewhere):
             return first - 1
         return min(max(epochs, default=min(begun) - 1) for epochs in there)
 
-    def _there(self, place: str) -> list[int]:
+    def _there(self, place: Path) -> list[int]:
         """The epochs that a place has. What an attempt before has left is removed."""
         found = []
-        for each in os.listdir(place) if os.path.isdir(place) else ():
+        for each in os.listdir(place) if place.is_dir() else ():
             match = _FOLDER.fullmatch(each)
             if match:
                 found.append(int(match[1]))
             elif each.startswith(f".{EPOCH}="):
-                shutil.rmtree(Path(place, each), ignore_errors=True)
+                shutil.rmtree(place / each, ignore_errors=True)
         return found
 
     def give(self, epoch: int, entry: Entry) -> None:
         for name, place in self.places.items():
-            final = Path(place, f"{EPOCH}={epoch}")
+            final = place / f"{EPOCH}={epoch}"
             if final.exists():
                 continue
-            temporary = Path(place, f".{EPOCH}={epoch}.{uuid4().hex}")
-            os.makedirs(place, exist_ok=True)
+            temporary = place / f".{EPOCH}={epoch}.{uuid4().hex}"
+            make_folders(place, self.permissions)
+            make_folder(temporary)
             try:
                 self._write(name, epoch, entry, temporary)
+                allow_all(temporary, self.permissions)
                 os.rename(temporary, final)
             except BaseException:
                 shutil.rmtree(temporary, ignore_errors=True)
                 raise
-            _settle(Path(place))
+            _settle(place)
 
     def _write(self, name: str, epoch: int, entry: Entry, folder: Path) -> None:
         files = entry.get(name, ())
         if files is None:
-            self.view._change(name, epoch, entry).write.parquet(file_uri(folder))
+            frame = self.view._change(name, epoch, entry)
+            frame.write.mode("append").parquet(file_uri(folder))
             return
-        folder.mkdir()
         for number, (file, _) in enumerate(files):
             made = folder / f"part-{number:05d}.parquet"
             shutil.copyfile(self.view._log.folder / file, made)

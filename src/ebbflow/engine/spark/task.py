@@ -40,7 +40,8 @@ from ebbflow.engine.spark.tables import rows_of
 from ebbflow.engine.spark.waves import Waves, by_row
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Source
-from ebbflow.state.spine import Snapshot, StateError
+from ebbflow.paths import PRIVATE, make_folder, open_file
+from ebbflow.state.spine import Folder, Snapshot, StateError
 from ebbflow.state.spine.piece import Piece
 from ebbflow.zset import trusted
 
@@ -65,6 +66,7 @@ class Job:
     bulk: bool = False
     heaviest: int = 2**63 - 1
     """A row that is there more often than this is not for a bulk load."""
+    unpickle: bool = True
     secret: str = field(default_factory=partial(secrets.token_hex, 16), repr=False)
     """What an error in a message of Spark's must be behind, to be one of this job's."""
 
@@ -78,32 +80,32 @@ class Job:
 
     def snapshot(self) -> Snapshot:
         """The state that the epoch begins with."""
-        return _snapshot(self.path, self.base)
+        return _snapshot(self.path, self.base, self.unpickle)
 
 
-_snapshots: dict[str, Snapshot] = {}
+_snapshots: dict[tuple[str, bool], Snapshot] = {}
 """The last snapshot at each of a few paths, the one that was not used for longest first."""
 _KEPT = 8
 
 
-def _snapshot(path: str, epoch: int) -> Snapshot:
+def _snapshot(path: str, epoch: int, unpickle: bool) -> Snapshot:
     """The state at the end of an epoch, with the segments that this process has open already and
     whose files are what they were."""
-    old = _snapshots.pop(path, None)
+    old = _snapshots.pop((path, unpickle), None)
     spines = () if old is None else old._spines.values()
     opened = [segment for spine in spines for segment in spine.segments]
     known = {segment.ref: segment for segment in opened if segment.unchanged}
     while len(_snapshots) >= _KEPT:
         _snapshots.pop(next(iter(_snapshots)))
-    _snapshots[path] = Remembering(path, epoch, known)
-    return _snapshots[path]
+    made = _snapshots[path, unpickle] = Remembering(path, epoch, known, unpickle)
+    return made
 
 
 class Remembering(Snapshot):
     """A snapshot that does not open again what is open."""
 
-    def __init__(self, path: str, epoch: int, known: dict[Any, Any]) -> None:
-        super().__init__(path, epoch)
+    def __init__(self, path: str, epoch: int, known: dict[Any, Any], unpickle: bool) -> None:
+        super().__init__(path, epoch, unpickle=unpickle)
         self.known = known
 
     def _open(self, ref: Any) -> Any:
@@ -346,11 +348,12 @@ def write_changes(
 ) -> list[tuple[str, str, int]]:
     """Write what changed in the outputs, one Parquet file each: the output, the file, its rows."""
     found = []
+    permissions = Folder(path).permissions
     for number, (name, delta) in enumerate(moved.items()):
         kind = replica.plan.outputs[name].type
         file = f"{epoch:012d}-{token}-{number}.parquet"
         try:
-            write_parquet(Path(path) / CHANGES / file, delta, kind)
+            write_parquet(Path(path) / CHANGES / file, delta, kind, permissions)
         except EbbflowError as error:
             what = f"output {name!r}: {error.what}"
             place = replica.plan.outputs[name].place
@@ -365,12 +368,13 @@ def remove_changes(path: str, changes: Iterable[tuple[str, str, int]]) -> None:
         (Path(path) / CHANGES / file).unlink(missing_ok=True)
 
 
-def write_parquet(file: Path, delta: Delta, kind: Any) -> None:
+def write_parquet(file: Path, delta: Delta, kind: Any, permissions: int = PRIVATE) -> None:
     """Rows with their weights as a Parquet file that is whole, or not there."""
     rows, weights = list(delta), list(delta.values())
     temporary = file.with_suffix(".tmp")
-    file.parent.mkdir(exist_ok=True)
-    with open(temporary, "wb") as raw, pq.ParquetWriter(raw, arrow_schema(kind)) as out:
+    make_folder(file.parent, permissions)
+    opened = open_file(temporary, os.O_WRONLY | os.O_TRUNC, permissions)
+    with open(opened, "wb") as raw, pq.ParquetWriter(raw, arrow_schema(kind)) as out:
         for i in range(0, len(rows), _CHUNK):
             out.write_batch(to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], kind))
     with open(temporary, "rb+") as done:

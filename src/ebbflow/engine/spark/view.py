@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from threading import RLock
 from time import perf_counter
 from types import TracebackType
@@ -34,6 +33,7 @@ from ebbflow.engine.spark.frames import (
     changed,
     derived,
     derived_outputs,
+    file_uri,
     repeated,
     require_same,
     weighted,
@@ -52,6 +52,7 @@ from ebbflow.engine.spark.sinks import Sinks
 from ebbflow.engine.spark.ways import Ways
 from ebbflow.errors import CheckError, CompositionError, Text, ViewClosed
 from ebbflow.flow.plan import Plan
+from ebbflow.paths import local_path
 
 
 class View:
@@ -61,13 +62,14 @@ class View:
         self, plan: Plan, session: SparkSession, options: Options, check_input: bool
     ) -> None:
         self.plan, self.session, self.options = plan, session, options
-        self.path = str(Path(options.path).absolute())
+        self.path = str(local_path(options.path))
         self._replica = Replica(
             plan, check_input=check_input, derived=derived_outputs(session, plan, check_input)
         )
         self._disk = Disk(
             self.path, plan, self._replica.machine, self._replica.inlets, self._replica.outlets,
             memory=options.memory, keep_epochs=options.keep_epochs, strict=options.strict,
+            permissions=options.permissions, unpickle=options.unpickle,
         )  # fmt: skip
         self._lock = RLock()
         self._closed = False
@@ -249,20 +251,25 @@ class View:
     # ---- for others ----
 
     def write_changes(
-        self, path: str | os.PathLike[str], output: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        output: str | None = None,
+        *,
+        permissions: int | None = None,
     ) -> Callable[[], None]:
         """Have the change of every epoch in `path/epoch=<n>`, from now on, exactly once: Parquet
         files with the columns of a row and `__weight`. What comes back ends it.
 
         `spark.read.parquet(path)` gives all of them, with a column `epoch`. Several outputs have a
         folder each, `path/<output>/epoch=<n>`. A folder that has epochs already goes on after them,
-        and gets those it has missed.
+        and gets those it has missed. Who may read it is as with the state, unless there are
+        `permissions`, such as 0o750 for a group.
         """
         from ebbflow.engine.spark.targets import target_of
 
         names = self._outputs(output)
-        target = target_of(self, os.fspath(path), names, apart=output is None and len(names) > 1)
-        return self._sinks.add(target)
+        apart = output is None and len(names) > 1
+        return self._sinks.add(target_of(self, path, names, apart, permissions))
 
     def write_snapshot(
         self,
@@ -273,14 +280,18 @@ class View:
         **options: Any,
     ) -> None:
         """Write the output as it is now as a table of this format, with the options of Spark's
-        writer. Several outputs have a folder each, `path/<output>`."""
+        writer, and the permissions that it gives. Several outputs have a folder each,
+        `path/<output>`. To write it elsewhere, there is `view.value.write`."""
+        from ebbflow.engine.spark.targets import places_of
+
         names = self._outputs(output)
+        else_ = "view.value.write.save(...), which is Spark's own"
+        places = places_of(path, names, len(names) > 1, "write_snapshot", else_)
         with self._lock:
             self._require_open()
-            for name in names:
-                place = os.fspath(path) if len(names) == 1 else f"{os.fspath(path)}/{name}"
+            for name, place in places.items():
                 frame = repeated(self._weighted(name), name)
-                frame.write.format(format).mode(mode).options(**options).save(place)
+                frame.write.format(format).mode(mode).options(**options).save(file_uri(place))
 
     def each_epoch(
         self, function: Callable[[Any, int], object], name: str | None = None

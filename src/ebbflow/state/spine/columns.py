@@ -33,8 +33,13 @@ import pyarrow.compute as pc
 from ebbflow.errors import EbbflowError
 from ebbflow.nan import NAN, loads_each
 from ebbflow.record import fields_of
+from ebbflow.state.spine import plain
 
 PICKLE = 5
+PICKLED = "any"
+"""The kind of a column of pickles."""
+PLAIN = "plain"
+"""The same column to a reader who loads pickles of plain values only; never written."""
 LIMIT = (1 << 31) - 1
 """How many bytes of texts a column has room for where 32 bits say where they begin."""
 
@@ -55,6 +60,7 @@ _TYPES: dict[str, Any] = {
     "decimal": pa.large_utf8(),
     "none": pa.null(),
     "any": pa.large_binary(),
+    "plain": pa.large_binary(),
 }
 _KINDS: dict[type, str] = {
     int: "int",
@@ -92,6 +98,10 @@ class Shape:
 
     how: str
     kinds: tuple[str, ...]
+
+    def but(self, kind: str, other: str) -> Shape:
+        """The same shape with another kind for one."""
+        return Shape(self.how, tuple(other if each == kind else each for each in self.kinds))
 
     def types(self) -> list[Any]:
         """The Arrow types of the columns."""
@@ -378,8 +388,10 @@ def _values(kind: str, column: Any, at: list[Any] | None = None) -> list[Any]:
     found = (pieces[0] if len(pieces) == 1 else pa.chunked_array(pieces)).to_pylist()
     if kind == "float":
         return [value if value == value else NAN for value in found]
-    if kind == "any":
+    if kind == PICKLED:
         return loads_each(found)
+    if kind == PLAIN:
+        return [None if value is None else plain.loads(value) for value in found]
     if kind == "decimal":
         return [None if value is None else Decimal(value) for value in found]
     if kind == "utc":

@@ -180,7 +180,7 @@ def _times(family: int, column: Any) -> Words:
     return mixed(mixed(column.view(pa.int64()).to_numpy().view(np.uint64)) + seed(family))
 
 
-_FALLBACK = ("decimal", "any")
+_FALLBACK = ("decimal", "any", "plain")
 _EMPTY = np.empty(0, np.uint64)
 _FAMILIES: dict[str, Callable[[Any], Words]] = {
     **dict.fromkeys(("int8", "int16", "int32", "int"), _ints),

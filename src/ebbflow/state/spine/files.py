@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import EbbflowError, Text
+from ebbflow.paths import PRIVATE, local_path, make_folder, of_folders, open_file
 
 
 class StateError(EbbflowError):
@@ -162,6 +163,9 @@ def _identity(file: str | int) -> tuple[int, ...]:
 class Folder(Files):
     """Files in a directory of this machine, or one it shares.
 
+    `permissions` are those of folders that are made, and without x of files. Where none are given,
+    they are what the lock has: what was given when the folder was last opened with some.
+
     >>> import tempfile
     >>> folder = Folder(tempfile.mkdtemp())
     >>> writer = folder.create("a.tmp")
@@ -173,11 +177,22 @@ class Folder(Files):
 
     LOCK = "lock"
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).absolute()
+    def __init__(self, path: str | os.PathLike[str], permissions: int | None = None) -> None:
+        self.path = local_path(path)
+        self._permissions = permissions
         self._held: int | None = None
         self._process = 0
         self._folder: tuple[int, int] | None = None
+
+    @property
+    def permissions(self) -> int:
+        """The permissions of folders that are made here, and without x of files."""
+        if self._permissions is None:
+            try:
+                self._permissions = of_folders(stat.S_IMODE(os.stat(self.path / self.LOCK).st_mode))
+            except FileNotFoundError:
+                return PRIVATE
+        return self._permissions
 
     def names(self) -> list[str]:
         if not self.path.is_dir():
@@ -199,7 +214,7 @@ class Folder(Files):
             return memoryview(mapped)
 
     def create(self, name: str) -> Writer:
-        return _LocalWriter(self.path, name)
+        return _LocalWriter(self.path / name, self.permissions)
 
     def publish(self, name: str, final: str) -> None:
         try:
@@ -228,7 +243,7 @@ class Folder(Files):
         _sync(self.path)
 
     def jot(self, name: str, text: str) -> None:
-        file = os.open(self.path / name, os.O_WRONLY | os.O_CREAT, 0o666)
+        file = open_file(self.path / name, os.O_WRONLY, self.permissions)
         try:
             os.pwrite(file, text.encode(), 0)
             os.ftruncate(file, len(text.encode()))
@@ -254,13 +269,13 @@ class Folder(Files):
     def lock(self) -> None:
         try:
             for folder in [p for p in (*reversed(self.path.parents), self.path) if not p.is_dir()]:
-                folder.mkdir(exist_ok=True)
+                make_folder(folder, self.permissions)
                 _sync(folder.parent)
             held = self._locked()
         except OSError as error:
             raise StateError(
                 "state cannot be kept here",
-                path=str(self.path),
+                path=Text(self.path),
                 cause=error,
                 remedy="a folder that can be written, or one that can be made",
             ) from error
@@ -272,8 +287,7 @@ class Folder(Files):
         """The file of the lock, open and locked. It is made where there is none; a link, or a file
         that is something else, is left as it is."""
         while True:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            held = os.open(self.path / self.LOCK, flags, 0o666)
+            held = open_file(self.path / self.LOCK, os.O_RDWR, self._permissions)
             try:
                 found = os.fstat(held)
                 said = os.pread(held, 64, 0).strip() if stat.S_ISREG(found.st_mode) else b"?"
@@ -366,10 +380,11 @@ def _sync(folder: Path) -> None:
 
 
 class _LocalWriter(Writer):
-    def __init__(self, path: Path, name: str) -> None:
-        self.name = name
+    def __init__(self, path: Path, permissions: int) -> None:
+        self.name = path.name
         self.at = 0
-        self._file = open(path / name, "wb", buffering=1 << 18)  # noqa: SIM115
+        file = open_file(path, os.O_WRONLY | os.O_TRUNC, permissions)
+        self._file = open(file, "wb", buffering=1 << 18)  # noqa: SIM115
 
     def write(self, data: bytes) -> None:
         self._file.write(data)

@@ -138,6 +138,9 @@ def read(files: Files, name: str) -> Manifest:
     )
     if found.name != name:
         raise torn(name, f"it is a copy of {found.name}")
+    named = found.files().union(found.sizes, found.retained, *found.retained.values())
+    for other in named - own(named):
+        raise torn(name, f"it names {other!r}, which is no file of a state")
     for other, size in found.sizes.items():
         there = files.size(other)
         if there is None:

@@ -26,12 +26,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.state.spine.columns import Shape, decode, numbers_of
+from ebbflow.state.spine.columns import PICKLED, PLAIN, Shape, decode, numbers_of
 from ebbflow.state.spine.hashing import Words
 
 BAG, VALUE = "bag", "value"
 WEIGHT = pa.run_end_encoded(pa.int32(), pa.int64())
-_INEXACT = ("float", "any")
+_INEXACT = ("float", PICKLED, PLAIN)
 """Kinds of which equal columns may hold different values: 0.0 and -0.0."""
 
 
@@ -44,6 +44,11 @@ class Form:
     row: Shape
     within: tuple[tuple[int, ...], ...] = ()
     """For each column of the keys, the columns of the rows that are the same, if all have some."""
+
+    def distrusted(self) -> Form:
+        """The same for a reader who loads pickles of plain values only."""
+        key, row = (shape.but(PICKLED, PLAIN) for shape in (self.key, self.row))
+        return replace(self, key=key, row=row)
 
     def schema(self) -> Any:
         """As Arrow says it."""
@@ -59,10 +64,11 @@ class Form:
 
     def text(self) -> dict[str, Any]:
         """As the directory says it; `Form.read` is the way back."""
+        key, row = (shape.but(PLAIN, PICKLED) for shape in (self.key, self.row))
         return {
             "layout": self.layout,
-            "key": [self.key.how, *self.key.kinds],
-            "row": [self.row.how, *self.row.kinds],
+            "key": [key.how, *key.kinds],
+            "row": [row.how, *row.kinds],
             "within": self.within,
         }
 

@@ -20,7 +20,8 @@ class Snapshot:
     """The state at the end of one epoch, to be read.
 
     Without `epoch` it is the newest one. It needs no lock: should the files be removed meanwhile,
-    by the one who writes, reading fails.
+    by the one who writes, reading fails. Loading a pickle can run any code, so without
+    `unpickle=True` only those of plain values are loaded; what has typed fields is not pickled.
     """
 
     def __init__(
@@ -28,9 +29,11 @@ class Snapshot:
         place: str | os.PathLike[str] | Files,
         epoch: int | None = None,
         *,
+        unpickle: bool = False,
         chunk: int = CHUNK,
     ) -> None:
         self.files = place if isinstance(place, Files) else Folder(place)
+        self.unpickle = unpickle
         found = newest(self.files) if epoch is None else self._at(epoch)
         self.manifest = found or Manifest(-1, 0)
         self._listed: dict[Name, Listed] = {(s.operator, s.bucket): s for s in self.manifest.spines}
@@ -87,7 +90,10 @@ class Snapshot:
         return self._spines[name]
 
     def _open(self, ref: Ref) -> Segment:
-        return Segment.opened(ref, self._map(ref.file))
+        segment = Segment.opened(ref, self._map(ref.file))
+        if not self.unpickle:
+            segment.form = segment.form.distrusted()
+        return segment
 
     def _map(self, file: str) -> memoryview:
         if file not in self._maps:
@@ -136,8 +142,8 @@ class Snapshot:
 class Pinned(Snapshot):
     """A snapshot whose files stay until it is closed."""
 
-    def __init__(self, files: Files, epoch: int, pins: list[set[str]]) -> None:
-        super().__init__(files, epoch)
+    def __init__(self, files: Files, epoch: int, pins: list[set[str]], unpickle: bool) -> None:
+        super().__init__(files, epoch, unpickle=unpickle)
         self._pins = pins
         self._pin = self.manifest.files()
         pins.append(self._pin)

@@ -76,7 +76,7 @@ class Store(Snapshot):
 
     `keep_epochs` is how many epochs can be read, `group` how many are written together, `verify`
     checks every byte at the start, `memory` is how many bytes of mapped files may stay in memory
-    from one epoch to the next.
+    from one epoch to the next. With `unpickle=False` only pickles of plain values are loaded.
     """
 
     def __init__(
@@ -87,13 +87,14 @@ class Store(Snapshot):
         group: int = 1,
         verify: bool = False,
         memory: int | None = None,
+        unpickle: bool = True,
         chunk: int = CHUNK,
     ) -> None:
         pa.array([0])  # with its first array pyarrow imports pandas: now, not while an epoch runs
         files = place if isinstance(place, Files) else Folder(place)
         files.lock()
         try:
-            super().__init__(files, chunk=chunk)
+            super().__init__(files, unpickle=unpickle, chunk=chunk)
             if verify:
                 self.verify()
             if self.manifest.epoch >= 0:
@@ -202,7 +203,7 @@ class Store(Snapshot):
 
     def at(self, epoch: int) -> Pinned:
         """The state at the end of an epoch that is retained; close it after use."""
-        return Pinned(self.files, epoch, self._pins)
+        return Pinned(self.files, epoch, self._pins, unpickle=self.unpickle)
 
     # ---- what others have written ----
 

@@ -1,0 +1,73 @@
+"""Pickles of plain values, read without running anything.
+
+To load a pickle is to run what it says, and it may call any function. `loads` reads only those that
+are made of plain values: numbers, texts, bytes, tuples, lists, dicts and sets, dates and times,
+decimals and fractions, and what our own reducers keep. Anything else is refused by name before it
+is made.
+"""
+
+from __future__ import annotations
+
+import pickle
+from io import BytesIO
+from typing import Any
+
+from ebbflow import nan
+from ebbflow.state.spine.files import StateError
+
+_PLAIN = {
+    "builtins": "complex range slice bytearray",
+    "datetime": "date datetime time timedelta timezone",
+    "decimal": "Decimal",
+    "fractions": "Fraction",
+    "uuid": "UUID",
+    "ebbflow.operator.top": "Element Held",
+    "ebbflow.reducer.exact": "Total",
+    "ebbflow.reducer.hashed": "Map",
+    "ebbflow.reducer.moments": "Exact Moments",
+    "ebbflow.reducer.placed": "Box",
+    "ebbflow.state.outer": "Outer",
+    "ebbflow.state.tree": "_again",
+}
+_KNOWN = {(module, name) for module, names in _PLAIN.items() for name in names.split()}
+
+
+class _Plain:
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _KNOWN:
+            raise StateError(
+                f"this state holds a pickled {module}.{name}, which is not read unless asked for",
+                remedy="unpickle=True if you trust who wrote the folder: a pickle can run code",
+            )
+        return super().find_class(module, name)  # type: ignore[misc]
+
+
+class _Unpickler(_Plain, pickle.Unpickler):
+    """Reads what holds no NaN."""
+
+
+class _NaNUnpickler(_Plain, nan.Unpickler):
+    """Reads what may hold one, slowly."""
+
+
+def loads(data: bytes) -> Any:
+    """The plain value that was pickled, with one NaN (see `ebbflow.nan`).
+
+    >>> loads(pickle.dumps((1, {"a"}, [2.5])))
+    (1, {'a'}, [2.5])
+    >>> loads(pickle.dumps(print))
+    Traceback (most recent call last):
+    ebbflow.state.spine.files.StateError: this state holds a pickled builtins.print, which is not \
+read unless asked for
+        try        unpickle=True if you trust who wrote the folder: a pickle can run code
+    """
+    try:
+        return (_NaNUnpickler if nan.marked(data) else _Unpickler)(BytesIO(data)).load()
+    except StateError:
+        raise
+    except Exception as error:
+        raise StateError(
+            "a value of this state cannot be read as a plain one",
+            cause=error,
+            remedy="unpickle=True if you trust who wrote the folder: a pickle can run code",
+        ) from error
