@@ -31,7 +31,7 @@ change of one. The parts:
 
 from typing import TYPE_CHECKING
 
-from ebbflow.errors import EbbflowError, LawBroken
+from ebbflow.errors import EbbflowError, LawBroken, redact
 from ebbflow.flow import Collection, Input, program, typed
 from ebbflow.reducer import (
     RECOMPUTE,
@@ -121,6 +121,7 @@ __all__ = [
     "program",
     "quantile",
     "rank",
+    "redact",
     "set_of",
     "spark",
     "stddev",

@@ -7,18 +7,35 @@ created, and the last line says what to do about it:
     ebbflow.errors.ChangeError: Delete(at=3, count=4) is not a valid change of this text
         value      'abcd'
         try        a Delete that ends at or before position 4
+
+The text of an error can always be made, is short, and is made in little time, whatever the values
+are: lists without end, rows of a megabyte, objects whose repr fails. Where rows must not come into
+logs, `redact` has their types shown instead; it holds for everything that a row may be part of:
+facts, the messages of exceptions that a user's function raised, and these exceptions themselves.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections import namedtuple
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _DEMO = os.path.join(_PACKAGE, "demo") + os.sep
+_WIDTH = 400
+_LONGEST = 4000
+"""How long one line of an error can be at most."""
+_DEEPEST = 40
+_ABOUT = {
+    "columns", "created", "epoch", "epochs", "fields", "format", "inputs", "known", "last", "node",
+    "outputs", "path", "process", "scheme", "segment", "stored", "token", "types", "wanted",
+}  # fmt: skip
+"""Facts that speak of a program or of its state, and are never redacted."""
+_NAMEDTUPLE = namedtuple("_NAMEDTUPLE", "").__repr__.__code__
 
 
 class EbbflowError(Exception):
@@ -38,7 +55,8 @@ class EbbflowError(Exception):
 
     def __str__(self) -> str:
         rows = [*self._shown().items(), *([("try", self.remedy)] if self.remedy else [])]
-        return "\n".join([self.what, *(f"    {name:<10} {value}" for name, value in rows)])
+        lines = [self.what, *(f"    {name:<10} {value}" for name, value in rows)]
+        return "\n".join(cut(line, _LONGEST) for line in lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as text: the values it shows may be anything, also what cannot be sent."""
@@ -46,7 +64,9 @@ class EbbflowError(Exception):
 
     def _shown(self) -> dict[str, Text]:
         return {
-            name: value if isinstance(value, Text) else Text(shown(value))
+            name: value
+            if isinstance(value, Text)
+            else Text(shown(value) if name in _ABOUT else value_text(value))
             for name, value in self.facts.items()
         }
 
@@ -136,41 +156,163 @@ def install(*extras: str) -> str:
     return f"pip install '.[{','.join(extras)}]' in a clone of ebbflow"
 
 
-def shown(value: object, *, width: int = 400) -> str:
+# ---- values as text ----
+
+_redacted = [os.environ.get("EBBFLOW_REDACT", "") not in ("", "0")]
+
+
+def redact(on: bool = True) -> None:
+    """Leave values of rows out of the texts of errors from now on; their types stand there instead.
+    The environment variable `EBBFLOW_REDACT=1` does it from the start.
+
+    What a user's function raised is then not chained to our error, only named with its place. The
+    values themselves are still in `error.facts`, for those who handle errors.
+
+    >>> redact(True)
+    >>> print(EbbflowError("no such row", row=("Rome", 3)))
+    no such row
+        row        <tuple>
+    >>> redact(False)
+    """
+    _redacted[0] = bool(on)
+
+
+def is_redacted() -> bool:
+    """Whether values are left out of the texts of errors."""
+    return _redacted[0]
+
+
+def value_text(value: object, *, width: int = _WIDTH) -> str:
+    """A value that may be of somebody's row, for the text of an error.
+
+    >>> value_text({"b", "a"})
+    "{'a', 'b'}"
+    """
+    if not _redacted[0]:
+        return shown(value, width=width)
+    name = type(value).__name__
+    if isinstance(value, OSError) and value.strerror:
+        return f"{name}: {value.strerror}"
+    return name if isinstance(value, BaseException) else f"<{name}>"
+
+
+def error_text(error: BaseException, *, width: int = 1000) -> str:
+    """What was raised: the class, and what it says, which a row may be part of.
+
+    >>> error_text(KeyError("city")), error_text(ValueError())
+    ("KeyError: 'city'", 'ValueError')
+    """
+    if _redacted[0] and not isinstance(error, EbbflowError):
+        return value_text(error) + _raised_at(error)
+    try:
+        said = str(error)
+    except Exception:
+        said = "(it cannot say what)"
+    return cut(f"{type(error).__name__}: {said}" if said else type(error).__name__, width)
+
+
+def cause_of(error: BaseException) -> BaseException | None:
+    """What to chain to an error of ours: what a user's function raised, unless rows are redacted,
+    as it may say anything. `raise ours from cause_of(error)`"""
+    return None if _redacted[0] else error
+
+
+def _raised_at(error: BaseException) -> str:
+    trace, found = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not _is_ours(code.co_filename) and not code.co_filename.startswith("<ebbflow"):
+            found = f" at {os.path.basename(code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
+def shown(value: object, *, width: int = _WIDTH) -> str:
     """A repr cut in the middle when it is long.
 
     >>> shown("ab" * 1000, width=20)
     "'ababab...bababab'"
     """
-    text = canonical(value)
+    return cut(canonical(value, limit=4 * width), width)
+
+
+def cut(text: str, width: int) -> str:
+    """A text without its middle when it is long."""
     if len(text) <= width:
         return text
     keep = (width - 3) // 2
     return f"{text[: keep - 1]}...{text[-keep:]}"
 
 
-def canonical(value: object) -> str:
-    """A repr that is the same in every run: sets are shown in order. It never raises.
+def canonical(value: object, *, limit: int = 1 << 20) -> str:
+    """A repr that is the same in every run: sets are shown in order. It never raises. What comes
+    after about `limit` characters is left out.
 
     >>> canonical(({"b", "a"}, [frozenset({"d", "c"})]))
     "({'a', 'b'}, [frozenset({'c', 'd'})])"
     """
-    kind = type(value)
-    if kind in (set, frozenset) and value:
-        inside = "{" + ", ".join(sorted(map(canonical, value))) + "}"  # type: ignore[call-overload]
-        return inside if kind is set else f"frozenset({inside})"
-    if kind is list:
-        return "[" + ", ".join(map(canonical, value)) + "]"  # type: ignore[call-overload]
-    if kind is tuple:
-        inside = ", ".join(map(canonical, value))  # type: ignore[call-overload]
-        return f"({inside},)" if len(value) == 1 else f"({inside})"  # type: ignore[arg-type]
-    if kind is dict:
-        entries = [f"{canonical(k)}: {canonical(v)}" for k, v in value.items()]  # type: ignore[attr-defined]
-        return "{" + ", ".join(entries) + "}"
     try:
-        return repr(value)
-    except Exception as error:
-        return f"<{kind.__name__} that cannot be shown: {error}>"
+        return _Writer(limit).text(value, 0)
+    except Exception:
+        return f"<{type(value).__name__} that cannot be shown>"
+
+
+class _Writer:
+    """Writes a value out, up to a number of characters and of levels; what is more is `...`."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+    def text(self, value: Any, depth: int) -> str:
+        kind = type(value)
+        self.left -= 2
+        if depth > _DEEPEST:
+            return "..."
+        if kind in (set, frozenset) and value:
+            parts = self.parts(islice(value, self.limit), depth)
+            inside = "{" + ", ".join(sorted(parts)) + "}"
+            return inside if kind is set else f"frozenset({inside})"
+        if kind is list:
+            return f"[{', '.join(self.parts(value, depth))}]"
+        if kind is tuple:
+            return f"({', '.join(self.parts(value, depth))}{',' if len(value) == 1 else ''})"
+        if kind is dict:
+            return f"{{{', '.join(self.parts(value.items(), depth, self.entry))}}}"
+        if isinstance(value, tuple) and _is_plain_record(kind):
+            names = iter(kind._fields)
+            fields = self.parts(value, depth, lambda x, d: f"{next(names)}={self.text(x, d)}")
+            return f"{kind.__name__}({', '.join(fields)})"
+        if hasattr(kind, "__shown__"):  # as ZSet has, which may be large
+            return f"{kind.__name__}({self.text(kind.__shown__(value), depth + 1)})"
+        return self.leaf(value, kind)
+
+    def parts(self, values: Iterable[Any], depth: int, write: Any = None) -> list[str]:
+        found: list[str] = []
+        for value in values:
+            if self.left <= 0:
+                return [*found, "..."]
+            found.append((write or self.text)(value, depth + 1))
+        return found
+
+    def entry(self, entry: tuple[Any, Any], depth: int) -> str:
+        return f"{self.text(entry[0], depth)}: {self.text(entry[1], depth)}"
+
+    def leaf(self, value: Any, kind: type) -> str:
+        limit = self.limit
+        if kind in (str, bytes, bytearray) and len(value) > 2 * limit:
+            value = value[:limit] + value[-limit:]
+        try:
+            large = kind is int and value.bit_length() > 10_000
+            made = f"<int of {value.bit_length():,} bits>" if large else repr(value)
+        except Exception as error:
+            made = f"<{kind.__name__} that cannot be shown: {error_text(error, width=80)}>"
+        self.left -= len(made)
+        return cut(made, limit)
+
+
+def _is_plain_record(kind: Any) -> bool:
+    """Whether the repr of a class is the one that every NamedTuple has."""
+    return getattr(getattr(kind, "__repr__", None), "__code__", None) is _NAMEDTUPLE
 
 
 def _rebuild(kind: type[EbbflowError], what: str, remedy: str, facts: dict[str, object]) -> Any:

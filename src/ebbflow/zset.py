@@ -125,6 +125,9 @@ class ZSet(Generic[R]):
     def __repr__(self) -> str:
         return f"ZSet({self._weights!r})"
 
+    def __shown__(self) -> object:
+        return self._weights
+
     def __reduce__(self) -> tuple[Any, ...]:
         return trusted, (self._weights,)
 

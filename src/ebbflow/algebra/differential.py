@@ -30,7 +30,7 @@ from ebbflow.algebra.mobius import (
 )
 from ebbflow.algebra.monoid import Monoid
 from ebbflow.algebra.order import NATURALS, Order
-from ebbflow.errors import AlgebraError
+from ebbflow.errors import AlgebraError, value_text
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -91,7 +91,8 @@ def bilinear(
         for r, s in met.get(None, ()):
             if order.leq(r, t) and order.leq(s, t):
                 raise AlgebraError(
-                    f"the differences at {r!r} and {s!r} are both below {t!r}, but have no join",
+                    f"the differences at {value_text(r)} and {value_text(s)} are both below "
+                    f"{value_text(t)}, but have no join",
                     order=order,
                     remedy="give the order join=, or use differential_of_lifted, which needs none",
                 )
@@ -117,7 +118,9 @@ def bilinear_in_sequence(
     def at(t: T) -> Any:
         if len(order.row(t)) > 2:
             raise AlgebraError(
-                f"several versions lie directly below {t!r}", order=order, remedy="use bilinear"
+                f"several versions lie directly below {value_text(t)}",
+                order=order,
+                remedy="use bilinear",
             )
         new = into.combine(f(all_c[t], d[t]), f(c[t], all_d[t]))
         return into.minus(new, f(c[t], d[t]))

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra.value import Built, Recipe, function_name
-from ebbflow.errors import AlgebraError, Text, place
+from ebbflow.errors import AlgebraError, Text, place, value_text
 
 T = TypeVar("T")
 Row = tuple[tuple[T, int], ...]
@@ -147,7 +147,7 @@ class Order(Built, Generic[T]):
         ebbflow.errors.AlgebraError: -1 is not a version of NATURALS
         """
         if self._contains is not None and not self._contains(t):
-            raise AlgebraError(f"{t!r} is not a version of {self!r}")
+            raise AlgebraError(f"{value_text(t)} is not a version of {self!r}")
 
     def _going_down(self, t: T) -> Row[T]:
         """The recursion read from the other end: μ(a, t) = -Σ μ(r, t) over a < r <= t.
@@ -157,7 +157,8 @@ class Order(Built, Generic[T]):
         versions = list(self.below(t))
         if versions[-1:] != [t] or len(set(versions)) < len(versions):
             raise AlgebraError(
-                f"below({t!r}) must list every version once, smaller ones first, {t!r} itself last",
+                f"below({value_text(t)}) must list every version once, smaller ones first, and "
+                "itself last",
                 listed=versions,
                 created=self.created,
             )
@@ -172,7 +173,8 @@ class Order(Built, Generic[T]):
         for number, version in enumerate(found):
             if number >= limit:
                 raise AlgebraError(
-                    f"below({t!r}) gives more than {limit:,}: is the order locally finite?",
+                    f"below({value_text(t)}) gives more than {limit:,}: is the order locally "
+                    "finite?",
                     created=self.created,
                     remedy="order pairs by order_product, not lexicographically; or raise limit=",
                 )

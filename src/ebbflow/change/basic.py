@@ -26,7 +26,7 @@ from itertools import islice
 from typing import Any
 
 from ebbflow.change.structure import ChangeStructure, Constant, Why, kind
-from ebbflow.errors import ChangeError, Text, shown
+from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.zset import ZSet
 
 
@@ -51,7 +51,7 @@ class _Added(Constant[Any, Any]):
         for value in (new, old):
             if not self.is_value(value):
                 raise ChangeError(
-                    f"{self!r}.diff: {shown(value, width=200)} is not a {self.noun}",
+                    f"{self!r}.diff: {value_text(value, width=200)} is not a {self.noun}",
                     new=new,
                     old=old,
                     remedy=f"two values that are a {self.noun} each",
@@ -175,9 +175,11 @@ class _Natural(_Added):
         return super().valid(change, value) and self.is_value(value + change)
 
     def why_not_added(self, change: Any, value: Any) -> Why:
-        total = shown(value + change, width=40)
-        reason = f"{value} + {shown(change, width=40)} is {total}, and a natural is never negative"
-        return Why(reason, f"an int of at least {-value}", {"value": value})
+        total = value_text(value + change, width=40)
+        here, more = value_text(value, width=40), value_text(change, width=40)
+        reason = f"{here} + {more} is {total}, and a natural is never negative"
+        least = value_text(-value, width=40)
+        return Why(reason, f"an int of at least {least}", {"value": value})
 
 
 class _Bool(_Added):

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from ebbflow.change.replace import Replace
 from ebbflow.change.structure import ByParts, ChangeStructure, Why, kind
-from ebbflow.errors import ChangeError, Text
+from ebbflow.errors import ChangeError, Text, value_text
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -161,7 +161,7 @@ class _Mapping(ByParts[dict[Any, T], dict[Any, EntryChange[T, D]]]):
         try:
             return self.entry.compress(entries)
         except ChangeError as trouble:
-            what, facts = f"at {key!r}: {trouble.what}", trouble.facts
+            what, facts = f"at {value_text(key)}: {trouble.what}", trouble.facts
             raise ChangeError(what, remedy=trouble.remedy, **facts) from trouble
 
     def why(self, change: object, value: dict[Any, T]) -> Why:
@@ -174,7 +174,8 @@ class _Mapping(ByParts[dict[Any, T], dict[Any, EntryChange[T, D]]]):
             there = value.get(key, _ABSENT)
             if not self.entry.valid(entry, there):
                 reason, remedy, facts = self.entry.why(entry, there)
-                return Why(f"at {key!r}: {reason}", f"at {key!r}: {remedy}", facts)
+                at = value_text(key)
+                return Why(f"at {at}: {reason}", f"at {at}: {remedy}", facts)
         return super().why(change, value)
 
 
@@ -231,7 +232,7 @@ class _Entry(ChangeStructure[Any, EntryChange[Any, Any]]):
             case ((Patch() | Replace()), (Drop() | Replace())):
                 return (second,)
         raise ChangeError(
-            f"{second!r} can never follow {first!r}",
+            f"{value_text(second)} can never follow {value_text(first)}",
             remedy="Put where the key is absent; Drop, Patch or Replace where it is present",
         )
 

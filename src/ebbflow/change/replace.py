@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import Monoid
 from ebbflow.change.structure import ChangeStructure, Constant, Why, kind
-from ebbflow.errors import ChangeError
+from ebbflow.errors import ChangeError, cause_of, error_text, value_text
 
 T = TypeVar("T")
 
@@ -129,7 +129,7 @@ class _Group(ChangeStructure[T, T]):
         try:
             return self.monoid.combine(value, change)
         except Exception as trouble:
-            raise self.refusal(change, value) from trouble
+            raise self.refusal(change, value) from cause_of(trouble)
 
     @property
     def has_diff(self) -> bool:
@@ -141,7 +141,7 @@ class _Group(ChangeStructure[T, T]):
         try:
             change = self.monoid.cancel(old, new)
         except Exception as trouble:
-            raise self._unreachable(new, old) from trouble
+            raise self._unreachable(new, old) from cause_of(trouble)
         if not self.monoid.equal(self.apply(old, change), new):
             raise self._unreachable(new, old)
         return change
@@ -161,12 +161,13 @@ class _Group(ChangeStructure[T, T]):
             return self.monoid.combine(first, second)
         except Exception as trouble:
             raise ChangeError(
-                f"{self!r}: {second!r} can never follow {first!r}", remedy=self.takes
-            ) from trouble
+                f"{self!r}: {value_text(second)} can never follow {value_text(first)}",
+                remedy=self.takes,
+            ) from cause_of(trouble)
 
     def why(self, change: object, value: T) -> Why:
         trouble = self._trouble(change, value)
-        reason = f"combine(value, change) raised {type(trouble).__name__}: {trouble}"
+        reason = "combine(value, change) raised " + (error_text(trouble) if trouble else "nothing")
         return Why(reason, self.takes, {"value": value})
 
     def _trouble(self, change: object, value: T) -> Exception | None:

@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ebbflow.algebra.value import Built, Recipe
-from ebbflow.errors import ChangeError, Text, shown
+from ebbflow.errors import ChangeError, Text, value_text
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -193,7 +193,7 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
         """The error that says that `change` is not valid for `value`, and why."""
         reason, remedy, facts = self.why(change, value)
         return ChangeError(
-            f"{shown(change, width=200)} is not a valid change of this {self.noun}",
+            f"{value_text(change, width=200)} is not a valid change of this {self.noun}",
             remedy=remedy,
             **{"because": Text(reason), **facts},
         )
@@ -201,7 +201,7 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
     def stranger(self, change: object) -> ChangeError:
         """The error that says that `change` is no change of this structure, whatever the value."""
         return ChangeError(
-            f"{shown(change, width=200)} is no change of a {self.noun}, whatever its value",
+            f"{value_text(change, width=200)} is no change of a {self.noun}, whatever its value",
             remedy=self.takes,
         )
 

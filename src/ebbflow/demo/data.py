@@ -5,8 +5,8 @@ rows are made in a moment; `rows_of` makes rows of them, and `arrow_of` an Arrow
 knows its tables as they are now. An *epoch* changes some of them: what is taken away has weight -1,
 what is added 1, and a correction is one of each. No row is in an epoch twice.
 
-The shop opens with a mistake in it: its dearest line has a quantity of a million. `correction` is the
-epoch that puts it right.
+The shop opens with a mistake in it: its dearest line has a quantity of a million. `correction`
+is the epoch that puts it right.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Shop:
         """
         lines = self.tables["lines"]
         stands = ~np.isin(lines["order"], self.tables["cancellations"]["order"])
-        at = np.argmax(lines["price"] * stands)[None]
+        at = np.array([np.argmax(lines["price"] * stands)])
         right = lines["quantity"][at]
         self._replace("lines", at, quantity=MISTYPED)
         return at, right

@@ -19,7 +19,15 @@ from functools import singledispatch
 from typing import Any
 
 from ebbflow.change import BAG, ZSET
-from ebbflow.errors import ChangeError, CompositionError, FunctionFailed, Text, canonical
+from ebbflow.errors import (
+    ChangeError,
+    CompositionError,
+    FunctionFailed,
+    Text,
+    canonical,
+    cause_of,
+    error_text,
+)
 from ebbflow.flow.plan import (
     Concat,
     Distinct,
@@ -286,11 +294,11 @@ def _sorted(node: Node, rows: list[Any], by: Callable[[Any], Any], key: Any) -> 
         return sorted(rows, key=by)
     except TypeError as error:
         raise FunctionFailed(
-            f"{node.verb}: the rows of one key cannot be put in order: {error}",
+            f"{node.verb}: the rows of one key cannot be put in order: {error_text(error)}",
             key=key,
             created=node.place,
             remedy="order by values that can be compared with each other",
-        ) from error
+        ) from cause_of(error)
 
 
 def _call(node: Node | Step, f: Callable[..., Any], *rows: Any) -> Any:
@@ -299,7 +307,7 @@ def _call(node: Node | Step, f: Callable[..., Any], *rows: Any) -> Any:
         return one_nan(f(*rows))
     except Exception as error:
         facts = {"row": rows[0]} if len(rows) == 1 else {"rows": rows}
-        raise _failed(node, error, facts) from error
+        raise _failed(node, error, facts) from cause_of(error)
 
 
 def _call_on_group(node: Keyed, f: Callable[..., Any], key: Any, group: Weights) -> Any:
@@ -308,13 +316,12 @@ def _call_on_group(node: Keyed, f: Callable[..., Any], key: Any, group: Weights)
         return one_nan(f(bag))
     except Exception as error:
         facts = {"rows": bag} if node.key is None else {"key": key, "rows": bag}
-        raise _failed(node, error, facts) from error
+        raise _failed(node, error, facts) from cause_of(error)
 
 
 def _failed(node: Node | Step, error: Exception, facts: Mapping[str, object]) -> FunctionFailed:
-    what = str(error).partition("\n")[0]
     return FunctionFailed(
-        f"{node.verb}: a function raised {type(error).__name__}{': ' * bool(what)}{what}",
+        f"{node.verb}: a function raised {error_text(error).partition(chr(10))[0]}",
         **facts,  # type: ignore[arg-type]
         created=node.place,
     )
@@ -329,7 +336,7 @@ def _hashable(node: Node | Step, value: Any) -> Any:
             value=value,
             created=node.place,
             remedy="tuples for lists, frozensets for sets, a NamedTuple for a dict",
-        ) from error
+        ) from cause_of(error)
     return value
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.errors import AbsentRow, NotDeterministic
+from ebbflow.errors import AbsentRow, NotDeterministic, cause_of
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
 from ebbflow.ordering import anyhow
@@ -122,7 +122,7 @@ class TopRows(ByKey):
                 "a row is taken back, and its place in the order is another than when it came",
                 row=gone[0][2].row,
                 remedy="an order that is the same for the same row every time",
-            ) from error
+            ) from cause_of(error)
 
     def _count(self, out: dict[Any, int], outer: Any, sign: int) -> None:
         """Count the top of one key in or out."""

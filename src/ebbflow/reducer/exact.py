@@ -24,7 +24,7 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
-from ebbflow.errors import AlgebraError
+from ebbflow.errors import AlgebraError, cause_of
 from ebbflow.nan import is_nan
 
 MICROSECOND = timedelta(microseconds=1)
@@ -348,7 +348,7 @@ def span(microseconds: Fraction) -> timedelta:
             "a sum of timedeltas is longer than the longest timedelta",
             microseconds=microseconds,
             remedy="the mean, or the sum of their total_seconds()",
-        ) from error
+        ) from cause_of(error)
 
 
 def rounded(top: int, bottom: int) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
-from ebbflow.errors import AbsentRow, AlgebraError
+from ebbflow.errors import AbsentRow, AlgebraError, value_text
 from ebbflow.ordering import anyhow
 
 K = TypeVar("K")
@@ -164,7 +164,7 @@ def tally(counts: Map[Any, int], row: Any, count: int) -> Map[Any, int]:
         return _made(_put(counts._root, 0, row, total), counts._size + (not there))
     if total < 0:
         raise AbsentRow(
-            f"{row!r} cannot be taken away {-count} times: it is there {there} times",
+            f"{value_text(row)} cannot be taken away {-count} times: it is there {there} times",
             remedy="remove at most what was added",
         )
     return _made(_drop(counts._root, 0, row), counts._size - 1) if there else counts

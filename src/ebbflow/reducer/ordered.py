@@ -14,7 +14,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from ebbflow.errors import AlgebraError
+from ebbflow.errors import AlgebraError, cause_of, value_text
 from ebbflow.nan import NAN, is_nan
 from ebbflow.ordering import TOP, natural
 from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
@@ -191,9 +191,9 @@ def between(low: Any, high: Any, part: Fraction) -> Any:
         return low + (high - low) * float(part)
     except TypeError as error:
         raise AlgebraError(
-            f"there is nothing between {low!r} and {high!r}",
+            f"there is nothing between {value_text(low)} and {value_text(high)}",
             remedy=_DISCRETE,
-        ) from error
+        ) from cause_of(error)
 
 
 _NUMBERS = (int, float, Fraction, Decimal)
@@ -209,7 +209,8 @@ def _between_numbers(low: Any, high: Any, part: Fraction) -> Any:
     if Decimal in kinds:
         if kinds & {float, Fraction}:
             raise AlgebraError(
-                f"there is nothing between {low!r} and {high!r}: Decimal does not mix with it",
+                f"there is nothing between {value_text(low)} and {value_text(high)}: "
+                "Decimal does not mix with it",
                 remedy="numbers of one type, as for Python's own +, or " + _DISCRETE,
             )
         with localcontext(EXACTLY):

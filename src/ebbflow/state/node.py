@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from operator import eq, itemgetter
 from typing import Any
 
-from ebbflow.errors import AbsentRow, shown
+from ebbflow.errors import AbsentRow, value_text
 from ebbflow.state.order import alike, needs_care, orderly
 
 Node = tuple[Any, ...]
@@ -291,6 +291,6 @@ def _summed(tokens: Sequence[Any], elements: Sequence[Any], counts: Sequence[int
 
 def absent(x: Any, wanted: int, there: int) -> AbsentRow:
     return AbsentRow(
-        f"{shown(x)} cannot be taken away {wanted} times: it is there {there} times",
+        f"{value_text(x)} cannot be taken away {wanted} times: it is there {there} times",
         remedy="remove at most what was added",
     )

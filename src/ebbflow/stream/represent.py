@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.algebra import BYTES, LIST, TUPLE, Homomorphism, Monoid, table_monoid
 from ebbflow.algebra.state import Hypothetical
-from ebbflow.errors import AlgebraError, place
+from ebbflow.errors import AlgebraError, place, value_text
 from ebbflow.stream.processor import Processor, elementwise
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Defunctionalised(Representation):
             return self._pack(map(self.codes.__getitem__, change))
         except KeyError as unknown:
             raise AlgebraError(
-                f"{unknown.args[0]!r} is not in the alphabet of {self.processor!r}",
+                f"{value_text(unknown.args[0])} is not in the alphabet of {self.processor!r}",
                 alphabet=list(self.codes),
                 remedy="defunctionalise(processor, alphabet) with every element that can occur",
             ) from None
@@ -149,7 +149,7 @@ def tabulate(processor: Processor[Any, Any], states: Iterable[Hashable]) -> Tabu
     state, _ = processor.start()
     if state not in table.states:
         raise AlgebraError(
-            f"tabulate: {processor!r} starts in {state!r}, which is not among the states",
+            f"tabulate: {processor!r} starts in {value_text(state)}, which is not among the states",
             states=table.states,
             created=place(),
             remedy="list every state the processor can be in",
@@ -242,7 +242,7 @@ def _fold(target: Monoid[Any], outputs: list[Any]) -> Any:
 
 def _unlisted(processor: Processor[Any, Any], state: Any, states: Any) -> AlgebraError:
     return AlgebraError(
-        f"{processor!r} reaches state {state!r}, which is not among the states",
+        f"{processor!r} reaches state {value_text(state)}, which is not among the states",
         states=states,
         remedy="list every state the processor can be in",
     )

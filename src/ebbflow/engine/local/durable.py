@@ -26,7 +26,7 @@ from ebbflow.engine.local.held import Held, held_of, typed, written
 from ebbflow.engine.local.identity import input_name, type_name
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
-from ebbflow.errors import EbbflowError, Text
+from ebbflow.errors import EbbflowError, Text, cause_of
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.paths import checked_permissions
 from ebbflow.state.backing import Backing
@@ -202,7 +202,7 @@ class Disk:
                 try:
                     fill(stage)
                 except Exception as error:
-                    raise explained(error, stage) from error
+                    raise explained(error, stage) from cause_of(error)
         for name, outlet in self.outlets.items():
             if outlet.rows is not None and by_owner[id(outlet.rows)].name in new:
                 outlet.rows.prepare(machine.whole(machine.outputs[name], rows, wholes))
@@ -279,7 +279,7 @@ class Disk:
                 f"the state of {label} cannot be stored: {error.what}",
                 **error.facts,
                 remedy=error.remedy,
-            ) from error
+            ) from cause_of(error)
 
     def settle(self) -> None:
         """Let go of keys when more is here than there is room for."""

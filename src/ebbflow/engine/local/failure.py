@@ -18,6 +18,7 @@ from ebbflow.errors import (
     FunctionFailed,
     NotDeterministic,
     Text,
+    error_text,
     shown,
 )
 from ebbflow.flow.plan import Reduce, Sessions, Source
@@ -43,10 +44,10 @@ def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception
     if isinstance(error, EbbflowError):
         return _placed(_changed_its_mind(error, stage), owner, stage, facts, trusting)
     if isinstance(error, TypeError) and "unhashable" in str(error):
-        what = f"{_named(owner)} made a row or a key that is not hashable: {error}"
+        what = f"{_named(owner)} made a row or a key that is not hashable: {error_text(error)}"
         remedy = "tuples for lists, frozensets for sets, a NamedTuple for a dict"
     else:
-        what = f"{_named(owner)} raised {type(error).__name__}: {error}"
+        what = f"{_named(owner)} raised {error_text(error)}"
         remedy = "a function that takes every row that can come; the step changed nothing"
     return FunctionFailed(what, **facts, created=owner.place or Text("?"), remedy=remedy)
 

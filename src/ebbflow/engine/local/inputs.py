@@ -17,7 +17,7 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.engine.local.rows import Rows, Weights
 from ebbflow.engine.local.tables import refuse_table
-from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text
+from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
@@ -124,7 +124,7 @@ def _hashable(source: Source, row: Any) -> Any:
             row=row,
             created=source.place,
             remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
-        ) from error
+        ) from cause_of(error)
 
 
 class Inlet:
@@ -367,10 +367,10 @@ class Keyed(Inlet):
                     f"input {self.name!r}: its key failed on a row",
                     key=Text(function_name(key)),
                     row=row,
-                    error=Text(f"{type(error).__name__}: {error}"),
+                    error=Text(error_text(error)),
                     created=self.source.place,
                     remedy="make the key work for every row of this input",
-                ) from error
+                ) from cause_of(error)
             self._hashable(at)
             keys.append(at)
         return keys
@@ -384,7 +384,7 @@ class Keyed(Inlet):
                 key=at,
                 created=self.source.place,
                 remedy="use a tuple for a list, a frozenset for a set",
-            ) from error
+            ) from cause_of(error)
 
     def _crowded(self, at: Any, row: Any, also: Any) -> ChangeError:
         return ChangeError(

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ebbflow.engine.local.compile import Compiler
 from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.stage import Stage
+from ebbflow.errors import cause_of
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.cells import Journalled
 from ebbflow.state.tree import Tree
@@ -99,7 +100,7 @@ class Machine:
                 stage.rows_in += rows
                 stage.rows_out += sizes[stage.slot]
         except Exception as error:
-            raise explained(error, stage, self.trusts(stage)) from error
+            raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
             if calm:
                 gc.enable()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ebbflow.errors import LawBroken, Text, shown
+from ebbflow.errors import LawBroken, Text, value_text
 from ebbflow.zset import ZSet
 
 LISTED = 5
@@ -44,7 +44,7 @@ def _listed(rows: ZSet[Any]) -> Text:
     """The first few rows that are there."""
     there = {row: weight for row, weight in rows.items() if weight > 0}
     first = [
-        shown(row) if weight == 1 else f"{shown(row)} ({weight} times)"
+        value_text(row) if weight == 1 else f"{value_text(row)} ({weight} times)"
         for row, weight in list(there.items())[:LISTED]
     ]
     rest = [f"and {len(there) - LISTED} more"] if len(there) > LISTED else []

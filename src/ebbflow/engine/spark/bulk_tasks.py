@@ -24,7 +24,7 @@ from ebbflow.engine.spark.native_compare import BEYOND
 from ebbflow.engine.spark.note import Note, told
 from ebbflow.engine.spark.ship import add, ranges, replica_of, settled
 from ebbflow.engine.spark.task import Job, batches
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import Shape
@@ -96,7 +96,7 @@ class Rows:
         except Exception as error:
             machine = replica_of(self.job.program).machine
             stage = next(s for s in machine.stages if self.held().owner in s.containers)
-            raise explained(error, stage) from error
+            raise explained(error, stage) from cause_of(error)
 
 
 class Place(Rows):
@@ -113,7 +113,7 @@ class Place(Rows):
                 try:
                     words = hashes(self.keys_of(from_arrow(batch, self.kind)[0]))
                 except EbbflowError as error:
-                    raise told(error, self.job.secret) from error
+                    raise told(error, self.job.secret) from cause_of(error)
             task = pa.array(ranges(words, self.job.tasks).astype(np.int32))
             yield pa.RecordBatch.from_arrays(
                 [*batch.columns, task], schema=batch.schema.append(pa.field(TASK, pa.int32()))

@@ -36,6 +36,7 @@ from ebbflow.engine.spark.layout import (
 )
 from ebbflow.engine.spark.schema import spark_type
 from ebbflow.engine.spark.tables import image_text, table_of, unknown_text
+from ebbflow.errors import is_redacted
 from ebbflow.flow.plan import Source
 
 _INTEGERS: dict[type[t.DataType], int] = {
@@ -99,7 +100,9 @@ def _otherwise(
     if layout.how == "op":
         alone = f.lit(unknown_text(layout, CHANGED))
         cases = cases.when(given == CHANGED, _fail(source, alone, kind))
-    said = f.coalesce(given, f.lit("null"))
+    said = (
+        f.lit("<str>") if is_redacted() else f.substring(f.coalesce(given, f.lit("null")), 1, 400)
+    )
     words = f.concat(f.lit(f"{layout.by} "), said, f.lit(" is no change of a row"))
     return cases.otherwise(_fail(source, words, kind))
 

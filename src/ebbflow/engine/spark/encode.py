@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from ebbflow.engine.spark.kinds import PLAIN, Column
 from ebbflow.engine.spark.unfit import NONE, Misfit, a, in_list
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import EbbflowError, cause_of, value_text
 from ebbflow.ordering import anyhow
 from ebbflow.state.spine.columns import PICKLE
 
@@ -96,11 +96,11 @@ def _flat(column: Column, values: Sequence[Any], kind: Any, kinds: set[type]) ->
     if form == "time":
         for at, value in enumerate(values):
             if value is not None and value.tzinfo is not None:
-                raise Misfit(at, column, f"{value!r} has a zone")
+                raise Misfit(at, column, f"{value_text(value)} has a zone")
     if form == "instant":
         for at, value in enumerate(values):
             if value is not None and value.utcoffset() is None:
-                raise Misfit(at, column, f"{value!r} has no zone")
+                raise Misfit(at, column, f"{value_text(value)} has no zone")
         return _array(column, values, pa.timestamp("us"), _in_utc).cast(kind)
     return _array(column, values, kind)
 
@@ -123,10 +123,10 @@ def _array(
                 made([value])
             except Exception as cause:
                 why = _TOO_LARGE.get(column.form, f"does not fit {kind}")
-                raise Misfit(at, column, f"{value!r} {why}") from cause
+                raise Misfit(at, column, f"{value_text(value)} {why}") from cause_of(cause)
         raise EbbflowError(
             "one batch cannot hold this much", cause=error, remedy="fewer rows at a time"
-        ) from error
+        ) from cause_of(error)
 
 
 def _pickled(value: Any) -> bytes:
@@ -181,7 +181,7 @@ def _records(column: Column, values: Sequence[Any], kind: Any, kinds: set[type],
     width = len(column.parts)
     for at, value in enumerate(values):
         if len(value) != width:
-            raise Misfit(at, column, f"{value!r} has {len(value)} fields, not {width}")
+            raise Misfit(at, column, f"{value_text(value)} has {len(value)} fields, not {width}")
     lists = list(zip(*values, strict=True)) if values else [()] * width
     arrays = []
     for (name, part), some in zip(column.parts, lists, strict=True):
@@ -207,7 +207,7 @@ def _require(
     for kind in kinds.difference(allowed):
         if exactly or not issubclass(kind, allowed):
             at = _first(values, kind)
-            raise Misfit(at, column, f"{values[at]!r} is {a(values[at])}, not {column}")
+            raise Misfit(at, column, f"{value_text(values[at])} is {a(values[at])}, not {column}")
 
 
 _NESTED: dict[str, Callable[[Column, Sequence[Any], Any, set[type], Any], Any]] = {

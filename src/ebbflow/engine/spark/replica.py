@@ -31,7 +31,7 @@ from ebbflow.engine.local.stage import (
     Swapping,
 )
 from ebbflow.engine.spark.waves import From, Key, Waves, by_row
-from ebbflow.errors import ChangeError, EbbflowError
+from ebbflow.errors import ChangeError, EbbflowError, cause_of
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
@@ -222,7 +222,7 @@ class Replica:
             stage.run.fetch(*reads)
             out = stage.run(*reads)
         except Exception as error:
-            raise explained(error, stage, self.machine.trusts(stage)) from error
+            raise explained(error, stage, self.machine.trusts(stage)) from cause_of(error)
         stage.seconds += perf_counter() - started
         rows = sum([_count(self.machine, slot, read)
                     for slot, read in zip(stage.reads, reads, strict=True) if read])  # fmt: skip
@@ -238,7 +238,7 @@ class Replica:
         try:
             found: dict[Any, Any] = run.operator.partial(delta)
         except Exception as error:
-            raise explained(error, stage, self.machine.trusts(stage)) from error
+            raise explained(error, stage, self.machine.trusts(stage)) from cause_of(error)
         stage.seconds += perf_counter() - started
         stage.rows_in += len(delta)
         return found

@@ -26,7 +26,7 @@ from pyspark import cloudpickle
 
 from ebbflow.engine.local.stage import Partial
 from ebbflow.engine.spark.replica import Replica
-from ebbflow.errors import CompositionError, Text
+from ebbflow.errors import CompositionError, Text, cause_of, error_text, is_redacted, redact
 from ebbflow.flow.plan import Plan
 from ebbflow.nan import loads
 from ebbflow.record import fields_of
@@ -44,6 +44,15 @@ class Shipped:
     payload: bytes = field(repr=False)
     token: str
 
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.payload, self.token, is_redacted()
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        """In a worker, errors show as much of rows as where the program came from."""
+        payload, token, redacted = state
+        vars(self).update(payload=payload, token=token)
+        redact(redacted)
+
 
 def ship(replica: Replica, check_input: bool) -> Shipped:
     """Pack the program of a replica."""
@@ -54,9 +63,9 @@ def ship(replica: Replica, check_input: bool) -> Shipped:
     except Exception as error:
         raise CompositionError(
             "this program cannot be sent to Spark's workers",
-            cause=Text(f"{type(error).__name__}: {error}"),
+            cause=Text(error_text(error)),
             remedy="functions that do not hold connections, locks, open files or a Spark session",
-        ) from error
+        ) from cause_of(error)
     token = uuid4().hex
     _known[token] = classes
     return Shipped(pickle.dumps((list(sys.path), program), PICKLE), token)
@@ -164,9 +173,9 @@ def packed(rows: Iterable[Any], weights: Iterable[int], token: str = "") -> byte
         raise CompositionError(
             "a row cannot be sent to Spark's workers, as it cannot be pickled",
             row=next((row for row in rows if not _can_be_pickled(row, token)), None),
-            cause=Text(f"{type(error).__name__}: {error}"),
+            cause=Text(error_text(error)),
             remedy="rows made of plain values, and classes at the top of a module",
-        ) from error
+        ) from cause_of(error)
     return out.getvalue()
 
 

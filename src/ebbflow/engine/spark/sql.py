@@ -30,6 +30,7 @@ from ebbflow.engine.spark.schema import schema_of
 from ebbflow.engine.spark.ship import add, replica_of, settled
 from ebbflow.engine.spark.task import Job
 from ebbflow.engine.spark.waves import ARRANGING
+from ebbflow.errors import cause_of
 from ebbflow.expression.node import COMPARISONS, Expression, Operation
 from ebbflow.flow.plan import Distinct, Join, Semi
 from ebbflow.fn import Fn
@@ -298,5 +299,5 @@ class Steps:
                 add(delta, *from_arrow(batch, kind))
                 out = loop(settled(delta))
             except Exception as error:
-                raise told(explained(error, stage), self.job.secret) from error
+                raise told(explained(error, stage), self.job.secret) from cause_of(error)
             yield to_arrow(list(out), list(out.values()), stage.type)

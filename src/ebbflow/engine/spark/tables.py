@@ -31,7 +31,7 @@ from ebbflow.engine.spark.layout import (
     require_columns,
     wrong_type,
 )
-from ebbflow.errors import ChangeError
+from ebbflow.errors import ChangeError, cause_of, value_text
 from ebbflow.flow.plan import Source
 
 BATCH = 1 << 16
@@ -64,7 +64,7 @@ def table_of(source: Source, given: Any) -> Any:
             for i in range(0, len(rows), BATCH)
         ]
     except Unfit as error:
-        raise of_input(source, error) from error
+        raise of_input(source, error) from cause_of(error)
     return pa.Table.from_batches(batches, arrow_schema(source.type))
 
 
@@ -73,7 +73,7 @@ def rows_of(source: Source, batch: Any) -> tuple[list[Any], list[int]]:
     try:
         return from_arrow(batch, source.type)
     except Unfit as error:
-        raise of_input(source, error) from error
+        raise of_input(source, error) from cause_of(error)
 
 
 def of_input(source: Source, error: Unfit) -> ChangeError:
@@ -121,7 +121,7 @@ def unknown_text(layout: Layout, kind: Any) -> str:
     """What is wrong with a kind of change."""
     if layout.how == "op" and kind == CHANGED:
         return "an update is given by its new row alone, so nobody knows the old one"
-    return f"{layout.by} {kind!r} is no change of a row"
+    return f"{layout.by} {value_text(kind)} is no change of a row"
 
 
 def unknown_remedy(layout: Layout, kind: Any) -> str:
@@ -206,7 +206,7 @@ def _column(source: Source, table: Any, name: str, column: Column, loose: bool) 
             f"a value of column {name!r}, which is {array.type}, is no {column}",
             cause=error,
             remedy=f"another hint for the field {name!r}, or other values",
-        ) from error
+        ) from cause_of(error)
 
 
 def _fits(found: Any, column: Column, loose: bool) -> bool:

@@ -38,7 +38,7 @@ from ebbflow.engine.spark.ship import (
 )
 from ebbflow.engine.spark.tables import rows_of
 from ebbflow.engine.spark.waves import Waves, by_row
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.paths import PRIVATE, make_folder, open_file
 from ebbflow.state.spine import Folder, Snapshot, StateError
@@ -221,7 +221,7 @@ def _sent(replica: Replica, waves: Waves, number: int, delta: Delta, tasks: int)
         try:
             lines = list(routed(delta, port.key, tasks, replica.token))
         except Exception as error:
-            raise replica.key_failed(waves, number, delta, error) from error
+            raise replica.key_failed(waves, number, delta, error) from cause_of(error)
     for task, blob in lines:
         yield task, number, blob
 
@@ -357,7 +357,9 @@ def write_changes(
         except EbbflowError as error:
             what = f"output {name!r}: {error.what}"
             place = replica.plan.outputs[name].place
-            raise type(error)(what, **error.facts, created=place, remedy=error.remedy) from error
+            raise type(error)(
+                what, **error.facts, created=place, remedy=error.remedy
+            ) from cause_of(error)
         found.append((name, file, len(delta)))
     return found
 

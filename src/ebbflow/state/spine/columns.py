@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.nan import NAN, loads_each
 from ebbflow.record import fields_of
 from ebbflow.state.spine import plain
@@ -358,7 +358,7 @@ def _pickled(values: Sequence[Any]) -> Any:
             cause=error,
             value=next((v for v in values if not _can_pickle(v)), None),
             remedy="keys, rows and states made of plain values, or of classes that pickle",
-        ) from error
+        ) from cause_of(error)
 
 
 def _can_pickle(value: Any) -> bool:
