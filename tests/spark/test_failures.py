@@ -10,11 +10,13 @@ import shutil
 import subprocess
 import sys
 import threading
+import traceback
 from itertools import count
 from pathlib import Path
 from random import random
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 from tests.spark.simulated import View
 
@@ -538,3 +540,58 @@ def test_classes_of_a_script_work_in_workers(tmp_path: Path) -> None:
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180
     )
     assert done.stdout.endswith("done\n"), done.stdout + done.stderr[-3000:]
+
+
+# ---- rows that must not be in logs ----
+
+
+class Person(NamedTuple):
+    name: str
+    salary: int
+
+
+SECRET = "hunter2"
+people = ef.Input("people", Person)
+
+
+def tell(row: Person) -> int:
+    if row.name == SECRET:
+        raise KeyError(row.name)
+    return row.salary
+
+
+@pytest.fixture
+def redacted() -> Any:
+    ef.redact()
+    yield
+    ef.redact(False)
+
+
+def said(error: BaseException) -> str:
+    return str(error) + "".join(traceback.format_exception(error))
+
+
+@pytest.mark.usefixtures("redacted")
+@pytest.mark.parametrize("mode", ["bulk", "whole", "staged"])
+def test_redacted_errors_of_tasks_have_no_rows(mode: str, spark: Any, tmp_path: Path) -> None:
+    program = people.map(tell, type=int).distinct()
+    with program.run(ef.spark(spark, path=tmp_path, mode=mode)) as view:
+        with pytest.raises(FunctionFailed) as caught:
+            view.step(people=[Person("Ann", 1), Person(SECRET, 2)])
+        assert SECRET not in said(caught.value)
+        assert "raised KeyError at test_failures.py:" in str(caught.value)
+
+
+@pytest.mark.usefixtures("redacted")
+def test_redacted_errors_of_tables_have_no_rows(spark: Any, tmp_path: Path) -> None:
+    with people.distinct().run(ef.spark(spark, path=tmp_path)) as view:
+        for given in (
+            spark.createDataFrame([("Ann", 1, SECRET)], "name string, salary int, op string"),
+            pa.table({"name": ["Ann"], "salary": [1], "op": [SECRET]}),
+            [Person("Ann", SECRET)],  # type: ignore[arg-type]
+            {Person(SECRET, 1): -1},
+        ):
+            with pytest.raises(EbbflowError) as caught:
+                view.step(people=given)
+            assert SECRET not in said(caught.value)
+        assert view.epoch == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -13,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import ebbflow as ef
-from ebbflow.engine.spark import targets
 from ebbflow.engine.spark.targets import upserts
 from ebbflow.errors import CompositionError, ViewClosed
 from ebbflow.state.spine import StateError
@@ -163,21 +164,85 @@ def test_a_field_that_the_log_has_itself_is_refused(opened: Open, tmp_path: Path
         opened(renamed).write_changes(tmp_path / "log")
 
 
-def test_a_load_that_is_derived_is_in_the_log_and_elsewhere_spark_writes_it(
-    spark: Any, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_that_is_derived_is_in_the_log(opened: Open, tmp_path: Path) -> None:
     dear = sales.filter(lambda sale: sale.price > 10)
     view = opened(dear, mode="bulk")
     view.step(sales=[Sale("Rome", 30), Sale("Oslo", 1)])
     assert view._log.of(1) == {"output": None}, "nobody wrote down what changed"
+    view.write_changes((tmp_path / "the log").as_uri())
+    assert log(tmp_path / "the log") == {1: [{"city": "Rome", "price": 30, "__weight": 1}]}
+
+
+# ---- names, paths and permissions ----
+
+AWKWARD = ["../up", "_hidden = é"]
+awkward = ef.program(**dict.fromkeys(AWKWARD, totals))
+
+
+def test_outputs_are_written_into_the_folder_whatever_they_are_called(
+    spark: Any, opened: Open, tmp_path: Path
+) -> None:
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "precious").write_text("kept")
+    view = opened(awkward)
     view.write_changes(tmp_path / "log")
-    right = [{"city": "Rome", "price": 30, "__weight": 1}]
-    assert log(tmp_path / "log") == {1: right}
-    monkeypatch.setattr(targets, "local_path", lambda path: None)
-    (tmp_path / "uri" / "epoch=1").mkdir(parents=True)
-    (tmp_path / "uri" / "epoch=1" / "half.parquet").write_text("of an attempt before")
-    view.write_changes(f"file://{tmp_path}/uri")
-    assert log(tmp_path / "uri") == {1: right}
+    view.each_epoch(lambda change, epoch: None, name="../../" + "up/" * 100)
+    view.step(sales=[Sale("Rome", 30)])
+    view.write_snapshot(tmp_path / "tables")
+    assert sorted(os.listdir(tmp_path)) == ["log", "tables", "the state [1]", "up"]
+    assert os.listdir(tmp_path / "up") == ["precious"]
+    for folder in (tmp_path / "log", tmp_path / "tables"):
+        assert len(os.listdir(folder)) == len(AWKWARD)
+        for each in folder.iterdir():
+            assert spark.read.parquet(str(each)).count() == 1, "Spark hides no such folder"
+    assert len(opened(awkward).sinks) == 2
+
+
+@pytest.mark.parametrize("path", ["s3a://bucket/x", "hdfs://n/x", "dbfs:/x", ""])
+def test_other_places_are_refused_before_anything_is_written(path: str, opened: Open) -> None:
+    view = opened()
+    for write in (view.write_changes, view.write_snapshot, view["output"].write_changes):
+        with pytest.raises(CompositionError, match="path="):
+            write(path)
+    assert view.sinks == {}
+
+
+def modes(folder: Path) -> set[tuple[str, str]]:
+    found = [folder, *folder.rglob("*")]
+    return {
+        ("dir" if each.is_dir() else "file", oct(stat.S_IMODE(each.lstat().st_mode)))
+        for each in found
+    }
+
+
+@pytest.mark.parametrize(
+    ("permissions", "expected"),
+    [
+        (None, {("dir", "0o700"), ("file", "0o600")}),
+        (0o770, {("dir", "0o770"), ("file", "0o660")}),
+    ],
+)
+def test_tasks_and_logs_write_what_only_those_can_read_who_may(
+    permissions: int | None, expected: Any, opened: Open, tmp_path: Path
+) -> None:
+    first = True
+    for mode in ("bulk", "whole", "staged", "auto"):
+        view = opened(two, mode=mode, **({"permissions": permissions} if first else {}))
+        view.write_changes(tmp_path / "log")
+        view.step(sales=[Sale(f"city {i}", i) for i in range(40)])
+        first = False
+    view["dear"].write_changes(tmp_path / "read" / "by a group", permissions=0o750)
+    view.step(sales=[Sale("Rome", 30)])
+    for folder in ("the state [1]", "log"):
+        assert modes(tmp_path / folder) == expected
+    assert modes(tmp_path / "read") == {("dir", "0o750"), ("file", "0o640")}
+
+
+def test_a_view_runs_without_unpickling_what_others_have_written(opened: Open) -> None:
+    for mode in ("bulk", "staged", "auto"):
+        view = opened(two, mode=mode, unpickle=False)
+        view.step(sales=[Sale("Rome", 30)])
+    assert view.zset()["totals"] == ef.ZSet.of([("Rome", 90)])
 
 
 # ---- functions ----
