@@ -20,6 +20,7 @@ from operator import is_, or_
 from threading import Lock
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 from ebbflow.errors import CompositionError, Text, place
 
@@ -28,6 +29,8 @@ Fields = tuple[tuple[str, Any], ...]
 _made: dict[tuple[str, Fields], type[Any]] = {}
 _named: dict[str, type[Any]] = {}
 _lock = Lock()
+_fields: WeakKeyDictionary[type, dict[str, Any]] = WeakKeyDictionary()
+"""The fields of types that were asked for: a type of many fields is asked for each of them."""
 
 
 class RecordType(type):
@@ -133,8 +136,14 @@ def fields_of(kind: Any) -> dict[str, Any] | None:
     names = getattr(kind, "_fields", None)
     if not (isinstance(kind, type) and issubclass(kind, tuple) and names is not None):
         return None
+    known = _fields.get(kind)
+    if known is not None:
+        return dict(known)
     hints = hints_of(kind)
-    return {name: hints.get(name, Any) for name in names}
+    found = {name: hints.get(name, Any) for name in names}
+    if hints:  # else they may be found later
+        _fields[kind] = found
+    return dict(found)
 
 
 def hints_of(thing: Any) -> dict[str, Any]:

@@ -35,6 +35,8 @@ from ebbflow.stream import Processor
 from ebbflow.zset import ZSETS, ZSet, trusted
 
 Bag = ZSet[Any]
+WRITTEN = 200
+"""How many parts are written out as one loop; to compile more takes longer than it saves."""
 
 
 class Groups(Operator[Bag, Bag, Any, Any]):
@@ -64,7 +66,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         self.by_key = grouping(self.key)
         self.chained = gather([self.before])
         self.make = self.shape.function(len(self.parts))
-        plain = not self.keeps_rows and None not in self.inlines
+        plain = not self.keeps_rows and None not in self.inlines and len(self.parts) <= WRITTEN
         self.written = Written(
             self.parts, self.key, self.shape, self.kind, self.before, self.owner
         ) if plain else None  # fmt: skip

@@ -131,6 +131,9 @@ def _moved(
     node: Node, wishes: Sequence[Wish], below: list[list[Wish]], found: set[int], blocked: list[int]
 ) -> list[Wish]:
     """Moves wishes from above a node to below it; gives those that stay, in order."""
+    if isinstance(node, Distinct) and not blocked and _sees_the_same(node, found):
+        below[0] += wishes  # as they are, and at once: there may be many, on a long way
+        return []
     stay: list[Wish] = []
     calm = True  # none of those that stay can fail
     for wish in wishes:
