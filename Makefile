@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 FIND_JAVA := from ebbflow.engine.spark.session import find_java; find_java()
 GET_JAVA := apt-get install -qq -y openjdk-17-jre-headless >/dev/null 2>&1
 
-.PHONY: demo test slow bench clean
+.PHONY: demo test slow bench audit clean
 
 demo: $(READY)
 	@$(BIN)/ebbflow demo
@@ -25,6 +25,11 @@ slow: $(READY)
 
 bench: $(READY)
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+# Known holes in what the tests run with. It needs the network; what cannot be looked up is an error.
+audit: $(READY)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt pip-audit
+	$(BIN)/pip-audit --strict --disable-pip --no-deps -r constraints.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
