@@ -242,6 +242,6 @@ def test_a_path_with_state_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_the_command_fails_when_a_view_is_wrong(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engines.Local, "outputs", lambda self: dict.fromkeys(VIEWS, {}))
+    monkeypatch.setattr(engines.Local, "outputs", lambda self: {view: {} for view in VIEWS})
     assert main(["demo", "--engine", "local", "--rows", "100", "--epochs", "1"]) == 1
     assert "NO" in capsys.readouterr().out

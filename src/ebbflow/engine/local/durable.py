@@ -28,7 +28,6 @@ from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
 from ebbflow.errors import EbbflowError, Text, cause_of
 from ebbflow.flow.plan import Plan, Source
-from ebbflow.paths import checked_permissions
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
 from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
@@ -55,9 +54,8 @@ class Disk:
         self.limit = None if memory is None else in_bytes(memory)
         self.machine, self.inlets, self.outlets = machine, inlets, outlets
         mapped = None if self.limit is None else self.limit + LIBRARIES
-        allowed = checked_permissions(permissions)
         self.store = Store(
-            path if isinstance(path, Files) else Folder(path, allowed),
+            path if isinstance(path, Files) else Folder(path, permissions),
             keep_epochs=keep_epochs, group=flush_every, memory=mapped, unpickle=unpickle,
         )  # fmt: skip
         self.rebuilt: tuple[str, ...] = ()

@@ -29,7 +29,14 @@ from typing import Any
 from weakref import WeakSet
 
 from ebbflow.errors import EbbflowError, Text
-from ebbflow.paths import PRIVATE, local_path, make_folder, of_folders, open_file
+from ebbflow.paths import (
+    PRIVATE,
+    checked_permissions,
+    local_path,
+    make_folder,
+    of_folders,
+    open_file,
+)
 
 
 class StateError(EbbflowError):
@@ -179,7 +186,7 @@ class Folder(Files):
 
     def __init__(self, path: str | os.PathLike[str], permissions: int | None = None) -> None:
         self.path = local_path(path)
-        self._permissions = permissions
+        self._permissions = checked_permissions(permissions)
         self._held: int | None = None
         self._process = 0
         self._folder: tuple[int, int] | None = None
@@ -287,7 +294,7 @@ class Folder(Files):
         """The file of the lock, open and locked. It is made where there is none; a link, or a file
         that is something else, is left as it is."""
         while True:
-            held = open_file(self.path / self.LOCK, os.O_RDWR, self._permissions)
+            held = open_file(self.path / self.LOCK, os.O_RDWR, None)
             try:
                 found = os.fstat(held)
                 said = os.pread(held, 64, 0).strip() if stat.S_ISREG(found.st_mode) else b"?"
@@ -295,6 +302,9 @@ class Folder(Files):
                     raise OSError(errno.EEXIST, f"its file {self.LOCK!r} is something else")
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _inode(self.path / self.LOCK) == (found.st_dev, found.st_ino):
+                    if self._permissions is not None:
+                        with suppress(PermissionError):  # it is another's, who let us in
+                            os.fchmod(held, self._permissions & 0o666)
                     os.pwrite(held, f"{os.getpid():<{_PID}}\n".encode(), 0)
                     return held
             except BaseException as error:
