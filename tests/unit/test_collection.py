@@ -659,8 +659,7 @@ GOLDEN: list[tuple[Any, str]] = [
     ),
     (
         lambda: ORDERS.run("spark"),
-        "run('spark'): that is not an engine\n"
-        '    try        run(ef.spark(path="state/"))',
+        "run('spark'): that is not an engine\n    try        run(ef.spark(path=\"state/\"))",
     ),
     (
         lambda: ORDERS.run(7),
