@@ -158,6 +158,13 @@ class _Ways(dict[type, "Way | None"]):
         way = self[kind] = _way(kind)
         return way
 
+    def __reduce__(self) -> str:
+        return "WAYS"
+
+    def __identity__(self) -> str:
+        """What a fingerprint of code that uses it is taken of: never what was met so far."""
+        return "WAYS"
+
 
 WAYS = _Ways()
 
@@ -238,7 +245,7 @@ def _found(loop: Loop, kind: type, fields: dict[str, Any]) -> str:
     """Text that tells whether `row` holds a NaN that has to be replaced."""
     tests = []
     for i, (name, hint) in enumerate(fields.items()):
-        if may_hold(hint, (kind,)) or hint is kind:
+        if may_hold(hint):
             x = f"row[{i}]" if issubclass(kind, tuple) else f"row.{name}"
             nan = f"{x} != {x} and {x} is not {loop.bind(NAN)}"
             tests.append(nan if is_number(hint) else f"{loop.bind(_inside)}(({x},))")

@@ -81,7 +81,7 @@ class Map(Mapping[K, V], Generic[K, V]):
             return NotImplemented
         return self is other or (
             len(self) == len(other)
-            and all(other.get(key, _MISSING) == value for key, value in self.items())
+            and all((other.get(key, _MISSING),) == (value,) for key, value in self.items())
         )
 
     def __hash__(self) -> int:
