@@ -58,7 +58,7 @@ program = ef.program(
     table=table,
     by_month=table.group_by("month").agg(**edge),
     overall=table.agg(**edge, over=ef.count().where(lambda cell: cell.spent > cell.planned)),
-    paid_from=entries.through(cash, per="account"),
+    paid_from=entries.through(cash, per="account", type=int),
     largest=entries.reduce(ef.arg_max("amount")),
 )
 

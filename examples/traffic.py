@@ -74,7 +74,7 @@ gaps = Gaps()
 cars = ef.Input("cars", Car)
 program = ef.program(
     roads=cars.group_by("road").agg(speeds=speeds.on("speed"), heading=heading, cars=ef.count()),
-    gaps=cars.through(gaps, per="road"),
+    gaps=cars.through(gaps, per="road", type=int),
 )
 
 start = {

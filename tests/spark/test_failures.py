@@ -517,7 +517,7 @@ def twice(bid):
 
 if __name__ == "__main__":
     bids = ef.Input("bids", Bid)
-    total = ef.Reducer(Total(), add, remove, result=lambda total: total.sum)
+    total = ef.Reducer(Total(), add, remove, result=ef.typed(int, lambda total: total.sum))
     program = ef.program(
         best=bids.group_by("lot").agg(best=ef.arg_max("price")),
         total=bids.group_by("lot").agg(total=total),

@@ -14,7 +14,9 @@ import ebbflow as ef
 from ebbflow.engine.batch import evaluate, mismatch
 from ebbflow.engine.spark.arrow import from_arrow
 from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.ship import add, settled
+from ebbflow.engine.spark.view import View
 from ebbflow.errors import AbsentRow, EbbflowError
 from ebbflow.flow import plan
 from ebbflow.flow.plan import Concat, Node, Plan, Reduce, Semi, Source
@@ -98,11 +100,11 @@ def followed(
     spark: Any, program: Program, path: Path, mode: str, epochs: list[Any], check: bool = True
 ) -> list[str]:
     """Run a program on Spark and by batch, and compare what changes after every epoch and what is
-    there in the end. The modes that the epochs ran in."""
+    there in the end. The modes that the epochs ran in. (Random programs have outputs of no type,
+    which `run` refuses; the view itself follows them.)"""
     plan, modes = program.plan, list[str]()
     inputs: Outputs = {}
-    engine = ef.spark(spark, path=path, mode=mode, buckets=2)
-    with program.run(engine, check_input=check) as view:
+    with View(plan, spark, Options(path, mode=mode, buckets=2), check) as view:
         total: Outputs = {name: ZSet() for name in plan.outputs}
         for epoch in epochs:
             after = {name: inputs.get(name, ZSet()) + change for name, change in epoch.items()}
