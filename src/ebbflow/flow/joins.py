@@ -10,6 +10,23 @@ meet nothing, padded with None: `Semi(anti)`, then `Map`. What belongs together 
 
 A merged row has the fields of the left row, then those of the right one; a key field with the same
 name on both sides is there once.
+
+Behind `-` rows may have negative weights. A row is *present* when its weight is positive. What each
+verb makes of the weights, `n` of a row of `a` and `m` of a row of `b`:
+
+    map, filter, flat_map, select    n for what is made of the row
+    tumbling, sliding                n
+    a + b, a - b                     n + m, n - m
+    join, cross                      n * m for every two rows that meet
+    a.distinct()                     1 where the row is present
+    a.union(b)                       1 where it is present in a or in b
+    a.intersect(b)                   1 where it is present in both
+    a.except_(b)                     1 where it is present in a and not in b
+    semi, anti                       n where some, or no, present row of b has the key
+    left, right, full                as inner; and n, or m, for a row whose key no present row of
+                                     the other side has
+    reduce, agg, top_k,              none: an epoch at whose end a row has a negative weight is
+    session, through                 refused
 """
 
 from __future__ import annotations
@@ -60,8 +77,8 @@ def joined(
                 f"join(..., how={how!r}).map(...)",
             )
         return Semi(
-            left=left, right=right, left_key=ours.fn, right_key=theirs.fn, anti=how == "anti",
-            type=left.type, place=place(),
+            left=left, right=_present(right), left_key=ours.fn, right_key=theirs.fn,
+            anti=how == "anti", type=left.type, place=place(),
         )  # fmt: skip
     merging = _merging("join", left, right, how, _shared(ours.given, theirs.given), select, type)
     return _outer(left, right, ours.fn, theirs.fn, how, merging)
@@ -87,14 +104,14 @@ def _outer(left: Node, right: Node, ours: Fn, theirs: Fn, how: str, merging: Mer
     ]
     if how in ("left", "full"):
         lonely = Semi(
-            left=left, right=right, left_key=ours, right_key=theirs, anti=True, type=left.type,
-            place=at,
+            left=left, right=_present(right), left_key=ours, right_key=theirs, anti=True,
+            type=left.type, place=at,
         )  # fmt: skip
         parts.append(Map(parent=lonely, fn=merging.left_alone, **common))
     if how in ("right", "full"):
         lonely = Semi(
-            left=right, right=left, left_key=theirs, right_key=ours, anti=True, type=right.type,
-            place=at,
+            left=right, right=_present(left), left_key=theirs, right_key=ours, anti=True,
+            type=right.type, place=at,
         )  # fmt: skip
         parts.append(Map(parent=lonely, fn=merging.right_alone, **common))
     if len(parts) == 1:
@@ -333,6 +350,11 @@ def concatenated(left: Node, right: Node, sign: int, call: str) -> Concat:
     return Concat(parts=parts, signs=signs, type=kind, place=place())
 
 
+def _present(node: Node) -> Node:
+    """A bag that has the rows of a node that are present."""
+    return node if node.bag else Distinct(parent=node, type=node.type, place=place())
+
+
 def _terms(node: Node, sign: int) -> list[tuple[Node, int]]:
     if not isinstance(node, Concat):
         return [(node, sign)]
@@ -346,7 +368,7 @@ def united(left: Node, right: Node) -> Node:
     >>> united(ef.Input("a", int).node, ef.Input("b", int).node).verb
     'distinct'
     """
-    both = concatenated(left, right, 1, "union")
+    both = concatenated(_present(left), _present(right), 1, "union")
     return Distinct(parent=both, type=both.type, place=place())
 
 

@@ -13,6 +13,9 @@ of a program can be found and computed once.
     Join  Semi                      rows that meet; rows that meet something, or nothing
     Reduce  TopK  Sessions          rows of one key together
     Through                         a user's differential operator
+
+A node is a *bag* when none of its rows can have a negative weight, whatever the inputs. Only `-`
+makes such rows; nodes that keep them out, or refuse them, are bags again.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
+from ebbflow.change import ZSET
 from ebbflow.errors import Text
 from ebbflow.fn import Fn
 
@@ -41,10 +45,19 @@ class Node:
         """The nodes whose rows this one reads."""
         return ()
 
+    def _is_bag(self) -> bool:
+        return all(parent.bag for parent in self.parents)
+
     # ---- everything below is written with these ----
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((type(self).__name__, *map(_hash, self._essence()))))
+        object.__setattr__(self, "_bag", self._is_bag())
+
+    @property
+    def bag(self) -> bool:
+        """Whether none of its rows can have a negative weight, whatever the inputs."""
+        return self._bag  # type: ignore[attr-defined, no-any-return]
 
     def _essence(self) -> tuple[Any, ...]:
         """What the node means: every field but the place."""
@@ -148,12 +161,18 @@ class Concat(Node):
     def parents(self) -> tuple[Node, ...]:
         return self.parts
 
+    def _is_bag(self) -> bool:
+        return min(self.signs) > 0 and super()._is_bag()
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distinct(Unary):
     """Every row of positive weight, once."""
 
     verb = "distinct"
+
+    def _is_bag(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -182,18 +201,26 @@ class Join(Binary):
 class Semi(Binary):
     """The rows of the left whose key some right row has; with `anti`, those whose key none has.
 
-    The right has a key when its rows of that key have together a positive weight.
+    The right has a key when its rows of that key have together a positive weight. So a right that
+    is no bag needs a `Distinct` before it, unless its rows are the keys.
     """
 
     verb = "semi"
     anti: bool = False
 
+    def _is_bag(self) -> bool:
+        return self.left.bag
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Keyed(Unary):
-    """A node that looks at the rows of one key together; without a key, at all rows."""
+    """A node that looks at the rows of one key together; without a key, at all rows. It refuses
+    rows of negative weight."""
 
     key: Fn | None = None
+
+    def _is_bag(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -250,6 +277,9 @@ class Through(Keyed):
     verb = "through"
     operator: Any
     width: int
+
+    def _is_bag(self) -> bool:
+        return bool(self.operator.output != ZSET)
 
 
 @dataclass(frozen=True)

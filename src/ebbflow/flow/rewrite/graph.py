@@ -13,24 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from ebbflow.change import ZSET
-from ebbflow.flow.plan import (
-    Concat,
-    Distinct,
-    Filter,
-    FlatMap,
-    Fused,
-    Join,
-    Map,
-    Node,
-    Plan,
-    Reduce,
-    Semi,
-    Sessions,
-    Source,
-    Through,
-    TopK,
-)
+from ebbflow.flow.plan import Concat, Node, Plan
 
 Change = Callable[[Node, Node], Node]
 
@@ -86,25 +69,10 @@ def rebuilt(plan: Plan, change: Change) -> Plan:
 def bags(plan: Plan) -> set[int]:
     """The ids of the nodes that never hold a row of negative weight, whatever the inputs.
 
-    Only `-` makes such rows. Nodes that keep them out, or refuse them, hold bags again.
-
     >>> words = Source(name="words")
     >>> less = Concat(parts=(words, words), signs=(1, -1))
     >>> once = Distinct(parent=less)
     >>> [id(node) in bags(Plan({"once": once})) for node in (words, less, once)]
     [True, False, True]
     """
-    found: set[int] = set()
-    for node in plan.nodes():
-        if isinstance(node, (Source, Distinct, Reduce, TopK, Sessions)) or (
-            isinstance(node, Through) and node.operator.output != ZSET
-        ):
-            found.add(id(node))
-        elif isinstance(node, Semi):
-            if id(node.left) in found:
-                found.add(id(node))
-        elif isinstance(node, (Map, Filter, FlatMap, Fused, Join, Concat)):
-            plus = not isinstance(node, Concat) or min(node.signs) > 0
-            if plus and all(id(parent) in found for parent in node.parents):
-                found.add(id(node))
-    return found
+    return {id(node) for node in plan.nodes() if node.bag}
