@@ -1,0 +1,83 @@
+"""The tasks of the Spark engine, and a real session, against DuckDB."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from tests.oracle.duckdb_witness import INPUTS, Bill
+from tests.oracle.witnessed import Beside
+from tests.spark.simulated import View
+
+import ebbflow as ef
+from ebbflow.engine.spark.frames import zset_of
+
+MODES = ["here", "whole", "staged"]
+ANNOTATED = False
+"""Whether there are inputs with zoned times and decimals of some digits."""
+KINDS = [kind for kind in INPUTS if ANNOTATED or kind is not Bill]
+
+
+def in_tasks(mode: str, seed: Any, epochs: int = 4) -> None:
+    case, dice = Beside(seed, kinds=KINDS), Random(seed)
+    with TemporaryDirectory(prefix="witness-") as path:
+        view = View(case.program.plan, mode, path=path)
+
+        def act(done: Any) -> None:
+            if dice.random() < 0.3:
+                view.reopen()
+            view.tasks = dice.randint(1, 4)
+            view.advance({name: (verb, given) for name, verb, given in done})
+
+        case.follow(act, lambda: view.value, epochs)
+        view.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_tasks_agree_with_duckdb(mode: str) -> None:
+    for seed in range(8):
+        in_tasks(mode, f"{mode} {seed}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("part", range(4))
+def test_oracle_tasks_of_many_programs_agree_with_duckdb(mode: str, part: int) -> None:
+    for seed in range(100 + part, 700, 4):
+        in_tasks(mode, f"{mode} {seed}", 6)
+
+
+def in_a_session(spark: Any, path: Path, mode: str, seed: Any, epochs: int) -> None:
+    """A load, by native queries where the mode is bulk, and some changes of it."""
+    case = Beside(seed, kinds=KINDS)
+    nodes = case.program.plan.outputs
+    engine = ef.spark(spark, path=path, mode=mode, buckets=2)
+    with case.program.run(engine) as view:
+
+        def rows(name: str) -> Any:
+            frame = view.weighted if len(nodes) == 1 else view.weighted[name]
+            return zset_of(frame, nodes[name].type)
+
+        case.follow(
+            lambda done: view.step({name: change for name, _, change in done}),
+            lambda: {name: rows(name) for name in nodes},
+            epochs,
+            by_key=False,
+        )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_oracle_a_session_agrees_with_duckdb(spark: Any, tmp_path: Path, seed: int) -> None:
+    in_a_session(spark, tmp_path / "state", "bulk", f"bulk {seed}", 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["bulk", "whole", "staged"])
+@pytest.mark.parametrize("seed", range(10, 30))
+def test_oracle_a_session_often_agrees_with_duckdb(
+    spark: Any, tmp_path: Path, seed: int, mode: str
+) -> None:
+    in_a_session(spark, tmp_path / "state", mode, f"{mode} {seed}", 3)
