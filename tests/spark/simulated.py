@@ -102,14 +102,15 @@ class View:
     def advance(self, asked: Mapping[str, tuple[str, Any]]) -> Any:
         """One epoch, in which something else may be done to every input."""
         given = {name: self._given(name, *each) for name, each in asked.items()}
-        given = {name: each for name, each in given.items() if each.rows}
+        given = {name: each for name, each in given.items() if each.rows is None or each.rows}
         done = self._run(given) if given else Done(self.mode, 0, {}, ())
         self.commit()
         moved = {name: self._change(name, done) for name in self.plan.outputs}
         return moved if len(moved) > 1 else next(iter(moved.values()))
 
     def _given(self, name: str, verb: str, change: Any) -> Given:
-        return given_of(self.plan.sources[name], verb, change)
+        small = 0 if self.mode == "staged" else 10**9  # only waves begin with tables
+        return given_of(self.plan.sources[name], verb, change, small)
 
     def _run(self, given: Mapping[str, Given]) -> Done:
         if self.mode == "here":

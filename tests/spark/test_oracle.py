@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.spark.forms import some_form
 from tests.spark.simulated import View
 
 from ebbflow.engine.batch import evaluate
@@ -38,7 +39,8 @@ each_mode = pytest.mark.parametrize("mode", MODES)
 
 
 class Reopened(View):
-    """A view that is closed and opened again, or gets other tasks, before some of its epochs."""
+    """A view that is closed and opened again, or gets other tasks, before some of its epochs, and
+    changes in all forms."""
 
     dice = Random(0)
 
@@ -46,7 +48,11 @@ class Reopened(View):
         if self.dice.random() < 0.2:
             self.reopen()
         self.tasks = self.dice.randint(1, 4)
-        return super().advance(asked)
+        sources = self.plan.sources
+        return super().advance({
+            name: (verb, some_form(change, sources[name].type, self.dice))
+            for name, (verb, change) in asked.items()
+        })  # fmt: skip
 
 
 @contextmanager

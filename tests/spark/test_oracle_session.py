@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from pyarrow.parquet import read_table
+from tests.spark.forms import FORMS, some_form
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate, mismatch
@@ -35,7 +36,7 @@ def kind(node: Node) -> str:
     """What a node is, as far as engines treat it in another way."""
     match node:
         case Source():
-            return f"input of {type_text(node.type)}{' by key' if node.key else ''}"
+            return "input by key" if node.key else f"input of {type_text(node.type)}"
         case Semi():
             return "anti" if node.anti else "semi"
         case Concat():
@@ -100,9 +101,9 @@ def followed(
     spark: Any, program: Program, path: Path, mode: str, epochs: list[Any], check: bool = True
 ) -> list[str]:
     """Run a program on Spark and by batch, and compare what changes after every epoch and what is
-    there in the end. The modes that the epochs ran in. (Random programs have outputs of no type,
-    which `run` refuses; the view itself follows them.)"""
-    plan, modes = program.plan, list[str]()
+    there in the end. Changes are given in all forms. The modes that the epochs ran in. (Random
+    programs have outputs of no type, which `run` refuses; the view itself follows them.)"""
+    plan, modes, dice = program.plan, list[str](), Random(mode)
     inputs: Outputs = {}
     with View(plan, spark, Options(path, mode=mode, buckets=2), check) as view:
         total: Outputs = {name: ZSet() for name in plan.outputs}
@@ -114,8 +115,12 @@ def followed(
                 with pytest.raises(EbbflowError):
                     view.step(epoch)
                 continue
+            given = {
+                name: some_form(change, plan.sources[name].type, dice, FORMS, spark)
+                for name, change in epoch.items()
+            }
             inputs.update(after)
-            moved = changed(view, view.step(epoch), by_spark=epoch is epochs[-1])
+            moved = changed(view, view.step(given), by_spark=epoch is epochs[-1])
             modes.append(view.last.mode)
             total = {name: rows + moved[name] for name, rows in total.items()}
             wrong = mismatch(expected, total)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.oracle.duckdb_witness import INPUTS, Bill
 from tests.oracle.witnessed import Beside
+from tests.spark.forms import FORMS, some_form
 from tests.spark.simulated import View
 
 import ebbflow as ef
@@ -30,7 +31,10 @@ def in_tasks(mode: str, seed: Any, epochs: int = 4) -> None:
             if dice.random() < 0.3:
                 view.reopen()
             view.tasks = dice.randint(1, 4)
-            view.advance({name: (verb, given) for name, verb, given in done})
+            kinds = {name: source.type for name, source in case.program.plan.sources.items()}
+            view.advance({
+                name: (verb, some_form(given, kinds[name], dice)) for name, verb, given in done
+            })  # fmt: skip
 
         case.follow(act, lambda: view.value, epochs)
         view.close()
@@ -61,8 +65,15 @@ def in_a_session(spark: Any, path: Path, mode: str, seed: Any, epochs: int) -> N
             frame = view.weighted if len(nodes) == 1 else view.weighted[name]
             return zset_of(frame, nodes[name].type)
 
+        def act(done: Any) -> None:
+            kinds = {name: source.type for name, source in case.program.plan.sources.items()}
+            view.step({
+                name: some_form(change, kinds[name], case.dice, FORMS, spark)
+                for name, _, change in done
+            })  # fmt: skip
+
         case.follow(
-            lambda done: view.step({name: change for name, _, change in done}),
+            act,
             lambda: {name: rows(name) for name in nodes},
             epochs,
             by_key=False,

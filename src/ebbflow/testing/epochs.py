@@ -10,16 +10,19 @@ Rows have few different values, so that keys meet and rows repeat.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from random import Random
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, NewType, Union, get_args, get_origin
 
 from ebbflow.errors import CheckError, install
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.flow.program import Program
-from ebbflow.record import fields_of, type_text
-from ebbflow.testing.functions import Choices
+from ebbflow.record import type_text
+from ebbflow.testing.functions import Choices, Serial, hints_of, kind_of
 from ebbflow.zset import ZSet
 
 try:
@@ -36,13 +39,28 @@ NUMBERS = 1 << 20
 POOL = 10
 WHAT = ("add", "remove", "add", "replace", "add", "repeat", "add", "remove all")
 TIMES = (1, 1, 1, 2, 1, 3, 1, 1, 2, 1, 1, 20)
+NAN = False
+"""Whether floats have NaN among their values."""
+INFINITE = True
+"""Whether they have infinities."""
+FAR = (*((math.inf, -math.inf) if INFINITE else ()), *((math.nan,) if NAN else ()))
 VALUES: dict[Any, tuple[Any, ...]] = {
     int: (0, 1, 2, 0, 1, 3, -1),  # a value that is there twice comes twice as often
     str: ("a", "b", "a", "ab", ""),
     bool: (False, True),
-    float: (0.0, 0.5, 1.5, -1.0),
+    float: (0.0, 0.5, 1.5, -1.0, 2.0**53, -0.0, 0.1, *FAR),
+    Serial: (1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)),
+    datetime: tuple(datetime(2024, 3, 31, h, m) for h, m in ((0, 30), (2, 30), (12, 0), (23, 59))),
+    Decimal: (Decimal("1.50"), Decimal("-0.01"), Decimal("1.5"), Decimal("99999999.99")),
     type(None): (None,),
 }
+ROME = timezone(timedelta(hours=2))
+ZONED = (
+    datetime(2024, 3, 31, 2, 30, tzinfo=UTC),
+    datetime(2024, 3, 31, 4, 30, tzinfo=ROME),  # the same instant
+    datetime(2024, 3, 31, 12, tzinfo=UTC),
+    datetime(1969, 12, 31, 23, 59, tzinfo=UTC),
+)
 
 
 def values_of(kind: Any) -> tuple[Any, ...] | None:
@@ -53,6 +71,10 @@ def values_of(kind: Any) -> tuple[Any, ...] | None:
     """
     if kind is None or kind in VALUES:
         return VALUES[type(None) if kind is None else kind]
+    if get_origin(kind) is Annotated:
+        return ZONED if kind_of(kind) == "zoned" else values_of(get_args(kind)[0])
+    if isinstance(kind, NewType):
+        return values_of(kind.__supertype__)
     if get_origin(kind) in (Union, UnionType):
         parts = [values_of(part) for part in get_args(kind)]
         if None not in parts:
@@ -71,7 +93,7 @@ def row_maker(node: Source) -> Callable[[int], Any]:
     >>> row(0), row(1), row(5)
     ('a', 'b', 'a')
     """
-    fields = fields_of(node.type)
+    fields = hints_of(node.type)
     if node.type is Any:
         return _rows(_tuple, [VALUES[int], VALUES[str]])
     kinds = {"": node.type} if fields is None else fields

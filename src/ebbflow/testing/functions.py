@@ -1,9 +1,11 @@
 """What a generated program does to its rows: parts of rows, and functions of them as texts.
 
 A generator knows of every collection the *kinds* of its parts: `int`, `str`, `maybe` (an int or
-None), or `any`, of which only equality is used. From kinds it writes expressions over the row `r`,
-such as `r.k + 1`, and from expressions functions. All of them are total and deterministic, and give
-equal answers for equal rows. Some are simple enough to be traced to columns, some are not.
+None), `float`, `big` (an int that floats cannot tell from its neighbours), `time` and `zoned` (a
+datetime without and with a zone), `decimal`, or `any`, of which only equality is used. From kinds
+it writes expressions over the row `r`, such as `r.k + 1`, and from expressions functions. All of
+them are total and deterministic, and give equal answers for equal rows. Some are simple enough to
+be traced to columns, some are not.
 
 What is chosen is given from outside as one number, so a number always means the same function, and
 small numbers mean simple ones.
@@ -13,14 +15,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from decimal import Decimal
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    NewType,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ebbflow.errors import CheckError
 from ebbflow.record import fields_of
 from ebbflow.reducer import RECOMPUTE
 
 T = TypeVar("T")
+Serial = NewType("Serial", int)
+"""Ints that are compared and never computed with, so that they may be as large as 64 bits allow."""
+ORDERED = ("float", "big", "time", "zoned", "decimal")
+"""Kinds that have an order and nothing else that an expression needs."""
+EVERY = ("int", "str", "maybe", "any", *ORDERED)
+NOON = datetime(2024, 3, 31, 12)
+NOON_UTC = datetime(2024, 3, 31, 12, tzinfo=UTC)
 
 
 class Choices:
@@ -57,7 +77,9 @@ def function(text: str, rows: str = "r") -> Callable[..., Any]:
     'lambda r: r + 1'
     """
     whole = f"lambda {rows}: {text}"
-    made: Any = eval(whole, {"Pair": Pair, "RECOMPUTE": RECOMPUTE})
+    made: Any = eval(whole, {
+        "Pair": Pair, "RECOMPUTE": RECOMPUTE, "NOON": NOON, "NOON_UTC": NOON_UTC,
+    })  # fmt: skip
     made.__name__ = made.__qualname__ = whole
     return made  # type: ignore[no-any-return]
 
@@ -88,7 +110,7 @@ class Shape:
         >>> Shape.of_type(Pair).kinds, Shape.of_type(int).kinds, Shape.of_type(Any).kinds
         (('int', 'int'), ('int',), ('any',))
         """
-        fields = fields_of(kind)
+        fields = hints_of(kind)
         if fields is None:
             return cls((kind_of(kind),), whole=True)
         return cls(tuple(map(kind_of, fields.values())), tuple(fields))
@@ -123,6 +145,14 @@ class Shape:
             tests += [f"{p} is None", f"{p} == 1", f"{p} is not None and {p} > 0"]
         for p in self.paths("any"):
             tests += [f"{p} is not None"]
+        for p in self.paths("float"):
+            tests += [f"{p} > 0.5", f"{p} <= 1"]
+        for p in self.paths("big"):
+            tests += [f"{p} > {2**53}"]
+            tests += [f"{p} {sign} {x}" for x in self.paths("float") for sign in (">", "==")]
+        tests += [f"{p} < NOON" for p in self.paths("time")]
+        tests += [f"{p} < NOON_UTC" for p in self.paths("zoned")]
+        tests += [f"{p} > 1" for p in self.paths("decimal")]
         return choices.pick(tests)
 
     def term(self, choices: Choices) -> tuple[str, str]:
@@ -140,11 +170,14 @@ class Shape:
         for p in self.paths("maybe"):
             terms += [(p, "maybe"), (f"0 if {p} is None else {p}", "int")]
         terms += [(p, "any") for p in self.paths("any")]
+        for p in self.paths("float"):
+            terms += [(f"{p} * 2", "float"), (f"-{p}", "float")]
+        terms += [(p, kind) for kind in ORDERED for p in self.paths(kind)]
         return choices.pick(terms)
 
     def key(self, choices: Choices, *kinds: str) -> Key:
         """A part with few values, where rows meet; of one of these kinds, if any are given."""
-        wanted = kinds or ("int", "str", "maybe", "any")
+        wanted = kinds or EVERY
         parts = [Key(self, self.path(at), k) for at, k in enumerate(self.kinds) if k in wanted]
         if "int" in wanted:
             parts += [Key(self, f"{path} % 2", "int") for path in self.paths("int")]
@@ -174,14 +207,32 @@ class Key:
 def kind_of(kind: Any) -> str:
     """The kind of values of a type.
 
-    >>> kind_of(int), kind_of(int | None), kind_of(str), kind_of(float)
+    >>> kind_of(int), kind_of(int | None), kind_of(str), kind_of(bytes)
     ('int', 'maybe', 'str', 'any')
+    >>> kind_of(datetime), kind_of(Annotated[datetime, UTC])
+    ('time', 'zoned')
     """
-    if kind is int:
-        return "int"
-    if kind is str:
-        return "str"
-    return "maybe" if kind == int | None else "any"
+    if get_origin(kind) is Annotated:
+        base, *notes = get_args(kind)
+        zoned = base is datetime and any(isinstance(note, tzinfo) for note in notes)
+        return "zoned" if zoned else kind_of(base)
+    found = [name for name, each in TYPES.items() if kind == each and name != "any"]
+    return found[0] if found else "any"
 
 
-TYPES = {"int": int, "str": str, "maybe": int | None, "any": Any}
+def hints_of(kind: Any) -> dict[str, Any] | None:
+    """The fields of a row type with their hints, those that are `Annotated` too.
+
+    >>> hints_of(Pair), hints_of(int)
+    ({'k': <class 'int'>, 'v': <class 'int'>}, None)
+    """
+    if fields_of(kind) is None:
+        return None
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hints[name] for name in kind._fields}
+
+
+TYPES: dict[str, Any] = {
+    "int": int, "str": str, "maybe": int | None, "any": Any, "float": float, "big": Serial,
+    "time": datetime, "zoned": Annotated[datetime, UTC], "decimal": Decimal,
+}  # fmt: skip

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
 from random import Random
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from ebbflow.errors import CheckError, install
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
-from ebbflow.testing.functions import Choices, Shape
+from ebbflow.testing.functions import Choices, Serial, Shape
 from ebbflow.testing.verbs import KINDS, VERBS, Grown
 
 try:
@@ -50,7 +52,32 @@ class Event(NamedTuple):
     t: int
 
 
-TYPES = (Item, Tag, Event, int, Any)
+class Reading(NamedTuple):
+    """Rows of generated inputs with floats, beside ints that floats cannot hold."""
+
+    k: int
+    x: float
+    n: Serial
+
+
+class Moment(NamedTuple):
+    """Rows of generated inputs that happen at a time without a zone."""
+
+    k: int
+    at: datetime
+
+
+class Bill(NamedTuple):
+    """Rows of generated inputs whose hints say more than a class: a zone, and digits."""
+
+    k: int
+    due: Annotated[datetime, UTC]
+    m: Annotated[Decimal, (10, 2)]
+
+
+ANNOTATED = False
+"""Whether inputs with `Annotated` fields are made."""
+TYPES = (Item, Tag, Event, int, Any, Reading, Moment, *([Bill] if ANNOTATED else []))
 NUMBERS = 1 << 24  # numbers below this Hypothesis draws evenly, and greater ones mostly small
 OUTPUTS = 3
 

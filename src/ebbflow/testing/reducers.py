@@ -36,7 +36,7 @@ from ebbflow.reducer import (
     top_k,
     variance,
 )
-from ebbflow.testing.functions import Choices, Shape, function
+from ebbflow.testing.functions import ORDERED, Choices, Shape, function
 
 AnyReducer = Reducer[Any, Any, Any]
 Made = tuple[AnyReducer, str]
@@ -96,6 +96,26 @@ def library(shape: Shape, choices: Choices) -> Made:
             lambda: (first(of2, by=function(shape.number(choices))), kind2),
             lambda: (last(of2, by=function(shape.number(choices))), kind2),
         ]
+    if shape.paths(*ORDERED):
+        of3, kind3 = _part(shape, choices.pick(shape.paths(*ORDERED)))
+        makers += [
+            lambda: (min(of3), kind3),
+            lambda: (max(of3), kind3),
+            lambda: (count_distinct(of3), "int"),
+            lambda: (set_of(of3), "any"),
+            lambda: (collect(of3), "any"),
+            lambda: (mode(of3), kind3),
+            lambda: (top_k(2, of3), "any"),
+            lambda: (count().by(of3), "any"),
+            lambda: (last(of3, by=function(shape.number(choices))), kind3),
+            lambda: (arg_max(of3), "any"),
+        ]
+        if kind3 in ("float", "decimal"):
+            makers += [
+                lambda: (sum(of3), kind3),
+                lambda: (mean(of3), "any"),
+                lambda: (median(of3), "any"),
+            ]
     if shape.paths("str"):
         word, _ = _part(shape, shape.paths("str")[0])
         makers += [lambda: (string_agg(word, separator="+"), "str")]

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from ebbflow.flow.types import common
-from ebbflow.testing.functions import TYPES, Choices, Key, Pair, Shape, function
+from ebbflow.testing.functions import ORDERED, TYPES, Choices, Key, Pair, Shape, function
 from ebbflow.testing.operators import OPERATORS, VALUE
 from ebbflow.testing.reducers import SORTS, reducer
 
@@ -140,10 +141,19 @@ def _minus(pool: Pool, choices: Choices) -> Grown | None:
     return left.then(rest.distinct(), **{**facts, "bag": True})
 
 
+def _owing(left: Any, right: Any, choices: Choices) -> tuple[Any, Any]:
+    """Two collections for a set verb, one of which may owe rows that the other has."""
+    form = choices.pick(("as they are", "left owes", "as they are", "right owes"))
+    if form == "left owes":
+        return left - right, right
+    return (left, right - left) if form == "right owes" else (left, right)
+
+
 def _sets(verb: str) -> Verb:
     def apply(pool: Pool, choices: Choices) -> Grown | None:
         left, right, facts = _two_alike(pool, choices)
-        return left.then(getattr(left.rows, verb)(right.rows), **{**facts, "bag": True})
+        first, second = _owing(left.rows, right.rows, choices)
+        return left.then(getattr(first, verb)(second), **{**facts, "bag": True})
 
     return apply
 
@@ -191,7 +201,7 @@ def _keys(left: Grown, right: Grown, choices: Choices) -> tuple[Key, Key]:
     if common_names and bool(choices.pick((1, 1, 0))):
         ours = choices.pick(common_names)
         return ours, Key(right.shape, ours.text, ours.kind)
-    kinds = [kind for kind in ("int", "str", "maybe") if kind in left.shape.kinds]
+    kinds = [kind for kind in ("int", "str", "maybe", *ORDERED) if kind in left.shape.kinds]
     alike = [kind for kind in kinds if kind in right.shape.kinds]
     if not alike:
         numbers = left.shape.number(choices), right.shape.number(choices)
@@ -303,8 +313,9 @@ def _top_k(pool: Pool, choices: Choices) -> Grown | None:
     if of is None:
         return None
     by = function(of.shape.number(choices))
-    if of.shape.paths("int", "str", "maybe"):
-        by = choices.pick((of.shape.key(choices, "int", "str", "maybe").given, by))
+    orders = ("int", "str", "maybe", *ORDERED)
+    if of.shape.paths(*orders):
+        by = choices.pick((of.shape.key(choices, *orders).given, by))
     per = of.shape.key(choices).given if bool(choices.pick((1, 0))) else None
     n, smallest = choices.pick((1, 2, 3)), choices.pick((False, True))
     return of.then(of.rows.top_k(n, by=by, per=per, smallest=smallest), degree=1)
@@ -320,9 +331,13 @@ def _windows(verb: str) -> Verb:
         if of is None:
             return None
         time: Any = function(of.shape.number(choices))
-        if of.shape.paths("int") and bool(choices.pick((1, 0))):
-            time = of.shape.key(choices, "int").given
-        size, every = choices.pick((2, 1, 3)), choices.pick((1, 2))
+        kind, unit = "int", 1
+        clocks = [each for each in ("int", "time", "zoned") if each in of.shape.kinds]
+        if clocks and bool(choices.pick((1, 0))):
+            kind = choices.pick(clocks[::-1])
+            time = of.shape.key(choices, kind).given
+            unit = 1 if kind == "int" else timedelta(hours=5)
+        size, every = choices.pick((2, 1, 3)) * unit, choices.pick((1, 2)) * unit
         if verb == "tumbling":
             rows = of.rows.tumbling(time, size)
         elif verb == "sliding":
@@ -331,7 +346,7 @@ def _windows(verb: str) -> Verb:
             per = of.shape.key(choices).given if bool(choices.pick((1, 0))) else None
             rows = of.rows.session(time, size, per=per)
         kinds = of.shape.kinds if of.shape.names else ("any",)
-        return of.then(rows, [*kinds, "int", "int"])
+        return of.then(rows, [*kinds, kind, kind])
 
     return apply
 

@@ -1,0 +1,85 @@
+"""A change in every form that the Spark engine takes: Z-set, pandas, Arrow, DataFrame.
+
+The tables are made here from the hints of the rows, not by the code that reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from random import Random
+from types import NoneType
+from typing import Annotated, Any, NewType, get_args, get_origin, get_type_hints
+
+import pandas as pd
+import pyarrow as pa
+
+from ebbflow.zset import ZSet
+
+NAIVE = False
+"""Whether times without a zone are given to a session as tables."""
+HERE = ("rows", "pandas", "arrow", "batch", "pandas ops", "arrow ops")
+FORMS = (*HERE, "frame", "frame ops")
+ARROW: dict[Any, Any] = {
+    int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_(),
+    datetime: pa.timestamp("us"), Annotated[datetime, UTC]: pa.timestamp("us", "UTC"),
+    Annotated[Decimal, (10, 2)]: pa.decimal128(10, 2),
+}  # fmt: skip
+SPARK: dict[Any, str] = {
+    int: "long", float: "double", str: "string", bool: "boolean", datetime: "timestamp_ntz",
+    Annotated[datetime, UTC]: "timestamp", Annotated[Decimal, (10, 2)]: "decimal(10,2)",
+}  # fmt: skip
+
+
+def fields(kind: Any) -> dict[str, Any] | None:
+    """The columns of a row with their types, None and names of types left out; None where rows have
+    no columns."""
+    named = hasattr(kind, "_fields")
+    found = get_type_hints(kind, include_extras=True) if named else {"value": kind}
+    plain = {name: _plain(hint) for name, hint in found.items()}
+    return plain if all(hint in ARROW for hint in plain.values()) else None
+
+
+def _plain(hint: Any) -> Any:
+    if isinstance(hint, NewType):
+        return _plain(hint.__supertype__)
+    rest = [each for each in get_args(hint) if each is not NoneType]
+    optional = len(rest) == 1 and get_origin(hint) is not Annotated
+    return rest[0] if optional else hint
+
+
+def formed(change: ZSet[Any], kind: Any, form: str, session: Any = None) -> Any:
+    """A change in a form; as it is where rows of this type have no such form."""
+    columns = fields(kind)
+    if form == "rows" or columns is None or not change:
+        return change
+    how, _, ops = form.partition(" ")
+    mark = "op" if ops else "__weight"
+    if mark in columns:
+        return change
+    lines = [(row if hasattr(kind, "_fields") else (row,), n) for row, n in change.items()]
+    if ops:
+        lines = [(row, "c" if n > 0 else "d") for row, n in lines for _ in range(abs(n))]
+    if how == "frame":
+        kinds = [f"{name} {SPARK[hint]}" for name, hint in columns.items()]
+        kinds.append(f"{mark} {'string' if ops else 'long'}")
+        return session.createDataFrame([(*row, last) for row, last in lines], ", ".join(kinds))
+    values: dict[str, list[Any]] = {
+        name: [row[i] for row, _ in lines] for i, name in enumerate(columns)
+    }
+    if how == "pandas":
+        return pd.DataFrame({**values, mark: [last for _, last in lines]})
+    arrays = {name: pa.array(each, ARROW[columns[name]]) for name, each in values.items()}
+    table = pa.table({**arrays, mark: [last for _, last in lines]})
+    return table.to_batches()[0] if how == "batch" else table
+
+
+def some_form(
+    change: Any, kind: Any, dice: Random, forms: Sequence[str] = HERE, session: Any = None
+) -> Any:
+    """A Z-set in any of these forms, by dice; anything else as it is."""
+    form = dice.choice(forms)
+    if session is not None and not NAIVE and datetime in (fields(kind) or {}).values():
+        form = "rows"
+    return formed(change, kind, form, session) if isinstance(change, ZSet) else change
