@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -104,7 +105,8 @@ def test_300_programs_hold_diamonds_self_joins_negative_parts_and_several_output
             seen["untyped"] += fields_of(node.type) is None
             seen["anti"] += isinstance(node, Semi) and node.anti
             seen["owed in a set"] += isinstance(node, nodes.Distinct) and not node.parent.bag
-            seen["big beside float"] += isinstance(node, Filter) and "r.n > r.x" in repr(node.fn)
+            beside = re.search(r"\.n (>|==|<=|!=) r\.x", repr(getattr(node, "fn", "")))
+            seen["big beside float"] += beside is not None
             for each in (Reading, Moment):
                 seen[each.__name__] += isinstance(node, nodes.Source) and node.type is each
             seen["smallest"] += isinstance(node, nodes.TopK) and node.smallest

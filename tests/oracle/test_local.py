@@ -15,7 +15,7 @@ from ebbflow.errors import EbbflowError
 from ebbflow.flow.source import Input
 from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.functions import Choices, Shape, function
-from ebbflow.testing.programs import Event, Item, Tag
+from ebbflow.testing.programs import Bill, Event, Item, Moment, Reading, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet
 
@@ -74,6 +74,17 @@ def test_oracle_each_kind_of_step(kind: str) -> None:
         dice = Random(f"{kind} {seed}")
         program = random_program(dice, kinds=[kind], size=2)
         follow(run, program, random_epochs(program, dice, 6, size=6))
+
+
+@pytest.mark.parametrize("kind", [Reading, Moment, Bill])
+def test_oracle_floats_large_ints_times_and_decimals(kind: Any) -> None:
+    for seed in range(25 * MORE):
+        program = random_program(seed, types=[kind], size=5)
+        follow(run, program, random_epochs(program, seed, 6, size=6))
+    compared = (
+        Input("a", Reading).filter(lambda r: r.n > r.x).select("k", "n", big=lambda r: r.n == r.x)
+    )
+    follow(run, compared, random_epochs(compared, 1, 20, size=6))
 
 
 @pytest.mark.parametrize("sort", SORTS)

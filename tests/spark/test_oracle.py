@@ -28,7 +28,7 @@ from ebbflow.flow.source import Input
 from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.epochs import row_maker
 from ebbflow.testing.functions import Choices, Shape
-from ebbflow.testing.programs import Item, Tag
+from ebbflow.testing.programs import ANNOTATED, Bill, Item, Moment, Reading, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet
 
@@ -97,6 +97,13 @@ def test_oracle_each_kind_of_step(kind: str) -> None:
     for number, mode in enumerate(MODES * MORE):
         dice = Random(f"{kind} {number}")
         followed(mode, random_program(dice, kinds=[kind], size=2), dice, check_input=number % 4 > 0)
+
+
+@each_mode
+@pytest.mark.parametrize("kind", [Reading, Moment, *([Bill] if ANNOTATED else [])])
+def test_oracle_floats_large_ints_and_times(mode: str, kind: Any) -> None:
+    for seed in range(3 * MORE):
+        followed(mode, random_program(seed, types=[kind], size=5), Random(f"{mode} {seed}"))
 
 
 @pytest.mark.parametrize("sort", SORTS)

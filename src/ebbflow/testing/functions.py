@@ -149,7 +149,8 @@ class Shape:
             tests += [f"{p} > 0.5", f"{p} <= 1"]
         for p in self.paths("big"):
             tests += [f"{p} > {2**53}"]
-            tests += [f"{p} {sign} {x}" for x in self.paths("float") for sign in (">", "==")]
+            signs = (">", "==", "<=", "!=") * 2
+            tests += [f"{p} {sign} {x}" for x in self.paths("float") for sign in signs]
         tests += [f"{p} < NOON" for p in self.paths("time")]
         tests += [f"{p} < NOON_UTC" for p in self.paths("zoned")]
         tests += [f"{p} > 1" for p in self.paths("decimal")]

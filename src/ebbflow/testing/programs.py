@@ -136,8 +136,8 @@ def plans(
 
     `inputs` are collections of yours, or how many to make at most (3). Made ones have rows of one
     of `types`: NamedTuples, `int`, `str`, or `Any`, which stands for plain tuples of an int and a
-    str; some of them have a key. Fields that are `int`, `str` or `int | None` are computed with,
-    others are compared only.
+    str; some of them have a key. Fields that are `int`, `str`, `int | None` or `float` are computed
+    with, others are compared only.
 
     Programs fail on no row, and give equal results for equal inputs. Where a collection may owe
     rows, behind `-`, nothing follows that needs a bag.
@@ -145,7 +145,8 @@ def plans(
     >>> from hypothesis import find, settings
     >>> from ebbflow.flow.plan import TopK
     >>> def ranks(made): return any(isinstance(node, TopK) for node in made.plan.nodes())
-    >>> find(plans(), ranks, settings=settings(database=None, derandomize=True))
+    >>> searched = settings(database=None, derandomize=True, max_examples=500)
+    >>> find(plans(), ranks, settings=searched)
     <program of out: Item(k, v, s): a → top_k>
     """
     kinds = tuple(kinds)
