@@ -331,7 +331,8 @@ def _windows(verb: str) -> Verb:
         if of is None:
             return None
         time: Any = function(of.shape.number(choices))
-        kind, unit = "int", 1
+        kind = "int"
+        unit: Any = 1
         clocks = [each for each in ("int", "time", "zoned") if each in of.shape.kinds]
         if clocks and bool(choices.pick((1, 0))):
             kind = choices.pick(clocks[::-1])
