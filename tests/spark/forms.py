@@ -17,8 +17,6 @@ import pyarrow as pa
 
 from ebbflow.zset import ZSet
 
-NAIVE = False
-"""Whether times without a zone are given to a session as tables."""
 HERE = ("rows", "pandas", "arrow", "batch", "pandas ops", "arrow ops")
 FORMS = (*HERE, "frame", "frame ops")
 ARROW: dict[Any, Any] = {
@@ -80,6 +78,4 @@ def some_form(
 ) -> Any:
     """A Z-set in any of these forms, by dice; anything else as it is."""
     form = dice.choice(forms)
-    if session is not None and not NAIVE and datetime in (fields(kind) or {}).values():
-        form = "rows"
     return formed(change, kind, form, session) if isinstance(change, ZSet) else change

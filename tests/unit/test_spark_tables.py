@@ -14,6 +14,7 @@ from ebbflow.engine.spark.layout import Layout, layout_of
 from ebbflow.engine.spark.tables import BATCH, table_of
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
+from ebbflow.nan import NAN
 from ebbflow.record import record
 from ebbflow.zset import ZSet
 
@@ -83,6 +84,14 @@ def test_many_rows_are_cut_into_batches() -> None:
 def test_nothing_is_an_empty_table(given: Any) -> None:
     assert table_of(ORDERS, given).num_rows == 0
     assert read(given) == {}
+
+
+def test_nan_of_pandas_is_nan_where_nothing_may_be_missing() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1.5, float("nan")]})
+    assert read(frame, Source(name="xs", type=record("X", x=float))) == {(1.5,): 1, (NAN,): 1}
+    loose = Source(name="xs", type=record("X", x=float | None))
+    assert read(frame, loose) == {(1.5,): 1, (None,): 1}
 
 
 def test_pandas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ NUMBERS = 1 << 20
 POOL = 10
 WHAT = ("add", "remove", "add", "replace", "add", "repeat", "add", "remove all")
 TIMES = (1, 1, 1, 2, 1, 3, 1, 1, 2, 1, 1, 20)
-NAN = False
+NAN = True
 """Whether floats have NaN among their values."""
 INFINITE = True
 """Whether they have infinities."""

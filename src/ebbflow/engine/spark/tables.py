@@ -33,6 +33,7 @@ from ebbflow.engine.spark.layout import (
 )
 from ebbflow.errors import ChangeError, cause_of, value_text
 from ebbflow.flow.plan import Source
+from ebbflow.nan import NAN
 
 BATCH = 1 << 16
 
@@ -188,6 +189,8 @@ def _row(source: Source, table: Any, loose: bool) -> list[Any]:
 
 def _column(source: Source, table: Any, name: str, column: Column, loose: bool) -> Any:
     array = table.column(name)
+    if loose and column.form == "float" and not column.optional and is_.is_floating(array.type):
+        array = array.fill_null(NAN)  # pandas does not tell NaN from what is missing
     if array.null_count and not column.optional:
         at = array.is_null().index(True).as_py()
         raise refused(
