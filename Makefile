@@ -1,15 +1,24 @@
 # Two commands do everything, also as the first ones ever typed in a fresh clone:
 #   make demo    a shop on Spark, kept up to date while its tables change
 #   make test    style, types, tests and every example in the docs
+# and make portable runs what needs Python alone on the newest Python
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS = $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 READY := $(VENV)/.ready
 FIND_JAVA := from ebbflow.engine.spark.session import find_java; find_java()
+PORTABLE := $(VENV)/portable
+PYODIDE := 314.0.7
 GET_JAVA := apt-get install -qq -y openjdk-17-jre-headless >/dev/null 2>&1
 
-.PHONY: demo test slow bench audit clean
+GET_PORTABLE = test -e $(PORTABLE)/$(PYODIDE) || { command -v node >/dev/null && command -v npm >/dev/null && \
+  npm install --silent --no-audit --no-fund --prefix $(PORTABLE) pyodide@$(PYODIDE) >/dev/null 2>&1 && \
+  $(BIN)/python -m pip install -q --disable-pip-version-check --upgrade --target $(PORTABLE)/packages \
+    --only-binary :all: --platform any --implementation py --abi none --python-version 3.14 \
+    'pytest<9.1' hypothesis cloudpickle && touch $(PORTABLE)/$(PYODIDE); }
+
+.PHONY: demo test slow portable bench audit clean
 
 demo: $(READY)
 	@$(BIN)/ebbflow demo
@@ -22,6 +31,11 @@ test: $(READY)
 
 slow: $(READY)
 	PYTHONHASHSEED=0 $(BIN)/pytest -m slow -n $(WORKERS) --dist loadgroup --durations=20
+
+# Doctests and pure tests on the CPython 3.14 of the npm package pyodide, where npm can be reached.
+portable: $(READY)
+	@if $(GET_PORTABLE); then node tools/portable.mjs $(PORTABLE); \
+	  else echo "portable: left out, as npm or its registry cannot be reached"; fi
 
 bench: $(READY)
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done

@@ -65,7 +65,10 @@ class Loop:
         return name
 
     def write(self, line: str, owner: Any = None, *rows: str) -> None:
-        """One more line; if it raises, `owner` is to blame, for what is in the variables `rows`."""
+        """One more line; if it raises, `owner` is to blame, for what is in the variables `rows`.
+
+        They must not be those of a comprehension, which are gone when it has raised.
+        """
         self.lines.append("    " * self.depth + line)
         if owner is not None:
             self.owners[len(self.lines)] = (owner, rows)
@@ -97,7 +100,8 @@ def blame(error: BaseException) -> Blame | None:
     """Whose line raised, when it was raised inside a written loop.
 
     >>> loop = Loop("halves", "rows")
-    >>> loop.write("return [1 / row for row in rows]", "the user", "row")
+    >>> with loop.inside("for row in rows:"):
+    ...     loop.write("1 / row", "the user", "row")
     >>> try:
     ...     loop.function()([2, 0])
     ... except ZeroDivisionError as error:

@@ -183,5 +183,9 @@ def _unbeaten(merge: Fn) -> Callable[..., list[Any]]:
     loop = Loop("unbeaten", "pairs, floor")
     ways = [merge.source(loop.bind, *two) for two in (("floor", "row"), ("row", "floor"))]
     near = " or ".join(["row is floor", *(f"({way}) is not floor" for way in ways)])
-    loop.write(f"return [(row, count) for row, count in pairs if {near}]", merge, "row", "floor")
+    loop.write("found = []")
+    with loop.inside("for pair in pairs:"):
+        loop.write("row = pair[0]")
+        loop.write(f"if {near}: found.append(pair)", merge, "row", "floor")
+    loop.write("return found")
     return loop.function()
