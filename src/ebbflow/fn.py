@@ -24,16 +24,18 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, place
 from ebbflow.expression.bytecode import used_globals
-from ebbflow.expression.identity import essence, fingerprint, known_by_name
+from ebbflow.expression.fingerprints import assumed, fingerprint
+from ebbflow.expression.identity import essence
 from ebbflow.expression.kept import kept, one_of
 from ebbflow.expression.node import Bind, Constant, Expression, Get, Record, Tuple
 from ebbflow.expression.parts import Always, Field, Parts, Then, composed, limited, unknown_field
+from ebbflow.expression.schema import schema
 from ebbflow.expression.trace import trace
 from ebbflow.expression.value import is_plain, is_simple, plain_fields
 from ebbflow.loop import Loop
 from ebbflow.record import fields_of
 
-__all__ = ["Bind", "Field", "Fn", "fingerprint", "known_by_name"]
+__all__ = ["Bind", "Field", "Fn", "assumed", "fingerprint"]
 
 
 class Fn:
@@ -50,7 +52,6 @@ class Fn:
 
     __slots__ = (
         "_essence",
-        "_fingerprint",
         "_given",
         "_hash",
         "_shown",
@@ -78,7 +79,6 @@ class Fn:
         self._shown = ""
         self._essence: Any = None
         self._hash: int | None = None
-        self._fingerprint = ""
 
     @classmethod
     def _make(
@@ -267,12 +267,13 @@ class Fn:
     @property
     def fingerprint(self) -> str:
         """A digest of what it computes, the same in every process."""
-        if not self._fingerprint:
-            self._fingerprint = fingerprint(self)
-        return self._fingerprint
+        return fingerprint(self)
 
     def __identity__(self) -> Any:
-        return self.expression if self.expression is not None else self.call, self.types
+        if self.expression is None:
+            return self.call, self.types
+        used = zip(self.types, self.expression.reads(len(self.types)), strict=False)
+        return self.expression, [(schema(kind), _read(kind, names)) for kind, names in used]
 
     # ---- being a value ----
 
@@ -342,6 +343,14 @@ class _Alike:
             return hash(self.call)
         except Exception:
             return hash(type(self.call))
+
+
+def _read(kind: Any, names: frozenset[str] | None) -> Any:
+    """The types of what an expression reads of its rows: their methods may do its operations."""
+    fields = fields_of(kind)
+    if fields is None:
+        return kind
+    return [each for name, each in fields.items() if names is None or name in names]
 
 
 # ---- what a callable takes ----

@@ -38,6 +38,9 @@ class RecordType(type):
 
     recipe: tuple[str, Fields]
 
+    def __identity__(cls) -> Any:
+        return vars(cls).get("recipe", NotImplemented)
+
 
 def record(name: str, /, **fields: Any) -> type[Any]:
     """A NamedTuple type with these fields.
@@ -194,9 +197,9 @@ def _is_stored(note: Any) -> bool:
 def type_text(kind: Any) -> str:
     """A row type as it is shown: with its fields, if it has any.
 
-    >>> type_text(record("City", city=str, n=int)), type_text(int), type_text(Any)
-    ('City(city, n)', 'int', 'Any')
+    >>> type_text(record("City", city=str, n=int)), type_text(int), type_text(int | None)
+    ('City(city, n)', 'int', 'int | None')
     """
     fields = fields_of(kind)
-    name = getattr(kind, "__name__", None) or str(kind)
+    name = kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
     return name if fields is None else f"{name}({', '.join(fields)})"

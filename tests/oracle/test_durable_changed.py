@@ -23,6 +23,7 @@ import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local import run
 from ebbflow.errors import EbbflowError, FunctionFailed
+from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
 from ebbflow.state.spine import StateError
@@ -208,7 +209,10 @@ CHANGES: dict[str, tuple[list[tuple[str, str]], set[str]]] = {
     "an operator's method": ([("weight * self.times", "weight + 0")], {"through", "distinct"}),
     "a helper's method": ([("n + self.step", "n - self.step")], {"distinct"}),
     "a helper's constant": ([("    step = 1", "    step = 5")], {"distinct"}),
-    "a method of the rows": ([("self.price * 2", "self.price * 3")], {"distinct"}),
+    "a method of the rows": (
+        [("self.price * 2", "self.price * 3")],
+        {"reduce", "through", "distinct"},
+    ),
     "a new output": ([("lands=lands", "lands=lands, all=joined")], {"output all"}),
     "a new output in the middle of steps": ([("lands=lands", "lands=lands, paid=paid")],
                                             {"output paid"}),
@@ -355,6 +359,83 @@ def test_another_type_or_key_of_an_input_is_an_error(tmp_path: Path) -> None:
         refused(tmp_path, other.distinct(), "(?s)input 'orders' has another type or key.*created")
     with Input("orders", Order).distinct().run(path=tmp_path) as view:
         assert (view.epoch, view.value) == (1, ZSet.of(ORDERS))
+
+
+ROWS = """
+from __future__ import annotations
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple, Optional
+import ebbflow as ef
+
+class Paid(NamedTuple):
+    on: str
+
+@dataclass(frozen=True)
+class Tag:
+    text: str
+
+@dataclass(frozen=True)
+class Order:
+    city: str
+    price: int
+    tags: tuple[Tag, ...] = ()
+    paid: Paid | None = None
+    rate: Optional[int] = None
+    kind: ClassVar[str] = "order"
+    def doubled(self): return self.price * 2
+
+orders = ef.Input("orders", Order).distinct()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("price: int", "price: float"),
+        ("price: int", "price: int | None"),
+        ("price: int", "cost: int"),
+        ("    price: int\n", "    price: int\n    year: int = 0\n"),
+        ("    city: str\n    price: int\n", "    price: int\n    city: str\n"),
+        ("text: str", "text: bytes"),
+        ("on: str", "on: int"),
+        ("Optional[int]", "Optional[str]"),
+        ("tuple[Tag, ...]", "tuple[str, ...]"),
+        ("@dataclass(frozen=True)\nclass Order:", "class Order(NamedTuple):"),
+    ],
+)
+def test_another_schema_of_a_dataclass_is_an_error(tmp_path: Path, old: str, new: str) -> None:
+    def orders(text: str) -> Any:
+        module = sys.modules["rows_of_the_test"] = ModuleType("rows_of_the_test")
+        exec(compile(text, "rows.py", "exec"), vars(module))
+        return module
+
+    made = orders(ROWS)
+    with made.orders.run(path=tmp_path, strict=True) as view:
+        view.step(orders=[made.Order("Rome", 3)])
+    if new.startswith("class"):
+        changed = ROWS.replace(old, new).replace('    kind: ClassVar[str] = "order"\n', "")
+    else:
+        changed = ROWS.replace(old, new)
+    assert changed != ROWS
+    refused(tmp_path, orders(changed).orders, "(?s)input 'orders' has another type or key")
+    for same in [("price * 2", "price * 3"), ("rate: Optional[int]", "rate: None | int")]:
+        with orders(ROWS.replace(*same)).orders.run(path=tmp_path, strict=True) as view:
+            assert (view.epoch, view.rebuilt, len(view.value)) == (1, (), 1)
+
+
+class Slotted:
+    __slots__ = ("city", "n")
+
+
+class Hinted:
+    city: str
+    n: int
+
+
+def test_the_schema_of_any_class_that_declares_one() -> None:
+    assert schema(Slotted) == "Slotted{city: Any, n: Any}"
+    assert schema(Hinted) == "Hinted{city: str, n: int}"
+    assert schema(list[Hinted | None]) == "list[Hinted{city: str, n: int} | None]"
 
 
 def test_another_program_is_an_error(tmp_path: Path) -> None:

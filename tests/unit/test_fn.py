@@ -17,7 +17,7 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.errors import CompositionError, UnknownField
-from ebbflow.fn import Fn, fingerprint, known_by_name
+from ebbflow.fn import Fn, assumed, fingerprint
 from ebbflow.record import record
 
 
@@ -391,12 +391,12 @@ def test_reducers_and_row_types_have_fingerprints() -> None:
     values += [operator.itemgetter(1), operator.itemgetter(2), operator.itemgetter]
     assert len({fingerprint(each) for each in values}) == len(values)
     assert fingerprint(ef.sum("price")) == fingerprint(ef.sum("price"))
-    assert not any(known_by_name(each) for each in values)
+    assert not any(assumed(each) for each in values)
 
 
 def test_what_is_known_by_its_name_only_is_told() -> None:
     endless = (x for x in "ab")
-    assert known_by_name(adder(endless)) == ("builtins.generator",)
+    assert assumed(adder(endless)) == ("k: a generator",)
     assert fingerprint(adder(endless)) == fingerprint(adder(x for x in "cd"))
     assert next(endless) == "a", "taking a fingerprint must not use it up"
 

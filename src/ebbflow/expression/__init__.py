@@ -1,6 +1,6 @@
 """Expressions: what simple functions compute, as values; and what makes a function itself."""
 
-from ebbflow.expression.identity import fingerprint, known_by_name
+from ebbflow.expression.fingerprints import Fingerprints, assumed, fingerprint
 from ebbflow.expression.node import (
     Constant,
     Expression,
@@ -15,12 +15,13 @@ from ebbflow.expression.trace import trace
 __all__ = [
     "Constant",
     "Expression",
+    "Fingerprints",
     "Get",
     "Operation",
     "Record",
     "Row",
     "Tuple",
+    "assumed",
     "fingerprint",
-    "known_by_name",
     "trace",
 ]

@@ -13,7 +13,10 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
+_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_DEREF = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+_BETWEEN = ("CACHE", "EXTENDED_ARG", "NOP")
 
 
 class Step(NamedTuple):
@@ -78,3 +81,43 @@ def used_globals(f: FunctionType) -> list[tuple[str, Any]]:
         (name, outside[name] if name in outside else getattr(builtins, name, Missing))
         for name in sorted(names)
     ]
+
+
+def used_names(f: FunctionType) -> list[tuple[str, ...]]:
+    """The outside names a function uses, enclosed ones too, each with the attributes asked of it.
+
+    >>> import math
+    >>> used_names(lambda x: math.floor(x) + len(str(x).upper()))
+    [('len',), ('math', 'floor'), ('str',)]
+    """
+    inside = set(f.__code__.co_freevars)
+    found: set[tuple[str, ...]] = set()
+    for code in codes(f.__code__):
+        chain: tuple[str, ...] = ()
+        for step in steps(code):
+            if step.opname in _ATTRIBUTE and chain:
+                chain = (*chain, step.argval)
+            elif step.opname not in _BETWEEN:
+                found.add(chain)
+                enters = step.opname in _GLOBAL or (step.opname in _DEREF and step.argval in inside)
+                chain = (step.argval,) if enters else ()
+        found.add(chain)
+    return sorted(found - {()})
+
+
+def used_imports(f: FunctionType) -> list[tuple[str, int, tuple[str, ...]]]:
+    """The imports inside a function: a module, how many packages up, and the names taken from it.
+
+    >>> def f():
+    ...     from os.path import join
+    >>> used_imports(f)
+    [('os.path', 0, ('join',))]
+    """
+    found = []
+    for code in codes(f.__code__):
+        seen = steps(code)
+        for i, step in enumerate(seen):
+            if step.opname == "IMPORT_NAME":
+                level, names = seen[i - 2].argval, seen[i - 1].argval
+                found.append((step.argval, level if type(level) is int else 0, tuple(names or ())))
+    return found

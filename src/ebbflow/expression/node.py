@@ -20,6 +20,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ebbflow.errors import shown
+from ebbflow.expression.schema import schema
 from ebbflow.expression.value import constant_key, literal
 
 Bind = Callable[[Any], str]
@@ -252,6 +253,9 @@ class Record(Expression):
 
     def rebuilt(self, parts: tuple[Expression, ...]) -> Expression:
         return Record(self.type, parts)
+
+    def __identity__(self) -> Any:
+        return schema(self.type), self.items
 
     def written(self, by: Writer) -> tuple[str, int]:
         return by.record(self), POSTFIX

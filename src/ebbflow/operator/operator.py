@@ -26,6 +26,7 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError, Text, place
+from ebbflow.expression.reached import held_by
 from ebbflow.state.cells import Journalled
 
 X = TypeVar("X")
@@ -80,6 +81,10 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
                 remedy="a change that is valid for the input as it is now",
             )
         return self.step(state, change)
+
+    def __identity__(self) -> Any:
+        """What a fingerprint is taken of: what it holds, not where it was made."""
+        return {k: v for k, v in held_by(self).items() if k not in ("created", "owner")}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -184,6 +189,9 @@ class ByFunctions(Operator[X, DX, Y, DY]):
 
     def f(self, x: X) -> Y:
         return self._f(x)
+
+    def __identity__(self) -> Any:
+        return {k: v for k, v in super().__identity__().items() if k != "name"}
 
     def __repr__(self) -> str:
         functions = f"{function_name(self._f)}, {function_name(self.delta)}"

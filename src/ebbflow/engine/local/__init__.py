@@ -36,6 +36,8 @@ def run(
     - `keep_epochs`: how many epochs can be read back by `view.at(epoch)`;
     - `flush_every`: write only every so many epochs. Those that wait are written by `close()`, when
       the view is dropped, and at exit; a crash, or a process that is killed, loses them;
+    - `strict`: an error where a changed program would have its state computed again, or where a
+      change could go unseen, as a function uses what cannot be looked into (`view.assumed`);
     - `permissions`: of the folder, 0o700 unless told otherwise; 0o770 lets a group read and write;
     - `unpickle`: False reads pickles of plain values only; any others could run code.
 

@@ -23,10 +23,11 @@ from weakref import finalize
 
 from ebbflow.engine.local.failure import explained
 from ebbflow.engine.local.held import Held, held_of, typed, written
-from ebbflow.engine.local.identity import input_name, type_name
+from ebbflow.engine.local.identity import Names
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
 from ebbflow.errors import EbbflowError, Text, cause_of
+from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
@@ -53,6 +54,11 @@ class Disk:
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         self.machine, self.inlets, self.outlets = machine, inlets, outlets
+        names = Names()
+        self.assumed = names.assumed(plan)
+        self.inputs = {name: names.of_input(each.source) for name, each in inlets.items()}
+        if strict and self.assumed:
+            raise _unknown(self.assumed)
         mapped = None if self.limit is None else self.limit + LIBRARIES
         self.store = Store(
             path if isinstance(path, Files) else Folder(path, permissions),
@@ -64,7 +70,7 @@ class Disk:
         known = ("format", "parts", "inputs", "rows")
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         try:
-            self.parts = held_of(plan, machine, inlets, outlets)
+            self.parts = held_of(plan, machine, inlets, outlets, names)
             self._open(path)
         except BaseException:
             self.store.close()
@@ -103,7 +109,7 @@ class Disk:
                 remedy="another path",
             )
         stored: Mapping[str, str] = notes["inputs"]
-        mine = {name: input_name(inlet.source) for name, inlet in self.inlets.items()}
+        mine = self.inputs
         gone = [name for name in stored if name not in mine]
         if gone:
             raise StateError(
@@ -145,7 +151,7 @@ class Disk:
         return {
             "format": FORMAT,
             "parts": {part.name: part.label for part in self.parts},
-            "inputs": {name: input_name(each.source) for name, each in self.inlets.items()},
+            "inputs": self.inputs,
             "rows": self._rows(),
             **self.extra,
         }
@@ -349,6 +355,14 @@ def _kept_rows(notes: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def _unknown(assumed: Mapping[str, tuple[str, ...]]) -> StateError:
+    return StateError(
+        "a change of the program could go unseen: it uses what cannot be looked into",
+        **{what: Text("; ".join(why)) for what, why in assumed.items()},
+        remedy="values that can be: constants, functions, classes; or strict=False",
+    )
+
+
 def _place(path: Place) -> str:
     return repr(path) if isinstance(path, Files) else os.fspath(path)
 
@@ -359,7 +373,7 @@ def _is_input(part: Held) -> bool:
 
 def _described(source: Source) -> str:
     key = "" if source.key is None else f", key {source.key.text}"
-    return type_name(source.type) + key
+    return schema(source.type) + key
 
 
 def in_bytes(memory: int | str) -> int:

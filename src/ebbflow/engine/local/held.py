@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ebbflow.engine.local.identity import digest, identities, input_name, told, type_name
+from ebbflow.engine.local.identity import Names, digest
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
+from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Distinct, Plan, Unary
 from ebbflow.record import fields_of
 from ebbflow.state.cells import Cells
@@ -37,10 +38,11 @@ class Held(NamedTuple):
 
 
 def held_of(
-    plan: Plan, machine: Machine, inlets: Mapping[str, Any], outlets: Mapping[str, Any]
-) -> list[Held]:
+    plan: Plan, machine: Machine, inlets: Mapping[str, Any], outlets: Mapping[str, Any],
+    names: Names | None = None,
+) -> list[Held]:  # fmt: skip
     """Every container of a view, with its name."""
-    return _told_apart(_named(plan, machine, inlets, outlets))
+    return _told_apart(_named(plan, machine, inlets, outlets, names or Names()))
 
 
 def renamed(parts: Sequence[Held], names: Iterable[str]) -> list[Held]:
@@ -75,21 +77,22 @@ def unnamed(
 
 
 def _named(
-    plan: Plan, machine: Machine, inlets: Mapping[str, Any], outlets: Mapping[str, Any]
-) -> Iterator[Held]:
-    names = [input_name(inlet.source) for inlet in inlets.values() if inlet.store is not None]
-    compiled = identities(machine.plan)
+    plan: Plan, machine: Machine, inlets: Mapping[str, Any], outlets: Mapping[str, Any],
+    known: Names,
+) -> Iterator[Held]:  # fmt: skip
+    names = [known.of_input(inlet.source) for inlet in inlets.values() if inlet.store is not None]
+    compiled = known.of(machine.plan)
     for stage in machine.stages:
         node = compiled[id(stage.node)]
-        by = "" if stage.key is None else told(stage.key)
+        by = "" if stage.key is None else known.of_value(stage.key)
         for i, each in enumerate(stage.containers):
             kind = stage.node.type if isinstance(each, Index) else _keys(stage)
-            names.append(digest(node, stage.label, by, str(i), type_name(kind)))
-    meant = identities(plan)
+            names.append(digest(node, stage.label, by, str(i), schema(kind)))
+    meant = known.of(plan)
     for name, outlet in outlets.items():
         if outlet.rows is not None:
             made = plan.outputs[name]
-            names.append(digest("output", name, meant[id(made)], type_name(typed(made.type))))
+            names.append(digest("output", name, meant[id(made)], schema(typed(made.type))))
     yield from renamed(list(unnamed(plan, machine, inlets, outlets)), names)
 
 

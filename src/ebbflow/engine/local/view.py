@@ -265,6 +265,12 @@ class View:
         its state was written. Empty where everything was found as it is."""
         return () if self._disk is None else self._disk.rebuilt
 
+    @property
+    def assumed(self) -> dict[str, tuple[str, ...]]:
+        """What could change unseen between two openings of the state, for each function the
+        reasons: it holds what cannot be looked into. `run(strict=True)` refuses it."""
+        return {} if self._disk is None else dict(self._disk.assumed)
+
     def __getitem__(self, name: str) -> Output:
         if name not in self._outlets:
             raise self._unknown("output", name, self._outlets)

@@ -58,7 +58,8 @@ def spark(
     - `mode`: "here", "whole", "staged" or "bulk", instead of what the size of a change suggests;
     - `keep_epochs`: for how many epochs what `value` and `step` gave can be read;
     - `progress`: whether to show how far a long epoch is; by default, on a terminal;
-    - `strict`: an error where a changed program would have its state computed again;
+    - `strict`: an error where a changed program would have its state computed again, or where a
+      change could go unseen (`view.assumed`);
     - `permissions`: of the folder, 0o700 unless told otherwise; 0o770 lets a group read and write,
       as when workers run as another user;
     - `unpickle`: False reads pickles of plain values only; any others could run code.

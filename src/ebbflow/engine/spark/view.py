@@ -183,6 +183,16 @@ class View:
     def _shown(self, frame: Any) -> Any:
         return Frames(list(self.plan.outputs), frame) if self._only is None else frame(self._only)
 
+    @property
+    def rebuilt(self) -> tuple[str, ...]:
+        """What was computed again when the view was opened, because the program has changed."""
+        return self._disk.rebuilt
+
+    @property
+    def assumed(self) -> dict[str, tuple[str, ...]]:
+        """For each function the reasons why a change of it could go unseen; see `strict`."""
+        return dict(self._disk.assumed)
+
     # ---- reading ----
 
     @property

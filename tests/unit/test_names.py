@@ -1,0 +1,50 @@
+"""Names of state that are the same on every version of Python: those of typed rows and of functions
+that can be traced."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Literal, NamedTuple, Optional
+
+import ebbflow as ef
+from ebbflow.engine.local.identity import Names
+from ebbflow.expression.schema import schema
+from ebbflow.record import record, type_text
+
+
+class Order(NamedTuple):
+    id: int
+    city: str | None
+    price: Optional[Decimal]  # noqa: UP045
+    day: datetime.date
+    kind: Literal["new", "old"]
+    tags: tuple[str, ...] = ()
+
+
+def test_types_are_told_apart_by_what_they_are_made_of() -> None:
+    different = [int | None, str | None, Optional[bytes], list[int], list[str], list[int | None]]  # noqa: UP045
+    different += [dict[str, int], dict[int, str], tuple[int, ...], tuple[int], Literal[1, 2]]
+    assert len({schema(each) for each in different}) == len(different)
+    assert len({schema(record("R", x=each)) for each in different}) == len(different)
+    assert len({Names().of_value(each) for each in different}) == len(different)
+    assert schema(int | None) == schema(Optional[int]) == schema(None | int) == "int | None"  # noqa: UP045
+    assert Names().of_value(int | str) == Names().of_value(str | int)
+    assert type_text(int | None) == "int | None"
+
+
+def test_the_names_of_typed_rows_and_traced_functions_are_the_same_on_every_python() -> None:
+    assert schema(Order) == (
+        "Order(id: int, city: str | None, price: Decimal | None, day: date, "
+        "kind: Literal['new', 'old'], tags: tuple[str, Ellipsis])"
+    )
+    orders = ef.Input("orders", Order)
+    paid = orders.filter(lambda order: order.price is not None and order.price > 10)
+    cities = paid.group_by("city").agg(n=ef.count(), total=ef.sum("price"))
+    best = paid.top_k(3, by="price", per="city")
+    plan = ef.program(cities=cities, best=best).plan
+    names = Names().of(plan)
+    assert [names[id(plan.outputs[name])] for name in ("cities", "best")] == [
+        "f85ec974996ab1ad9eef22f0",
+        "884a05fe60a4558ee3b60d04",
+    ]
