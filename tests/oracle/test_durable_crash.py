@@ -36,7 +36,7 @@ def beside(name: str) -> Any:
     return module
 
 
-disk, the_shop = beside("disk"), beside("shop")
+disk, the_shop = beside("disk"), beside("kept_shop")
 Crash, Disk = disk.Crash, disk.Disk
 Order, SHOP, shop = the_shop.Order, the_shop.SHOP, the_shop.shop
 advance, change, inputs, right = (

@@ -6,33 +6,18 @@ oracle is batch; `interrupts.py` raises at one instruction after the other.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from tests.oracle.interrupts import interrupted
+from tests.oracle.kept_shop import SHOP, advance, change, right
 
 from ebbflow.state.spine import Snapshot, Store
-
-
-def beside(name: str) -> Any:
-    """A module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-interrupted = beside("interrupts").interrupted
-shop = beside("shop")
-SHOP, advance, change, right = shop.SHOP, shop.advance, shop.change, shop.right
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -115,8 +100,8 @@ def test_a_sample_of_interrupts_anywhere_in_a_step(tmp_path: Path) -> None:
 def test_a_sample_of_two_interrupts_the_second_in_what_puts_things_right(tmp_path: Path) -> None:
     for number, options in enumerate(WAYS):
         path = tmp_path / str(number)
-        assert through(path / "after", range(1, 4_000, 451), second=60, **options)[True] > 5
-        points = range(50, 80_000, 13_001)
+        assert through(path / "after", range(1, 4_000, 701), second=60, **options)[True] > 3
+        points = range(50, 80_000, 19_001)
         through(path / "before", points, second=60, published=False, **options)
 
 

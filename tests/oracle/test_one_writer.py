@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.oracle.shop import SHOP, advance, change, right
+from tests.oracle.kept_shop import SHOP, advance, change, right
 
 import ebbflow as ef
 from ebbflow.state.spine import Folder, InUse, Lost, Snapshot, StateError, Store
@@ -275,7 +275,7 @@ def test_whether_a_file_was_published_is_known_at_every_moment(tmp_path: Path) -
 def test_epochs_that_wait_are_written_at_exit(tmp_path: Path, end: str) -> None:
     code = f"""
 import os, sys
-from tests.oracle.shop import SHOP, advance
+from tests.oracle.kept_shop import SHOP, advance
 def forked():
     pid = os.fork()
     if not pid:

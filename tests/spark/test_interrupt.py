@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.oracle.interrupts import interrupted
-from tests.oracle.shop import SHOP, advance, change, expected
+from tests.oracle.kept_shop import SHOP, advance, change, expected
 from tests.spark.simulated import Driver
 
 import ebbflow as ef

@@ -214,7 +214,8 @@ class View:
         earlier call of this was cut short, and how far it came is not known."""
         self._barred = BROKEN
         turn, disk = self._turn, self._disk
-        if turn is not None and turn[0] > self._epoch and (disk is None or disk.epoch >= turn[0]):
+        written = None if disk is None else disk.store.catch_up()
+        if turn is not None and turn[0] > self._epoch and (written is None or written >= turn[0]):
             self._finish(*turn)
         elif disk is not None:
             disk.undo(surely=error is not None and (disk.limit is None or _is_orderly(error)))

@@ -11,9 +11,9 @@ returns, and is gone when the process dies before that. What `commit` does:
 
 When something fails in 1, the epoch fails, nothing has changed, and what was staged is still
 staged: `commit` again, or `rollback`. What fails in 4 is put right by a later epoch. An interrupt
-may come anywhere. It leaves the turn, and whoever uses the store next first asks the disk whether
-the file has its name: if so the turn is done, again if need be, and else forgotten. So `epoch` is
-right at every moment.
+may come anywhere. It leaves the turn, and the next call first asks the disk whether the file has
+its name: if so the turn is done, again if need be, and else forgotten. So `epoch` is right at every
+moment.
 
 With `group=n` only every n-th epoch is written, together with those before it. After a crash the
 state is that of the last epoch that was written, `store.safe`; `flush` writes now.
@@ -133,9 +133,9 @@ class Store(Snapshot):
 
     @property
     def epoch(self) -> int:
-        """The last epoch that was committed; -1 before the first one."""
-        self._catch_up()
-        return self._epoch
+        """The last epoch that was committed; -1 before the first one. Any thread may ask."""
+        turn = self._turn
+        return turn.epoch if turn is not None and self._has_come(turn) else self._epoch
 
     @property
     def safe(self) -> int:
@@ -159,7 +159,7 @@ class Store(Snapshot):
         When it raises, `epoch` tells whether this one has happened: after an error it has not,
         after an interrupt it may have.
         """
-        self._catch_up()
+        self.catch_up()
         self.files.require()
         if epoch <= self._epoch:
             raise StateError(
@@ -170,13 +170,13 @@ class Store(Snapshot):
         if self._waiting + 1 < self.group and notes is None and not self._dropped:
             held = {name: spine.held() for name, spine in self._spines.items()}
             self._turn = Turn(epoch, held, staged=True, waiting=self._waiting + 1)
-            self._catch_up()
+            self.catch_up()
         else:
             self._publish(epoch, self.notes if notes is None else notes, staged=True)
 
     def flush(self) -> None:
         """Write the epochs that are not on disk yet."""
-        self._catch_up()
+        self.catch_up()
         if self._dropped:
             raise StateError("an epoch is open", remedy="commit() or rollback() first")
         if self._waiting:
@@ -184,7 +184,7 @@ class Store(Snapshot):
 
     def rollback(self) -> None:
         """Forget what is staged."""
-        self._catch_up()
+        self.catch_up()
         for name, (listed, spine) in self._dropped.items():
             self._listed[name] = listed
             self._spines.pop(name, None)
@@ -395,7 +395,7 @@ class Store(Snapshot):
                 assert turn.manifest is not None
                 if self.files.published(turn.temporary, turn.manifest.name):
                     self.files.remove(turn.manifest.name)
-        self._catch_up()
+        self.catch_up()
         happened = turn is not None and turn.manifest is self.manifest
         with suppress(OSError):
             self._clean()
@@ -409,16 +409,19 @@ class Store(Snapshot):
             remedy="do not repeat it; the next epoch that is written makes it safe",
         )
 
-    def _catch_up(self) -> None:
-        """Be what is on disk, where an interrupt has cut short becoming it."""
+    def catch_up(self) -> int:
+        """Be what is on disk, where an interrupt has cut short becoming it; gives the epoch. As all
+        that changes something, for one thread at a time."""
         turn = self._turn
-        if turn is None:
-            return
-        manifest = turn.manifest
-        if manifest is None or self.files.published(turn.temporary, manifest.name):
+        if turn is not None and self._has_come(turn):
             self._become(turn)
-        else:
-            self._turn = None
+        self._turn = None
+        return self._epoch
+
+    def _has_come(self, turn: Turn) -> bool:
+        """Whether a turn is the state, also where that is not written down here yet."""
+        manifest = turn.manifest
+        return manifest is None or self.files.published(turn.temporary, manifest.name)
 
     def _become(self, turn: Turn) -> None:
         """Make a turn the state. Doing it twice is doing it once."""
