@@ -28,7 +28,7 @@ from ebbflow.flow.source import Input
 from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.epochs import row_maker
 from ebbflow.testing.functions import Choices, Shape
-from ebbflow.testing.programs import ANNOTATED, Bill, Item, Moment, Reading, Tag
+from ebbflow.testing.programs import Bill, Item, Moment, Reading, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet
 
@@ -100,7 +100,7 @@ def test_oracle_each_kind_of_step(kind: str) -> None:
 
 
 @each_mode
-@pytest.mark.parametrize("kind", [Reading, Moment, *([Bill] if ANNOTATED else [])])
+@pytest.mark.parametrize("kind", [Reading, Moment, Bill])
 def test_oracle_floats_large_ints_and_times(mode: str, kind: Any) -> None:
     for seed in range(3 * MORE):
         followed(mode, random_program(seed, types=[kind], size=5), Random(f"{mode} {seed}"))

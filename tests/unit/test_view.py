@@ -40,7 +40,9 @@ from ebbflow.flow.plan import (
     Source,
     TopK,
 )
+from ebbflow.flow.source import Input
 from ebbflow.fn import Fn
+from ebbflow.operator import select
 from ebbflow.zset import ZSet
 
 recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parent / "recomputing.py")))
@@ -696,3 +698,11 @@ def test_the_local_engine_may_trust_its_inputs() -> None:
     assert view.stats().inputs == {"words": None}
     with pytest.raises(CheckError):
         view.verify()
+
+
+def test_a_function_that_raises_inside_an_operator_is_reported_with_its_row() -> None:
+    view = Input("numbers", int).through(select(lambda row: 1 / row > 0)).run()
+    with pytest.raises(FunctionFailed, match="through raised ZeroDivisionError") as caught:
+        view.step(numbers=[0])
+    assert "row        0" in str(caught.value)
+    assert view.epoch == 0

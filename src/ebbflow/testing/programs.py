@@ -75,9 +75,7 @@ class Bill(NamedTuple):
     m: Annotated[Decimal, (10, 2)]
 
 
-ANNOTATED = True
-"""Whether inputs with `Annotated` fields are made."""
-TYPES = (Item, Tag, Event, int, Any, Reading, Moment, *([Bill] if ANNOTATED else []))
+TYPES = (Item, Tag, Event, int, Any, Reading, Moment, Bill)
 NUMBERS = 1 << 24  # numbers below this Hypothesis draws evenly, and greater ones mostly small
 OUTPUTS = 3
 

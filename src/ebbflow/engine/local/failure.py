@@ -33,7 +33,7 @@ def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception
     `trusting` says that rows come in which nobody has checked.
     """
     found = blame(error)
-    owner = stage.node if found is None or not hasattr(found.owner, "verb") else found.owner
+    owner = stage.node if found is None or not hasattr(found.owner, "place") else found.owner
     facts: dict[str, Any] = {}
     if found is None or not found.rows:
         facts = _looked_at(error.__traceback__)
