@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -126,6 +127,44 @@ def test_many_interrupts_anywhere_in_a_step(tmp_path: Path, options: dict[str, A
 def test_many_pairs_of_interrupts(tmp_path: Path, options: dict[str, Any]) -> None:
     through(tmp_path / "after", range(1, 20_000, 23), second=300, **options)
     through(tmp_path / "before", range(1, 200_000, 601), second=300, published=False, **options)
+
+
+# ---- large merges ----
+
+
+def merging(path: Path, points: range, second: int = 0) -> int:
+    """Epochs of a store with chunks so small that large merges are always under way; how many were
+    interrupted."""
+    dice, oracle, hit = Random(7), dict[int, int](), 0
+    store = Store(path, chunk=16)
+    for epoch, point in enumerate(points):
+        cells = store.spine("cells", layout="value")
+        change = {dice.randrange(400): epoch for _ in range(40)}
+        cells.append(change)
+        cuts = (point, dice.randint(1, second)) if second else (point,)
+        hit += bool(interrupted(partial(store.commit, epoch), *cuts))
+        assert store.epoch == epoch
+        store.rollback()
+        oracle.update(change)
+        assert {key: value for key, value, _ in cells.scan()} == oracle
+        if epoch % 20 == 19:
+            store.close()
+            store = Store(path, verify=True, chunk=16)
+    store.compact()
+    assert {key: value for key, value, _ in store.spine("cells", layout="value").scan()} == oracle
+    store.close()
+    return hit
+
+
+def test_a_sample_of_interrupts_in_the_midst_of_merges(tmp_path: Path) -> None:
+    assert merging(tmp_path / "one", range(100, 20_000, 1_499)) > 5
+    assert merging(tmp_path / "two", range(100, 20_000, 2_999), second=80) > 2
+
+
+@pytest.mark.slow
+def test_many_interrupts_in_the_midst_of_merges(tmp_path: Path) -> None:
+    assert merging(tmp_path / "one", range(1, 30_000, 101)) > 100
+    assert merging(tmp_path / "two", range(1, 30_000, 307), second=300) > 30
 
 
 # ---- a real signal ----
