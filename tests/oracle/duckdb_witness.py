@@ -32,11 +32,6 @@ import duckdb
 
 import ebbflow as ef
 
-NAN = False
-"""Whether float fields have NaN among their values."""
-BIG_BESIDE_FLOATS = True
-"""Whether ints beyond 2**53 are compared with floats."""
-
 Weights = Counter[tuple[Any, ...]]
 
 
@@ -102,7 +97,7 @@ def drawn(kind: str, dice: Random) -> Any:
     if kind.endswith("?") and dice.random() < 0.35:
         return None
     values = VALUES[kind.rstrip("?")]
-    return dice.choice([*values, math.nan] if NAN and kind.startswith("float") else values)
+    return dice.choice([*values, math.nan] if kind.startswith("float") else values)
 
 
 def literal(value: Any, kind: str) -> str:
@@ -231,7 +226,7 @@ class Sheet:
                 tests += [(f"{there}{p} <= 1", f"({and_q}{q} <= 1)")]
             elif base == "big":
                 tests += [(f"{there}{p} > 9007199254740992", f"({and_q}{q} > 9007199254740992)")]
-                for x in of.of("float", optional=False) if BIG_BESIDE_FLOATS else ():
+                for x in of.of("float", optional=False):
                     exact = (
                         f'CASE WHEN isfinite("{x}") THEN {q} > CAST(floor("{x}") AS HUGEINT) '
                         f'ELSE "{x}" < 0 END'
