@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ebbflow.engine.local.identity import told
+from ebbflow.engine.local.identity import Names
 from ebbflow.fn import Fn
 from ebbflow.reducer import Reducer, sum
 from ebbflow.state.backing import ABSENT, Backing, weigh
 from ebbflow.state.spine import Spine
 from ebbflow.state.tree import Tree
+
+
+def name_of(value: Any) -> str:
+    return Names().of_value(value)
 
 
 def backed(values: dict[Any, Any], **options: Any) -> Backing:
@@ -106,9 +110,9 @@ def test_a_reducer_is_known_by_what_it_does_not_by_its_place() -> None:
 
     one, other = made(0), Reducer(0, lambda acc, n: acc + n, name="total")
     assert one.created != other.created
-    assert told(one) == told(other) != told(made(1))
-    assert told(sum("n")) == told(sum("n")) != told(sum("m"))
-    assert told(one.on("n")) == told(other.on("n")) != told(one)
+    assert name_of(one) == name_of(other) != name_of(made(1))
+    assert name_of(sum("n")) == name_of(sum("n")) != name_of(sum("m"))
+    assert name_of(one.on("n")) == name_of(other.on("n")) != name_of(one)
 
 
 def test_a_function_is_known_by_the_methods_it_calls() -> None:
@@ -126,4 +130,4 @@ def test_a_function_is_known_by_the_methods_it_calls() -> None:
         helper = Helper()
         return Fn(lambda row: [helper.go(row.n) for _ in "ab"], Row)
 
-    assert told(version(1)) == told(version(1)) != told(version(2))
+    assert name_of(version(1)) == name_of(version(1)) != name_of(version(2))

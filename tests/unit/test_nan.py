@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ebbflow.errors import AlgebraError
-from ebbflow.expression.identity import fingerprint
+from ebbflow.expression.fingerprints import fingerprint
 from ebbflow.fn import Fn
 from ebbflow.nan import NAN, WAYS, finder, loads, loads_each, may_hold, one_nan, with_one_nan
 from ebbflow.record import record
