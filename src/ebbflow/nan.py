@@ -205,10 +205,18 @@ def _entries(value: Any) -> Any:
 
 
 def _inside(values: Iterable[Any]) -> bool:
-    for value in values:
-        way = WAYS[type(value)]
-        if way is not None and way(value) is not value:
-            return True
+    """Whether there is a NaN to replace in some of these. Tuples may be nested to any depth."""
+    waiting = [iter(values)]
+    while waiting:
+        for value in waiting[-1]:
+            way = WAYS[type(value)]
+            if way is _items:
+                waiting.append(iter(value))
+                break
+            if way is not None and way(value) is not value:
+                return True
+        else:
+            waiting.pop()
     return False
 
 

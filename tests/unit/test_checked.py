@@ -134,9 +134,9 @@ def test_a_worker_opens_again_what_was_written_to(tmp_path: Path) -> None:
     from ebbflow.engine.spark.task import _snapshot
 
     file = stored(tmp_path)
-    read = [_snapshot(str(tmp_path), 0).spine("a", layout="value") for _ in range(2)]
+    read = [_snapshot(str(tmp_path), 0, True).spine("a", layout="value") for _ in range(2)]
     assert read[0].segments[0] is read[1].segments[0]
     assert read[1].probe(range(100))
     damage(file)
     with pytest.raises(StateError, match="damaged"):
-        _snapshot(str(tmp_path), 0).spine("a", layout="value").probe(range(100))
+        _snapshot(str(tmp_path), 0, True).spine("a", layout="value").probe(range(100))

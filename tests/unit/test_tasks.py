@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +17,11 @@ from tests.spark.simulated import View
 import ebbflow as ef
 from ebbflow.engine.spark.arrow import arrow_schema
 from ebbflow.engine.spark.calm import calmly
+from ebbflow.engine.spark.note import NOTE, Note
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.ship import Shipped, partials, ship, unpacked
 from ebbflow.engine.spark.tables import table_of
 from ebbflow.engine.spark.task import (
-    NOTE,
     Enter,
     EnterHere,
     Job,
@@ -62,7 +61,7 @@ def made(rows: Any, tasks: int = 2, path: str = "") -> tuple[Replica, Job]:
 
 
 def notes(lines: Any) -> list[Any]:
-    return [pickle.loads(blob) for _, port, blob in lines if port == NOTE]
+    return [Note.read(blob) for _, port, blob in lines if port == NOTE]
 
 
 # ---- what is sent ----

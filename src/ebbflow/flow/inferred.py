@@ -34,7 +34,7 @@ from ebbflow.flow.types import (
     classes,
     common,
     digits,
-    fields_held,
+    held,
     iterated,
     notes,
     returned,
@@ -42,7 +42,7 @@ from ebbflow.flow.types import (
 )
 from ebbflow.fn import Fn
 from ebbflow.frozen import Frozen
-from ebbflow.record import with_notes
+from ebbflow.record import fields_of, with_notes
 from ebbflow.reducer import Map
 
 _NUMBERS = {bool, int, float}
@@ -235,9 +235,9 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 
 
 def _attribute(kind: Any, name: str) -> Any:
-    fields = fields_held(kind)
+    fields = fields_of(kind)
     if fields is not None:
-        return fields.get(name, Any)
+        return held(fields.get(name, Any))
     known = classes(kind) or ()
     return methods.attribute(known[0], name) if len(known) == 1 else Any
 

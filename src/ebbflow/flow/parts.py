@@ -19,7 +19,7 @@ from ebbflow.errors import CompositionError, Text, UnknownField, place
 from ebbflow.flow import attributes
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
-from ebbflow.flow.types import fields_held, held, name_of, takes, unhashable
+from ebbflow.flow.types import held, name_of, takes, unhashable
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of, hints_of
 
@@ -100,8 +100,8 @@ def _call(shape: str, name: str) -> str:
 
 
 def _field_type(kind: Any, name: str) -> Any:
-    fields = fields_held(kind)
-    return held(hints_of(kind).get(name, Any)) if fields is None else fields.get(name, Any)
+    fields = fields_of(kind)
+    return held((hints_of(kind) if fields is None else fields).get(name, Any))
 
 
 def rows_of(node: Node) -> str:

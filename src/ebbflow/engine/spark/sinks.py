@@ -149,7 +149,7 @@ class Sinks:
             raise ExceptionGroup("several sinks failed", list(errors.values()))
 
     def _waiting(self, but: Mapping[str, object]) -> list[str]:
-        last = self.view.epoch
+        last = self.view._told  # others may be in the middle of a later one
         return [name for name in self.active if self.done[name] < last and name not in but]
 
     def _give(self, sink: Sink, epoch: int) -> None:

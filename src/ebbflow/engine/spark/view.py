@@ -86,6 +86,7 @@ class View:
         self._end = self._disk.close_with(self, self._lock)
         self._hub = Hub()
         self._told = self.epoch
+        """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
         self._ways: Ways | None = None
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
@@ -135,11 +136,7 @@ class View:
             except BaseException:
                 self._settle()
                 raise
-        try:
-            self._sinks.deliver()
-        finally:
-            if letter is not None:
-                self._hub.deliver(letter)
+        self._deliver(letter)
         return result
 
     def _settle(self) -> Letter | None:
@@ -318,8 +315,17 @@ class View:
 
     def deliver(self) -> None:
         """Give to all sinks what they have not had, as after a failure; else every step does."""
-        self._require_open()
-        self._sinks.deliver()
+        with self._lock:
+            self._require_open()
+            letter = self._settle()
+        self._deliver(letter)
+
+    def _deliver(self, letter: Letter | None) -> None:
+        try:
+            self._sinks.deliver()
+        finally:
+            if letter is not None:
+                self._hub.deliver(letter)
 
     @property
     def sinks(self) -> dict[str, int]:

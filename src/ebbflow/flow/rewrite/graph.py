@@ -21,6 +21,7 @@ Change = Callable[[Node, Node], Node]
 def consumers(plan: Plan) -> Counter[int]:
     """How many edges and outputs read each node, by its id.
 
+    >>> from ebbflow.flow.plan import Source
     >>> words = Source(name="words")
     >>> both = Concat(parts=(words, words), signs=(1, 1))
     >>> count = consumers(Plan({"both": both}))
@@ -36,6 +37,7 @@ def consumers(plan: Plan) -> Counter[int]:
 def with_parents(node: Node, *parents: Node) -> Node:
     """The same node reading other parents; the very same node when they are its own.
 
+    >>> from ebbflow.flow.plan import Distinct, Source
     >>> words, names = Source(name="words"), Source(name="names")
     >>> with_parents(Distinct(parent=words), names).parents == (names,)
     True
@@ -54,6 +56,7 @@ def rebuilt(plan: Plan, change: Change) -> Plan:
     `old` is the node as it was, `new` the same node reading what became of its parents. When
     nothing changes, the same nodes are given back.
 
+    >>> from ebbflow.flow.plan import Distinct, Source
     >>> words = Source(name="words")
     >>> plan = Plan({"all": Distinct(parent=words)})
     >>> rebuilt(plan, lambda new, old: new).outputs["all"] is plan.outputs["all"]
@@ -69,6 +72,7 @@ def rebuilt(plan: Plan, change: Change) -> Plan:
 def bags(plan: Plan) -> set[int]:
     """The ids of the nodes that never hold a row of negative weight, whatever the inputs.
 
+    >>> from ebbflow.flow.plan import Distinct, Source
     >>> words = Source(name="words")
     >>> less = Concat(parts=(words, words), signs=(1, -1))
     >>> once = Distinct(parent=less)
