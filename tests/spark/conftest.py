@@ -10,12 +10,16 @@ import pytest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, these tests run in one process, which starts one session. (Not with
-    pytest 9.1 or later: pytest-xdist 3.8 then leaves the groups out, and says nothing.)"""
+    """With `--dist loadgroup`, tests that need a session run in one process, which starts one. (Not
+    with pytest 9.1 or later: pytest-xdist 3.8 then leaves the groups out, and says nothing.)"""
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            if "spark" in item.path.parts[-2:]:
+            if "spark" in item.path.parts[-2:] and _needs_session(item):
                 item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def _needs_session(item: pytest.Item) -> bool:
+    return "spark" in getattr(item, "fixturenames", ()) or item.path.name == "test_session.py"
 
 
 @pytest.fixture(scope="session")
