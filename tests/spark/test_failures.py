@@ -583,6 +583,18 @@ def test_redacted_errors_of_tasks_have_no_rows(mode: str, spark: Any, tmp_path: 
 
 
 @pytest.mark.usefixtures("redacted")
+@pytest.mark.parametrize("mode", ["here", "whole"])
+def test_redacted_errors_of_spark_have_no_rows(mode: str, spark: Any, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(SECRET,)], "name string")
+    cast = frame.selectExpr("name", "cast(name as int) as salary")
+    with people.distinct().run(ef.spark(spark, path=tmp_path, mode=mode)) as view:
+        with pytest.raises(SparkError) as caught:
+            view.step(people=cast)
+        assert SECRET not in said(caught.value)
+        assert view.epoch == 0
+
+
+@pytest.mark.usefixtures("redacted")
 def test_redacted_errors_of_tables_have_no_rows(spark: Any, tmp_path: Path) -> None:
     with people.distinct().run(ef.spark(spark, path=tmp_path)) as view:
         for given in (

@@ -26,7 +26,7 @@ from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.note import Line, Note, heard
 from ebbflow.engine.spark.replica import DELETE, Replica
 from ebbflow.engine.spark.schema import schema_of
-from ebbflow.engine.spark.session import Remote, SparkError, plain, reason
+from ebbflow.engine.spark.session import Remote, failed, said_by
 from ebbflow.engine.spark.ship import Shipped, packed, routed
 from ebbflow.engine.spark.tables import table_of
 from ebbflow.engine.spark.task import (
@@ -43,7 +43,7 @@ from ebbflow.engine.spark.task import (
     write_changes,
 )
 from ebbflow.engine.spark.waves import by_row
-from ebbflow.errors import EbbflowError, Text, cause_of, cut, is_redacted
+from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
 
@@ -260,23 +260,6 @@ def collected(lines: DataFrame, job: Job, *, once: bool = False) -> list[Note]:
         said = heard(str(error), job.secret)
         if said is not None:
             raise said from None
-        raise failed(error) from cause_of(Remote(plain(str(error))))
+        what = "the epoch failed in Spark, and changed nothing"
+        raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
     return [Note.read(bytes(line.blob)) for line in found]
-
-
-def failed(error: Exception) -> SparkError:
-    """A job of Spark's has failed, other than by what a user's function raised."""
-    return SparkError(
-        "the epoch failed in Spark, and changed nothing",
-        cause=Text(_said(error)),
-        remedy="see the chained error for all that Spark says; the epoch can be stepped again",
-    )
-
-
-def _said(error: Exception) -> str:
-    """The line that says most. It may have rows in it; Spark's name for the error has none."""
-    if not is_redacted():
-        return cut(reason(str(error)), 1000)
-    known = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
-    name = known() if known is not None else None
-    return f"{type(error).__name__}{f' {name}' if name else ''}"

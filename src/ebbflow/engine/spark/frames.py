@@ -25,11 +25,10 @@ from ebbflow.engine.spark.calm import calmly
 from ebbflow.engine.spark.kinds import WEIGHT, comparable
 from ebbflow.engine.spark.replica import Replica
 from ebbflow.engine.spark.schema import schema_of
-from ebbflow.engine.spark.session import Remote, SparkError, plain, reason
+from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.ship import Shipped, add, limits, replica_of, settled
 from ebbflow.engine.spark.sql import Sql, added
 from ebbflow.engine.spark.task import CHANGES, Job
-from ebbflow.errors import Text
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import StateError, Store
@@ -267,11 +266,7 @@ def zset_of(frame: DataFrame, kind: Any) -> Any:
         with unprinted():
             table = frame.toArrow()
     except Exception as error:
-        raise SparkError(
-            "Spark could not read these rows",
-            cause=Text(reason(str(error))),
-            remedy="see the chained error for all that Spark says",
-        ) from Remote(plain(str(error)))
+        raise failed(error, "Spark could not read these rows") from said_by(error)
     for batch in table.to_batches():
         add(total, *from_arrow(batch, kind))
     return trusted(settled(total))

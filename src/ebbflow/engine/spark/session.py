@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from ebbflow.errors import EbbflowError, Text, install
+from ebbflow.errors import EbbflowError, Text, cause_of, cut, install, is_redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -369,6 +369,30 @@ def plain(text: str) -> str:
     """
     lines = [line for line in text.splitlines() if line.strip() and not _JAVA.match(line)]
     return "\n".join(dict.fromkeys(lines))
+
+
+def failed(error: Exception, what: str, after: str = "") -> SparkError:
+    """What to raise `from said_by(error)` when Spark has failed, other than by what a user's
+    function raised; `after` is what to do then."""
+    return SparkError(
+        what,
+        cause=Text(_in_a_line(error)),
+        remedy=f"see the chained error for all that Spark says{after}",
+    )
+
+
+def said_by(error: Exception) -> BaseException | None:
+    """All that Spark says of an error, to be chained; nothing where rows are redacted."""
+    return cause_of(Remote(plain(str(error))))
+
+
+def _in_a_line(error: Exception) -> str:
+    """The line that says most. It may have rows in it; Spark's name for the error has none."""
+    if not is_redacted():
+        return cut(reason(str(error)), 1000)
+    known = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    name = known() if known is not None else None
+    return f"{type(error).__name__}{f' {name}' if name else ''}"
 
 
 def reason(text: str) -> str:
