@@ -56,7 +56,13 @@ class Node:
 
     @property
     def bag(self) -> bool:
-        """Whether none of its rows can have a negative weight, whatever the inputs."""
+        """Whether none of its rows can have a negative weight, whatever the inputs.
+
+        >>> words = Source(name="words")
+        >>> less = Concat(parts=(words, words), signs=(1, -1))
+        >>> words.bag, less.bag, Distinct(parent=less).bag
+        (True, False, True)
+        """
         return self._bag  # type: ignore[attr-defined, no-any-return]
 
     def _essence(self) -> tuple[Any, ...]:

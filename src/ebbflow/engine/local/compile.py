@@ -53,7 +53,7 @@ from ebbflow.flow.plan import (
     TopK,
 )
 from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share
-from ebbflow.flow.rewrite.graph import bags, consumers
+from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
@@ -92,7 +92,6 @@ class Compiler:
         self.guarded: dict[tuple[int, int], int] = {}
         self.absorbed: dict[int, int] = {}
         self.count = consumers(self.plan)
-        self.bags = bags(self.plan)
         self.after = self._after()
         self.rows_wanted = self._rows_wanted()
         for node in self.plan.nodes():
@@ -176,7 +175,7 @@ class Compiler:
 
     def _arrange(self, node: Node, key: Fn | None, owner: Node) -> tuple[int, Any]:
         """The slot with the change of a node by key, and the index where one is kept."""
-        guarded = id(node) not in self.bags and isinstance(owner, NEEDS_BAG)
+        guarded = not node.bag and isinstance(owner, NEEDS_BAG)
         found = self.arranged.get((id(node), key, guarded))
         if found is None:
             found = self._arranged(node, key, owner, guarded)
@@ -194,7 +193,7 @@ class Compiler:
             at = self._add(node, [slot], Sorted(by_key), label=BY_KEY)
             self.stages[-1].key = key
             return at, None
-        bag = guarded or id(node) in self.bags
+        bag = guarded or node.bag
         index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
         at = self._add(node, [slot], Indexing(index), index, label=INDEX)
         self.stages[-1].key, self.stages[-1].owner = key, owner
@@ -202,7 +201,7 @@ class Compiler:
 
     def _bagged(self, node: Node, slot: int, owner: Node) -> int:
         """Behind `-`, and before a node that needs a bag: a guard."""
-        if not (id(node) not in self.bags and isinstance(owner, NEEDS_BAG)):
+        if node.bag or not isinstance(owner, NEEDS_BAG):
             return slot
         at = slot, id(owner) if self.apart else 0
         if at not in self.guarded:
@@ -232,7 +231,7 @@ class Compiler:
             case Reduce():
                 return self._reduce(node)
             case Distinct():
-                bag = id(node.parent) in self.bags
+                bag = node.parent.bag
                 return self._keyed(node, node.parent, weights.Distinct(bag))
             case TopK():
                 return self._keyed(node, node.parent, top_rows(
@@ -266,7 +265,7 @@ class Compiler:
         return slot
 
     def _semi(self, node: Semi) -> int:
-        bag = id(node.right) in self.bags
+        bag = node.right.bag
         operator = joins.Semi(node.left_key, node.right_key, node.anti, bag)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, _ = self._arrange(node.right, node.right_key, node)
@@ -280,7 +279,7 @@ class Compiler:
         cells: Cells[Any, Any] = Cells()
         port = self.ports[id(node.parent)]
         slot, chain = port[0]
-        fused = len(port) == 1 and chain.sign == 1 and id(node.parent) in self.bags
+        fused = len(port) == 1 and chain.sign == 1 and node.parent.bag
         fused = fused and not (self.apart and chain.steps)
         operator = _reducing(node, chain if fused else WHOLE)
         if operator.loop is not None:

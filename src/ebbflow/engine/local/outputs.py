@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from ebbflow.engine.local.rows import Rows, Weights
 from ebbflow.errors import NotDeterministic
 from ebbflow.flow.plan import Plan
-from ebbflow.flow.rewrite.graph import bags
 from ebbflow.zset import ZSet, trusted
 
 
@@ -103,5 +102,4 @@ def may_be_negative(plan: Plan) -> dict[str, bool]:
     >>> may_be_negative(Plan({"minus": minus, "set": Distinct(parent=minus)}))
     {'minus': True, 'set': False}
     """
-    sure = bags(plan)
-    return {name: id(node) not in sure for name, node in plan.outputs.items()}
+    return {name: not node.bag for name, node in plan.outputs.items()}

@@ -19,7 +19,7 @@ from ebbflow.flow.plan import (
     Semi,
     TopK,
 )
-from ebbflow.flow.rewrite.graph import bags, consumers, with_parents
+from ebbflow.flow.rewrite.graph import consumers, with_parents
 from ebbflow.flow.rewrite.reducers import reduces
 from ebbflow.flow.rewrite.share import indices
 from ebbflow.flow.rewrite.traced import (
@@ -87,7 +87,6 @@ def _pushed(plan: Plan) -> Plan:
     on the next time.
     """
     nodes, count = plan.nodes(), consumers(plan)
-    found = bags(plan)
     shared = {
         (id(reader), id(of))
         for (of, _), by in indices(plan).items()
@@ -104,7 +103,7 @@ def _pushed(plan: Plan) -> Plan:
             blocked = [
                 i for i, parent in enumerate(node.parents) if (id(node), id(parent)) in shared
             ]
-            at[id(node)] = _moved(node, at.pop(id(node), []), below, found, blocked)
+            at[id(node)] = _moved(node, at.pop(id(node), []), below, blocked)
         for i, parent in enumerate(node.parents):
             if count[id(parent)] == 1:
                 at[id(parent)] = below[i]
@@ -128,10 +127,10 @@ def _wishes(node: Filter) -> list[Wish]:
 
 
 def _moved(
-    node: Node, wishes: Sequence[Wish], below: list[list[Wish]], found: set[int], blocked: list[int]
+    node: Node, wishes: Sequence[Wish], below: list[list[Wish]], blocked: list[int]
 ) -> list[Wish]:
     """Moves wishes from above a node to below it; gives those that stay, in order."""
-    if isinstance(node, Distinct) and not blocked and _sees_the_same(node, found):
+    if isinstance(node, Distinct) and not blocked and _sees_the_same(node):
         below[0] += wishes  # as they are, and at once: there may be many, on a long way
         return []
     stay: list[Wish] = []
@@ -139,8 +138,8 @@ def _moved(
     for wish in wishes:
         moves = _passing(node, wish.fn) or []
         free = moves and not any(i in blocked for i, _ in moves)
-        if free and _misses_nothing(node, moves, found):
-            same = not stay and _sees_the_same(node, found)
+        if free and _misses_nothing(node, moves):
+            same = not stay and _sees_the_same(node)
             if same or (calm and all(total(fn) for _, fn in moves)):
                 for i, fn in moves:
                     below[i].append(replace(wish, fn=fn))
@@ -150,7 +149,7 @@ def _moved(
     return stay
 
 
-def _misses_nothing(node: Node, moves: Moves, found: set[int]) -> bool:
+def _misses_nothing(node: Node, moves: Moves) -> bool:
     """Whether the node would not have failed on the rows that it does not get any more."""
     if isinstance(node, Map):
         return certain(node.fn)
@@ -161,18 +160,18 @@ def _misses_nothing(node: Node, moves: Moves, found: set[int]) -> bool:
         return certain(node.left_key)
     if isinstance(node, Reduce):
         never = certain(node.key) and reduces(node.reducer, node.parent.type)
-        return never and id(node.parent) in found
+        return never and node.parent.bag
     if isinstance(node, TopK):
-        return certain(node.key) and sortable(node.by) and id(node.parent) in found
+        return certain(node.key) and sortable(node.by) and node.parent.bag
     return True
 
 
-def _sees_the_same(node: Node, found: set[int]) -> bool:
+def _sees_the_same(node: Node) -> bool:
     """Whether a condition in front of the node sees the same rows, or keys, as behind it."""
     if isinstance(node, Concat) and min(node.signs) < 0:
         return False
     return isinstance(node, (Map, Distinct, Concat, Reduce, TopK)) and all(
-        id(parent) in found for parent in node.parents
+        parent.bag for parent in node.parents
     )
 
 

@@ -67,16 +67,3 @@ def rebuilt(plan: Plan, change: Change) -> Plan:
         parents = [become[id(parent)] for parent in node.parents]
         become[id(node)] = change(with_parents(node, *parents), node)
     return Plan({name: become[id(node)] for name, node in plan.outputs.items()})
-
-
-def bags(plan: Plan) -> set[int]:
-    """The ids of the nodes that never hold a row of negative weight, whatever the inputs.
-
-    >>> from ebbflow.flow.plan import Distinct, Source
-    >>> words = Source(name="words")
-    >>> less = Concat(parts=(words, words), signs=(1, -1))
-    >>> once = Distinct(parent=less)
-    >>> [id(node) in bags(Plan({"once": once})) for node in (words, less, once)]
-    [True, False, True]
-    """
-    return {id(node) for node in plan.nodes() if node.bag}

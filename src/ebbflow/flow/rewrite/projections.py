@@ -23,7 +23,7 @@ from ebbflow.flow.plan import (
     Step,
     TopK,
 )
-from ebbflow.flow.rewrite.graph import bags, with_parents
+from ebbflow.flow.rewrite.graph import with_parents
 from ebbflow.flow.rewrite.reducers import NOTHING, Names, adds_up, reducer_reads, union
 from ebbflow.flow.rewrite.share import indices
 from ebbflow.flow.rewrite.total import computes
@@ -88,14 +88,13 @@ class _Work:
 
     def __post_init__(self) -> None:
         self.nodes = self.plan.nodes()
-        self.bags = bags(self.plan)
         self.need = {id(node): None for node in self.plan.outputs.values()}
 
     def ask(self, node: Node) -> None:
         """Adds what a node reads of its parents; all that reads the node has been asked."""
         need = self.need.setdefault(id(node), NOTHING)
         for i, parent in enumerate(node.parents):
-            reads = self._reads(node, i, need) if id(parent) in self.bags else None
+            reads = self._reads(node, i, need) if parent.bag else None
             self.edge[id(node), i] = reads
             self.need[id(parent)] = union(self.need.get(id(parent), NOTHING), reads)
 
