@@ -70,7 +70,7 @@ def _lacks(error: BaseException | None) -> str | None:
         if isinstance(error, (OSError, RuntimeError)):
             for each in NOT_HERE:
                 if each in str(error):
-                    return f"{each}"
+                    return each
         failures = getattr(error, "failures", None) or [error]
         inside = getattr(failures[0], "exc_info", None)
         error = inside[1] if inside else error.__cause__ or error.__context__

@@ -266,7 +266,9 @@ def _found_in_any(rows: Collection[Any]) -> bool:
         if way is None:
             continue
         mine: list[Any] = [row for row in rows if type(row) is kind]
-        if kind is tuple and all(WAYS[k] is None for k in set(map(type, chain(*mine)))):
+        if kind is tuple and all(
+            WAYS[k] is None for k in set(map(type, chain.from_iterable(mine)))
+        ):
             continue
         if any(way(row) is not row for row in mine):
             return True

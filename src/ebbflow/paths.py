@@ -138,7 +138,7 @@ def checked_permissions(permissions: int | None) -> int | None:
     True
     >>> checked_permissions(0o640)
     Traceback (most recent call last):
-    ebbflow.errors.CompositionError: permissions=0o640: those of a folder that its owner can use
+    ebbflow.errors.CompositionError: permissions=0o640 are not those of a folder that can be used
         try        0o700 for the owner alone, 0o750 for a group that reads, 0o770 for one that \
 writes
     """
@@ -146,7 +146,7 @@ writes
         return permissions
     shown = f"0o{permissions:o}" if type(permissions) is int else repr(permissions)
     raise CompositionError(
-        f"permissions={shown}: those of a folder that its owner can use",
+        f"permissions={shown} are not those of a folder that can be used",
         remedy="0o700 for the owner alone, 0o750 for a group that reads, 0o770 for one that writes",
     )
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _DEREF = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
-_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+"""The instructions that ask a value for an attribute."""
 _BETWEEN = ("CACHE", "EXTENDED_ARG", "NOP")
 
 
@@ -95,7 +96,7 @@ def used_names(f: FunctionType) -> list[tuple[str, ...]]:
     for code in codes(f.__code__):
         chain: tuple[str, ...] = ()
         for step in steps(code):
-            if step.opname in _ATTRIBUTE and chain:
+            if step.opname in ATTRIBUTE and chain:
                 chain = (*chain, step.argval)
             elif step.opname not in _BETWEEN:
                 found.add(chain)

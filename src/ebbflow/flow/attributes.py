@@ -19,7 +19,7 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, UnknownField, place
-from ebbflow.expression.bytecode import steps
+from ebbflow.expression.bytecode import ATTRIBUTE, steps
 from ebbflow.flow.types import name_of, without_none
 from ebbflow.record import fields_of
 
@@ -70,7 +70,7 @@ def _asked(f: Any, count: int) -> Iterator[tuple[int, tuple[str, ...]]]:
     put = {each.argval for each in read if each.opname.startswith(_PUT)}
     path: tuple[str, ...] = ()
     for each in (*read, None):
-        if each is not None and path and each.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        if each is not None and path and each.opname in ATTRIBUTE:
             path = (*path, each.argval)
             continue
         if len(path) > 1:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import reduce
 from types import NoneType
 from typing import Any, get_args, get_origin
 
@@ -32,7 +33,7 @@ from ebbflow.flow import methods
 from ebbflow.flow.types import (
     DIGITS,
     classes,
-    common,
+    common_or_any,
     digits,
     held,
     iterated,
@@ -117,7 +118,7 @@ def _operation(of: Operation, kinds: list[Any]) -> Any:
     if op == TEXT or op == "str":
         return str
     if op in ("and", "or"):
-        return _either(first if op == "or" else kinds[0], kinds[1])
+        return common_or_any(first if op == "or" else kinds[0], kinds[1])
     if op == ".":
         return _attribute(first, of.args[1].value)  # type: ignore[attr-defined]
     if op in ("[]", "[:]"):
@@ -132,11 +133,6 @@ def _operation(of: Operation, kinds: list[Any]) -> Any:
     return _arithmetic(op, *map(without_none, kinds))
 
 
-def _either(first: Any, second: Any) -> Any:
-    kind = common(first, second)
-    return Any if kind is None else kind
-
-
 def _choice(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
     """`then if test else other`. What was tested not to be None is not None."""
     test, *ways = args
@@ -146,7 +142,7 @@ def _choice(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
         if none == Constant(None):
             at = 0 if test.op == "is not" else 1
             kinds[at] = without_none(kinds[at]) if ways[at] == tested else kinds[at]
-    return _either(*kinds)
+    return common_or_any(*kinds)
 
 
 # ---- arithmetic ----
@@ -214,10 +210,7 @@ def _rounded(value: Any, places: Any = None) -> Any:
 def _extreme(*kinds: Any) -> Any:
     if len(kinds) == 1:
         return Any
-    found = kinds[0]
-    for each in kinds[1:]:
-        found = _either(found, each)
-    return found
+    return reduce(common_or_any, kinds)
 
 
 _BY_NAME: dict[str, Callable[..., Any]] = {
@@ -285,7 +278,7 @@ def _call(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
 def _method(kind: Any, name: str, keywords: tuple[str, ...], given: list[Any]) -> Any:
     if get_origin(kind) in _MAPPINGS and name == "get":
         value = get_args(kind)[1]
-        return _either(value, given[1] if len(given) > 1 else NoneType)
+        return common_or_any(value, given[1] if len(given) > 1 else NoneType)
     known = classes(kind) or ()
     if len(known) != 1:
         return Any

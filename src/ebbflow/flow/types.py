@@ -63,6 +63,16 @@ def common(first: Any, second: Any) -> Any:
     return optional(kind) if kind is not None and NoneType in (*ours, *theirs) else kind
 
 
+def common_or_any(first: Any, second: Any) -> Any:
+    """The same where two that are clearly different are allowed.
+
+    >>> common_or_any(int, str), common_or_any(bool, int)
+    (typing.Any, <class 'int'>)
+    """
+    kind = common(first, second)
+    return Any if kind is None else kind
+
+
 def _common_value(first: Any, second: Any) -> Any:
     """The same of types without None. None alone adds nothing."""
     if NoneType in (first, second):
@@ -284,13 +294,8 @@ def iterated(kind: Any) -> Any:
     if len(known) > 1 or not inside:
         return Any
     if known[0] is tuple:
-        return functools.reduce(_common_or_any, [each for each in inside if each is not ...])
+        return functools.reduce(common_or_any, [each for each in inside if each is not ...])
     return inside[0]
-
-
-def _common_or_any(first: Any, second: Any) -> Any:
-    kind = common(first, second)
-    return Any if kind is None else kind
 
 
 def takes(f: Callable[..., Any], count: int) -> bool:

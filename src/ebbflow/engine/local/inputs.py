@@ -46,8 +46,7 @@ def read(source: Source, change: Any) -> Weights:
             if type(weight) is not int or not weight:
                 weights = _without_zeros(source, weights)
                 break
-        found = finder(source.type)
-        return weights if found is None else with_one_nan(weights, source.type)
+        return with_one_nan(weights, source.type)
     if type(change) is not list:
         refuse_table(source, change)
     if _is_one_row(source, change):
@@ -73,8 +72,7 @@ def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
         weights = _counts(rows)
     except TypeError:
         weights = _counts([_hashable(source, row) for row in rows])
-    found = finder(source.type)
-    return weights if found is None else with_one_nan(weights, source.type)
+    return with_one_nan(weights, source.type)
 
 
 def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:

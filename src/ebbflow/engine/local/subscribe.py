@@ -23,7 +23,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Lock, RLock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -296,23 +295,13 @@ class Changes:
     def __enter__(self) -> Changes:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Changes:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self.close()
 
 

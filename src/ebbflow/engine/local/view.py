@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from threading import RLock
 from time import perf_counter
-from types import TracebackType
 from typing import Any
 
 from ebbflow.engine.batch import evaluate
@@ -399,12 +398,7 @@ class View:
     def __enter__(self) -> View:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

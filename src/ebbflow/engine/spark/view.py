@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from threading import RLock
 from time import perf_counter
-from types import TracebackType
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -417,12 +416,7 @@ class View:
     def __enter__(self) -> View:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

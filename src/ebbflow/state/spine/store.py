@@ -376,7 +376,7 @@ class Store(Snapshot):
         content = self.files.map(self._leftover)
 
         def opened(ref: Ref) -> Segment:
-            return Segment.opened(ref, content) if ref.file == manifest.name else self._open(ref)
+            return self._opened(ref, content) if ref.file == manifest.name else self._open(ref)
 
         refs = {(each.operator, each.bucket): each.segments for each in manifest.spines}
         segments = {
