@@ -40,7 +40,7 @@ portable: $(READY)
 bench: $(READY)
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
-# Known holes in what the tests run with. It needs the network; what cannot be looked up is an error.
+# Known vulnerabilities of what the tests run with. It needs the network; what cannot be looked up is an error.
 audit: $(READY)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt pip-audit
 	$(BIN)/pip-audit --strict --disable-pip --no-deps -r constraints.txt
