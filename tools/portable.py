@@ -65,7 +65,7 @@ class Portable:
 def _lacks(error: BaseException | None) -> str | None:
     """What this Python does not have, if that is why something failed."""
     while error is not None:
-        if isinstance(error, ModuleNotFoundError):
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("ebbflow"):
             return f"needs {error.name}"
         if isinstance(error, (OSError, RuntimeError)):
             for each in NOT_HERE:

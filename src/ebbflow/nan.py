@@ -20,7 +20,6 @@ import pickle
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import fields as dataclass_fields
-from dataclasses import is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -30,12 +29,12 @@ from io import BytesIO
 from itertools import chain
 from numbers import Number, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 from uuid import UUID
 
 from ebbflow.errors import AlgebraError
 from ebbflow.loop import Loop
-from ebbflow.record import fields_of
+from ebbflow.record import attributes_of
 
 NAN = math.nan
 """The NaN that stands for every other."""
@@ -102,7 +101,7 @@ def finder(kind: Any) -> Callable[[Collection[Any]], bool] | None:
     """
     if not may_hold(kind):
         return None
-    fields = _fields(kind)
+    fields = attributes_of(kind)
     if fields is None:
         return _found_in_any
     loop = Loop("found", "rows")
@@ -131,7 +130,7 @@ def may_hold(kind: Any, inside: tuple[Any, ...] = ()) -> bool:
         return True
     if issubclass(kind, _NEVER):
         return False
-    fields = _fields(kind)
+    fields = attributes_of(kind)
     return fields is None or any(may_hold(each, (*inside, kind)) for each in fields.values())
 
 
@@ -174,7 +173,7 @@ def _way(kind: type) -> Way | None:
         return None
     if issubclass(kind, Number) or any(base.__name__ == "generic" for base in kind.__mro__):
         return _number
-    fields = _fields(kind)
+    fields = attributes_of(kind)
     if fields is not None:
         return _record(kind, fields) if may_hold(kind) else None
     if issubclass(kind, tuple):
@@ -221,17 +220,6 @@ def _inside(values: Iterable[Any]) -> bool:
 
 
 # ---- records: only the fields that may hold one ----
-
-
-def _fields(kind: Any) -> dict[str, Any] | None:
-    """The fields of a NamedTuple or dataclass, with their types."""
-    if not is_dataclass(kind):
-        return fields_of(kind)
-    try:
-        hints = get_type_hints(kind)
-    except Exception:  # a forward reference that cannot be found
-        hints = {}
-    return {each.name: hints.get(each.name, Any) for each in dataclass_fields(kind)}
 
 
 def _record(kind: type, fields: dict[str, Any]) -> Way:

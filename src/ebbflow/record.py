@@ -14,6 +14,8 @@ from __future__ import annotations
 import copyreg
 import keyword
 from collections import namedtuple
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
 from datetime import tzinfo
 from functools import reduce
 from operator import is_, or_
@@ -147,6 +149,18 @@ def fields_of(kind: Any) -> dict[str, Any] | None:
     if hints:  # else they may be found later
         _fields[kind] = found
     return dict(found)
+
+
+def attributes_of(kind: Any) -> dict[str, Any] | None:
+    """The fields of a NamedTuple or a dataclass with their types; None for any other type.
+
+    >>> attributes_of(record("City", city=str)), attributes_of(int)
+    ({'city': <class 'str'>}, None)
+    """
+    if not is_dataclass(kind):
+        return fields_of(kind)
+    hints = hints_of(kind)
+    return {each.name: hints.get(each.name, Any) for each in dataclass_fields(kind)}
 
 
 def hints_of(thing: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ is said of rows whose fields are not known, nor of a function that looks first, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from difflib import get_close_matches
 from operator import attrgetter
@@ -21,7 +20,7 @@ from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, UnknownField, place
 from ebbflow.expression.bytecode import ATTRIBUTE, steps
 from ebbflow.flow.types import name_of, without_none
-from ebbflow.record import fields_of
+from ebbflow.record import attributes_of, fields_of
 
 PLAIN = {int, float, complex, bool, str, bytes, tuple, frozenset, type(None)}
 _LOOKS_FIRST = {"hasattr", "getattr", "isinstance", "issubclass", "type"}
@@ -91,19 +90,13 @@ def _has(kind: Any, name: str) -> bool:
     if not isinstance(kind, type) or hasattr(kind, name) or hasattr(kind, "__getattr__"):
         return True
     if is_dataclass(kind):
-        return hasattr(kind, "__post_init__") or name in _names(kind)
+        return hasattr(kind, "__post_init__") or name in (attributes_of(kind) or ())
     return kind not in PLAIN and fields_of(kind) is None
-
-
-def _names(kind: Any) -> list[str]:
-    if is_dataclass(kind):
-        return [each.name for each in dataclass_fields(kind)]
-    return list(fields_of(kind) or ())
 
 
 def _unknown(what: str, kind: Any, path: tuple[str, ...]) -> UnknownField:
     *before, name = path
-    names = _names(kind)
+    names = list(attributes_of(kind) or ())
     near = get_close_matches(name, names or dir(kind), n=1, cutoff=0.5)
     return UnknownField(
         f"{what} have no field {name!r}",

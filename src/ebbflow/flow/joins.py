@@ -11,22 +11,9 @@ meet nothing, padded with None: `Semi(anti)`, then `Map`. What belongs together 
 A merged row has the fields of the left row, then those of the right one; a key field with the same
 name on both sides is there once.
 
-Behind `-` rows may have negative weights. A row is *present* when its weight is positive. What each
-verb makes of the weights, `n` of a row of `a` and `m` of a row of `b`:
-
-    map, filter, flat_map, select    n for what is made of the row
-    tumbling, sliding                n
-    a + b, a - b                     n + m, n - m
-    join, cross                      n * m for every two rows that meet
-    a.distinct()                     1 where the row is present
-    a.union(b)                       1 where it is present in a or in b
-    a.intersect(b)                   1 where it is present in both
-    a.except_(b)                     1 where it is present in a and not in b
-    semi, anti                       n where some, or no, present row of b has the key
-    left, right, full                as inner; and n, or m, for a row whose key no present row of
-                                     the other side has
-    reduce, agg, top_k,              none: an epoch at whose end a row has a negative weight is
-    session, through                 refused
+Behind `-` rows may have negative weights. A row is *present* when its weight is positive, and
+whatever asks whether a row is there asks that; what each verb makes of weights is a table in
+`docs/pitfalls.md`.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class _Smaller:
         size = len(self.broken.case[name])
         while size:
             at = 0
-            while at < len(now := self.broken.case[name]):
-                if not self.takes(name, now[:at] + now[at + size :]):
+            while at < len(whole := self.broken.case[name]):
+                if not self.takes(name, whole[:at] + whole[at + size :]):
                     at += size
             size //= 2
 
@@ -63,10 +63,10 @@ class _Smaller:
         for at in range(len(self.broken.case[name])):
             for row, _ in list(self.broken.case[name][at].items()):
                 while weight := self.broken.case[name][at].weight(row):
-                    now = self.broken.case[name]
+                    all_of = self.broken.case[name]
                     fewer = (0, weight // 2 if weight > 0 else -(-weight // 2))
                     less = (
-                        (*now[:at], now[at] + ZSet({row: w - weight}), *now[at + 1 :])
+                        (*all_of[:at], all_of[at] + ZSet({row: w - weight}), *all_of[at + 1 :])
                         for w in dict.fromkeys(fewer)
                     )
                     if not any(self.takes(name, updates) for updates in less):
@@ -122,8 +122,8 @@ def smaller(broken: LawBroken, equal: Equal | None, pool: Pool, end: float) -> L
     case = _Smaller(broken, equal, end)
     case.leave_out()
     before = None
-    while before != (now := _measure(case.broken)):
-        before = now
+    while before != (measure := _measure(case.broken)):
+        before = measure
         case.exchange(pool)
         case.leave_out()
     return case.broken
