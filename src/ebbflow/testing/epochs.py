@@ -21,8 +21,8 @@ from typing import Annotated, Any, NewType, Union, get_args, get_origin
 from ebbflow.errors import CheckError, install
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.flow.program import Program
-from ebbflow.record import type_text
-from ebbflow.testing.functions import Choices, Serial, hints_of, kind_of
+from ebbflow.record import fields_of, type_text
+from ebbflow.testing.functions import Choices, Serial, kind_of
 from ebbflow.zset import ZSet
 
 try:
@@ -88,7 +88,7 @@ def row_maker(node: Source) -> Callable[[int], Any]:
     >>> row(0), row(1), row(5)
     ('a', 'b', 'a')
     """
-    fields = hints_of(node.type)
+    fields = fields_of(node.type)
     if node.type is Any:
         return _rows(_tuple, [VALUES[int], VALUES[str]])
     kinds = {"": node.type} if fields is None else fields

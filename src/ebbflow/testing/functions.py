@@ -26,7 +26,6 @@ from typing import (
     TypeVar,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 from ebbflow.errors import CheckError
@@ -110,7 +109,7 @@ class Shape:
         >>> Shape.of_type(Pair).kinds, Shape.of_type(int).kinds, Shape.of_type(Any).kinds
         (('int', 'int'), ('int',), ('any',))
         """
-        fields = hints_of(kind)
+        fields = fields_of(kind)
         if fields is None:
             return cls((kind_of(kind),), whole=True)
         return cls(tuple(map(kind_of, fields.values())), tuple(fields))
@@ -219,18 +218,6 @@ def kind_of(kind: Any) -> str:
         return "zoned" if zoned else kind_of(base)
     found = [name for name, each in TYPES.items() if kind == each and name != "any"]
     return found[0] if found else "any"
-
-
-def hints_of(kind: Any) -> dict[str, Any] | None:
-    """The fields of a row type with their hints, those that are `Annotated` too.
-
-    >>> hints_of(Pair), hints_of(int)
-    ({'k': <class 'int'>, 'v': <class 'int'>}, None)
-    """
-    if fields_of(kind) is None:
-        return None
-    hints = get_type_hints(kind, include_extras=True)
-    return {name: hints[name] for name in kind._fields}
 
 
 TYPES: dict[str, Any] = {
