@@ -237,15 +237,17 @@ def _copied(value: Any) -> Any:
     return new
 
 
-def _found(loop: Loop, kind: type, fields: dict[str, Any]) -> str:
-    """Text that tells whether `row` holds a NaN that has to be replaced."""
+def _found(loop: Loop, kind: Any, fields: dict[str, Any]) -> str:
+    """Text that tells whether `row` holds a NaN that has to be replaced. A field of a dataclass
+    that is not compared may hold what it likes, or nothing yet."""
     tests = []
     for i, (name, hint) in enumerate(fields.items()):
-        if may_hold(hint):
-            x = f"row[{i}]" if issubclass(kind, tuple) else f"row.{name}"
+        plain = issubclass(kind, tuple)
+        if may_hold(hint) and (plain or kind.__dataclass_fields__[name].compare):
+            x = f"row[{i}]" if plain else f"row.{name}"
             nan = f"{x} != {x} and {x} is not {loop.bind(NAN)}"
             tests.append(nan if is_number(hint) else f"{loop.bind(_inside)}(({x},))")
-    return " or ".join(tests)
+    return " or ".join(tests) or "False"
 
 
 def _found_in_any(rows: Collection[Any]) -> bool:

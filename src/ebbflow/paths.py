@@ -51,7 +51,7 @@ colon, "./s3a://bucket/state"
         text = os.fsdecode(os.fspath(path))
     except TypeError:
         raise CompositionError(
-            f"{what}={given!r} is a {type(given).__name__}, not a path",
+            f"{what}={given!r} must be a path, not {type(given).__name__}",
             remedy=f'{what}="state/", or another folder',
         ) from None
     if not text or "\0" in text:

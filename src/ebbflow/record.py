@@ -164,30 +164,33 @@ def attributes_of(kind: Any) -> dict[str, Any] | None:
 
 
 def hints_of(thing: Any) -> dict[str, Any]:
-    """The hints of a class or a function; none where one of them cannot be found.
+    """The hints of a class or a function, `as_stored`; none where one of them cannot be found.
 
-    Of what `Annotated` adds, the notes are kept that say how a value is stored: the zone of a time
-    and the digits of a Decimal.
-
-    >>> from datetime import UTC, datetime
-    >>> hints_of(record("Hit", at=Annotated[datetime, UTC, "when it was seen"]))
-    {'at': typing.Annotated[datetime.datetime, datetime.timezone.utc]}
+    >>> hints_of(record("Hit", place=Annotated[str, "where it was seen"]))
+    {'place': <class 'str'>}
     """
     try:
         hints = get_type_hints(thing, include_extras=True)
     except Exception:  # a name in a hint that cannot be found from here
         return {}
-    return {name: _noted(hint) for name, hint in hints.items()}
+    return {name: as_stored(hint) for name, hint in hints.items()}
 
 
-def _noted(hint: Any) -> Any:
+def as_stored(hint: Any) -> Any:
+    """The hint with those notes of `Annotated` that say how a value is stored, and no others: the
+    zone of a time and the digits of a Decimal.
+
+    >>> from datetime import UTC, datetime
+    >>> as_stored(Annotated[datetime, UTC, "when it was seen"])
+    typing.Annotated[datetime.datetime, datetime.timezone.utc]
+    """
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
         notes = [note for note in inside[1:] if _is_stored(note)]
-        return with_notes(_noted(inside[0]), tuple(notes))
-    if origin not in (tuple, list, dict, Union, UnionType):
+        return with_notes(as_stored(inside[0]), tuple(notes))
+    if origin not in (tuple, list, dict, set, frozenset, Union, UnionType):
         return hint
-    parts = tuple(_noted(part) for part in inside)
+    parts = tuple(as_stored(part) for part in inside)
     if all(map(is_, parts, inside)):
         return hint
     return reduce(or_, parts) if origin in (Union, UnionType) else origin[parts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple
 
@@ -36,6 +36,12 @@ class Held:
     id: int
     x: float
     next: Held | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    id: int
+    x: float = field(init=False, compare=False)
 
 
 def nan() -> float:
@@ -118,3 +124,9 @@ def test_zsets_have_one_nan() -> None:
     assert one.weight(nan()) == 1
     assert nan() in one
     assert one.join(one, key=lambda x: x * 1.0) == ZSet({(NAN, NAN): 1, (1.0, 1.0): 1})
+
+
+def test_a_field_that_is_not_compared_may_be_missing() -> None:
+    lazy = Lazy(1)
+    assert one_nan(lazy) is lazy
+    assert with_one_nan({lazy: 1}, Lazy) == {lazy: 1}

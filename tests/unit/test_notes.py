@@ -122,6 +122,9 @@ def test_times_with_and_without_a_zone_are_not_put_together() -> None:
 def test_notes_of_others_are_no_part_of_a_type() -> None:
     assert fields_of(Odd) == {"n": int}
     assert fields(ef.Input("odd", Odd).select("n")) == {"n": int}
+    bare = ef.Input("bare", Annotated[int, {"unhashable": True}])
+    assert bare.type is int
+    assert bare.run().step(bare=[1]) == ef.ZSet({1: 1})
 
 
 def test_notes_change_nothing_in_process() -> None:

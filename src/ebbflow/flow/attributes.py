@@ -47,7 +47,7 @@ def check(shape: str, f: Any, rows: Sequence[tuple[Any, str]]) -> None:
                 break
             if not _has(kind, name):
                 call = shape.format(function_name(f).rpartition(".")[2])
-                have = spoken if i == 1 else f"{'.'.join(path[:i])} is {name_of(kind)}, and those"
+                have = spoken if i == 1 else f"values of {'.'.join(path[:i])}"
                 raise _unknown(f"{call}: {have}", kind, path[: i + 1])
             kind = without_none((fields_of(kind) or {}).get(name, Any))
 

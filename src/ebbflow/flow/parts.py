@@ -21,7 +21,7 @@ from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import held, name_of, takes, unhashable
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of, hints_of
+from ebbflow.record import as_stored, fields_of, hints_of
 
 Part = str | Callable[[Any], Any] | tuple[Any, ...]
 
@@ -178,7 +178,7 @@ def row_type(shape: str, kind: Any, fields: Any = fields_of) -> Any:
         created    <doctest ebbflow.flow.parts.row_type[0]>:1
         try        tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass
     """
-    kind = type(None) if kind is None else kind
+    kind = type(None) if kind is None else as_stored(kind)
     if what := unhashable(kind, fields):
         refuse(
             f"{shape.format('...')}: rows must be hashable, and here is {what}",
