@@ -2,10 +2,11 @@
 // and, in `packages`, pytest; then what pytest is told.
 import { readdirSync, readFileSync, existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, dirname } from "node:path";
+import { join, dirname, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const [home, ...told] = process.argv.slice(2);
+const [given, ...told] = process.argv.slice(2);
+const home = resolve(given);
 const tree = dirname(dirname(fileURLToPath(import.meta.url)));
 const found = createRequire(join(home, "from.js")).resolve("pyodide");
 const { loadPyodide } = await import(pathToFileURL(join(dirname(found), "pyodide.mjs")));
