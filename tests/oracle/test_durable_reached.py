@@ -118,6 +118,9 @@ CASES: dict[str, tuple[str, str, str]] = {
         "return 1", "return 2"),
     "a class before it": (
         "class B:\n k = 1\nclass C(B): pass\ndef f(n): return n + C.k", "k = 1", "k = 2"),
+    "a class registered with an abstract one": (
+        "import abc\nclass A(abc.ABC): pass\nclass B: pass\nclass C: pass\nA.register(B)\n"
+        "def f(n): return n + isinstance(B(), A)", "register(B)", "register(C)"),
     "an attribute of a metaclass": (
         "class M(type):\n k = 1\nclass C(metaclass=M): pass\ndef f(n): return n + C.k",
         "k = 1", "k = 2"),

@@ -35,6 +35,34 @@ class Hit:
     page: str
 
 
+@dataclass(frozen=True)
+class Event:
+    kind: str
+
+
+@dataclass(frozen=True)
+class Sale(Event):
+    amount: int = 0
+
+
+@dataclass(frozen=True, init=False)
+class Made:
+    id: int
+
+    def __init__(self, id: int) -> None:
+        object.__setattr__(self, "id", id)
+        object.__setattr__(self, "double", 2 * id)
+
+
+@dataclass(frozen=True)
+class Answers:
+    id: int
+
+    def __getattribute__(self, name: str) -> Any:
+        return 1 if name == "one" else object.__getattribute__(self, name)
+
+
+EVENTS = ef.Input("events", Event)
 ORDERS = ef.Input("orders", Order)
 PEOPLE = ef.Input("people", Person)
 WORDS = ef.Input("words", str)
@@ -91,6 +119,7 @@ def test_a_misspelt_field_in_a_function_is_found_when_the_program_is_built(verb:
         (lambda: ORDERS.filter(lambda o: o.buyer.nmae == "x"), "'nmae'", "o.buyer.name"),
         (lambda: WORDS.map(lambda word: word.uper()), "'uper'", "word.upper"),
         (lambda: HITS.filter(lambda hit: hit.paeg), "'paeg'", "hit.page"),
+        (lambda: EVENTS.map(lambda e: e.amout if e.kind else 0), "'amout'", "one of its"),
         (lambda: ORDERS.select("city").filter(lambda r: r.price > 3), "'price'", "one of its"),
     ],
 )
@@ -111,6 +140,13 @@ def tries(order: Any) -> Any:
         return order.price
 
 
+def matches(event: Any) -> Any:
+    match event:
+        case Sale():
+            return event.amount
+    return 0
+
+
 def renames(order: Any) -> Any:
     order = dict(zip(order._fields, order, strict=True))
     return order.items()
@@ -128,6 +164,10 @@ def renames(order: Any) -> Any:
         lambda: ORDERS.map(lambda r: tuple(renames(r))),
         lambda: ORDERS.map(renames, type=Any),
         lambda: ORDERS.filter(lambda r: r.city.anything_a_subclass_may_have),
+        lambda: EVENTS.map(lambda e: e.amount if e.kind == "sale" else 0),
+        lambda: EVENTS.map(matches),
+        lambda: ef.Input("made", Made).map(lambda r: r.double),
+        lambda: ef.Input("answers", Answers).map(lambda r: r.one),
     ],
 )
 def test_what_may_be_right_is_not_refused(make: Any) -> None:

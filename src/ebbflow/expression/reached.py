@@ -10,6 +10,7 @@ What nothing can be said of is `Opaque`, with the reason.
 
 from __future__ import annotations
 
+import abc
 import contextvars
 import enum
 import functools
@@ -155,6 +156,9 @@ def _class(kind: Any) -> Parts:
             own = {k: v for k, v in vars(member).items() if k not in ("__objclass__", "_name_")}
             yield from (name, member.name, *_sorted(own))
     yield from _sorted(inside)
+    if isinstance(kind, abc.ABCMeta):
+        registered = {ref() for ref in abc._get_dump(kind)[0]}  # type: ignore[attr-defined]
+        yield (registered - {None},)
     hints = inside.get("__annotations__")
     for hint in hints.values() if type(hints) is dict else ():
         if type(hint) is str:

@@ -4,7 +4,7 @@
 instructions of the function, also of one that is too much to be traced: wherever an argument is
 loaded and an attribute of it is asked for, the type of the row says whether there is one. Nothing
 is said of rows whose fields are not known, nor of a function that looks first, by `hasattr`,
-`isinstance` or `try`.
+`isinstance` or `try`, nor of what a subclass has: a row may be of one.
 """
 
 from __future__ import annotations
@@ -89,9 +89,23 @@ def _has(kind: Any, name: str) -> bool:
     """Whether rows of a type have an attribute, or may have it."""
     if not isinstance(kind, type) or hasattr(kind, name) or hasattr(kind, "__getattr__"):
         return True
+    if type(kind.__getattribute__) is FunctionType:
+        return True
     if is_dataclass(kind):
-        return hasattr(kind, "__post_init__") or name in (attributes_of(kind) or ())
-    return kind not in PLAIN and fields_of(kind) is None
+        made = kind.__dataclass_params__.init and not hasattr(kind, "__post_init__")  # type: ignore[attr-defined]
+        known = made and name not in (attributes_of(kind) or ())
+    else:
+        known = kind in PLAIN or fields_of(kind) is not None
+    return not known or _below(kind, name)
+
+
+def _below(kind: type, name: str) -> bool:
+    """Whether a class made of one has an attribute. Those of tuple are all NamedTuples, and say
+    nothing."""
+    classes = [] if kind is tuple else type.__subclasses__(kind)
+    return any(
+        hasattr(e, name) or name in (attributes_of(e) or ()) or _below(e, name) for e in classes
+    )
 
 
 def _unknown(what: str, kind: Any, path: tuple[str, ...]) -> UnknownField:
