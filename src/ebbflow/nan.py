@@ -204,18 +204,15 @@ def _entries(value: Any) -> Any:
 
 
 def _inside(values: Iterable[Any]) -> bool:
-    """Whether there is a NaN to replace in some of these. Tuples may be nested to any depth."""
-    waiting = [iter(values)]
+    """Whether there is a NaN to replace, however deep tuples and sets are nested."""
+    waiting = [values]
     while waiting:
-        for value in waiting[-1]:
+        for value in waiting.pop():
             way = WAYS[type(value)]
-            if way is _items:
-                waiting.append(iter(value))
-                break
-            if way is not None and way(value) is not value:
+            if way is _items or way is _elements:
+                waiting.append(value)
+            elif way is not None and way(value) is not value:
                 return True
-        else:
-            waiting.pop()
     return False
 
 

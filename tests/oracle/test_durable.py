@@ -320,3 +320,15 @@ def test_every_nan_is_one_key_before_and_after(
             view.input("measured").delete(float("nan"))
         assert set(map(str, view.value)) == {"Group(at=1.0, total=1, n=1)"}
         view.verify()
+
+
+def test_a_row_that_is_nested_too_deep_for_the_disk_is_refused(tmp_path: Path) -> None:
+    row: Any = ()
+    for _ in range(600):
+        row = (row,)
+    with Input("rows", Any).distinct().run(path=tmp_path) as view:
+        with pytest.raises(StateError, match="nested too deep, or holds itself"):
+            view.step(rows=[row])
+        view.step(rows=[1])
+        assert view.value == ZSet({1: 1})
+        view.verify()

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ebbflow.engine.local.identity import Names
+from ebbflow.expression import fingerprint
 from ebbflow.fn import Fn
 from ebbflow.reducer import Reducer, sum
 from ebbflow.state.backing import ABSENT, Backing, weigh
 from ebbflow.state.spine import Spine
 from ebbflow.state.tree import Tree
-
-
-def name_of(value: Any) -> str:
-    return Names().of_value(value)
 
 
 def backed(values: dict[Any, Any], **options: Any) -> Backing:
@@ -110,9 +106,9 @@ def test_a_reducer_is_known_by_what_it_does_not_by_its_place() -> None:
 
     one, other = made(0), Reducer(0, lambda acc, n: acc + n, name="total")
     assert one.created != other.created
-    assert name_of(one) == name_of(other) != name_of(made(1))
-    assert name_of(sum("n")) == name_of(sum("n")) != name_of(sum("m"))
-    assert name_of(one.on("n")) == name_of(other.on("n")) != name_of(one)
+    assert fingerprint(one) == fingerprint(other) != fingerprint(made(1))
+    assert fingerprint(sum("n")) == fingerprint(sum("n")) != fingerprint(sum("m"))
+    assert fingerprint(one.on("n")) == fingerprint(other.on("n")) != fingerprint(one)
 
 
 def test_a_function_is_known_by_the_methods_it_calls() -> None:
@@ -130,4 +126,4 @@ def test_a_function_is_known_by_the_methods_it_calls() -> None:
         helper = Helper()
         return Fn(lambda row: [helper.go(row.n) for _ in "ab"], Row)
 
-    assert name_of(version(1)) == name_of(version(1)) != name_of(version(2))
+    assert fingerprint(version(1)) == fingerprint(version(1)) != fingerprint(version(2))

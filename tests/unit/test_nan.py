@@ -11,8 +11,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 
+import ebbflow as ef
 from ebbflow.errors import AlgebraError
-from ebbflow.expression.fingerprints import fingerprint
+from ebbflow.expression import fingerprint
 from ebbflow.fn import Fn
 from ebbflow.nan import NAN, WAYS, finder, loads, loads_each, may_hold, one_nan, with_one_nan
 from ebbflow.record import record
@@ -130,3 +131,13 @@ def test_a_field_that_is_not_compared_may_be_missing() -> None:
     lazy = Lazy(1)
     assert one_nan(lazy) is lazy
     assert with_one_nan({lazy: 1}, Lazy) == {lazy: 1}
+
+
+def test_rows_may_be_nested_deeper_than_calls_are() -> None:
+    row: Any = (1.5,)
+    for _ in range(600):
+        row = (row,)
+    assert one_nan(row) is row
+    view = ef.Input("rows", Any).run()
+    view.step(rows=[row])
+    assert view.step(rows={row: -1}) == ef.ZSet({row: -1})

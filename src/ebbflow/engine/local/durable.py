@@ -40,6 +40,7 @@ LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 PATIENCE = 10.0
 """How many seconds to wait, at exit, for a thread that is in the middle of an epoch."""
+_TOO_DEEP = StateError("a value is nested too deep, or holds itself", remedy="rows of a few levels")
 UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
@@ -277,13 +278,14 @@ class Disk:
     def _stage(self, container: Any, change: Any) -> None:
         try:
             container.backing.append(change)
-        except EbbflowError as error:
+        except (EbbflowError, RecursionError) as failed:
+            error = _TOO_DEEP if isinstance(failed, RecursionError) else failed
             label = next(part.label for part in self.parts if part.owner is container)
             raise StateError(
                 f"the state of {label} cannot be stored: {error.what}",
                 **error.facts,
                 remedy=error.remedy,
-            ) from cause_of(error)
+            ) from cause_of(failed)
 
     def settle(self) -> None:
         """Let go of keys when more is here than there is room for."""
