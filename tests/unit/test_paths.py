@@ -6,8 +6,10 @@ import os
 import pickle
 import stat
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -324,6 +326,21 @@ def test_only_plain_values_are_read(value: Any, monkeypatch: pytest.MonkeyPatch)
 def test_what_is_no_plain_pickle_is_an_error_of_ours(data: bytes) -> None:
     with pytest.raises(StateError):
         plain.loads(data)
+
+
+@pytest.mark.parametrize(
+    ("thing", "name"), [("exact\nTotal", "__add__"), ("exact\nTotal", "x"), ("hashed\nMap", "get")]
+)
+def test_a_pickle_cannot_change_a_class(thing: str, name: str) -> None:
+    module, _, kind = thing.partition("\n")
+    known = getattr(import_module(f"ebbflow.reducer.{module}"), kind)
+    before = dict(vars(known))
+    put = f"}}\x8c{chr(len(name))}{name}cdecimal\nDecimal\ns"
+    forged = f"cebbflow.reducer.{thing}\nN{put}\x86b."
+    with pytest.raises(StateError, match="changes a class"):
+        plain.loads(forged.encode("latin-1"))
+    assert dict(vars(known)) == before
+    assert plain.loads(pickle.dumps(UUID(int=3))) == UUID(int=3)
 
 
 def test_a_view_of_plain_values_runs_without_unpickling(tmp_path: Path) -> None:

@@ -3,14 +3,15 @@
 To load a pickle is to run what it says, and it may call any function. `loads` reads only those that
 are made of plain values: numbers, texts, bytes, tuples, lists, dicts and sets, dates and times,
 decimals and fractions, and what our own reducers keep. Anything else is refused by name before it
-is made.
+is made. Attributes are given to values only: a class or a function is as it was.
 """
 
 from __future__ import annotations
 
 import pickle
 from io import BytesIO
-from typing import Any
+from types import FunctionType
+from typing import Any, ClassVar
 
 from ebbflow import nan
 from ebbflow.state.spine.files import StateError
@@ -43,11 +44,22 @@ class _Plain:
 
 
 class _Unpickler(_Plain, pickle.Unpickler):
-    """Reads what holds no NaN."""
+    """Reads what holds no NaN, and gives nothing an attribute."""
 
 
-class _NaNUnpickler(_Plain, nan.Unpickler):
-    """Reads what may hold one, slowly."""
+def _build(unpickler: Any) -> None:
+    if isinstance(unpickler.stack[-2], (type, FunctionType)):
+        raise StateError(
+            "this state holds a pickle that changes a class or a function",
+            remedy="another folder: no program of ours has written this",
+        )
+    nan.Unpickler.dispatch[pickle.BUILD[0]](unpickler)
+
+
+class _Careful(_Plain, nan.Unpickler):
+    """Reads what may do either, slowly."""
+
+    dispatch: ClassVar[dict[int, Any]] = {**nan.Unpickler.dispatch, pickle.BUILD[0]: _build}
 
 
 def loads(data: bytes) -> Any:
@@ -61,8 +73,9 @@ def loads(data: bytes) -> Any:
 read unless asked for
         try        unpickle=True if you trust who wrote the folder: a pickle can run code
     """
+    careful = pickle.BUILD in data or nan.marked(data)
     try:
-        return (_NaNUnpickler if nan.marked(data) else _Unpickler)(BytesIO(data)).load()
+        return (_Careful if careful else _Unpickler)(BytesIO(data)).load()
     except StateError:
         raise
     except Exception as error:
