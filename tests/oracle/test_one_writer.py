@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.oracle.interrupts import interrupted
 from tests.oracle.kept_shop import SHOP, advance, change, right
 
 import ebbflow as ef
@@ -145,6 +146,17 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_left_alone(tmp_path: Pa
     with pytest.raises(StateError, match="something else"):
         SHOP.run(path=tmp_path / "state")
     assert (tmp_path / "state" / "lock").read_text() == "a file of mine"
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_whoever_is_interrupted_while_taking_the_lock_does_not_keep_it(tmp_path: Path) -> None:
+    for point in range(1, 5000):
+        if not interrupted(lambda: Folder(tmp_path / "state").lock(), point, published=False):
+            break
+        again = Folder(tmp_path / "state")
+        again.lock()
+        again.unlock()
+    assert 50 < point < 4999
 
 
 def test_a_lock_of_a_process_that_is_gone_is_taken_over(tmp_path: Path) -> None:

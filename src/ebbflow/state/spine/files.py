@@ -24,6 +24,7 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -187,7 +188,7 @@ class Folder(Files):
     def __init__(self, path: str | os.PathLike[str], permissions: int | None = None) -> None:
         self.path = local_path(path)
         self._permissions = checked_permissions(permissions)
-        self._held: int | None = None
+        self._held: FileIO | None = None
         self._process = 0
         self._folder: tuple[int, int] | None = None
 
@@ -290,25 +291,25 @@ class Folder(Files):
         self._folder = _inode(self.path, follow=True)
         _HOLDING.add(self)
 
-    def _locked(self) -> int:
+    def _locked(self) -> FileIO:
         """The file of the lock, open and locked. It is made where there is none; a link, or a file
-        that is something else, is left as it is."""
+        that is something else, is left as it is. Who loses it, by an interrupt, has let go."""
         while True:
-            held = open_file(self.path / self.LOCK, os.O_RDWR, None)
+            held = FileIO(self.path / self.LOCK, "r+", opener=_open_lock)
             try:
-                found = os.fstat(held)
-                said = os.pread(held, 64, 0).strip() if stat.S_ISREG(found.st_mode) else b"?"
+                found = os.fstat(held.fileno())
+                said = held.read(64).strip() if stat.S_ISREG(found.st_mode) else b"?"
                 if found.st_nlink > 1 or (said and not said.isdigit()):
                     raise OSError(errno.EEXIST, f"its file {self.LOCK!r} is something else")
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _inode(self.path / self.LOCK) == (found.st_dev, found.st_ino):
                     if self._permissions is not None:
                         with suppress(PermissionError):  # it is another's, who let us in
-                            os.fchmod(held, self._permissions & 0o666)
-                    os.pwrite(held, f"{os.getpid():<{_PID}}\n".encode(), 0)
+                            os.fchmod(held.fileno(), self._permissions & 0o666)
+                    os.pwrite(held.fileno(), f"{os.getpid():<{_PID}}\n".encode(), 0)
                     return held
             except BaseException as error:
-                os.close(held)
+                held.close()
                 if not isinstance(error, BlockingIOError):
                     raise
                 raise InUse(
@@ -317,12 +318,12 @@ class Folder(Files):
                     process=said.decode("ascii") or "unknown",
                     remedy="close the other view, or read a snapshot of it from there",
                 ) from None
-            os.close(held)  # it was removed meanwhile: there is another one now, or none
+            held.close()  # it was removed meanwhile: there is another one now, or none
 
     def unlock(self) -> None:
         held, self._held = self._held, None
         if held is not None:
-            os.close(held)
+            held.close()
 
     def require(self) -> None:
         if self._process != os.getpid():
@@ -335,7 +336,7 @@ class Folder(Files):
             )
         if self._held is None:
             raise Lost("this state is closed", path=str(self.path), remedy="open it again")
-        held = os.fstat(self._held)
+        held = os.fstat(self._held.fileno())
         here = _inode(self.path / self.LOCK) == (held.st_dev, held.st_ino)
         if not here or _inode(self.path, follow=True) != self._folder:
             raise Lost(
@@ -354,6 +355,10 @@ _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 """What a file system says that has no hard links. There `publish` looks whether the name is free
 and then renames, which is as good as long as the lock keeps others out."""
 _HOLDING: WeakSet[Folder] = WeakSet()
+
+
+def _open_lock(path: str, flags: int) -> int:
+    return open_file(Path(path), os.O_RDWR, None)
 
 
 def _let_go_of_locks() -> None:
