@@ -102,7 +102,7 @@ def _has(kind: Any, name: str) -> bool:
 def _below(kind: type, name: str) -> bool:
     """Whether a class made of one has an attribute. Those of tuple are all NamedTuples, and say
     nothing."""
-    classes = [] if kind is tuple else type.__subclasses__(kind)
+    classes: list[type] = [] if kind is tuple else type.__subclasses__(kind)
     return any(
         hasattr(e, name) or name in (attributes_of(e) or ()) or _below(e, name) for e in classes
     )
