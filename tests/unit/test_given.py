@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ebbflow as ef
-from ebbflow.errors import ChangeError, CompositionError, install
+from ebbflow.errors import ChangeError, CompositionError, EbbflowError, install
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +43,25 @@ def test_an_option_that_is_like_none_is_told_about_engines() -> None:
     with pytest.raises(CompositionError) as error:
         orders.run(buckets=3)
     assert error.value.remedy == "one of these, or an engine: run(engine)"
+
+
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [
+        ({"memory": -1}, "memory=-1 is no amount of memory"),
+        ({"memory": "-3MB"}, "memory='-3MB' is no amount of memory"),
+        ({"memory": "infGB"}, "memory='infGB' is no amount of memory"),
+        ({"memory": [3]}, r"memory=\[3\] is no amount of memory"),
+        ({"keep_epochs": "3"}, "that is no number of epochs"),
+        ({"flush_every": 0}, r"run\(flush_every=0\): that is no number of epochs"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_and_nothing_made(
+    tmp_path: Path, option: Any, what: str
+) -> None:
+    with pytest.raises(EbbflowError, match=what):
+        ef.Input("words", str).run(path=tmp_path / "state", **option)
+    assert not (tmp_path / "state").exists()
 
 
 def test_an_option_of_a_path_without_one_and_beside_one(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from ebbflow.engine.local.held import Held, held_of, typed, written
 from ebbflow.engine.local.identity import Names
 from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.stage import Stage
-from ebbflow.errors import EbbflowError, Text, cause_of
+from ebbflow.errors import CompositionError, EbbflowError, Text, cause_of, shown
 from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
@@ -54,6 +54,8 @@ class Disk:
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
+        _require_count("keep_epochs", keep_epochs)
+        _require_count("flush_every", flush_every)
         self.machine, self.inlets, self.outlets = machine, inlets, outlets
         names = Names()
         self.assumed = names.assumed(plan)
@@ -384,14 +386,23 @@ def in_bytes(memory: int | str) -> int:
     >>> in_bytes("512MB"), in_bytes("1.5 GB"), in_bytes(1000)
     (536870912, 1610612736, 1000)
     """
-    if isinstance(memory, int):
-        return memory
-    text = memory.strip().upper()
+    text = str(memory).strip().upper()
     number = text.rstrip("KMGTB ")
     unit = text[len(number) :].strip()
     try:
-        return int(float(number) * UNITS[unit])
-    except (KeyError, ValueError):
+        found = int(float(number) * UNITS[unit])
+    except (KeyError, ValueError, OverflowError):
+        found = -1
+    if found < 0:
         raise EbbflowError(
             f"memory={memory!r} is no amount of memory", remedy='"512MB", "2GB", or bytes as an int'
-        ) from None
+        )
+    return memory if isinstance(memory, int) else found
+
+
+def _require_count(name: str, given: Any) -> None:
+    if type(given) is not int or given < 1:
+        raise CompositionError(
+            f"run({name}={shown(given, width=40)}): that is no number of epochs",
+            remedy=f"run({name}=1), or more",
+        )
