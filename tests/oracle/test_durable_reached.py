@@ -451,5 +451,31 @@ def test_operators_of_a_field_s_class_are_part_of_a_traced_function(tmp_path: Pa
         assert view.value == ZSet.of([made.Money(0)])
 
 
+@pytest.mark.parametrize(
+    "verb", ["agg(n=ef.max('money'))", "top_k(1, by='money')", "select('money').distinct()"]
+)
+@pytest.mark.parametrize(
+    "kind", ["@dataclass(frozen=True)\nclass Money", "class Money(NamedTuple)"]
+)
+def test_what_compares_values_of_a_class_depends_on_its_code(
+    tmp_path: Path, kind: str, verb: str
+) -> None:
+    text = (
+        "import ebbflow as ef\nfrom typing import NamedTuple\nfrom dataclasses import dataclass\n"
+        f"{kind}:\n n: int\n"
+        " def __lt__(self, other): return self.n < other.n\n"
+        "class Row(NamedTuple):\n k: str\n money: Money | None\n def m(self): return 1\n"
+        f"f = ef.Input('rows', Row).{verb}\n"
+    )
+    with function_of(text).run(path=tmp_path) as view:
+        made = sys.modules["program_of_the_test"]
+        view.step(rows=[made.Row("a", made.Money(n)) for n in range(3)])
+    with function_of(text.replace("return 1", "return 2")).run(path=tmp_path) as view:
+        assert view.rebuilt == ()
+    with function_of(text.replace("self.n < other.n", "self.n > other.n")).run(path=tmp_path) as v:
+        assert v.rebuilt
+        v.verify()
+
+
 def test_reasons_are_found_wherever_they_are() -> None:
     assert assumed([1, {"a": (n for n in "ab")}]) == ("a: a generator",)

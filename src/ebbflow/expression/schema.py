@@ -17,6 +17,11 @@ from typing import Any
 from ebbflow.expression.library import library
 from ebbflow.record import fields_of
 
+_OPERATORS = {
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__bool__", "__neg__",
+    "__abs__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
+}  # fmt: skip
+
 
 def schema(kind: Any, within: tuple[Any, ...] = ()) -> str:
     """A type with what its values hold.
@@ -106,3 +111,28 @@ def undeclared(kind: Any, within: tuple[Any, ...] = ()) -> Iterator[str]:
         yield kind.__name__
     for each in (held or {}).values():
         yield from undeclared(each, (*within, kind))
+
+
+def with_operators(kind: Any, within: tuple[Any, ...] = ()) -> Iterator[type]:
+    """The classes of the program in a type that say themselves how their values are compared or
+    added, or are true; those of dataclasses that are made of their fields do not count.
+
+    >>> list(with_operators(dict[str, int]))
+    []
+    """
+    for each in typing.get_args(kind):
+        yield from with_operators(each, within)
+    if not isinstance(kind, type) or kind in within:
+        return
+    if any(map(_writes_operators, kind.__mro__)):
+        yield kind
+    for each in (declared(kind) or {}).values():
+        yield from with_operators(each, (*within, kind))
+
+
+def _writes_operators(kind: type) -> bool:
+    written = [vars(kind)[name] for name in _OPERATORS & vars(kind).keys()]
+    return not library(kind.__module__) and any(
+        type(each) is types.FunctionType and each.__code__.co_filename != "<string>"
+        for each in written
+    )

@@ -3,7 +3,8 @@
 State on disk is found again by a *name* that says what it is: a digest of the node that made it, of
 the functions of that node with everything they can reach, and of all nodes before it. Two programs
 that mean the same have the same names, whatever file, line or process they are in. A node that was
-changed has another name, and so has everything that depends on it.
+changed has another name, and so has everything that depends on it. What keeps rows compares and
+adds their values, so classes of the program that say how that is done are part of it.
 
 Steps on one row at a time are named as if each were a node of its own, however they are fused: a
 new reader in the middle of them changes no name. Operators and reducers are known by what they hold
@@ -19,7 +20,7 @@ from typing import Any
 
 from ebbflow.errors import shown
 from ebbflow.expression import Fingerprints
-from ebbflow.expression.schema import schema, undeclared
+from ebbflow.expression.schema import schema, undeclared, with_operators
 from ebbflow.flow.plan import Filter, FlatMap, Fused, Map, Node, Plan, Source
 from ebbflow.fn import Fn
 
@@ -58,6 +59,8 @@ class Names:
                     own.append(f"{each}={self.of_value(value)}")
                     if not isinstance(value, Fn) and self._prints.runs_code(value):
                         own += [self.of_value(parent.type) for parent in node.parents]
+                for parent in node.parents:
+                    own += map(self.of_value, dict.fromkeys(with_operators(parent.type)))
                 found[id(node)] = digest(*own, schema(node.type), *before)
         return found
 
