@@ -147,6 +147,10 @@ def matches(event: Any) -> Any:
     return 0
 
 
+def as_tuple(order: Order) -> tuple:  # type: ignore[type-arg]
+    return order
+
+
 def renames(order: Any) -> Any:
     order = dict(zip(order._fields, order, strict=True))
     return order.items()
@@ -166,6 +170,7 @@ def renames(order: Any) -> Any:
         lambda: ORDERS.filter(lambda r: r.city.anything_a_subclass_may_have),
         lambda: EVENTS.map(lambda e: e.amount if e.kind == "sale" else 0),
         lambda: EVENTS.map(matches),
+        lambda: ORDERS.map(as_tuple).map(lambda r: r.price),
         lambda: ef.Input("made", Made).map(lambda r: r.double),
         lambda: ef.Input("answers", Answers).map(lambda r: r.one),
     ],

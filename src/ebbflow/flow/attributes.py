@@ -93,16 +93,15 @@ def _has(kind: Any, name: str) -> bool:
         return True
     if is_dataclass(kind):
         made = kind.__dataclass_params__.init and not hasattr(kind, "__post_init__")  # type: ignore[attr-defined]
-        known = made and name not in (attributes_of(kind) or ())
+        lacks = made and name not in (attributes_of(kind) or ())
     else:
-        known = kind in PLAIN or fields_of(kind) is not None
-    return not known or _below(kind, name)
+        lacks = kind in PLAIN or fields_of(kind) is not None
+    return not lacks or _below(kind, name)
 
 
 def _below(kind: type, name: str) -> bool:
-    """Whether a class made of one has an attribute. Those of tuple are all NamedTuples, and say
-    nothing."""
-    classes: list[type] = [] if kind is tuple else type.__subclasses__(kind)
+    """Whether a class made of one has an attribute."""
+    classes: list[type] = type.__subclasses__(kind)
     return any(
         hasattr(e, name) or name in (attributes_of(e) or ()) or _below(e, name) for e in classes
     )
