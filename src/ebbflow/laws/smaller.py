@@ -8,7 +8,7 @@ needed. It ends when nothing helps, or when enough has been spent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from time import monotonic, thread_time
+from time import monotonic, process_time
 from typing import Any
 
 from ebbflow.errors import LawBroken, Text, canonical
@@ -22,7 +22,7 @@ SECONDS = 3.0
 
 def now() -> float:
     """A clock that goes slower while others work: what is found is the same on a busy machine."""
-    return thread_time() + monotonic() / 4
+    return process_time() + monotonic() / 4
 
 
 class _Smaller:
