@@ -16,7 +16,7 @@ GET_PORTABLE = test -e $(PORTABLE)/$(PYODIDE) || { command -v node >/dev/null &&
   npm install --silent --no-audit --no-fund --prefix $(PORTABLE) pyodide@$(PYODIDE) >/dev/null 2>&1 && \
   $(BIN)/python -m pip install -q --disable-pip-version-check --upgrade --target $(PORTABLE)/packages \
     --only-binary :all: --platform any --implementation py --abi none --python-version 3.14 \
-    'pytest<9.1' hypothesis cloudpickle && touch $(PORTABLE)/$(PYODIDE); }
+    'pytest<9.1' hypothesis cloudpickle tzdata && touch $(PORTABLE)/$(PYODIDE); }
 
 .PHONY: demo test slow portable bench audit clean
 

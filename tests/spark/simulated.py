@@ -85,7 +85,11 @@ class View:
         ends = self.replica.inlets, self.replica.outlets
         self.disk = Disk(self.path, self.plan, self.replica.machine, *ends, memory="64MB")
         self.replica.close()
-        self.program = ship(self.replica, self.check_input)
+        try:
+            self.program = ship(self.replica, self.check_input)
+        except BaseException:
+            self.disk.close()
+            raise
         args = (None, self.program, self.replica, self.disk.store, self.path)
         self.cluster = Cluster(*args)  # type: ignore[arg-type]
 
