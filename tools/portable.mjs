@@ -21,7 +21,7 @@ function copy(from, to) {
   for (const name of readdirSync(from)) copy(join(from, name), `${to}/${name}`);
 }
 
-for (const name of ["src", "tests", "docs", "examples", "tools", "pyproject.toml"])
+for (const name of ["src", "tests", "docs", "examples", "tools", "pyproject.toml", "README.md"])
   copy(join(tree, name), `/home/ebbflow/${name}`);
 copy(join(home, "packages"), "/packages");
 python.globals.set("told", python.toPy(told));

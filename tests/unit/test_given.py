@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 import ebbflow as ef
+from ebbflow.engine import local
 from ebbflow.errors import ChangeError, CompositionError, EbbflowError, install
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +39,13 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
     assert what == "run(pth=...): there is no such option"
     assert known.startswith("    options    path, check_input, memory, ")
     assert remedy == "    try        did you mean path?"
+
+
+def test_the_options_are_those_of_a_path() -> None:
+    disk = pytest.importorskip("ebbflow.engine.local.durable", exc_type=ImportError).Disk
+    asked = signature(disk).parameters.values()
+    named = [each.name for each in asked if each.kind is each.KEYWORD_ONLY]
+    assert (*local.OPTIONS,) == ("path", "check_input", *named)
 
 
 def test_an_option_that_is_like_none_is_told_about_engines() -> None:

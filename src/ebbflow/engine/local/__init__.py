@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import partial
-from inspect import signature
 from typing import Any
 
 from ebbflow.engine.local.machine import Machine
@@ -15,6 +14,9 @@ from ebbflow.errors import CompositionError, Text, install, place
 from ebbflow.flow.plan import Plan
 
 __all__ = ["View", "run"]
+OPTIONS = ("path", "check_input", "memory", "keep_epochs", "flush_every", "strict", "permissions",
+           "unpickle")  # fmt: skip
+"""What `run` can be told; all but the first two are about the path."""
 
 
 def run(
@@ -74,22 +76,12 @@ def run(
 
 def _require_known(options: Mapping[str, Any]) -> None:
     """Refuse an option that there is not, such as a misspelt one."""
-    try:
-        from ebbflow.engine.local.durable import Disk
-    except ModuleNotFoundError:  # then those of a path are of no use
-        return
-    asked = signature(Disk).parameters.values()
-    known = [
-        "path",
-        "check_input",
-        *(each.name for each in asked if each.kind is each.KEYWORD_ONLY),
-    ]
     for name in options:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
+        if name not in OPTIONS:
+            near = get_close_matches(name, OPTIONS, n=1)
             raise CompositionError(
                 f"run({name}=...): there is no such option",
-                options=Text(", ".join(known)),
+                options=Text(", ".join(OPTIONS)),
                 created=place(),
                 remedy=f"did you mean {near[0]}?"
                 if near
