@@ -44,8 +44,8 @@ def common(first: Any, second: Any) -> Any:
     >>> from datetime import UTC
     >>> common(datetime, Annotated[datetime, UTC]) is None
     True
-    >>> common(Annotated[Decimal, (10, 2)], Annotated[Decimal, (6, 4)] | None)
-    typing.Optional[typing.Annotated[decimal.Decimal, (12, 4)]]
+    >>> common(Annotated[Decimal, (10, 2)], Annotated[Decimal, (6, 4)])
+    typing.Annotated[decimal.Decimal, (12, 4)]
     """
     if first is second or first == second:
         return first
