@@ -111,6 +111,7 @@ def test_a_sample_of_two_interrupts_the_second_in_what_puts_things_right(tmp_pat
 def test_every_interrupt_after_an_epoch_is_published(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
+    """Before every instruction; before every seventh when there are options."""
     step = 1 if not options else 7
     assert through(tmp_path, range(1, 20_000, step), **options)[True] > 1_000
 
