@@ -5,5 +5,5 @@ from importlib.util import find_spec
 collect_ignore = (
     []
     if find_spec("pyspark")
-    else ["src/ebbflow/engine/spark/schema.py", "src/ebbflow/engine/spark/changes.py"]
+    else ["src/ebbflow/engine/spark/table/schema.py", "src/ebbflow/engine/spark/table/frame.py"]
 )

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping
 from tempfile import mkdtemp
 from typing import Any
 
-from ebbflow.engine.local.durable import Disk
+from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.spark import view as spark_view
-from ebbflow.engine.spark.arrow import from_arrow
-from ebbflow.engine.spark.epochs import Done, Epochs, Given
-from ebbflow.engine.spark.frames import Read
-from ebbflow.engine.spark.note import NOTE, Note
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.replica import APPLY, DELETE, Replica
-from ebbflow.engine.spark.route import given_of
-from ebbflow.engine.spark.ship import add, packed, settled, ship
-from ebbflow.engine.spark.task import EnterHere, Step, Whole, in_slices, lines_of
+from ebbflow.engine.spark.output.frames import Read
+from ebbflow.engine.spark.table.arrow import from_arrow
+from ebbflow.engine.spark.tasks.epochs import Done, Epochs, Given
+from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, Replica
+from ebbflow.engine.spark.tasks.report import NOTE, Note
+from ebbflow.engine.spark.tasks.route import given_of
+from ebbflow.engine.spark.tasks.task import EnterHere, Step, Whole, in_slices, lines_of
+from ebbflow.engine.spark.tasks.transport import add, packed, settled, ship
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
 
@@ -59,7 +59,7 @@ class Cluster(Epochs):
 
 
 def _batches(lines: Iterable[Any]) -> Any:
-    from ebbflow.engine.spark.task import batches
+    from ebbflow.engine.spark.tasks.task import batches
 
     return batches(lines)
 

@@ -22,10 +22,10 @@ from tests.spark.simulated import View
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
-from ebbflow.engine.spark import task
-from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.session import SparkError
-from ebbflow.engine.spark.unfit import Unfit
+from ebbflow.engine.spark.table.mismatch import Unfit
+from ebbflow.engine.spark.tasks import task
 from ebbflow.errors import (
     AbsentRow,
     CompositionError,

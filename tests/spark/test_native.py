@@ -19,10 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 import ebbflow as ef
-from ebbflow.engine.spark.arrow import from_arrow, to_arrow
-from ebbflow.engine.spark.decode import decode
-from ebbflow.engine.spark.kinds import WEIGHT, Column
-from ebbflow.engine.spark.native import (
+from ebbflow.engine.spark.native.functions import (
     is_overflow,
     native,
     native_filter,
@@ -32,8 +29,11 @@ from ebbflow.engine.spark.native import (
     quoted,
     why_not,
 )
-from ebbflow.engine.spark.native_values import Value, open_type
-from ebbflow.engine.spark.schema import schema_of, spark_type
+from ebbflow.engine.spark.native.values import Value, open_type
+from ebbflow.engine.spark.table.arrow import from_arrow, to_arrow
+from ebbflow.engine.spark.table.column_types import WEIGHT, Column
+from ebbflow.engine.spark.table.decode import decode
+from ebbflow.engine.spark.table.schema import schema_of, spark_type
 from ebbflow.expression.node import (
     Constant,
     Expression,

@@ -13,10 +13,10 @@ from tests.spark.forms import FORMS, some_form
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate, mismatch
-from ebbflow.engine.spark.arrow import from_arrow
-from ebbflow.engine.spark.frames import zset_of
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.ship import add, settled
+from ebbflow.engine.spark.output.frames import zset_of
+from ebbflow.engine.spark.table.arrow import from_arrow
+from ebbflow.engine.spark.tasks.transport import add, settled
 from ebbflow.engine.spark.view import View
 from ebbflow.errors import AbsentRow, EbbflowError
 from ebbflow.flow import plan

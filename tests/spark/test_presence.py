@@ -11,7 +11,7 @@ from tests.oracle.presence import TABLE, check, program
 from tests.spark.simulated import View
 
 import ebbflow as ef
-from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.output.frames import zset_of
 
 
 @pytest.mark.parametrize("mode", ["here", "whole", "staged"])

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ebbflow as ef
-from ebbflow.engine.spark.targets import upserts
+from ebbflow.engine.spark.output.targets import upserts
 from ebbflow.errors import CompositionError, ViewClosed
 from ebbflow.state.spine import StateError
 

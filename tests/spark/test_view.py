@@ -16,10 +16,10 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.engine.spark import view as module
-from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.schema import schema_of
 from ebbflow.engine.spark.session import SparkError
+from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.errors import ChangeError, CompositionError, FunctionFailed, ViewClosed
 from ebbflow.frozen import frozen
 from ebbflow.record import record

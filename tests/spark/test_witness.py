@@ -13,7 +13,7 @@ from tests.spark.forms import FORMS, some_form
 from tests.spark.simulated import View
 
 import ebbflow as ef
-from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.output.frames import zset_of
 
 MODES = ["here", "whole", "staged"]
 

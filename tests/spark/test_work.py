@@ -15,7 +15,7 @@ import pytest
 from tests.spark.simulated import View
 
 import ebbflow as ef
-from ebbflow.engine.spark.frames import zset_of
+from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.program import Program
 from ebbflow.state.spine.spine import Spine

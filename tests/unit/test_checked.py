@@ -131,7 +131,7 @@ def test_a_damaged_copy_is_not_taken_for_what_it_was_copied_from(
 
 def test_a_worker_opens_again_what_was_written_to(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    from ebbflow.engine.spark.task import _snapshot
+    from ebbflow.engine.spark.tasks.task import _snapshot
 
     file = stored(tmp_path)
     read = [_snapshot(str(tmp_path), 0, True).spine("a", layout="value") for _ in range(2)]

@@ -273,7 +273,7 @@ ROWS = {"row", "rows", "value", "values", "change", "key", "element", "error", "
 NOT_ROWS = {
     ("cli.py", "error"): "of an import",
     ("fn.py", "rows"): "the name of their type",
-    ("native_values.py", "value"): "a constant of a program",
+    ("values.py", "value"): "a constant of a program",
     ("record.py", "error"): "of a type",
     ("sketch.py", "error"): "how exact a sketch is",
 }

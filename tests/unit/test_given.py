@@ -42,7 +42,7 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
 
 
 def test_the_options_are_those_of_a_path() -> None:
-    disk = pytest.importorskip("ebbflow.engine.local.durable", exc_type=ImportError).Disk
+    disk = pytest.importorskip("ebbflow.engine.runtime.durable", exc_type=ImportError).Disk
     asked = signature(disk).parameters.values()
     named = [each.name for each in asked if each.kind is each.KEYWORD_ONLY]
     assert (*local.OPTIONS,) == ("path", "check_input", *named)

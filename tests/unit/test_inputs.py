@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebbflow.engine.local.rows import Rows
+from ebbflow.engine.runtime.rows import Rows
 from ebbflow.errors import (
     AbsentRow,
     ChangeError,

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Literal, NamedTuple, Optional
 
 import ebbflow as ef
-from ebbflow.engine.local.identity import Names
+from ebbflow.engine.runtime.identity import Names
 from ebbflow.expression.schema import schema
 from ebbflow.record import record, type_text
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import ebbflow as ef
 from ebbflow import cli
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.targets import places_of
+from ebbflow.engine.spark.output.targets import places_of
 from ebbflow.errors import CompositionError
 from ebbflow.paths import (
     allow_all,

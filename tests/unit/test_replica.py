@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.local.inputs import Bag, Elsewhere, Keyed
-from ebbflow.engine.spark.replica import APPLY, DELETE, UPSERT, Replica
+from ebbflow.engine.runtime.inputs import Bag, Elsewhere, Keyed
+from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, UPSERT, Replica
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine import Snapshot, Store

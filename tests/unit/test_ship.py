@@ -16,10 +16,10 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.spark import ship as shipping
-from ebbflow.engine.spark.note import Note, heard, told
-from ebbflow.engine.spark.replica import Replica
-from ebbflow.engine.spark.ship import (
+from ebbflow.engine.spark.tasks import transport as shipping
+from ebbflow.engine.spark.tasks.replica import Replica
+from ebbflow.engine.spark.tasks.report import Note, heard, told
+from ebbflow.engine.spark.tasks.transport import (
     add,
     limits,
     packed,

@@ -15,13 +15,12 @@ import pyarrow as pa
 from tests.spark.simulated import View
 
 import ebbflow as ef
-from ebbflow.engine.spark.arrow import arrow_schema
-from ebbflow.engine.spark.calm import calmly
-from ebbflow.engine.spark.note import NOTE, Note
-from ebbflow.engine.spark.replica import Replica
-from ebbflow.engine.spark.ship import Shipped, partials, ship, unpacked
-from ebbflow.engine.spark.tables import table_of
-from ebbflow.engine.spark.task import (
+from ebbflow.engine.spark.table.arrow import arrow_schema
+from ebbflow.engine.spark.table.local import table_of
+from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.replica import Replica
+from ebbflow.engine.spark.tasks.report import NOTE, Note
+from ebbflow.engine.spark.tasks.task import (
     Enter,
     EnterHere,
     Job,
@@ -30,6 +29,7 @@ from ebbflow.engine.spark.task import (
     lines_of,
     struct_of,
 )
+from ebbflow.engine.spark.tasks.transport import Shipped, partials, ship, unpacked
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine import Store

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebbflow.engine.local import run
-from ebbflow.engine.local.outputs import may_be_negative
-from ebbflow.engine.local.report import Stats, Verified
 from ebbflow.engine.local.view import View
+from ebbflow.engine.runtime.outputs import may_be_negative
+from ebbflow.engine.runtime.report import Stats, Verified
 from ebbflow.errors import (
     AbsentRow,
     CheckError,

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.local.stage import Gathered, Indexing
-from ebbflow.engine.spark.replica import Replica
-from ebbflow.engine.spark.waves import ARRANGING, Waves, by_nothing, by_row
+from ebbflow.engine.runtime.stage import Gathered, Indexing
+from ebbflow.engine.spark.tasks.replica import Replica
+from ebbflow.engine.spark.tasks.waves import ARRANGING, Waves, by_nothing, by_row
 from ebbflow.flow.plan import Plan
 from ebbflow.testing import random_program
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ebbflow.engine.local.rows import Rows
 from ebbflow.engine.local.view import View
+from ebbflow.engine.runtime.rows import Rows
 from ebbflow.errors import AbsentRow
 from ebbflow.flow.plan import Concat, Plan, Source
 from ebbflow.fn import Fn

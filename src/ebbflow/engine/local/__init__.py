@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from ebbflow.engine.local.machine import Machine
 from ebbflow.engine.local.view import View
+from ebbflow.engine.runtime.machine import Machine
 from ebbflow.errors import CompositionError, Text, install, place
 from ebbflow.flow.plan import Plan
 
@@ -66,7 +66,7 @@ def run(
             )
         return View(plan, machine, check_input=check_input)
     try:
-        from ebbflow.engine.local.durable import Disk
+        from ebbflow.engine.runtime.durable import Disk
     except ModuleNotFoundError as error:
         raise CompositionError(
             f"run(path=...) needs {error.name}", remedy=install("durable")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.local.inputs import Inlet, Keyed
-from ebbflow.engine.local.subscribe import Changes, Moved
+from ebbflow.engine.runtime.inputs import Inlet, Keyed
+from ebbflow.engine.runtime.subscribe import Changes, Moved
 from ebbflow.errors import ChangeError
 from ebbflow.zset import ZSet, trusted
 

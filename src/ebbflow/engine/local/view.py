@@ -30,13 +30,12 @@ from typing import Any
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local.handles import Input, Output
-from ebbflow.engine.local.inputs import Inlet, inlet_of
-from ebbflow.engine.local.outputs import Machine, Outlet, may_be_negative
-from ebbflow.engine.local.report import Stats, Verified, compare
-from ebbflow.engine.local.rows import Rows, Weights
-from ebbflow.engine.local.subscribe import Changes, Hub, Letter, Moved
+from ebbflow.engine.runtime.inputs import Inlet, inlet_of, merged
+from ebbflow.engine.runtime.outputs import Machine, Outlet, may_be_negative
+from ebbflow.engine.runtime.report import Stats, Verified, compare
+from ebbflow.engine.runtime.rows import Rows, Weights
+from ebbflow.engine.runtime.subscribe import Changes, Hub, Letter, Moved
 from ebbflow.errors import (
-    ChangeError,
     CheckError,
     CompositionError,
     EbbflowError,
@@ -140,7 +139,7 @@ class View:
         `step({"orders": {row: -1}})`. With several outputs their changes come in a dict, by name.
         """
         if changes is not None:
-            named = _merged(changes, named) if named else changes  # type: ignore[assignment]
+            named = merged(changes, named) if named else changes  # type: ignore[assignment]
         return self._advance(named)
 
     def _advance(
@@ -458,14 +457,3 @@ def _is_orderly(error: BaseException | None) -> bool:
             return False
         error = error.__cause__
     return True
-
-
-def _merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
-    twice = changes.keys() & named.keys()
-    if twice:
-        raise ChangeError(
-            "step: an input was given two changes",
-            inputs=Text(", ".join(sorted(twice))),
-            remedy="add the two up: ZSet + ZSet",
-        )
-    return {**changes, **named}

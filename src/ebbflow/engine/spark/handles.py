@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.local.inputs import Keyed, counted
-from ebbflow.engine.spark.replica import APPLY, DELETE, UPSERT
+from ebbflow.engine.runtime.inputs import Keyed, counted
+from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, UPSERT
 from ebbflow.errors import ChangeError
 from ebbflow.zset import ZSet
 
@@ -26,7 +26,7 @@ class Output:
     @property
     def value(self) -> DataFrame:
         """The rows of this output, each as often as it is there."""
-        from ebbflow.engine.spark.frames import repeated
+        from ebbflow.engine.spark.output.frames import repeated
 
         return repeated(self.weighted, self.name)
 

@@ -19,17 +19,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.local.inputs import Elsewhere
-from ebbflow.engine.local.stage import Gathered, Sorted, Stage
-from ebbflow.engine.spark.epochs import Done
-from ebbflow.engine.spark.ways import Ways
+from ebbflow.engine.runtime.inputs import Elsewhere
+from ebbflow.engine.runtime.stage import Gathered, Sorted, Stage
+from ebbflow.engine.spark.native.lowering import Ways
+from ebbflow.engine.spark.tasks.epochs import Done
 from ebbflow.flow.describe import details, verb
 from ebbflow.flow.plan import Node, Source
 from ebbflow.flow.show import explain
 from ebbflow.state.spine import Store
 
 if TYPE_CHECKING:
-    from ebbflow.engine.spark.replica import Replica
+    from ebbflow.engine.spark.tasks.replica import Replica
 
 REMEMBERED = 100
 """So many epochs are remembered."""

@@ -131,7 +131,7 @@ def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
         "spark.ui.showConsoleProgress": False,
         "spark.speculation": False,
         "spark.python.worker.reuse": True,
-        "spark.python.daemon.module": "ebbflow.engine.spark.daemon",
+        "spark.python.daemon.module": "ebbflow.engine.spark.tasks.daemon",
         _PARTITIONS: count,
         "spark.default.parallelism": count,
         "spark.sql.adaptive.enabled": True,

@@ -22,12 +22,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.batch import evaluate
-from ebbflow.engine.local.durable import Disk
-from ebbflow.engine.local.report import Verified, compare
-from ebbflow.engine.local.subscribe import Hub, Letter
-from ebbflow.engine.local.view import _merged as merged
-from ebbflow.engine.spark.epochs import Done, Epochs, Given
-from ebbflow.engine.spark.frames import (
+from ebbflow.engine.runtime.durable import Disk
+from ebbflow.engine.runtime.inputs import merged
+from ebbflow.engine.runtime.report import Verified, compare
+from ebbflow.engine.runtime.subscribe import Hub, Letter
+from ebbflow.engine.spark.handles import Input, Output
+from ebbflow.engine.spark.native.lowering import Ways
+from ebbflow.engine.spark.options import Options
+from ebbflow.engine.spark.output.frames import (
     Frames,
     changed,
     derived,
@@ -38,17 +40,15 @@ from ebbflow.engine.spark.frames import (
     weighted,
     zset_of,
 )
-from ebbflow.engine.spark.handles import Input, Output
-from ebbflow.engine.spark.log import Entry, Log, rows_in
-from ebbflow.engine.spark.options import Options
+from ebbflow.engine.spark.output.log import Entry, Log, rows_in
+from ebbflow.engine.spark.output.sinks import Sinks
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.replica import APPLY, Replica
 from ebbflow.engine.spark.report import Epoch, Facts, History, Stats, explained, staged_entries
-from ebbflow.engine.spark.route import Route, given_of
 from ebbflow.engine.spark.session import require_running
-from ebbflow.engine.spark.ship import ship
-from ebbflow.engine.spark.sinks import Sinks
-from ebbflow.engine.spark.ways import Ways
+from ebbflow.engine.spark.tasks.epochs import Done, Epochs, Given
+from ebbflow.engine.spark.tasks.replica import APPLY, Replica
+from ebbflow.engine.spark.tasks.route import Route, given_of
+from ebbflow.engine.spark.tasks.transport import ship
 from ebbflow.errors import CheckError, CompositionError, Text, ViewClosed
 from ebbflow.flow.plan import Plan
 from ebbflow.paths import local_path
@@ -271,7 +271,7 @@ class View:
         and gets those it has missed. Who may read it is as with the state, unless there are
         `permissions`, such as 0o750 for a group.
         """
-        from ebbflow.engine.spark.targets import target_of
+        from ebbflow.engine.spark.output.targets import target_of
 
         names = self._outputs(output)
         apart = output is None and len(names) > 1
@@ -288,7 +288,7 @@ class View:
         """Write the output as it is now as a table of this format, with the options of Spark's
         writer, and the permissions that it gives. Several outputs have a folder each,
         `path/<output>`. To write it elsewhere, there is `view.value.write`."""
-        from ebbflow.engine.spark.targets import places_of
+        from ebbflow.engine.spark.output.targets import places_of
 
         names = self._outputs(output)
         else_ = "view.value.write.save(...), which is Spark's own"
@@ -308,7 +308,7 @@ class View:
         Which epochs it has finished is remembered in the state under `name`, its own when there is
         none: opened again, it goes on after them, so none is left out and the last may come twice.
         """
-        from ebbflow.engine.spark.sinks import Function, name_of
+        from ebbflow.engine.spark.output.sinks import Function, name_of
 
         return self._sinks.add(Function(self, function, name or name_of(function)))
 

@@ -1,0 +1,357 @@
+"""From a plan to stages.
+
+Steps on one row at a time have no stage of their own where that can be avoided: a *port* says what
+a stage reads as a list of slots, each with the steps that its rows go through on the way. A stage
+that can, has those steps in its own loop; for any other one is put before it that gathers them.
+
+    gather      several slots through their steps, added up
+    arrange     the rows of one slot by key: an index where rows are needed, for all who want the
+                same rows by the same key
+    guard       the rows of a slot behind `-`, before a node that needs a bag
+    the rest    one stage for each node with state
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from ebbflow.chain import Chain, Step, gather, grouping
+from ebbflow.engine.runtime.stage import (
+    BY_KEY,
+    INDEX,
+    Counting,
+    Gathered,
+    Guard,
+    Indexing,
+    Meeting,
+    Moving,
+    Reader,
+    Regrouping,
+    Run,
+    Sorted,
+    Stage,
+    Swapping,
+)
+from ebbflow.expression import Get, Record, Row, Tuple
+from ebbflow.flow.plan import (
+    Concat,
+    Distinct,
+    Filter,
+    FlatMap,
+    Fused,
+    Join,
+    Map,
+    Node,
+    Plan,
+    Reduce,
+    Semi,
+    Sessions,
+    Source,
+    Through,
+    TopK,
+)
+from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share
+from ebbflow.flow.rewrite.graph import consumers
+from ebbflow.fn import Fn
+from ebbflow.operator import joins, per_key, sessions, top_rows, weights
+from ebbflow.record import fields_of
+from ebbflow.reducer.running import Reduce as Reducing
+from ebbflow.reducer.shape import Shape
+from ebbflow.state.cells import Cells, Journalled
+from ebbflow.state.index import Index
+from ebbflow.zset import ZSet
+
+Port = list[tuple[int, Chain]]
+APART = (share, push_filters, partial(push_projections, apart=True), share)
+LINEAR = (Map, Filter, FlatMap, Fused)
+NEEDS_BAG = (Reduce, TopK, Sessions, Through)
+WHOLE = Chain()
+DEEPEST = 8
+NOTHING: ZSet[Any] = ZSet()
+
+
+class Compiler:
+    """Compiles one plan: `stages`, `inputs`, `outputs`, `width` and `readers` come out.
+
+    With `apart`, steps on one row at a time are stages of their own, and no guard serves two nodes:
+    whatever has state then finds the rows it reads by a key of those rows, and can run elsewhere.
+    """
+
+    def __init__(self, plan: Plan, *, apart: bool = False) -> None:
+        self.plan = optimise(plan, APART if apart else LOCAL)
+        self.apart = apart
+        self.stages: list[Stage] = []
+        self.width = 0
+        self.inputs: dict[str, int] = {}
+        self.readers: dict[str, Reader] = {}
+        self.ports: dict[int, Port] = {}
+        self.states: dict[int, Reader] = {}
+        self.arranged: dict[tuple[int, Any, bool], tuple[int, Index[Any, Any] | None]] = {}
+        self.guarded: dict[tuple[int, int], int] = {}
+        self.absorbed: dict[int, int] = {}
+        self.count = consumers(self.plan)
+        self.after = self._after()
+        self.rows_wanted = self._rows_wanted()
+        for node in self.plan.nodes():
+            self.ports[id(node)] = self._port(node)
+        self.outputs = {name: self.slot(node) for name, node in self.plan.outputs.items()}
+        for name, node in self.plan.outputs.items():
+            if id(node) in self.states:
+                self.readers[name] = self.states[id(node)]
+
+    # ---- ports and slots ----
+
+    def _port(self, node: Node) -> Port:
+        """What a consumer of this node reads."""
+        if id(node) in self.absorbed:
+            return [(self.absorbed[id(node)], WHOLE)]
+        if isinstance(node, Source):
+            return [(self._input(node), WHOLE)]
+        if not isinstance(node, (*LINEAR, Concat)):
+            return [(self._stage(node), WHOLE)]
+        port = self._through(node)
+        return port if self.count[id(node)] == 1 else [(self._gather(node, port), WHOLE)]
+
+    def _through(self, node: Node) -> Port:
+        if isinstance(node, Concat):
+            return [
+                (slot, Chain(chain.steps, chain.sign * sign))
+                for part, sign in zip(node.parts, node.signs, strict=True)
+                for slot, chain in self.ports[id(part)]
+            ]
+        assert isinstance(node, LINEAR)
+        parent = self.ports[id(node.parent)]
+        steps = _steps(node)
+        return [self._shallow(node, slot, [*chain.steps, *steps], chain) for slot, chain in parent]
+
+    def _shallow(self, node: Node, slot: int, steps: list[Step], chain: Chain) -> tuple[int, Chain]:
+        """Steps behind a slot. Python nests only so many loops, so there are stages in between."""
+        deep = [i for i, step in enumerate(steps) if step.verb == "flat_map"]
+        while len(deep) > DEEPEST:
+            cut = deep[DEEPEST]
+            first = Chain(steps[:cut])
+            slot = self._add(node, [slot], Gathered(gather([first]), False, [first]))
+            self.stages[-1].type = getattr(steps[cut - 1].owner, "type", Any)
+            steps, deep = steps[cut:], [i - cut for i in deep[DEEPEST:]]
+        return slot, Chain(steps, chain.sign)
+
+    def slot(self, node: Node) -> int:
+        """The slot that holds the change of a node."""
+        return self._gather(node, self.ports[id(node)])
+
+    def _gather(self, node: Node, port: Port) -> int:
+        (slot, chain), *more = port
+        if not more and not chain.steps and chain.sign == 1:
+            return slot
+        chains = [chain for _, chain in port]
+        return self._add(
+            node,
+            [slot for slot, _ in port],
+            Gathered(gather(chains), _certain(*chains), chains),
+            label=node.verb,
+        )
+
+    def _input(self, node: Source) -> int:
+        slot = self.inputs.get(node.name)
+        if slot is None:
+            slot = self.inputs[node.name] = self._new()
+        return slot
+
+    def _new(self) -> int:
+        self.width += 1
+        return self.width - 1
+
+    def _add(
+        self, node: Node, reads: Iterable[int], run: Run,
+        *containers: Journalled[Any], label: str = "",
+    ) -> int:  # fmt: skip
+        slot = self._new()
+        self.stages.append(Stage(node, label or node.verb, reads, slot, run, containers))
+        return slot
+
+    # ---- rows by key ----
+
+    def _arrange(self, node: Node, key: Fn | None, owner: Node) -> tuple[int, Any]:
+        """The slot with the change of a node by key, and the index where one is kept."""
+        guarded = not node.bag and isinstance(owner, NEEDS_BAG)
+        found = self.arranged.get((id(node), key, guarded))
+        if found is None:
+            found = self._arranged(node, key, owner, guarded)
+            self.arranged[id(node), key, guarded] = found
+        return found
+
+    def _arranged(self, node: Node, key: Fn | None, owner: Node, guarded: bool) -> tuple[int, Any]:
+        port = self.ports[id(node)]
+        slot, chain = port[0]
+        split = self.apart and chain.steps
+        if split or guarded or len(port) > 1 or not chain.one_to_one or chain.sign < 0:
+            slot, chain = self._bagged(node, self.slot(node), owner), WHOLE
+        by_key = grouping(key, chain, owner)
+        if (id(node), key) not in self.rows_wanted:
+            at = self._add(node, [slot], Sorted(by_key), label=BY_KEY)
+            self.stages[-1].key = key
+            return at, None
+        bag = guarded or node.bag
+        index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
+        at = self._add(node, [slot], Indexing(index), index, label=INDEX)
+        self.stages[-1].key, self.stages[-1].owner = key, owner
+        return at, index
+
+    def _bagged(self, node: Node, slot: int, owner: Node) -> int:
+        """Behind `-`, and before a node that needs a bag: a guard."""
+        if node.bag or not isinstance(owner, NEEDS_BAG):
+            return slot
+        at = slot, id(owner) if self.apart else 0
+        if at not in self.guarded:
+            cells: Cells[Any, int] = Cells()
+            self.guarded[at] = self._add(owner, [slot], Guard(cells), cells, label="guard")
+        return self.guarded[at]
+
+    def _rows_wanted(self) -> set[tuple[int, Any]]:
+        wanted: set[tuple[int, Any]] = set()
+        for node in self.plan.nodes():
+            if isinstance(node, (Join, Semi)):
+                wanted.add((id(node.left), node.left_key))
+            if isinstance(node, Join):
+                wanted.add((id(node.right), node.right_key))
+            if isinstance(node, Reduce) and _reducing(node, WHOLE).keeps_rows:
+                wanted.add((id(node.parent), node.key))
+        return wanted
+
+    # ---- nodes with state ----
+
+    def _stage(self, node: Node) -> int:
+        match node:
+            case Join():
+                return self._join(node)
+            case Semi():
+                return self._semi(node)
+            case Reduce():
+                return self._reduce(node)
+            case Distinct():
+                bag = node.parent.bag
+                return self._keyed(node, node.parent, weights.Distinct(bag))
+            case TopK():
+                return self._keyed(node, node.parent, top_rows(
+                    node.n, node.by, node.key, smallest=node.smallest, owner=node
+                ))  # fmt: skip
+            case Sessions():
+                return self._keyed(node, node.parent, sessions(
+                    node.time, node.gap, node.key, merge=node.merge, owner=node
+                ))  # fmt: skip
+            case Through():
+                return self._keyed(node, node.parent, per_key(
+                    node.operator, node.key, width=node.width, kind=node.type, owner=node
+                ))  # fmt: skip
+        raise AssertionError(f"there is no stage for {node!r}")
+
+    def _join(self, node: Join) -> int:
+        after = self.after.get(id(node))
+        operator = joins.Join(
+            node.left_key, node.right_key, node.merge,
+            after=WHOLE if after is None else Chain(_steps(after)),
+            one_to_one=_injective(node), owner=node,
+        )  # fmt: skip
+        certain = node.merge.expression is not None and _certain(operator.after)
+        left, lefts = self._arrange(node.left, node.left_key, node)
+        right, rights = self._arrange(node.right, node.right_key, node)
+        run = Meeting(operator.met, lefts, rights, certain, operator.after)
+        slot = self._add(node, [left, right], run)
+        if after is not None:
+            self.absorbed[id(after)] = slot
+            self.stages[-1].type = after.type
+        return slot
+
+    def _semi(self, node: Semi) -> int:
+        bag = node.right.bag
+        operator = joins.Semi(node.left_key, node.right_key, node.anti, bag)
+        left, lefts = self._arrange(node.left, node.left_key, node)
+        right, _ = self._arrange(node.right, node.right_key, node)
+        counts: Cells[Any, int] = Cells()
+        return self._add(
+            node, [left, right], Counting(operator.met, lefts, counts), counts,
+            label="anti" if node.anti else node.verb,
+        )  # fmt: skip
+
+    def _reduce(self, node: Reduce) -> int:
+        cells: Cells[Any, Any] = Cells()
+        port = self.ports[id(node.parent)]
+        slot, chain = port[0]
+        fused = len(port) == 1 and chain.sign == 1 and node.parent.bag
+        fused = fused and not (self.apart and chain.steps)
+        operator = _reducing(node, chain if fused else WHOLE)
+        if operator.loop is not None:
+            if not fused:
+                slot = self._bagged(node.parent, self.slot(node.parent), node)
+            found = self._add(node, [slot], Swapping(operator, cells), cells)
+        else:
+            slot, index = self._arrange(node.parent, node.key, node)
+            run = Regrouping(operator, index, cells)
+            found = self._add(node, [slot], run, cells)
+        state = cells if not operator.keeps_rows else (None, cells)
+        self.states[id(node)] = Reader(operator, state)
+        return found
+
+    def _keyed(self, node: Node, parent: Node, operator: Any) -> int:
+        slot = self.slot(parent)
+        if isinstance(node, NEEDS_BAG):
+            slot = self._bagged(parent, slot, node)
+        state = operator.init(NOTHING)
+        if hasattr(operator, "read"):
+            self.states[id(node)] = Reader(operator, state)
+        held = state if isinstance(state, tuple) else (state,)
+        return self._add(node, [slot], Moving(operator, state), *held)
+
+    def _after(self) -> dict[int, Node]:
+        """Joins that have the steps behind them in their own loop, with those steps."""
+        found: dict[int, Node] = {}
+        readers: dict[int, Node] = {}
+        for node in self.plan.nodes():
+            for parent in node.parents:
+                readers[id(parent)] = node
+        for node in self.plan.nodes():
+            if isinstance(node, LINEAR) and isinstance(node.parent, Join):
+                reader = readers.get(id(node)) if self.count[id(node)] == 1 else None
+                if self.count[id(node.parent)] == 1 and not isinstance(reader, Reduce):
+                    found[id(node.parent)] = node
+        return found
+
+
+# ---- nodes ----
+
+
+def _steps(node: Node) -> list[Step]:
+    if isinstance(node, Fused):
+        return [Step(step.verb, step.fn, step) for step in node.steps]
+    assert isinstance(node, (Map, Filter, FlatMap))
+    return [Step(node.verb, node.fn, node)]
+
+
+def _certain(*chains: Chain) -> bool:
+    """Whether all functions in them are traced, so that they do the same every time."""
+    return all(step.fn.expression is not None for chain in chains for step in chain.steps)
+
+
+def _reducing(node: Reduce, before: Chain) -> Reducing:
+    shape = Shape(node.type, node.width, node.spread)
+    return Reducing(node.reducer, node.key, shape, node.parent.type, before, node)
+
+
+def _injective(node: Join) -> bool:
+    """Whether no two pairs of rows make the same row: all fields of both sides are in it, but for
+    key fields of the right, which the left tells."""
+    merged = node.merge.expression
+    if merged == Tuple((Row(0), Row(1))):
+        return True
+    ours, theirs = fields_of(node.left.type), fields_of(node.right.type)
+    if not isinstance(merged, Record) or ours is None or theirs is None:
+        return False
+    there = {(item.arg, item.name) for item in merged.items if isinstance(item, Get)}
+    key = node.right_key.expression
+    parts = key.items if isinstance(key, Tuple) else (key,)
+    known = {part.name for part in parts if isinstance(part, Get)}
+    return all((0, name) in there for name in ours) and all(
+        (1, name) in there or name in known for name in theirs
+    )

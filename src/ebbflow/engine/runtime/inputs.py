@@ -1,0 +1,449 @@
+"""What goes into a view: changes of inputs, read and checked.
+
+A change of an input may be given as a ZSet, as a mapping from row to weight, or as rows, each of
+which counts once. However it is given, it is read into one form: a dict of rows with weights, none
+of them zero, with one NaN (see `ebbflow.nan`).
+
+An input keeps its rows, so that it can refuse to lose what it does not have: a plain one in a bag,
+one with a key under their keys. One that is not checked keeps none, and believes what it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from ebbflow.algebra.value import function_name
+from ebbflow.engine.runtime.rows import Rows, Weights
+from ebbflow.engine.runtime.tables import refuse_table
+from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
+from ebbflow.expression.value import plain_fields
+from ebbflow.flow.plan import Source
+from ebbflow.flow.types import fields_held
+from ebbflow.frozen import frozen
+from ebbflow.nan import finder, one_nan, with_one_nan
+from ebbflow.record import fields_of, type_text
+from ebbflow.state.backing import Backing
+from ebbflow.state.cells import ABSENT
+from ebbflow.zset import ZSet, trusted, weights_of
+
+NOT_THERE: Any = object()
+
+
+def read(source: Source, change: Any) -> Weights:
+    """A change as a dict of rows with weights, none of them zero.
+
+    >>> numbers = Source(name="numbers")
+    >>> read(numbers, [1, 2, 1]), read(numbers, {1: -1, 2: 0})
+    ({1: 2, 2: 1}, {1: -1})
+    """
+    if isinstance(change, ZSet):
+        return weights_of(change)
+    if isinstance(change, (dict, Mapping)):
+        weights = change.copy() if type(change) is dict else dict(change)
+        for weight in weights.values():
+            if type(weight) is not int or not weight:
+                weights = _without_zeros(source, weights)
+                break
+        return with_one_nan(weights, source.type)
+    if type(change) is not list:
+        refuse_table(source, change)
+    if _is_one_row(source, change):
+        raise ChangeError(
+            f"input {source.name!r}: one row was given where a change is asked",
+            row=change,
+            created=source.place,
+            remedy=f"give a list, {source.name}=[row], or view.input({source.name!r}).add(row)",
+        )
+    if not isinstance(change, Iterable):
+        raise ChangeError(
+            f"input {source.name!r}: a {type(change).__name__} is not a change",
+            given=change,
+            created=source.place,
+            remedy="give a ZSet, a dict from row to weight, or a list of rows",
+        )
+    return counted(source, change if isinstance(change, (list, tuple)) else list(change))
+
+
+def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
+    """Rows as a change in which each counts once, and once more each time it is repeated."""
+    try:
+        weights = _counts(rows)
+    except TypeError:
+        weights = _counts([_hashable(source, row) for row in rows])
+    return with_one_nan(weights, source.type)
+
+
+def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:
+    weights = dict.fromkeys(rows, 1)
+    if len(weights) < len(rows):
+        weights = {}
+        for row in rows:
+            weights[row] = weights.get(row, 0) + 1
+    return weights
+
+
+def _is_one_row(source: Source, change: Any) -> bool:
+    """Whether it is a row, though it could be taken for an iterable of rows."""
+    return isinstance(change, (str, bytes)) or fields_of(type(change)) is not None
+
+
+def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
+    for row, weight in weights.items():
+        if type(weight) is not int:
+            raise ChangeError(
+                f"input {source.name!r}: a weight must be an int, not {type(weight).__name__}",
+                row=row,
+                weight=weight,
+                created=source.place,
+                remedy="give {row: 1} to add a row, {row: -1} to remove it, or a list of rows",
+            )
+    return {row: weight for row, weight in weights.items() if weight}
+
+
+@lru_cache(maxsize=256)
+def _is_loose(kind: Any) -> bool:
+    """Whether rows of a type may be given with lists, dicts or sets in them."""
+    return fields_of(kind) != fields_held(kind)
+
+
+def _hashable(source: Source, row: Any) -> Any:
+    """The row, with tuples for lists, and so on, where the hints of its fields say so."""
+    try:
+        row = frozen(row) if _is_loose(source.type) else row
+        hash(row)
+        return row
+    except TypeError as error:
+        refuse_table(source, row)
+        raise ChangeError(
+            f"input {source.name!r}: a row must be hashable, and a {type(row).__name__} "
+            + ("with this in it is not" if isinstance(row, tuple) else "is not"),
+            row=row,
+            created=source.place,
+            remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
+        ) from cause_of(error)
+
+
+class Inlet:
+    """Where the changes of one input go in. Without checks, it keeps no rows.
+
+    `prepare` and its kin read a change, check it, and change nothing; `keep` then makes it so.
+    """
+
+    __slots__ = ("_kind", "name", "source")
+
+    keeps = False
+    store: Any = None
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.name = source.name
+        self._kind = source.type if fields_of(source.type) is not None else None
+
+    @property
+    def holder(self) -> Any:
+        """The container that has the rows; None where none has."""
+        return self.store
+
+    def prepare(self, change: Any) -> Weights:
+        """Ready to apply a change."""
+        return read(self.source, change)
+
+    def _typed(self, change: Any) -> Weights:
+        """A change as rows with weights, all of them of the type of the input."""
+        weights = read(self.source, change)
+        kind = self._kind
+        if kind is not None:
+            for row in weights:
+                if type(row) is not kind:
+                    require_type(self.source, row)
+        return weights
+
+    def keep(self) -> None:
+        """Make what was prepared so. Doing it twice is doing it once."""
+
+    def snapshot(self) -> ZSet[Any]:
+        """The rows that are there."""
+        return trusted({})
+
+    def __len__(self) -> int:
+        return 0
+
+    # ---- everything below is written with these ----
+
+    def adds(self, rows: tuple[Any, ...]) -> Weights:
+        """Ready to add these rows."""
+        return self.prepare(trusted(counted(self.source, rows)))
+
+    def removes(self, rows: tuple[Any, ...]) -> Weights:
+        """Ready to remove these rows."""
+        weights = counted(self.source, rows)
+        return self.prepare(trusted({row: -weight for row, weight in weights.items()}))
+
+
+class Bag(Inlet):
+    """A plain input: rows, each as often as it was added.
+
+    >>> bag = Bag(Source(name="words"))
+    >>> bag.prepare(["ebb", "flow", "ebb"]), len(bag)
+    ({'ebb': 2, 'flow': 1}, 0)
+    >>> bag.keep(); bag.snapshot()
+    ZSet({'ebb': 2, 'flow': 1})
+    """
+
+    __slots__ = ("_rows", "keep", "snapshot", "store")
+
+    keeps = True
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self._rows = self.store = Rows(partial(absent, source))
+        self.keep = self._rows.keep  # type: ignore[method-assign]
+        self.snapshot = self._rows.snapshot  # type: ignore[method-assign]
+
+    def prepare(self, change: Any) -> Weights:
+        weights = self._typed(change)
+        self._rows.prepare(weights)
+        return weights
+
+    def __len__(self) -> int:
+        return len(self._rows.rows)
+
+
+class Elsewhere(Inlet):
+    """A plain input whose rows are kept by an index that the program has anyway, and that refuses
+    to lose what it does not have."""
+
+    __slots__ = ("index",)
+
+    keeps = True
+
+    def __init__(self, source: Source, index: Any) -> None:
+        super().__init__(source)
+        self.index = index
+
+    @property
+    def holder(self) -> Any:
+        return self.index
+
+    def prepare(self, change: Any) -> Weights:
+        return self._typed(change)
+
+    def snapshot(self) -> ZSet[Any]:
+        groups = self.index.everything().values()
+        return trusted({row: weight for rows in groups for row, weight in rows.items()})
+
+    def __len__(self) -> int:
+        return sum(map(len, self.index.everything().values()))
+
+
+class Keyed(Inlet):
+    """An input with a key: at most one row of each, found by it.
+
+    >>> from ebbflow.fn import Fn
+    >>> words = Keyed(Source(name="words", key=Fn(lambda word: word[0])))
+    >>> words.prepare(["ebb", "flow"]); words.keep()
+    {'ebb': 1, 'flow': 1}
+    >>> words.upserts(("east", "flow")); words.keep()
+    {'ebb': -1, 'east': 1}
+    """
+
+    __slots__ = ("_added", "_gone", "_key", "backing", "rows", "store")
+
+    keeps = True
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        assert source.key is not None
+        self._key = source.key.keeping()
+        self.rows: dict[Any, Any] = {}
+        self.backing: Backing | None = None
+        self.store = self
+        self._added: dict[Any, Any] = {}
+        self._gone: Iterable[Any] = ()
+
+    def prepare(self, change: Any) -> Weights:
+        """Ready to apply any change that leaves at most one row of each key."""
+        weights = read(self.source, change)
+        rows = self.rows
+        added: dict[Any, Any] = {}
+        gone: dict[Any, Any] = {}
+        keys = self._keys(weights)
+        self._fetch(keys)
+        for at, (row, weight) in zip(keys, weights.items(), strict=True):
+            if weight > 0:
+                if weight > 1 or at in added:
+                    raise self._crowded(at, row, f"{weight} times" if weight > 1 else added[at])
+                added[at] = row
+            else:
+                old = rows.get(at, NOT_THERE)
+                there = 1 if old is not NOT_THERE and old == row else 0
+                if there + weight < 0:
+                    raise absent(self.source, row, there, -weight)
+                gone[at] = row
+        for at, row in added.items():
+            if at in rows and at not in gone:
+                raise self._crowded(at, row, rows[at])
+        self._added, self._gone = added, [at for at in gone if at not in added]
+        return weights
+
+    def upserts(self, new: tuple[Any, ...]) -> Weights:
+        """Ready to put these rows in, each in place of the row that has its key."""
+        rows = self.rows
+        new = tuple([_hashable(self.source, row) for row in new])
+        if finder(self.source.type) is not None:
+            new = tuple(map(one_nan, new))
+        latest = dict(zip(self._keys(new), new, strict=True))
+        self._fetch(latest)
+        added: dict[Any, Any] = {}
+        weights: Weights = {}
+        for at, row in latest.items():
+            old = rows.get(at, NOT_THERE)
+            if old is not NOT_THERE:
+                if old == row:
+                    continue
+                weights[old] = -1
+            weights[row] = 1
+            added[at] = row
+        self._added, self._gone = added, ()
+        return weights
+
+    def deletes(self, keys: tuple[Any, ...]) -> Weights:
+        """Ready to take away the rows of these keys."""
+        rows = self.rows
+        gone: dict[Any, Any] = {}
+        for at in keys:
+            self._hashable(at)
+        keys = tuple(map(one_nan, keys))
+        self._fetch(keys)
+        for at in keys:
+            if at not in rows or at in gone:
+                raise AbsentRow(
+                    f"input {self.name!r}: "
+                    + ("a key was deleted twice" if at in gone else "there is no row of this key"),
+                    key=at,
+                    created=self.source.place,
+                    remedy="delete each key once, and only keys that are there",
+                )
+            gone[at] = rows[at]
+        self._added, self._gone = {}, gone
+        return dict.fromkeys(gone.values(), -1)
+
+    def keep(self) -> None:
+        rows = self.rows
+        rows.update(self._added)
+        for at in self._gone:
+            rows.pop(at, None)
+        self._added, self._gone = {}, ()
+
+    def changed(self) -> dict[Any, Any]:
+        """The rows that `keep` will write, by key; ABSENT for keys that go."""
+        return {**self._added, **dict.fromkeys(self._gone, ABSENT)}
+
+    def _fetch(self, keys: Iterable[Any]) -> None:
+        if self.backing is not None:
+            self.backing.fetch(keys)
+
+    def snapshot(self) -> ZSet[Any]:
+        here = self.rows if self.backing is None else self.backing.everything()
+        return ZSet.of(here.values())
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _keys(self, rows: Iterable[Any]) -> list[Any]:
+        kind, key = self._kind, self._key
+        keys = []
+        for row in rows:
+            if kind is not None and type(row) is not kind:
+                require_type(self.source, row)
+            try:
+                at = key(row)
+            except Exception as error:
+                raise FunctionFailed(
+                    f"input {self.name!r}: its key failed on a row",
+                    key=Text(function_name(key)),
+                    row=row,
+                    error=Text(error_text(error)),
+                    created=self.source.place,
+                    remedy="make the key work for every row of this input",
+                ) from cause_of(error)
+            self._hashable(at)
+            keys.append(at)
+        return keys
+
+    def _hashable(self, at: Any) -> None:
+        try:
+            hash(at)
+        except TypeError as error:
+            raise ChangeError(
+                f"input {self.name!r}: a key must be hashable, and a {type(at).__name__} is not",
+                key=at,
+                created=self.source.place,
+                remedy="use a tuple for a list, a frozenset for a set",
+            ) from cause_of(error)
+
+    def _crowded(self, at: Any, row: Any, also: Any) -> ChangeError:
+        return ChangeError(
+            f"input {self.name!r}: there would be more than one row of a key",
+            key=at,
+            row=row,
+            also=Text(also) if isinstance(also, str) else also,
+            created=self.source.place,
+            remedy=f"view.input({self.name!r}).upsert(row) replaces the row that has this key",
+        )
+
+
+def require_type(source: Source, row: Any) -> None:
+    """Refuse a row that is not of the type of its input."""
+    kind: Any = source.type
+    own: Any = type(row)
+    if isinstance(row, kind) and plain_fields(own) == plain_fields(kind):
+        return
+    refuse_table(source, row)
+    name = kind.__name__
+    fits = isinstance(row, tuple) and len(row) == len(kind._fields)
+    raise ChangeError(
+        f"input {source.name!r}: a row must be of type {name}, not {type(row).__name__}",
+        row=row,
+        fields=Text(type_text(kind)),
+        created=source.place,
+        remedy=f"{name}(*row)" if fits else f"give rows made by {name}(...)",
+    )
+
+
+def absent(source: Source, row: Any, there: int, taken: int) -> AbsentRow:
+    """The error for taking away more of a row than there is."""
+    return AbsentRow(
+        f"input {source.name!r}: a row is taken away that is not there"
+        + (" that often" if there else ""),
+        row=row,
+        there=Text(_times(there)),
+        taken=Text(_times(taken)),
+        created=source.place,
+        remedy="remove only rows that were added, as often as they were; nothing was changed",
+    )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def inlet_of(source: Source, check_input: bool) -> Inlet:
+    """Where an input goes in; one with a key always keeps its rows, or it could not find them."""
+    if source.key is not None:
+        return Keyed(source)
+    return Bag(source) if check_input else Inlet(source)
+
+
+def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The changes of one step, given as a mapping and by name."""
+    twice = changes.keys() & named.keys()
+    if twice:
+        raise ChangeError(
+            "step: an input was given two changes",
+            inputs=Text(", ".join(sorted(twice))),
+            remedy="add the two up: ZSet + ZSet",
+        )
+    return {**changes, **named}

@@ -1,0 +1,204 @@
+"""The compiled plan: a list of stages, each with its operator and its state.
+
+A stage reads the changes of some *slots* and writes the change of its own; slots begin with the
+inputs. An epoch runs the stages in order and leaves out those whose slots hold no change. Between
+`begin` and `commit` the containers of the stages that ran remember how to go back; `rollback` does
+so.
+
+What runs are the operators of `ebbflow.operator` and `ebbflow.reducer`, with the steps before and
+after them written into the same loop where that is possible. Inputs of joins and of reduces that
+keep rows are *arranged*: sorted by key, once for all who want the same rows by the same key.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping, Set
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from ebbflow.engine.runtime.compile import Compiler
+from ebbflow.engine.runtime.failure import explained
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.errors import cause_of
+from ebbflow.flow.plan import Plan, Source
+from ebbflow.state.cells import Journalled
+from ebbflow.state.tree import Tree
+
+Delta = dict[Any, int]
+REMEMBERED = 1000
+
+LARGE = 20_000
+"""From so many rows on, garbage is not looked for while an epoch runs: it makes rows by the
+million, none of them garbage, and would have them all looked through again and again."""
+
+
+class NodeStats(NamedTuple):
+    """What one stage has done so far, and what it holds."""
+
+    label: str
+    place: str
+    rows_in: int
+    rows_out: int
+    state_rows: int
+    seconds: float
+
+
+class Machine:
+    """A plan, compiled, with all its state; see `ebbflow.engine.local.view` for who runs it."""
+
+    def __init__(self, plan: Plan, *, trusting: bool = False, apart: bool = False) -> None:
+        compiled = Compiler(plan, apart=apart)
+        self.trusting = trusting
+        self.plan = compiled.plan
+        self.stages = compiled.stages
+        self.inputs = compiled.inputs
+        self.outputs = compiled.outputs
+        self.width = compiled.width
+        self.readers = compiled.readers
+        self.by_slot = {stage.slot: stage for stage in self.stages}
+        self.open: list[Journalled[Any]] = []
+        self.backed = False
+        self.unchecked: frozenset[str] = frozenset()
+        """Inputs whose rows come in unchecked: an index has to tell where one is not there."""
+        self.reached: dict[tuple[str, ...], tuple[list[Stage], list[tuple[str, int]]]] = {}
+
+    def begin(self) -> None:
+        """From here on, remember how to go back."""
+        self.open = []
+
+    def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
+        """Take changes of inputs in, and give the changes of those outputs that changed."""
+        slots: list[Any] = [None] * self.width
+        sizes = [0] * self.width
+        inputs = self.inputs
+        for name, change in changes.items():
+            slot = inputs[name]
+            slots[slot] = change
+            sizes[slot] = len(change)
+        opened = self.open
+        stage = None
+        stages, outputs = self._from(tuple(changes))
+        calm = sum(sizes) > LARGE and gc.isenabled()
+        if calm:
+            gc.disable()
+        try:
+            for stage in stages:
+                reads = [slots[slot] for slot in stage.reads]
+                if not any(reads):
+                    continue
+                for container in stage.containers:
+                    opened.append(container)
+                    container.begin()
+                started = perf_counter()
+                if self.backed:
+                    stage.run.fetch(*reads)
+                out = slots[stage.slot] = stage.run(*reads)
+                stage.seconds += perf_counter() - started
+                rows = sum([sizes[slot] for slot in stage.reads])
+                sizes[stage.slot] = rows if stage.sorts else len(out)
+                stage.rows_in += rows
+                stage.rows_out += sizes[stage.slot]
+        except Exception as error:
+            raise explained(error, stage, self.trusts(stage)) from cause_of(error)
+        finally:
+            if calm:
+                gc.enable()
+        return {name: slots[slot] for name, slot in outputs if slots[slot]}
+
+    def trusts(self, stage: Stage | None) -> bool:
+        """Whether rows come into a stage that nobody has checked."""
+        node = None if stage is None else stage.node
+        return self.trusting or (isinstance(node, Source) and node.name in self.unchecked)
+
+    def _from(self, names: tuple[str, ...]) -> tuple[list[Stage], list[tuple[str, int]]]:
+        """The stages and the outputs that a change of these inputs may reach."""
+        found = self.reached.get(names)
+        if found is None:
+            slots = {self.inputs[name] for name in names}
+            stages = []
+            for stage in self.stages:
+                if not slots.isdisjoint(stage.reads):
+                    slots.add(stage.slot)
+                    stages.append(stage)
+            outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
+            if len(self.reached) >= REMEMBERED:
+                self.reached.clear()
+            found = self.reached[names] = stages, outputs
+        return found
+
+    def commit(self) -> None:
+        """Keep what was done since `begin`."""
+        for container in self.open:
+            if container.journal is not None:
+                container.commit()
+        self.open = []
+
+    def rollback(self) -> None:
+        """Be as at `begin`."""
+        for container in reversed(self.open):
+            if container.journal is not None:
+                container.rollback()
+        self.open = []
+
+    def read(self, name: str) -> Delta | None:
+        """A whole output, where the state of its operator tells; None where it does not."""
+        reader = self.readers.get(name)
+        return None if reader is None else reader()
+
+    def derives(self, name: str, kept: Set[str]) -> bool:
+        """Whether `whole` gives an output, and surely the same that was given by and by.
+
+        The functions on the way from what is kept to the output must be known to do the same every
+        time; `kept` are the inputs whose rows are kept.
+        """
+        sources = {self.inputs[each] for each in kept if each in self.inputs}
+        slots = [self.outputs[name]]
+        while slots:
+            slot = slots.pop()
+            if slot in sources:
+                continue
+            stage = self.by_slot.get(slot)
+            if stage is None or not stage.run.certain:
+                return False
+            if not stage.run.kept:
+                slots += stage.reads
+        return True
+
+    def whole(self, slot: int, rows: Callable[[str], Delta], wholes: dict[int, Any]) -> Any:
+        """All that a slot has held so far, added up. `rows` gives the rows of an input, `wholes`
+        are the slots for which it is known already."""
+        names = {slot: name for name, slot in self.inputs.items()}
+        waiting = [slot]
+        while waiting:
+            at = waiting.pop()
+            if at in wholes:
+                continue
+            if at in names:
+                wholes[at] = rows(names[at])
+                continue
+            stage = self.by_slot[at]
+            reads = () if stage.run.kept else stage.reads
+            missing = [each for each in reads if each not in wholes]
+            if missing:
+                waiting += [at, *missing]
+            else:
+                wholes[at] = stage.run.whole(*[wholes[each] for each in reads])
+        return wholes[slot]
+
+    def stats(self) -> list[NodeStats]:
+        """What each stage has done so far."""
+        return [
+            NodeStats(
+                stage.label, stage.node.place, stage.rows_in, stage.rows_out,
+                sum(map(_rows, stage.containers)), stage.seconds,
+            )
+            for stage in self.stages
+        ]  # fmt: skip
+
+
+def _rows(container: Any) -> int:
+    groups = getattr(container, "groups", None)
+    if groups is not None:
+        return sum(map(len, groups.values()))
+    return sum([each.distinct if type(each) is Tree else 1 for each in container.values.values()])

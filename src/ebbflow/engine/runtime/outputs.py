@@ -1,0 +1,105 @@
+"""What comes out of a view: the rows of each output.
+
+An output that the machine can read from its own state is not kept a second time. One that it can
+compute from its state is kept from when it is first asked for: until then nobody pays for it. The
+rows of any other are kept here, and tell on a function that does not do the same twice: what was
+made of a row is taken back when the row is, and must then be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from ebbflow.engine.runtime.rows import Rows, Weights
+from ebbflow.errors import NotDeterministic
+from ebbflow.flow.plan import Plan
+from ebbflow.zset import ZSet, trusted
+
+
+class Machine(Protocol):
+    """A compiled plan with its state, as a view sees it.
+
+    Between `begin` and `commit` everything can be undone by `rollback`. `commit` may be called
+    twice, and `rollback` when `begin` was cut short. A machine may also have `read(name)`: all rows
+    of an output in a new dict, made from what it keeps anyway, or None.
+    """
+
+    def begin(self) -> None: ...
+    def run(self, changes: dict[str, Weights], /) -> Mapping[str, Weights]: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def stats(self) -> Sequence[Any]: ...
+
+
+class Outlet:
+    """One output: its rows, kept here or read from the machine, and the last snapshot of them."""
+
+    __slots__ = ("_owed", "_read", "_whole", "rows", "seen")
+
+    def __init__(
+        self,
+        name: str,
+        machine: Machine,
+        *,
+        negative: bool,
+        trusting: bool,
+        whole: Callable[[], Weights] | None = None,
+    ) -> None:
+        self._read = _reader(machine, name)
+        self._whole = whole
+        self._owed = None if negative else partial(_owed, name, trusting)
+        self.rows: Rows | None = None
+        if self._read is None and whole is None:
+            self.rows = Rows(self._owed)
+        self.seen: ZSet[Any] | None = None
+
+    def value(self) -> ZSet[Any]:
+        """All rows, as of the last epoch."""
+        if self.seen is None:
+            self.seen = self._now()
+        return self.seen
+
+    def _now(self) -> ZSet[Any]:
+        if self._read is not None:
+            return trusted(self._read())
+        if self.rows is None:
+            assert self._whole is not None
+            rows = Rows(self._owed)
+            rows.rows = self._whole()
+            self.rows = rows
+        return self.rows.snapshot()
+
+
+def _reader(machine: Machine, name: str) -> Callable[[], Weights] | None:
+    """How the machine gives all rows of an output; None where the view must keep them."""
+    read = getattr(machine, "read", None)
+    if read is None or read(name) is None:
+        return None
+    return partial(read, name)
+
+
+def _owed(name: str, trusting: bool, row: Any, there: int, taken: int) -> NotDeterministic:
+    return NotDeterministic(
+        f"output {name!r}: a row is taken back that is not there, or not that often",
+        row=row,
+        there=there,
+        taken=taken,
+        remedy="let every function in the program give the same answer for the same row, and "
+        "change no row"
+        + ("; inputs are trusted here (check_input=False), and may be at fault" * trusting),
+    )
+
+
+def may_be_negative(plan: Plan) -> dict[str, bool]:
+    """For each output whether its rows may have negative weights: there is a `-` before it, and
+    nothing in between that gives bags only.
+
+    >>> from ebbflow.flow.plan import Concat, Distinct, Source
+    >>> a, b = Source(name="a"), Source(name="b")
+    >>> minus = Concat(parts=(a, b), signs=(1, -1))
+    >>> may_be_negative(Plan({"minus": minus, "set": Distinct(parent=minus)}))
+    {'minus': True, 'set': False}
+    """
+    return {name: not node.bag for name, node in plan.outputs.items()}

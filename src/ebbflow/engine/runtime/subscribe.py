@@ -1,0 +1,372 @@
+"""Who hears of changes: callbacks, and streams that are read with `async for`.
+
+Both hear of every epoch that changed something, in the order of epochs, after it is done.
+
+*Callbacks* are called by the thread that stepped, before `step` returns. Each epoch is posted as a
+*letter* while the view is locked, and letters are delivered one by one, without that lock: a
+callback may read the view, and may step it. A step made by a callback is an epoch like any other;
+its letter is delivered after the present one has reached everybody.
+
+A *stream* has room for `limit` changes. When its reader is further behind, later changes are added
+up into the last one: a slow reader gets fewer and larger changes, which together still are the
+whole, and rows that came and went in the meantime are never seen. So a writer is never held up, and
+memory is bounded by the rows that differ. A writer that would rather wait uses `View.astep`.
+
+A stream has *readers*: the tasks that go through it with `async for`; before there is any, the task
+that made it. When all of them have ended, no writer waits for room in it, whoever still holds it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from ebbflow.algebra.value import function_name
+from ebbflow.engine.runtime.rows import Weights
+from ebbflow.errors import ChangeError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future, Task
+
+Moved = Mapping[str, Weights]
+Show = Callable[[Moved], Any]
+
+
+class Subscription:
+    """A callback, and which output it asked for (all, when there is no name)."""
+
+    __slots__ = ("active", "callback", "name", "show")
+
+    def __init__(self, callback: Callable[[Any], object], name: str | None, show: Show) -> None:
+        self.callback = callback
+        self.name = name
+        self.show = show
+        self.active = True
+
+
+class Letter:
+    """What one epoch changed, and those who had subscribed by then and have not heard of it."""
+
+    __slots__ = ("epoch", "errors", "moved", "to")
+
+    def __init__(self, epoch: int, moved: Moved, to: list[Subscription]) -> None:
+        self.epoch = epoch
+        self.moved = moved
+        self.to = to
+        self.errors: list[BaseException] = []
+
+
+class Hub:
+    """Everybody who hears of the changes of one view."""
+
+    __slots__ = ("_current", "_delivery", "_letters", "_posted", "callbacks", "room", "streams")
+
+    def __init__(self) -> None:
+        self.callbacks: list[Subscription] = []
+        self.streams: list[ref[Changes]] = []
+        self._letters: deque[Letter] = deque()
+        self._current: Letter | None = None
+        self._delivery = RLock()
+        self._posted = 0
+        self.room = Bell()
+
+    def subscribe(
+        self, callback: Callable[[Any], object], name: str | None, show: Show
+    ) -> Callable[[], None]:
+        """Call `callback` with every change from now on; what comes back ends that."""
+        subscription = Subscription(callback, name, show)
+        self.callbacks.append(subscription)
+
+        def unsubscribe() -> None:
+            subscription.active = False
+            with suppress(ValueError):
+                self.callbacks.remove(subscription)
+
+        return unsubscribe
+
+    def stream(self, limit: int, name: str | None, show: Show) -> Changes:
+        """A stream of every change from now on, as long as somebody holds it."""
+        stream = Changes(self, limit, name, show)
+        self.streams.append(ref(stream, self._left))
+        return stream
+
+    def post(self, epoch: int, moved: Moved) -> Letter | None:
+        """Tell of an epoch, while the view is locked. Doing it twice is doing it once."""
+        for reference in tuple(self.streams):
+            stream = reference()
+            if stream is not None:
+                stream.push(epoch, moved)
+        to = [each for each in self.callbacks if each.name is None or each.name in moved]
+        if not to or epoch <= self._posted:
+            return None
+        letter = Letter(epoch, moved, to)
+        self._letters += (letter,)  # not a call: an interrupt comes before it or after both
+        self._posted = epoch
+        return letter
+
+    def deliver(self, letter: Letter) -> None:
+        """Deliver all letters up to this one; raise what the callbacks raised."""
+        with self._delivery:
+            if self._current is not None:
+                letter.errors = self._current.errors
+                return
+            try:
+                while self._letters:
+                    self._current = self._letters[0]
+                    _hand_out(self._current)
+                    del self._letters[0]
+            finally:
+                self._current = None
+        if letter.errors:
+            raise _together(letter.errors)
+
+    def full(self) -> bool:
+        """Whether some stream that is still read has no room for a further change."""
+        streams = [reference() for reference in tuple(self.streams)]
+        return any(each is not None and each.full and each.is_read for each in streams)
+
+    def end(self) -> None:
+        """No more changes will come."""
+        for reference in tuple(self.streams):
+            stream = reference()
+            if stream is not None:
+                stream.close()
+        self.callbacks.clear()
+
+    def leave(self, stream: Changes) -> None:
+        """The reader of a stream wants no more."""
+        self._left(next((r for r in tuple(self.streams) if r() is stream), None))
+
+    def _left(self, reference: ref[Changes] | None) -> None:
+        if reference in self.streams:
+            self.streams.remove(reference)
+        self.room.ring()
+
+
+def _hand_out(letter: Letter) -> None:
+    to = letter.to
+    while to:
+        subscription = to[0]
+        if subscription.active:
+            try:
+                subscription.callback(subscription.show(letter.moved))
+            except BaseException as error:
+                error.add_note(
+                    f"raised by the on_change callback {function_name(subscription.callback)}, "
+                    f"after epoch {letter.epoch}, which is done and stays"
+                )
+                letter.errors.append(error)
+        del to[0]
+
+
+def _together(errors: list[BaseException]) -> BaseException:
+    if len(errors) == 1:
+        return errors[0]
+    return BaseExceptionGroup("several on_change callbacks failed", errors)
+
+
+class Changes:
+    """The changes of a view from when it was made on; read it with `async for`.
+
+    It ends when the view is closed, after what is still waiting has been read. `close()` ends it
+    for its reader alone; so do dropping it and, as it is a context manager, leaving its block:
+    `with view.changes() as changes`.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_bell",
+        "_buffer",
+        "_ended",
+        "_hub",
+        "_limit",
+        "_lock",
+        "_name",
+        "_own",
+        "_reading",
+        "_seen",
+        "_show",
+        "_tasks",
+    )
+
+    def __init__(self, hub: Hub, limit: int, name: str | None, show: Show) -> None:
+        if type(limit) is not int or limit < 1:
+            raise ChangeError(
+                "changes(limit=...): a stream needs room for one change at least",
+                limit=limit,
+                remedy="give an int that is 1 or more",
+            )
+        self._hub = hub
+        self._limit = limit
+        self._name = name
+        self._show = show
+        self._seen = 0  # the last epoch that is in it
+        self._buffer: deque[Moved] = deque()
+        self._own = False  # whether the last change in the buffer is ours to add to
+        self._ended = False
+        self._bell = Bell()
+        self._lock = Lock()
+        self._reading = False  # whether somebody has begun to read it
+        self._tasks: list[ref[Task[Any]]] = []
+        self._follow()
+
+    def _follow(self) -> None:
+        """Remember the task that makes this call, and wake writers when it ends."""
+        task = _current_task()
+        if task is not None and all(each() is not task for each in self._tasks):
+            self._tasks.append(ref(task))
+            room = self._hub.room
+            task.add_done_callback(lambda _: room.ring())
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it may still be read by those who read it so far; see the module."""
+        tasks = [each() for each in self._tasks]
+        return not tasks or any(task is not None and not task.done() for task in tasks)
+
+    @property
+    def full(self) -> bool:
+        """Whether the next change would be added to one that is waiting."""
+        return len(self._buffer) >= self._limit
+
+    def push(self, epoch: int, moved: Moved) -> None:
+        """A further change. Doing it twice is doing it once."""
+        if self._name is not None:
+            if self._name not in moved:
+                return
+            moved = {self._name: moved[self._name]}
+        with self._lock:
+            if epoch <= self._seen or self._ended:
+                return
+            if len(self._buffer) < self._limit:
+                self._buffer += (moved,)  # not a call: an interrupt comes before it or after both
+                self._own, self._seen = False, epoch
+            else:
+                self._add_to_last(moved)
+                self._seen = epoch
+        self._bell.ring()
+
+    def _add_to_last(self, moved: Moved) -> None:
+        last = self._buffer.pop()
+        total = dict(last) if self._own else {name: dict(delta) for name, delta in last.items()}
+        for name, delta in moved.items():
+            add_into(total.setdefault(name, {}), delta)
+            if not total[name]:
+                del total[name]
+        self._own = bool(total)
+        if total:
+            self._buffer.append(total)
+
+    def _take(self) -> Moved | None:
+        with self._lock:
+            if not self._buffer:
+                return None
+            moved = self._buffer.popleft()
+        self._hub.room.ring()
+        return moved
+
+    def __aiter__(self) -> Changes:
+        if not self._reading:
+            self._reading, self._tasks = True, []
+        self._follow()
+        return self
+
+    async def __anext__(self) -> Any:
+        while True:
+            ended = self._ended
+            moved = self._take()
+            if moved is not None:
+                return self._show(moved)
+            if ended:
+                raise StopAsyncIteration
+            await self._bell.wait(lambda: bool(self._buffer) or self._ended)
+
+    def close(self) -> None:
+        """No more changes after those that are waiting."""
+        self._ended = True
+        self._hub.leave(self)
+        self._bell.ring()
+
+    def __enter__(self) -> Changes:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Changes:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self.close()
+
+
+def _current_task() -> Task[Any] | None:
+    """The task that runs here, if any; where asyncio was never loaded, there is none."""
+    asyncio = sys.modules.get("asyncio")
+    try:
+        return None if asyncio is None else asyncio.current_task()
+    except RuntimeError:  # there is no event loop
+        return None
+
+
+class Bell:
+    """Tasks that wait, on any event loop, and are woken together from any thread."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: dict[Future[None], AbstractEventLoop] = {}
+
+    def ring(self) -> None:
+        """Wake everybody who waits."""
+        waiting = self._waiting
+        while waiting:
+            try:
+                future, loop = waiting.popitem()
+            except KeyError:  # somebody else was faster
+                return
+            try:
+                loop.call_soon_threadsafe(_wake, future)
+            except RuntimeError:  # its loop is closed: nobody waits there any more
+                continue
+
+    async def wait(self, ready: Callable[[], bool]) -> None:
+        """Wait until `ready()`, which is asked now and whenever the bell rings."""
+        from asyncio import get_running_loop
+
+        loop = get_running_loop()
+        while True:
+            future = loop.create_future()
+            self._waiting[future] = loop
+            try:
+                if ready():
+                    return
+                await future
+            finally:
+                self._waiting.pop(future, None)
+
+
+def _wake(future: Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def add_into(total: Weights, delta: Weights) -> None:
+    """Add weights to a dict, in place; zeros leave it.
+
+    >>> total = {"a": 1, "b": 1}
+    >>> add_into(total, {"a": -1, "b": 1}); total
+    {'b': 2}
+    """
+    get = total.get
+    for row, weight in delta.items():
+        weight += get(row, 0)
+        if weight:
+            total[row] = weight
+        else:
+            del total[row]

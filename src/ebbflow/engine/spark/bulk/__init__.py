@@ -1,0 +1,1 @@
+"""The first load, and any that is large: queries of Spark write the state as sorted columns."""

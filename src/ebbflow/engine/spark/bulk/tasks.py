@@ -1,0 +1,232 @@
+"""What runs in the tasks of a bulk load: rows and totals to disk, as columns where they can be.
+
+Each task writes one file of its own, and says so in a note. Rows become rows of Python only where a
+key is a function that cannot be read, or an input has rows that are repeated or taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from ebbflow.engine.runtime.failure import explained
+from ebbflow.engine.runtime.held import Held
+from ebbflow.engine.runtime.inputs import Elsewhere, Inlet, Keyed, absent
+from ebbflow.engine.spark.native.compare import BEYOND
+from ebbflow.engine.spark.table.arrow import from_arrow
+from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
+from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.report import Note, told
+from ebbflow.engine.spark.tasks.task import Job, batches
+from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of, settled
+from ebbflow.errors import EbbflowError, cause_of
+from ebbflow.record import fields_of
+from ebbflow.state.spine import Spine
+from ebbflow.state.spine.columns import Shape
+from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
+from ebbflow.state.spine.hashing import hashes
+from ebbflow.state.spine.part import BAG
+from ebbflow.state.spine.piece import Piece
+from ebbflow.zset import trusted
+
+LARGE = 4_000_000
+"""So many rows of an index are one segment; a task that has more writes several."""
+KEY = "__k"
+"""What the names of columns with keys begin with."""
+TASK = "__task"
+FLAT = {"int", "float", "bool", "text", "bytes", "date", "time", "instant", "decimal"}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that a part keeps. `shape` is that of the columns of their key; without one, and without
+    a key function, they are found by themselves."""
+
+    job: Job
+    part: int
+    slot: int
+    shape: Any
+
+    @property
+    def kind(self) -> Any:
+        """The type of the rows."""
+        return replica_of(self.job.program).kind(self.slot)
+
+    def keys(self, table: Any) -> tuple[Shape, list[Any]] | None:
+        """The keys as columns, where they are columns."""
+        if self.shape is None:
+            own = self.owner().source.key is None if self.is_input() else False
+            return self.rows(table) if own and _flat(self.kind) else None
+        names = [name for name in table.schema.names if name.startswith(KEY)]
+        if isinstance(self.shape, tuple):
+            simple = all(isinstance(each, str) and each != "none" for each in self.shape)
+            return _columns(table, names, "tuple") if names and simple else None
+        return None if self.shape == "none" else _columns(table, names, "one")
+
+    def rows(self, table: Any) -> tuple[Shape, list[Any]]:
+        """The rows as columns."""
+        names = [name for name, _ in columns_of(self.kind)]
+        return _columns(table, names, "one" if fields_of(self.kind) is None else "record")
+
+    def held(self) -> Held:
+        return replica_of(self.job.program).parts[self.part]
+
+    def is_input(self) -> bool:
+        return any(self.held().owner is each.store for each in self._inlets())
+
+    def owner(self) -> Inlet:
+        """The input that keeps these rows."""
+        return next(each for each in self._inlets() if each.store is self.held().owner)
+
+    def _inlets(self) -> list[Inlet]:
+        return list(replica_of(self.job.program).inlets.values())
+
+    def keys_of(self, rows: list[Any]) -> list[Any]:
+        """The keys of rows, by the function of the user's."""
+        if self.is_input():
+            inlet = self.owner()
+            return inlet._keys(rows) if isinstance(inlet, Keyed) else rows
+        try:
+            return list(map(self.held().owner.key, rows))
+        except Exception as error:
+            machine = replica_of(self.job.program).machine
+            stage = next(s for s in machine.stages if self.held().owner in s.containers)
+            raise explained(error, stage) from cause_of(error)
+
+
+class Place(Rows):
+    """Every row with the task that has the hash of its key."""
+
+    @calmly
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        for batch in given:
+            table = pa.Table.from_batches([batch])
+            keys = self.keys(table)
+            if keys is not None:
+                words = column_hashes(*keys)
+            else:
+                try:
+                    words = hashes(self.keys_of(from_arrow(batch, self.kind)[0]))
+                except EbbflowError as error:
+                    raise told(error, self.job.secret) from cause_of(error)
+            task = pa.array(ranges(words, self.job.tasks).astype(np.int32))
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, task], schema=batch.schema.append(pa.field(TASK, pa.int32()))
+            )
+
+
+class Keep(Rows):
+    """The rows of one task into one segment."""
+
+    @calmly
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        part = self.held()
+        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
+        some: list[Any] = []
+        size = 0
+        try:
+            for batch in given:
+                some.append(batch)
+                size += batch.num_rows
+                if size >= LARGE and part.layout == BAG:
+                    piece.add(part.name, self._spine(pa.Table.from_batches(some)))
+                    some, size = [], 0
+            if size:
+                piece.add(part.name, self._spine(pa.Table.from_batches(some)))
+        except EbbflowError as error:
+            piece.abandon()
+            yield from batches([Note.failed(error, 1).line()])
+            return
+        yield from batches([Note(1, segments=piece.finish()).line()])
+
+    def _spine(self, table: Any) -> Spine:
+        """Rows, staged in a spine of their own."""
+        part = self.held()
+        spine = Spine(part.layout, part.keys, part.rows)
+        weights = table.column(WEIGHT).to_numpy()
+        if np.abs(weights).max() > self.job.heaviest:
+            raise EbbflowError(BEYOND)  # what is multiplied when outputs are read must fit
+        keys = self.keys(table) if _flat(self.kind) else None
+        if keys is None or not self._as_columns(spine, keys, table, weights):
+            self._as_rows(spine, table)
+        return spine
+
+    def _as_columns(self, spine: Spine, keys: Any, table: Any, weights: Any) -> bool:
+        """Whether the rows went in as columns. Inputs with rows that are repeated or taken away
+        need a closer look."""
+        if not self.is_input():
+            self._require_there(table, weights)
+            spine.append_columns(keys, self.rows(table), weights)
+            return True
+        words = column_hashes(*keys)
+        if len(np.unique(words)) < len(words) or weights.min() < 1:
+            return False
+        keyed = isinstance(self.owner(), Keyed)
+        if keyed and weights.max() > 1:
+            return False
+        counts = Shape("one", ("int",)), [pa.array(weights, pa.int64())]
+        spine.append_columns(keys, self.rows(table) if keyed else counts)
+        return True
+
+    def _require_there(self, table: Any, weights: Any) -> None:
+        """An error where the index of an input would have a row that is owed."""
+        owner = self.held().owner
+        for inlet in self._inlets():
+            if isinstance(inlet, Elsewhere) and inlet.index is owner and weights.min() < 0:
+                at = int((weights < 0).argmax())
+                rows, _ = from_arrow(table.slice(at, 1), self.kind)
+                raise absent(inlet.source, rows[0], 0, -int(weights[at]))
+
+    def _as_rows(self, spine: Spine, table: Any) -> None:
+        delta: dict[Any, int] = {}
+        for batch in table.to_batches():
+            add(delta, *from_arrow(batch, self.kind))
+        delta = settled(delta)
+        if self.is_input():
+            inlet = self.owner()
+            store = inlet.store
+            store.backing = None
+            store.rows.clear()
+            inlet.prepare(trusted(delta))
+            spine.append(store.changed())
+            return
+        found: dict[Any, list[Any]] = {}
+        for key, pair in zip(self.keys_of(list(delta)), delta.items(), strict=True):
+            found.setdefault(key, []).append(pair)
+        spine.append(found)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Keys with their totals into the cells of a part; `how` the keys are laid out."""
+
+    job: Job
+    part: int
+    how: str
+
+    @calmly
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        part = replica_of(self.job.program).parts[self.part]
+        some = [batch for batch in given if batch.num_rows]
+        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
+        if some:
+            table = pa.Table.from_batches(some)
+            names = [name for name in table.schema.names if name != WEIGHT]
+            spine = Spine(part.layout, part.keys, part.rows)
+            spine.append_columns(_columns(table, names, self.how), _columns(table, [WEIGHT], "one"))
+            piece.add(part.name, spine)
+        yield from batches([Note(1, segments=piece.finish()).line()])
+
+
+def _columns(table: Any, names: list[str], how: str) -> tuple[Shape, list[Any]]:
+    made = [kind_columns(table.column(name)) for name in names]
+    return Shape(how, tuple(kind for kind, _ in made)), [column for _, column in made]
+
+
+def _flat(kind: Any) -> bool:
+    return all(column.form in FLAT for _, column in columns_of(kind))

@@ -1,0 +1,1 @@
+"""Traced functions, joins and groups as Spark's own columns and queries."""

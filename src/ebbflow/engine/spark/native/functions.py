@@ -1,0 +1,192 @@
+"""Traced functions as native columns: exactly what Python would compute, or not at all.
+
+A function that was traced says what it computes; where each part of that has an equal in Spark, for
+the types of the rows at hand, Spark can compute it and no row becomes one of Python's. What every
+operator becomes is said in `native_operators`. What is not understood, or could differ for a single
+value, is refused: the answer is None, and `why_not` says why.
+
+Two things make the promise good. Only functions that never raise, for rows of these types, are
+translated: Spark leaves out what nobody reads and moves what it likes, so an error of Python's
+would come sometimes. And integers have no bounds in Python: where 64 bits are not enough the job
+fails, never wraps, `is_overflow` knows the failure, and the rows are computed in Python instead.
+
+    fn(row) == native(fn)(row)    with the same type, or the job fails with an overflow
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from ebbflow.engine.spark.native.compare import BEYOND
+from ebbflow.engine.spark.native.values import (
+    NOTHING,
+    NotNative,
+    Value,
+    fitted,
+    named,
+    shown,
+)
+from ebbflow.engine.spark.native.walk import Columns, Walk
+from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
+from ebbflow.engine.spark.table.schema import spark_type
+from ebbflow.expression.node import Expression
+from ebbflow.fn import Fn
+from ebbflow.record import fields_of
+
+UNTRACED = "it is not traced"
+_KEYS = ("int", "bool", "text", "bytes", "date", "time", "instant", "decimal")
+_OVERFLOWS = ("ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", BEYOND)
+
+
+def native(
+    expression: Expression, kinds: Sequence[Any], columns: Sequence[Columns]
+) -> Value | None:
+    """An expression over rows of these kinds; `columns[i](name)` is a column of the i-th row."""
+    try:
+        return Walk(kinds, columns).value(expression)
+    except NotNative:
+        return None
+
+
+def native_map(fn: Fn, frame: DataFrame, source_kind: Any, result_kind: Any) -> DataFrame | None:
+    """`fn(row)` instead of every row, with the same weights."""
+    return native_merge(fn, frame, (source_kind,), (quoted,), result_kind)
+
+
+def native_merge(
+    fn: Fn,
+    frame: DataFrame,
+    kinds: Sequence[Any],
+    columns: Sequence[Columns],
+    result_kind: Any,
+    weight: SparkColumn | None = None,
+) -> DataFrame | None:
+    """`fn(left, right)` for every row of a frame that holds the columns of both.
+
+    `columns[0](name)` is a column of the left row, `columns[1](name)` one of the right. The weight
+    is the column `__weight` unless another is given.
+    """
+    try:
+        made = _row(fn, kinds, columns, result_kind)
+    except NotNative:
+        return None
+    return frame.select(*made, f.col(WEIGHT) if weight is None else weight.alias(WEIGHT))
+
+
+def native_filter(fn: Fn, frame: DataFrame, kind: Any) -> DataFrame | None:
+    """The rows for which `fn(row)` is true."""
+    try:
+        return frame.filter(_test(fn, kind).sql)
+    except NotNative:
+        return None
+
+
+class Key(NamedTuple):
+    """A frame with the columns of a key. Keys are equal in Python where all columns are equal, null
+    and null included, and the shapes are; keys of different shapes cannot be compared here."""
+
+    frame: DataFrame
+    names: list[str]
+    shape: Any
+
+
+def native_key(fn: Fn, frame: DataFrame, kind: Any, prefix: str) -> Key | None:
+    """The frame with `fn(row)` in columns of its own, named after the prefix and a number.
+
+    A tuple becomes several columns, None none at all, and a bool is an int.
+    """
+    try:
+        parts, shape = _key(fn, kind)
+    except NotNative:
+        return None
+    names = [f"{prefix}{i}" for i in range(len(parts))]
+    added = [part.alias(name) for name, part in zip(names, parts, strict=True)]
+    return Key(frame.select("*", *added), names, shape)
+
+
+def why_not(
+    fn: Fn, *kinds: Any, use: str = "map", result: Any = None, columns: Sequence[Columns] = ()
+) -> str:
+    """Why a function of such rows is not native, in a few words; "" where it is.
+
+    `use` is "map" (and "merge"), with the type of the `result`, or "filter", or "key".
+    """
+    try:
+        if use == "filter":
+            _test(fn, kinds[0])
+        elif use == "key":
+            _key(fn, kinds[0])
+        else:
+            _row(fn, kinds, columns or [quoted] * len(kinds), result)
+    except NotNative as refused:
+        return str(refused)
+    return ""
+
+
+def is_overflow(error: BaseException) -> bool:
+    """Whether a job failed as a number was too large for a column: Python can compute it.
+
+    >>> is_overflow(ValueError("[ARITHMETIC_OVERFLOW] long overflow")), is_overflow(ValueError())
+    (True, False)
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        text = str(seen)
+        if any(sign in text for sign in _OVERFLOWS):
+            return True
+        seen = seen.__cause__
+    return False
+
+
+def quoted(name: str) -> SparkColumn:
+    """A column of a frame by its name, whatever is in the name."""
+    return f.col(f"`{name}`")
+
+
+# ---- what each use needs ----
+
+
+def _expression(fn: Fn) -> Expression:
+    if fn.expression is None:
+        raise NotNative(UNTRACED)
+    return fn.expression
+
+
+def _row(
+    fn: Fn, kinds: Sequence[Any], columns: Sequence[Columns], result: Any
+) -> list[SparkColumn]:
+    value = Walk(kinds, columns).value(_expression(fn))
+    wanted = columns_of(result)
+    if fields_of(result) is None:
+        ((name, column),) = wanted
+        return [named(fitted(value, column), name)]
+    whole = fitted(value, Column("record", parts=wanted, make=result))
+    return [named(part, name) for (name, _), part in zip(wanted, whole.parts, strict=True)]
+
+
+def _test(fn: Fn, kind: Any) -> Value:
+    return Walk((kind,), (quoted,)).truth(_expression(fn))
+
+
+def _key(fn: Fn, kind: Any) -> tuple[list[SparkColumn], Any]:
+    return _flat(Walk((kind,), (quoted,)).value(_expression(fn)))
+
+
+def _flat(value: Value) -> tuple[list[SparkColumn], Any]:
+    """The columns of a key, and what must be the same of two keys for them to be compared."""
+    if value.column == NOTHING:
+        return [], "none"
+    if value.form == "record" and not value.optional and value.column.make.__eq__ is tuple.__eq__:
+        inside = [_flat(part) for part in value.parts]
+        found = [column for columns, _ in inside for column in columns]
+        return found, tuple(shape for _, shape in inside)
+    if value.form not in _KEYS:
+        raise NotNative(f"a key of {shown(value.column)}")
+    if value.form == "bool":
+        return [value.sql.cast("long")], "bigint"
+    return [value.sql], str(spark_type(value.column).simpleString())

@@ -1,0 +1,1 @@
+"""What a view on Spark gives: DataFrames, change logs, and sinks that get every epoch once."""

@@ -1,0 +1,272 @@
+"""What a view gives: DataFrames of the rows of outputs, and of what changed in them.
+
+Both are lazy: nothing is read until Spark runs a job on them. They are of one epoch, and can be
+read for as long as that epoch is kept (`keep_epochs`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from ebbflow.engine.runtime.held import Held
+from ebbflow.engine.spark.borrowed import exact, unprinted
+from ebbflow.engine.spark.native.queries import Sql, added
+from ebbflow.engine.spark.session import failed, said_by
+from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
+from ebbflow.engine.spark.table.schema import schema_of
+from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.replica import Replica
+from ebbflow.engine.spark.tasks.task import CHANGES, Job
+from ebbflow.engine.spark.tasks.transport import Shipped, add, limits, replica_of, settled
+from ebbflow.flow.plan import Plan
+from ebbflow.state.backing import Backing
+from ebbflow.state.spine import StateError, Store
+from ebbflow.state.spine.columns import decode
+from ebbflow.state.spine.part import Part
+from ebbflow.zset import trusted
+
+_CHUNK = 1 << 16
+
+
+class Frames(Mapping[str, DataFrame]):
+    """A DataFrame for each output, made when it is asked for.
+
+    >>> frames = Frames(["a", "b"], lambda name: print("made", name))
+    >>> frames["a"]; list(frames)
+    made a
+    ['a', 'b']
+    """
+
+    def __init__(self, names: list[str], make: Callable[[str], DataFrame]) -> None:
+        self._names, self._make = names, make
+        self._made: dict[str, DataFrame] = {}
+
+    def __getitem__(self, name: str) -> DataFrame:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"<DataFrames of {', '.join(self._names)}>"
+
+
+def changed(session: SparkSession, path: str, files: list[str], kind: Any) -> DataFrame:
+    """The changes in these files."""
+    schema = schema_of(kind, weight=True)
+    if not files:
+        return session.createDataFrame([], schema)
+    places = [file_uri(Path(path, CHANGES, file), glob=True) for file in files]
+    return session.read.schema(schema).parquet(*places)
+
+
+def file_uri(path: Path, *, glob: bool = False) -> str:
+    """A path of this machine as Spark has it: whatever is in it stays. Where Spark looks for files
+    by a pattern, `glob`, what would be one is marked as none.
+
+    >>> file_uri(Path("/a b/epoch=1")), file_uri(Path("/a[1]"), glob=True)
+    ('file:///a b/epoch=1', 'file:///a\\\\[1\\\\]')
+    """
+    text = str(path.absolute())
+    return "file://" + (re.sub(r"([\\{}\[\]*?])", r"\\\1", text) if glob else text)
+
+
+def weighted(session: SparkSession, job: Job, name: str, kind: Any) -> DataFrame:
+    """The rows of an output with their weights, read from the state."""
+    schema = schema_of(kind, weight=True)
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Read(job, name), schema)
+
+
+def repeated(frame: DataFrame, name: str) -> DataFrame:
+    """Every row as often as it is there."""
+    owed = f.raise_error(
+        f.lit(f"output {name!r} has rows of negative weight, behind `-`: read view.weighted")
+    )
+    often = f.raise_error(
+        f.lit(f"output {name!r} has a row more than 2**31 times: read view.weighted")
+    )
+    with exact(frame.sparkSession):
+        count = f.when(f.col(WEIGHT) >= 2**31, often.cast("long"))
+        count = count.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(owed.cast("long"))
+        once = f.explode(f.array_repeat(f.lit(1), count.cast("int")))
+        return frame.withColumn(WEIGHT, once).drop(WEIGHT)
+
+
+def derived(
+    session: SparkSession, job: Job, replica: Replica, name: str, *, again: bool = False
+) -> DataFrame | None:
+    """An output, every row once, as a query on the rows of inputs, where all of it is native. The
+    inputs are read from the state; with `again`, they are empty, to see whether it is one."""
+
+    def rows(each: str) -> DataFrame:
+        schema = schema_of(replica.plan.sources[each].type, weight=True)
+        if again:
+            return session.createDataFrame([], schema)
+        return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Stored(job, each), schema)
+
+    sql = Sql(replica, job, rows)
+    slot = replica.machine.outputs[name]
+    with exact(session):
+        found = sql.frame(slot)
+        if found is None or not (sql.native(slot) and sql.sure(slot)):
+            return None
+        return once_each(found)
+
+
+def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
+    """The outputs that are native queries on the rows of inputs, which the state has anyway."""
+    replica = Replica(plan, check_input=check_input, names=None)
+    if not all(inlet.keeps for inlet in replica.inlets.values()):
+        return []
+    job = Job(Shipped(b"", ""), "", 0, 1)
+    return [
+        name
+        for name, node in plan.outputs.items()
+        if name not in replica.machine.readers and comparable(node.type)
+        and derived(session, job, replica, name, again=True) is not None
+    ]  # fmt: skip
+
+
+def require_same(replica: Replica, store: Store, epoch: int) -> None:
+    """An error unless all outputs can be read as they were at an epoch: it is kept, and the program
+    was the same."""
+    with store.at(epoch) as snapshot:
+        known = snapshot.notes.get("parts", {})
+        for name in replica.plan.outputs:
+            if not all(part.name in known for part in _read_for(replica, name)):
+                raise StateError(
+                    f"output {name!r} was another one at epoch {epoch}: the program has changed "
+                    "since",
+                    epoch=epoch,
+                    remedy="the program as it was then, or a later epoch",
+                )
+
+
+def _read_for(replica: Replica, name: str) -> list[Held]:
+    """The parts of the state that an output is read from."""
+    if name in replica.derived:
+        slots = _inputs_of(replica, replica.machine.outputs[name])
+        inlets = [replica.inlets[each] for each, slot in replica.machine.inputs.items()
+                  if slot in slots]  # fmt: skip
+        owners = [each.holder for each in inlets]
+    else:
+        reader = replica.machine.readers.get(name)
+        owners = [replica.outlets[name].rows if reader is None else reader.cells]
+    return [part for part in replica.parts if any(part.owner is owner for owner in owners)]
+
+
+def _inputs_of(replica: Replica, slot: int) -> set[int]:
+    """The slots of inputs that a slot is made of."""
+    stage = replica.machine.by_slot.get(slot)
+    if stage is None:
+        return {slot}
+    return {each for read in stage.reads for each in _inputs_of(replica, read)}
+
+
+def once_each(frame: DataFrame) -> DataFrame:
+    """Equal rows as one, with their weights added up."""
+    return added(frame, [name for name in frame.columns if name != WEIGHT])
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The rows of an input that are in the state, of one range of hashes, as columns."""
+
+    job: Job
+    name: str
+
+    @calmly
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        replica = replica_of(self.job.program)
+        inlet = replica.inlets[self.name]
+        kind = inlet.source.type
+        part = replica.part(inlet.holder)
+        spine = part.spine(self.job.snapshot())
+        by_row = part.layout == "value" and inlet.source.key is None
+        for batch in given:
+            for task in batch.column(0).to_pylist():
+                for chunk in spine.chunks(*limits(task, self.job.tasks)):
+                    yield _as_arrow(chunk, kind, by_row, part.layout)
+
+
+def _as_arrow(chunk: Part, kind: Any, by_row: bool, layout: str) -> Any:
+    """The rows of a piece of state, with their weights, in the columns of their type."""
+    shape, columns = (chunk.form.key, chunk.keys) if by_row else (chunk.form.row, chunk.rows)
+    schema = arrow_schema(kind)
+    weights = pa.array(np.asarray(chunk.count), pa.int64())
+    if by_row:
+        counts = decode(chunk.form.row, chunk.rows)
+        weights = pa.array(counts, pa.int64())
+    whole = shape.how == "record" or (shape.how == "one" and len(schema) == 2)
+    if whole and not {"any", "plain", "decimal"} & set(shape.kinds):
+        arrays = [_fit(column, field.type) for column, field in zip(columns, schema, strict=False)]
+        return pa.RecordBatch.from_arrays([*arrays, weights], schema=schema)
+    rows = decode(shape, columns, kind if shape.how == "record" else None)
+    return to_arrow(rows, weights.to_pylist(), kind)
+
+
+def _fit(column: Any, kind: Any) -> Any:
+    """A column of state as one of a table; times with a zone are stored without it, in UTC."""
+    if pa.types.is_timestamp(kind) and kind.tz is not None and column.type.tz is None:
+        return column.view(pa.int64()).view(kind) if column.type.unit == "us" else column.cast(kind)
+    return column if column.type == kind else column.cast(kind)
+
+
+@dataclass(frozen=True)
+class Read:
+    """The rows of an output whose hashes are in one range."""
+
+    job: Job
+    name: str
+
+    @calmly
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        replica = replica_of(self.job.program)
+        kind = replica.plan.outputs[self.name].type
+        snapshot = self.job.snapshot()
+        rows = replica.outlets[self.name].rows
+        reader = replica.machine.readers.get(self.name)
+        owner = rows if reader is None else reader.cells
+        part = replica.part(owner)
+        spine = part.spine(snapshot)
+        for batch in given:
+            for task in batch.column(0).to_pylist():
+                low, high = limits(task, self.job.tasks)
+                found = iter(spine.scan(low, high))
+                while some := list(islice(found, _CHUNK)):
+                    values = {key: value for key, value, _ in some}
+                    if reader is not None:
+                        held = Backing({}, spine, limited=True, codec=part.codec)
+                        values = reader.of(held._loaded(values))
+                    yield to_arrow(list(values), list(values.values()), kind)
+
+
+def zset_of(frame: DataFrame, kind: Any) -> Any:
+    """A DataFrame of rows with weights as a ZSet, collected here."""
+    total: dict[Any, int] = {}
+    try:
+        with unprinted():
+            table = frame.toArrow()
+    except Exception as error:
+        raise failed(error, "Spark could not read these rows") from said_by(error)
+    for batch in table.to_batches():
+        add(total, *from_arrow(batch, kind))
+    return trusted(settled(total))

@@ -1,0 +1,109 @@
+"""Log: what the last epochs changed in the outputs, as files.
+
+Tasks write the changes of outputs to files of their own. Which of them belong to an epoch is noted
+with its manifest, so an epoch and its changes become so together:
+
+    {epoch: {output: [[file, rows], ...]}}    or None for an output of which everything is new and
+                                              nobody wrote it down: it is its value at that epoch
+
+The last `keep` epochs are kept, and for as long as somebody still `needs` them, those before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ebbflow.engine.runtime.durable import Disk
+from ebbflow.engine.spark.tasks.epochs import Done
+from ebbflow.engine.spark.tasks.task import CHANGES
+from ebbflow.state.spine.manifest import torn
+
+_FILE = re.compile(r"[0-9a-f-]+\.parquet")
+Entry = Mapping[str, Any]
+"""For each output that may have changed the files with their rows, or None."""
+
+
+class Log:
+    """The changes of the last epochs of one state."""
+
+    def __init__(self, disk: Disk, path: str, keep: int) -> None:
+        self.disk, self.folder, self.keep = disk, Path(path, CHANGES), max(1, keep)
+        for file in self._files():
+            if not _FILE.fullmatch(file):
+                raise torn("the log of changes", f"it names {file!r}, which is no file of a log")
+        self._remove_strays()
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """What each epoch changed, by its number."""
+        return dict(self.disk.store.notes.get(CHANGES, {}))
+
+    @property
+    def epochs(self) -> list[int]:
+        """The epochs whose changes are there, in order."""
+        return sorted(map(int, self.entries))
+
+    def of(self, epoch: int) -> Entry | None:
+        """What an epoch changed; None when that is not known any more."""
+        return self.entries.get(str(epoch))
+
+    def commit(self, done: Done, needed: int | None) -> Entry:
+        """Make what an epoch did the state, with what it changed. Epochs from `needed` on stay."""
+        disk, store = self.disk, self.disk.store
+        epoch = store.epoch + 1
+        log = self.entries
+        entry: dict[str, Any] = {
+            name: [list(each) for each in files] for name, files in done.changes.items()
+        }
+        log[str(epoch)] = entry | dict.fromkeys(done.derived)
+        first = epoch + 1 - self.keep
+        first = first if needed is None else min(first, needed)
+        gone = [each for each in log if int(each) < first]
+        kept = {each: log[each] for each in log if int(each) >= first}
+        whole = [int(each) for each, said in kept.items() if None in said.values()]
+        store.keep_epochs = max(self.keep, *(epoch + 1 - each for each in whole), 1)
+        disk.extra = {CHANGES: kept}
+        store.commit(epoch, disk.notes())
+        for each in gone:
+            self._remove(log[each])
+        return log[str(epoch)]
+
+    def _remove(self, entry: Entry) -> None:
+        for files in entry.values():
+            for file, _ in files or ():
+                with suppress(OSError):
+                    Path(self.folder, file).unlink(missing_ok=True)
+
+    def _files(self) -> set[str]:
+        """The files of all epochs."""
+        entries = self.entries.values()
+        return {file for each in entries for files in each.values() for file, _ in files or ()}
+
+    def _remove_strays(self) -> None:
+        """Remove what was written for epochs that never came to be."""
+        if not self.folder.is_dir():
+            return
+        known = self._files()
+        for each in self.folder.iterdir():
+            if each.suffix in (".parquet", ".tmp") and each.name not in known:
+                with suppress(OSError):
+                    each.unlink()
+
+
+def rows_in(entry: Entry) -> dict[str, int | None]:
+    """How many rows changed in each output; None where nobody counted.
+
+    >>> rows_in({"a": [["x", 2], ["y", 3]], "b": None})
+    {'a': 5, 'b': None}
+    """
+    return {
+        name: None if files is None else sum(rows for _, rows in files)
+        for name, files in entry.items()
+    }
+
+
+__all__ = ["Entry", "Log", "rows_in"]

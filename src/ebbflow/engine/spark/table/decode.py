@@ -1,0 +1,121 @@
+"""Arrow arrays as values of Python, one column at a time: `encode`, backwards.
+
+An array may be a slice of another. It may come from elsewhere, with narrower numbers, or with nulls
+where the hint has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ebbflow.engine.spark.table.column_types import Column
+from ebbflow.engine.spark.table.mismatch import NONE, Misfit, in_list
+from ebbflow.nan import NAN, loads_each
+from ebbflow.record import fields_of
+
+
+def decode(column: Column, array: Any) -> list[Any]:
+    """The values of an array."""
+    if not array.null_count:
+        return _READ[column.form](column, array)
+    there = array.is_valid().to_pylist()
+    if not column.optional:
+        raise Misfit(there.index(False), column, NONE)
+    full = iter(_READ[column.form](column, array.drop_null()))
+    return [next(full) if valid else None for valid in there]
+
+
+def rows_of(kind: Any, lists: list[list[Any]], count: int) -> list[Any]:
+    """Rows of a type, of one list of values per field."""
+    if fields_of(kind) is None:
+        return lists[0]
+    if not lists:
+        return [tuple.__new__(kind)] * count
+    return list(map(partial(tuple.__new__, kind), zip(*lists, strict=True)))
+
+
+def _read_numbers(column: Column, array: Any) -> list[Any]:
+    numbers = array.to_numpy(zero_copy_only=False)
+    found: list[Any] = numbers.tolist()
+    if column.form == "float":
+        for i in (numbers != numbers).nonzero()[0].tolist():
+            found[i] = NAN
+    return found
+
+
+def _read_plain(column: Column, array: Any) -> list[Any]:
+    found: list[Any] = array.to_pylist()
+    return found
+
+
+def _read_instants(column: Column, array: Any) -> list[Any]:
+    bare = array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64()).view(pa.timestamp("us"))
+    return [value.replace(tzinfo=UTC) for value in bare.to_pylist()]
+
+
+def _read_pickles(column: Column, array: Any) -> list[Any]:
+    return loads_each(array.to_pylist())
+
+
+def _read_lists(column: Column, array: Any) -> list[Any]:
+    ends = np.cumsum(pc.list_value_length(array).to_numpy()).tolist()
+    inside = _inside(column.parts[0][1], array.flatten(), ends)
+    return [tuple(inside[i:j]) for i, j in zip([0, *ends], ends, strict=False)]
+
+
+def _read_sets(column: Column, array: Any) -> list[Any]:
+    return list(map(frozenset, _read_lists(column, array)))
+
+
+def _read_maps(column: Column, array: Any) -> list[Any]:
+    (_, key), (_, item) = column.parts
+    pairs = [pa.field("key", array.type.key_type), pa.field("value", array.type.item_type)]
+    lists = array.cast(pa.list_(pa.struct(pairs)))
+    ends = np.cumsum(pc.list_value_length(lists).to_numpy()).tolist()
+    keys, items = lists.flatten().flatten()
+    names = _inside(key, keys, ends)
+    values = _inside(item, items, ends)
+    return [
+        column.make(zip(names[i:j], values[i:j], strict=True))
+        for i, j in zip([0, *ends], ends, strict=False)
+    ]
+
+
+def _inside(column: Column, array: Any, ends: list[int]) -> list[Any]:
+    """The values inside lists, which end where `ends` says."""
+    try:
+        return decode(column, array)
+    except Misfit as misfit:
+        raise in_list(misfit, [0, *ends]) from misfit.__cause__
+
+
+def _read_records(column: Column, array: Any) -> list[Any]:
+    arrays = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+    lists = []
+    for name, part in column.parts:
+        try:
+            lists.append(decode(part, arrays[name]))
+        except Misfit as misfit:
+            raise misfit.inside(misfit.at, f".{name}") from misfit.__cause__
+    if column.make is tuple:
+        return list(zip(*lists, strict=True))
+    return rows_of(column.make, lists, len(array))
+
+
+_READ: dict[str, Callable[[Column, Any], list[Any]]] = {
+    **dict.fromkeys(("int", "float", "bool"), _read_numbers),
+    **dict.fromkeys(("text", "bytes", "date", "time", "decimal"), _read_plain),
+    "instant": _read_instants,
+    "any": _read_pickles,
+    "list": _read_lists,
+    "map": _read_maps,
+    "set": _read_sets,
+    "record": _read_records,
+}

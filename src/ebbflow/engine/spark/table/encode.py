@@ -1,0 +1,218 @@
+"""Values of Python as Arrow arrays, one column at a time.
+
+What is inside lists, maps and records is put into one long list and becomes an array of its own, so
+the work is done on whole columns at every depth. Types are checked for a whole column by the set of
+classes in it; only when something is wrong are its values looked at one by one.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import accumulate, chain
+from types import NoneType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ebbflow.engine.spark.table.column_types import PLAIN, Column
+from ebbflow.engine.spark.table.mismatch import NONE, Misfit, a, in_list
+from ebbflow.errors import EbbflowError, cause_of, value_text
+from ebbflow.ordering import anyhow
+from ebbflow.state.spine.columns import PICKLE
+
+_CLASSES: dict[str, tuple[type, ...]] = {
+    **{form: (kind,) for kind, form in PLAIN.items()},
+    "int": (int, bool),
+    "float": (float, int),
+    "instant": (datetime,),
+}
+_TOO_LARGE: dict[str, str] = {
+    "int": "has more than 64 bits",
+    "float": "is no float: it would lose digits",
+    "text": "is no text: it holds half of a surrogate pair",
+    "instant": "is out of range in UTC",
+    "any": "cannot be pickled",
+}
+_BLANKS: dict[str, Any] = {
+    "int": 0,
+    "float": 0.0,
+    "bool": False,
+    "text": "",
+    "bytes": b"",
+    "date": date(1970, 1, 1),
+    "time": datetime(1970, 1, 1),
+    "instant": datetime(1970, 1, 1, tzinfo=UTC),
+    "decimal": Decimal(0),
+    "list": (),
+    "map": {},
+    "set": frozenset(),
+}
+
+
+def encode(column: Column, values: Sequence[Any], kind: Any) -> Any:
+    """Values as an Arrow array of this type."""
+    kinds = set(map(type, values))
+    holes = NoneType in kinds
+    if holes and not column.optional:
+        raise Misfit(_first(values, NoneType), column, NONE)
+    if column.form not in _NESTED:
+        return _flat(column, values, kind, kinds - {NoneType})
+    nested = _NESTED[column.form]
+    if not holes:
+        return nested(column, values, kind, kinds, None)
+    blank = _blank(replace(column, optional=False))
+    full = [blank if value is None else value for value in values]
+    holed = pa.array([value is None for value in values])
+    return nested(column, full, kind, kinds - {NoneType}, holed)
+
+
+def _blank(column: Column) -> Any:
+    """A value that lies under a null: what is in it may not be null."""
+    if column.optional:
+        return None
+    if column.form == "record":
+        return tuple(_blank(part) for _, part in column.parts)
+    return _BLANKS[column.form]
+
+
+def _first(values: Sequence[Any], kind: type) -> int:
+    return next(i for i, value in enumerate(values) if type(value) is kind)
+
+
+def _flat(column: Column, values: Sequence[Any], kind: Any, kinds: set[type]) -> Any:
+    form = column.form
+    if form == "any":
+        return _array(column, values, kind, _pickled)
+    _require(column, values, kinds, _CLASSES[form], exactly=True)
+    if form == "float" and int in kinds:
+        return _array(column, values, kind, _float)
+    if form == "int" and bool in kinds:
+        return _array(column, values, kind, int)
+    if form == "time":
+        for at, value in enumerate(values):
+            if value is not None and value.tzinfo is not None:
+                raise Misfit(at, column, f"{value_text(value)} has a zone")
+    if form == "instant":
+        for at, value in enumerate(values):
+            if value is not None and value.utcoffset() is None:
+                raise Misfit(at, column, f"{value_text(value)} has no zone")
+        return _array(column, values, pa.timestamp("us"), _in_utc).cast(kind)
+    return _array(column, values, kind)
+
+
+def _array(
+    column: Column, values: Sequence[Any], kind: Any, change: Callable[[Any], Any] | None = None
+) -> Any:
+    """An array of `change(value)`; where it cannot be made, the value that stands in its way."""
+
+    def made(some: Sequence[Any]) -> Any:
+        if change is not None:
+            some = [None if value is None else change(value) for value in some]
+        return pa.array(some, kind, from_pandas=False)
+
+    try:
+        return made(values)
+    except Exception as error:
+        for at, value in enumerate(values):
+            try:
+                made([value])
+            except Exception as cause:
+                why = _TOO_LARGE.get(column.form, f"does not fit {kind}")
+                raise Misfit(at, column, f"{value_text(value)} {why}") from cause_of(cause)
+        raise EbbflowError(
+            "one batch cannot hold this much", cause=error, remedy="fewer rows at a time"
+        ) from cause_of(error)
+
+
+def _pickled(value: Any) -> bytes:
+    return pickle.dumps(value, PICKLE)
+
+
+def _float(value: Any) -> float:
+    made = float(value)
+    if made == value or value != value:
+        return made
+    raise ValueError(value)
+
+
+def _in_utc(value: datetime) -> datetime:
+    return value.astimezone(UTC).replace(tzinfo=None)
+
+
+def _lists(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
+    _require(column, values, kinds, (tuple, list))
+    starts = [0, *accumulate(map(len, values))]
+    try:
+        inside = list(chain.from_iterable(values))
+        array = encode(column.parts[0][1], inside, kind.value_type)
+    except Misfit as misfit:
+        raise in_list(misfit, starts) from misfit.__cause__
+    offsets = pa.array(starts, pa.int32())
+    return pa.ListArray.from_arrays(offsets, array, type=kind, mask=holes)
+
+
+def _sets(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
+    """Lists in an order of their own, so that a set is written in one way."""
+    _require(column, values, kinds, (frozenset, set))
+    return _lists(column, [sorted(value, key=anyhow) for value in values], kind, {list}, holes)
+
+
+def _maps(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
+    _require(column, values, kinds, (Mapping,))
+    starts = [0, *accumulate(map(len, values))]
+    (_, key), (_, item) = column.parts
+    try:
+        keys = encode(key, list(chain.from_iterable(values)), kind.key_type)
+        found = [each for value in values for each in value.values()]
+        items = encode(item, found, kind.item_type)
+    except Misfit as misfit:
+        raise in_list(misfit, starts) from misfit.__cause__
+    offsets = pa.array(starts, pa.int32())
+    return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=holes)
+
+
+def _records(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
+    _require(column, values, kinds, (tuple,))
+    width = len(column.parts)
+    for at, value in enumerate(values):
+        if len(value) != width:
+            raise Misfit(at, column, f"{value_text(value)} has {len(value)} fields, not {width}")
+    lists = list(zip(*values, strict=True)) if values else [()] * width
+    arrays = []
+    for (name, part), some in zip(column.parts, lists, strict=True):
+        try:
+            arrays.append(encode(part, some, kind.field(name).type))
+        except Misfit as misfit:
+            raise misfit.inside(misfit.at, f".{name}") from misfit.__cause__
+    if not width:
+        there = [True] * len(values) if holes is None else pc.invert(holes).to_pylist()
+        return pa.array([{} if valid else None for valid in there], kind)
+    return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=holes)
+
+
+def _require(
+    column: Column,
+    values: Sequence[Any],
+    kinds: set[type],
+    allowed: tuple[type, ...],
+    *,
+    exactly: bool = False,
+) -> None:
+    """A misfit, where a value is of none of these classes."""
+    for kind in kinds.difference(allowed):
+        if exactly or not issubclass(kind, allowed):
+            at = _first(values, kind)
+            raise Misfit(at, column, f"{value_text(values[at])} is {a(values[at])}, not {column}")
+
+
+_NESTED: dict[str, Callable[[Column, Sequence[Any], Any, set[type], Any], Any]] = {
+    "list": _lists,
+    "map": _maps,
+    "set": _sets,
+    "record": _records,
+}

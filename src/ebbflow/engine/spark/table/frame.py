@@ -1,0 +1,226 @@
+"""What a user gives as the change of an input, in one form.
+
+The form is a table with the columns of a row and `__weight`: how often the row is added, or, when
+negative, removed. What is here already becomes an Arrow table, see `tables`; what is in Spark stays
+there: a lazy DataFrame becomes another one, in native columns, and nothing is computed. Either may
+have any `layout`.
+
+What can be seen from the columns is refused at once. What can only be seen in the rows, such as a
+null where the hint has none, fails the job that reads them, with the same words; a null inside a
+list, a map or a record is found when Python first sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from ebbflow.engine.spark.table.column_types import PICKLED, WEIGHT, Column, columns_of
+from ebbflow.engine.spark.table.layout import (
+    ADDED,
+    AFTER,
+    BEFORE,
+    CHANGED,
+    REMOVED,
+    Layout,
+    layout_of,
+    refused,
+    require_columns,
+    wrong_type,
+)
+from ebbflow.engine.spark.table.local import image_text, table_of, unknown_text
+from ebbflow.engine.spark.table.schema import spark_type
+from ebbflow.errors import is_redacted
+from ebbflow.flow.plan import Source
+
+_INTEGERS: dict[type[t.DataType], int] = {
+    t.ByteType: 3,
+    t.ShortType: 5,
+    t.IntegerType: 10,
+    t.LongType: 19,
+}
+_FLOATS = (t.FloatType, t.DoubleType, t.ByteType, t.ShortType, t.IntegerType)
+_SAME: dict[str, tuple[type[t.DataType], ...]] = {
+    "int": tuple(_INTEGERS),
+    "float": _FLOATS,
+    "bool": (t.BooleanType,),
+    "text": (t.StringType, t.CharType, t.VarcharType),
+    "bytes": (t.BinaryType,),
+    "date": (t.DateType,),
+    "time": (t.TimestampNTZType,),
+    "instant": (t.TimestampType,),
+}
+
+
+def read(source: Source, given: Any) -> Any:
+    """The change of an input: a DataFrame of Spark's for one, an Arrow table for all else.
+
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", id=int)
+    >>> read(Source(name="orders", type=Order), [Order(1), Order(1)]).to_pydict()
+    {'id': [1], '__weight': [2]}
+    """
+    return frame_of(source, given) if isinstance(given, DataFrame) else table_of(source, given)
+
+
+def frame_of(source: Source, frame: DataFrame) -> DataFrame:
+    """A DataFrame of changes, in whatever layout, as one of rows with weights. Nothing runs."""
+    layout = layout_of(source, frame.columns)
+    if layout.how == "images":
+        return _images(source, frame, layout)
+    row = list(_row(source, frame.schema, f.col))
+    if layout.how == "rows":
+        return frame.select(*row, f.lit(1).cast("long").alias(WEIGHT))
+    weight = _weight(source, frame.schema[layout.by], layout).alias(WEIGHT)
+    return frame.select(*row, weight).filter(f.col(WEIGHT) != 0)
+
+
+def _weight(source: Source, field: t.StructField, layout: Layout) -> Expression:
+    given = f.col(_quoted(layout.by))
+    if layout.how == "weight":
+        if not isinstance(field.dataType, tuple(_INTEGERS)):
+            raise wrong_type(source, layout.by, _shown(field.dataType), Column("int"))
+        return f.coalesce(given.cast("long"), _fail(source, f.lit("a weight is null"), "long"))
+    _require_text(source, field)
+    weight = f.when(given.isin(*ADDED[layout.how]), _long(1))
+    weight = weight.when(given.isin(*REMOVED[layout.how]), _long(-1))
+    return _otherwise(source, layout, weight, given, "long")
+
+
+def _otherwise(
+    source: Source, layout: Layout, cases: Expression, given: Expression, kind: Any
+) -> Expression:
+    """Everything else fails, and an update alone says why."""
+    if layout.how == "op":
+        alone = f.lit(unknown_text(layout, CHANGED))
+        cases = cases.when(given == CHANGED, _fail(source, alone, kind))
+    said = (
+        f.lit("<str>") if is_redacted() else f.substring(f.coalesce(given, f.lit("null")), 1, 400)
+    )
+    words = f.concat(f.lit(f"{layout.by} "), said, f.lit(" is no change of a row"))
+    return cases.otherwise(_fail(source, words, kind))
+
+
+def _images(source: Source, frame: DataFrame, layout: Layout) -> DataFrame:
+    """One entry for the row before, one for the row after, of those changes that have them."""
+    op = f.col(layout.by)
+    _require_text(source, frame.schema[layout.by])
+    before = _image(source, frame.schema[BEFORE], -1)
+    after = _image(source, frame.schema[AFTER], 1)
+    entries = t.ArrayType(_entry(source))
+    cases = f.when(op.isin(*ADDED["op"]), f.array(after))
+    cases = cases.when(op.isin(*REMOVED["op"]), f.array(before))
+    cases = cases.when(op == CHANGED, f.array(before, after))
+    there = op.isNotNull() | f.col(BEFORE).isNotNull() | f.col(AFTER).isNotNull()
+    each = f.explode(_otherwise(source, layout, cases, op, entries)).alias("entry")
+    return frame.filter(there).select(each).select("entry.*")
+
+
+def _image(source: Source, field: t.StructField, weight: int) -> Expression:
+    """The row in a struct, with its weight, as one struct."""
+    kind = field.dataType
+    if not isinstance(kind, t.StructType):
+        what = f"column {field.name!r} is {_shown(kind)}, not a row"
+        raise refused(source, what, remedy="a struct of the columns of a row")
+    require_columns(source, kind.fieldNames(), f" in {field.name!r}")
+    row = list(_row(source, kind, lambda name: f.col(f"{field.name}.{name}")))
+    made = f.struct(*row, _long(weight).alias(WEIGHT))
+    missing = _fail(source, f.lit(image_text(field.name)), _entry(source))
+    return f.when(f.col(field.name).isNull(), missing).otherwise(made)
+
+
+def _entry(source: Source) -> t.StructType:
+    row = [t.StructField(name, _open_type(column)) for name, column in columns_of(source.type)]
+    return t.StructType([*row, t.StructField(WEIGHT, t.LongType())])
+
+
+# ---- columns ----
+
+
+def _row(source: Source, schema: t.StructType, column_at: Any) -> Iterator[Expression]:
+    for name, column in columns_of(source.type):
+        field = schema[name]
+        kind, wanted = field.dataType, _open_type(column)
+        if not _fits(field, column):
+            raise wrong_type(source, name, _shown(kind), column)
+        made = column_at(_quoted(name))
+        if kind.simpleString() != wanted.simpleString():
+            made = made.cast(wanted)
+        if field.nullable and not column.optional:
+            words = f"field {name!r} is null, and its hint is {column}"
+            made = f.coalesce(made, _fail(source, f.lit(words), wanted))
+        yield made.alias(name, metadata=dict(PICKLED)) if column.form == "any" else made.alias(name)
+
+
+def _fits(field: t.StructField, column: Column) -> bool:
+    """Whether every value of the one is a value of the other."""
+    kind = field.dataType
+    if isinstance(kind, t.NullType):
+        return column.optional
+    if column.form == "any":
+        return False  # ours hold pickles, and what comes from elsewhere is never unpickled
+    if column.form == "decimal":
+        precision, scale = column.digits
+        if isinstance(kind, t.DecimalType):
+            whole: int = kind.precision - kind.scale
+            return bool(kind.scale <= scale and whole <= precision - scale)
+        return _INTEGERS.get(type(kind), 99) <= precision - scale
+    parts = [part for _, part in column.parts]
+    if column.form in ("list", "set"):
+        return isinstance(kind, t.ArrayType) and _fits(_part(kind.elementType), parts[0])
+    if column.form == "map":
+        return (
+            isinstance(kind, t.MapType)
+            and _fits(_part(kind.keyType), parts[0])
+            and _fits(_part(kind.valueType), parts[1])
+        )
+    if column.form == "record":
+        return (
+            isinstance(kind, t.StructType)
+            and kind.fieldNames() == [name for name, _ in column.parts]
+            and all(map(_fits, kind.fields, parts))
+        )
+    return isinstance(kind, _SAME[column.form])
+
+
+def _open_type(column: Column) -> t.DataType:
+    """The type of a column with nulls everywhere: Spark refuses to cast to one without."""
+
+    def opened(column: Column) -> Column:
+        parts = tuple((name, opened(part)) for name, part in column.parts)
+        return replace(column, optional=True, parts=parts)
+
+    return spark_type(opened(column))
+
+
+def _part(kind: t.DataType) -> t.StructField:
+    return t.StructField("part", kind)
+
+
+def _shown(kind: t.DataType) -> str:
+    return str(kind.simpleString())
+
+
+def _require_text(source: Source, field: t.StructField) -> None:
+    if not isinstance(field.dataType, t.StringType):
+        raise wrong_type(source, field.name, _shown(field.dataType), Column("text"))
+
+
+def _fail(source: Source, words: Expression, kind: Any) -> Expression:
+    """An expression that fails the job, where it is evaluated."""
+    said = f.concat(f.lit(f"input {source.name!r}: "), words)
+    return f.raise_error(said).cast(kind)
+
+
+def _long(number: int) -> Expression:
+    return f.lit(number).cast("long")
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"

@@ -1,0 +1,142 @@
+"""How the columns of a table say what changes: which are the row, and what happens to it.
+
+A table of changes has one of five *layouts*, which its column names tell apart:
+
+    rows       the columns of a row: every row is added
+    weight     and `weight` or `__weight`: how often it is added; removed when negative
+    feed       and `_change_type`, as the change feed of a Delta table has it
+    op         and `op` or `__op`, as Debezium writes it when it is told to unwrap
+    images     `op`, and the row before and after in two structs, as Debezium writes it
+
+A name that is a field of the row is that field, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
+from ebbflow.errors import ChangeError, Text
+from ebbflow.flow.plan import Source
+from ebbflow.record import fields_of, type_text
+
+ADDED = {"feed": ("insert", "update_postimage"), "op": ("c", "r")}
+REMOVED = {"feed": ("delete", "update_preimage"), "op": ("d",)}
+CHANGED = "u"
+BEFORE, AFTER = "before", "after"
+_FEED = {"_commit_version", "_commit_timestamp"}
+_OP = {"op", "source", "transaction", "ts_ms", "ts_us", "ts_ns"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`how` the changes are laid out, and the column `by` which they are told."""
+
+    how: str
+    by: str = ""
+
+
+def layout_of(source: Source, names: Sequence[str]) -> Layout:
+    """The layout of a table with these columns; an error when they do not make a row.
+
+    >>> from ebbflow.record import record
+    >>> orders = Source(name="orders", type=record("Order", id=int))
+    >>> layout_of(orders, ["id", "_change_type", "_commit_version"])
+    Layout(how='feed', by='_change_type')
+    >>> layout_of(orders, ["idd"])
+    Traceback (most recent call last):
+    ebbflow.errors.ChangeError: input 'orders': there is no column 'id'
+        columns    idd
+        fields     id
+        try        rename 'idd' to 'id'
+    """
+    fields = {name for name, _ in columns_of(source.type)}
+    found = _layout(set(names) - fields)
+    if found.how == "images":
+        return found
+    require_columns(source, [name for name in names if name in fields or not _extra(found, name)])
+    return found
+
+
+def _layout(others: set[str]) -> Layout:
+    """The layout, by the columns that are no fields."""
+    if WEIGHT in others:
+        return Layout("weight", WEIGHT)
+    if "_change_type" in others:
+        return Layout("feed", "_change_type")
+    if {"op", BEFORE, AFTER} <= others:
+        return Layout("images", "op")
+    for name in ("op", "__op"):
+        if name in others:
+            return Layout("op", name)
+    return Layout("weight", "weight") if "weight" in others else Layout("rows")
+
+
+def _extra(layout: Layout, name: str) -> bool:
+    """Whether a column that is no field belongs to the layout."""
+    if layout.how == "feed":
+        return name in _FEED or name == layout.by
+    if layout.how == "op":
+        return name in _OP or name.startswith("__")
+    return name == layout.by
+
+
+def require_columns(source: Source, names: Sequence[str], where: str = "") -> None:
+    """An error when these are not just the columns of a row; `where` they are, if inside one."""
+    fields = [name for name, _ in columns_of(source.type)]
+    if fields_of(source.type) is None and list(names) != fields:
+        raise _wrong(
+            source,
+            f"a table was given, and the rows of this input are of type {type_text(source.type)}",
+            names,
+            f"Input({source.name!r}, Order) with a NamedTuple class, or one column named 'value'",
+        )
+    missing = [field for field in fields if field not in names]
+    extra = [name for name in names if name not in fields]
+    if missing:
+        near = get_close_matches(missing[0], extra or names, n=1)
+        remedy = f"rename {near[0]!r} to {missing[0]!r}" if near else "all fields of the row"
+        there = "there is no" if len(missing) == 1 else "there are no"
+        raise _wrong(source, f"{there} {_listed(missing)}{where}", names, remedy)
+    if extra:
+        keep = ", ".join(repr(field) for field in fields)
+        what = f"{type_text(source.type)} has no field for {_listed(extra)}{where}"
+        raise _wrong(source, what, names, f"select the columns of a row: {keep}")
+    twice = [name for name in fields if list(names).count(name) > 1]
+    if twice:
+        raise _wrong(source, f"there are several columns {twice[0]!r}", names, "one of each name")
+
+
+def _listed(names: Sequence[str]) -> str:
+    text = ", ".join(repr(name) for name in names)
+    return f"column {text}" if len(names) == 1 else f"columns {text}"
+
+
+def _wrong(source: Source, what: str, names: Sequence[str], remedy: str) -> ChangeError:
+    fields = Text(", ".join(name for name, _ in columns_of(source.type)))
+    shown = {"columns": Text(", ".join(names)), "fields": fields}
+    return refused(source, what, remedy=remedy, **shown)
+
+
+def refused(source: Source, what: str, *, remedy: str, **facts: object) -> ChangeError:
+    """The error for a change of this input."""
+    place = {"created": source.place} if source.place else {}
+    return ChangeError(f"input {source.name!r}: {what}", **facts, **place, remedy=remedy)
+
+
+def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeError:
+    """The error for a column that is not what the hint of its field says."""
+    if column.form == "any":
+        return refused(
+            source,
+            f"column {name!r} is {found}, and the field Any, which only rows of Python's can fill",
+            remedy=f"a hint for the field {name!r}, or rows instead of a table",
+        )
+    remedy = f"cast the column, or another hint for the field {name!r}"
+    if column.form == "time" and "timestamp" in found:
+        remedy = f"the hint Annotated[datetime, UTC] for {name!r}, or cast to timestamp_ntz"
+    if column.form == "instant" and "timestamp" in found:
+        remedy = f"the hint datetime for {name!r}, or cast to a timestamp with a zone"
+    return refused(source, f"column {name!r} is {found}, not {column}", remedy=remedy)

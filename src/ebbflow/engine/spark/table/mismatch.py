@@ -1,0 +1,65 @@
+"""What is said of a row that does not fit the columns of its type: the row, the field, the remedy.
+
+A value is found out where its column is made, which may be deep inside a list inside a record, and
+there it is known by its place alone. A *misfit* is carried outwards from there; every step tells it
+where it has been, and the last one, who knows the rows, makes an error of it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+from ebbflow.engine.spark.table.column_types import Column
+from ebbflow.errors import EbbflowError, Text
+
+NONE = "None is not allowed here"
+_REMEDIES: dict[str, str] = {
+    "int": "Decimals of the hint Annotated[Decimal, (38, 0)], or texts",
+    "float": "the hint int or Decimal for this field",
+    "any": "values made of plain values, or of classes that pickle",
+    "time": "Annotated[datetime, UTC] as the hint for times with a zone",
+    "instant": "a time with a zone, or datetime as the hint",
+    "decimal": "other digits, Annotated[Decimal, (precision, scale)], or round the value",
+}
+
+
+class Unfit(EbbflowError):
+    """A row does not fit the columns of its type."""
+
+
+class Misfit(Exception):
+    """The value at a place does not fit; `path` leads from the field into it."""
+
+    def __init__(self, at: int, column: Column, why: str, path: str = "") -> None:
+        self.at, self.column, self.why, self.path = at, column, why, path
+
+    def inside(self, at: int, path: str) -> Misfit:
+        """The same, as seen from around it."""
+        moved = Misfit(at, self.column, self.why, path + self.path)
+        moved.__cause__ = self.__cause__
+        return moved
+
+    def error(self, name: str, row: Any) -> Unfit:
+        """The error, for the field of this name."""
+        where = Text(str(self.column))
+        remedy = _REMEDIES.get(self.column.form, "")
+        if self.why == NONE:
+            remedy = f"{self.column} | None as the hint, where None may be"
+        return Unfit(f"field {name + self.path!r}: {self.why}", row=row, type=where, remedy=remedy)
+
+
+def in_list(misfit: Misfit, starts: list[int]) -> Misfit:
+    """A misfit in one of many lists, which were put into one; `starts` says where each begins."""
+    at = bisect_right(starts, misfit.at) - 1
+    return misfit.inside(at, f"[{misfit.at - starts[at]}]")
+
+
+def a(value: Any) -> str:
+    """What a value is, with its article.
+
+    >>> a(1), a("x")
+    ('an int', 'a str')
+    """
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"

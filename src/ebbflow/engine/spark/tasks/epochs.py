@@ -1,0 +1,265 @@
+"""How an epoch runs on Spark, and how it becomes the state.
+
+    here      in the driver's own process, where that is asked for
+    whole     in one task: how many operators there are does not matter
+    staged    in waves of tasks, each with a range of the keys
+
+All three run the same stages on the same state. Tasks write what they did to files of their own and
+tell the driver; only when all is well does the driver commit, by one manifest. Until then nothing
+has happened, whatever was written; so an epoch that failed can simply be stepped again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from ebbflow.engine.spark.borrowed import plan, unprinted
+from ebbflow.engine.spark.session import Remote, failed, said_by
+from ebbflow.engine.spark.table.local import table_of
+from ebbflow.engine.spark.table.schema import schema_of
+from ebbflow.engine.spark.tasks.replica import DELETE, Replica
+from ebbflow.engine.spark.tasks.report import Line, Note, heard
+from ebbflow.engine.spark.tasks.task import (
+    SCHEMA,
+    Enter,
+    EnterHere,
+    Job,
+    Step,
+    Whole,
+    batches,
+    in_slices,
+    remove_changes,
+    struct_of,
+    write_changes,
+)
+from ebbflow.engine.spark.tasks.transport import Shipped, packed, routed
+from ebbflow.engine.spark.tasks.waves import by_row
+from ebbflow.errors import EbbflowError
+from ebbflow.state.spine import Store
+from ebbflow.zset import trusted
+
+HERE, WHOLE, STAGED, BULK = "here", "whole", "staged", "bulk"
+
+
+class Given(NamedTuple):
+    """What is done to one input: rows with weights that are here, or an Arrow table of them, or
+    both, or a frame."""
+
+    verb: str
+    rows: dict[Any, int] | None
+    frame: DataFrame | None = None
+    size: int | None = None
+    table: Any = None
+    added: bool = False
+    """Whether all rows are known to be added, and none taken away."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What an epoch did: rows in, changes by output as (file, rows), time and rows by stage."""
+
+    mode: str
+    rows_in: int
+    changes: Mapping[str, list[tuple[str, int]]]
+    stats: Sequence[tuple[int, int, int, float]]
+    derived: tuple[str, ...] = ()
+    """Outputs of which everything is new, so that nobody wrote down what changed."""
+
+
+class TooMany(Exception):
+    """There are more rows than one task should have."""
+
+
+class Epochs:
+    """Runs epochs of one program on one state."""
+
+    def __init__(
+        self, session: SparkSession, program: Shipped, replica: Replica, store: Store, path: str
+    ) -> None:
+        self.session, self.program, self.replica = session, program, replica
+        self.store, self.path = store, path
+        self.parts = {part.name: part for part in replica.parts}
+
+    def job(self, tasks: int, given: Mapping[str, Given] | None = None) -> Job:
+        """What the tasks of the next epoch have to know."""
+        by_key = frozenset(name for name, each in (given or {}).items() if each.verb != "apply")
+        unpickle = self.store.unpickle
+        return Job(self.program, self.path, self.store.epoch, tasks, by_key, unpickle=unpickle)
+
+    # ---- in one place ----
+
+    def here(self, given: Mapping[str, Given]) -> Done:
+        """In this process. The state is changed in the store, and not yet committed."""
+        replica, epoch = self.replica, self.store.epoch + 1
+        try:
+            replica.open(self.store)
+            found = {n: (each.verb, trusted(each.rows or {})) for n, each in given.items()}
+            moved = replica.all_at_once(found)
+            changes = write_changes(replica, moved, self.path, epoch, uuid4().hex)
+            rows = sum(len(each.rows or ()) for each in given.values())
+            return Done(HERE, rows, by_output(changes), replica.stats())
+        except BaseException:
+            self.store.rollback()
+            raise
+        finally:
+            replica.close()
+
+    def whole(self, given: Mapping[str, Given], most: int) -> Done:
+        """In one task; `TooMany` when there are more than so many rows."""
+        if sum(each.size or 0 for each in given.values()) > most:
+            raise TooMany
+        token = self.program.token
+        here = {
+            name: packed(each.rows, each.rows.values(), token)
+            for name, each in given.items()
+            if each.rows is not None
+        }
+        frames = {name: each.frame for name, each in given.items() if each.frame is not None}
+        structs = [
+            frame.select(f.struct("*").alias(struct_of(number)))
+            for number, frame in enumerate(frames.values())
+        ]
+        verbs = tuple((name, each.verb) for name, each in given.items())
+        job = self.job(1)
+        task = Whole(job, verbs, most, tuple(here.items()), tuple(frames))
+        if structs:
+            rows = reduce(side_by_side, structs).coalesce(1)
+        else:
+            rows = self.session.range(0, 1, 1, 1)
+        return self._done(WHOLE, job, rows.mapInArrow(task, SCHEMA))
+
+    # ---- in waves ----
+
+    def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
+        """In waves of so many tasks."""
+        job = self.job(tasks, given)
+        frames, here = [], []
+        for name, each in given.items():
+            if each.verb == DELETE:
+                keys = pa.Table.from_batches(batches(self.keys(job, name, each)))
+                frames.append(self.session.createDataFrame(keys))
+                continue
+            task = self.enter(job, self.replica.machine.inputs[name], name in job.by_key)
+            if each.frame is not None:
+                frames.append(each.frame.mapInArrow(task, SCHEMA))
+            else:
+                here.append((task, self.table(name, each)))
+        if here:
+            tables = self.session.createDataFrame(in_slices([t for _, t in here], tasks))
+            task_of_each = EnterHere(tuple(task for task, _ in here))
+            frames.append(tables.mapInArrow(task_of_each, SCHEMA))
+        verbs = tuple((name, each.verb) for name, each in given.items())
+        return self._done(STAGED, job, self.through(job, reduce(DataFrame.union, frames), verbs))
+
+    def keys(self, job: Job, name: str, given: Given) -> Iterator[Line]:
+        """Lines with the keys of rows to take away, for the tasks that have them."""
+        number, keys = job.waves(self.replica).looked_up[name], given.rows or {}
+        for task, blob in routed(keys, by_row, job.tasks, self.program.token):
+            yield task, number, blob
+        yield Note(rows_in=len(keys)).line()
+
+    def enter(self, job: Job, slot: int, by_key: bool = False) -> Enter:
+        """The task for rows that come in by a slot."""
+        machine = self.replica.machine
+        names = {at: name for name, at in machine.inputs.items()}
+        if slot in names:
+            return Enter(job, slot, names[slot] if by_key else "")
+        return Enter(job, slot)
+
+    def through(
+        self, job: Job, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()
+    ) -> DataFrame:
+        """Lines through all waves; notes come out."""
+        for wave in range(1, len(job.waves(self.replica))):
+            arrived = lines.repartitionById(job.tasks, f.col("task"))
+            lines = arrived.mapInArrow(Step(job, wave, verbs), SCHEMA)
+        return lines
+
+    def frame(self, name: str, given: Given) -> DataFrame:
+        """What is done to an input, as a frame of rows with weights. Without the schema, Spark
+        would take times without a zone for instants in the session's."""
+        if given.frame is not None:
+            return given.frame
+        schema = schema_of(self.replica.plan.sources[name].type, weight=True)
+        return self.session.createDataFrame(self.table(name, given), schema)
+
+    def table(self, name: str, given: Given) -> Any:
+        """What is done to an input, as a table of rows with weights."""
+        if given.table is not None:
+            return given.table
+        return table_of(self.replica.plan.sources[name], trusted(given.rows or {}))
+
+    def _done(self, mode: str, job: Job, lines: DataFrame) -> Done:
+        """Run the job, and stage the segments that its tasks have written."""
+        return self.staged_notes(mode, collected(lines, job, once=True))
+
+    def staged_notes(self, mode: str, notes: Sequence[Note]) -> Done:
+        """Stage what tasks have written, or raise what went wrong first."""
+        failed = [note for note in notes if note.error is not None]
+        if failed or any(note.too_many for note in notes):
+            self._discard(notes)
+            if not failed:
+                raise TooMany
+            first = min(failed, key=lambda note: (note.wave, not _at_input(note.error)))
+            assert first.error is not None
+            raise first.error from Remote(first.trace)
+        try:
+            for note in notes:
+                for name, _, ref in note.segments:
+                    part = self.parts[name]
+                    self.store.adopt(
+                        name, ref, layout=part.layout, key_type=part.keys, row_type=part.rows
+                    )
+        except BaseException:
+            self.store.rollback()
+            raise
+        changes = by_output([change for note in notes for change in note.changes])
+        stats = [line for note in notes for line in note.stats]
+        return Done(mode, sum(note.rows_in for note in notes), changes, stats)
+
+    def _discard(self, notes: Sequence[Note]) -> None:
+        files = {ref.file for note in notes for _, _, ref in note.segments}
+        with suppress(OSError):
+            self.store.discard(files)
+            remove_changes(self.path, [change for note in notes for change in note.changes])
+
+
+def side_by_side(left: DataFrame, right: DataFrame) -> DataFrame:
+    """The rows of both, each in the columns it has, and null in those of the other."""
+    return left.unionByName(right, allowMissingColumns=True)
+
+
+def _at_input(error: EbbflowError | None) -> bool:
+    return error is not None and error.what.startswith("input ")
+
+
+def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[str, int]]]:
+    """Files of changes by output."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name, file, rows in changes:
+        found.setdefault(name, []).append((file, rows))
+    return found
+
+
+def collected(lines: DataFrame, job: Job, *, once: bool = False) -> list[Note]:
+    """The notes that a job gives; an error in one sentence when it fails."""
+    try:
+        with unprinted():
+            plan(lines, once=once)
+            found = lines.collect()
+    except Exception as error:
+        said = heard(str(error), job.secret)
+        if said is not None:
+            raise said from None
+        what = "the epoch failed in Spark, and changed nothing"
+        raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
+    return [Note.read(bytes(line.blob)) for line in found]

@@ -1,0 +1,151 @@
+"""What tasks tell the driver, as plain data: notes, and errors in the messages of Spark's.
+
+A *note* is JSON, read by its types. An error is the name of a class from a fixed list with its
+texts. Nothing of it is ever unpickled, as texts of rows are in it, and a row is not to be trusted.
+
+An error that fails a task arrives inside a message of Spark's, among texts of rows. It is believed
+only behind the *secret* of its job, which the driver draws and no row can know.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+from ebbflow import errors
+from ebbflow.engine.spark.session import SparkError
+from ebbflow.engine.spark.table.mismatch import Unfit
+from ebbflow.errors import EbbflowError, Text
+from ebbflow.state.spine.files import Damaged, InUse, StateError
+from ebbflow.state.spine.manifest import piece_epoch
+from ebbflow.state.spine.segment import Ref
+
+NOTE = -1
+"""The port of notes."""
+CLASSES: dict[str, type[EbbflowError]] = {
+    kind.__name__: kind
+    for kind in (*vars(errors).values(), SparkError, Unfit, StateError, Damaged, InUse)
+    if isinstance(kind, type) and issubclass(kind, EbbflowError)
+}
+_CHANGES = re.compile(r"\d{12,}-[0-9a-f]{32}-\d+\.parquet")
+
+Line = tuple[int, int, bytes]
+
+
+@dataclass
+class Note:
+    """What a task tells the driver.
+
+    >>> Note.read(Note(2, rows_in=7, error=EbbflowError("no such row", row=3)).line()[2])
+    Note(wave=2, ..., rows_in=7, error=EbbflowError('no such row'), trace='', too_many=False)
+    """
+
+    wave: int = 0
+    segments: list[tuple[str, str, Ref]] = field(default_factory=list)
+    changes: list[tuple[str, str, int]] = field(default_factory=list)
+    stats: list[tuple[int, int, int, float]] = field(default_factory=list)
+    rows_in: int = 0
+    error: EbbflowError | None = None
+    trace: str = ""
+    too_many: bool = False
+
+    @staticmethod
+    def failed(error: EbbflowError, wave: int) -> Note:
+        """The note of a task that found an error."""
+        return Note(wave, error=error, trace="".join(traceback.format_exception(error)))
+
+    def line(self) -> Line:
+        """The note as a line."""
+        said = {
+            **vars(self),
+            "segments": [(name, how, [*vars(ref).values()]) for name, how, ref in self.segments],
+            "error": None if self.error is None else parts_of(self.error),
+        }
+        return 0, NOTE, json.dumps(said).encode()
+
+    @staticmethod
+    def read(blob: bytes) -> Note:
+        """The note in a line; ValueError where it is none."""
+        said = json.loads(blob)
+        _require(isinstance(said, dict) and set(said) == set(Note.__dataclass_fields__))
+        segments = [_typed(each, str, str, list) for each in said["segments"]]
+        found = Note(
+            said["wave"],
+            [(name, layout, _ref(ref)) for name, layout, ref in segments],
+            [_typed(each, str, str, int) for each in said["changes"]],
+            [_typed(each, int, int, int, float) for each in said["stats"]],
+            said["rows_in"],
+            None if said["error"] is None else error_of(said["error"]),
+            said["trace"],
+            said["too_many"],
+        )
+        _typed([found.wave, found.rows_in, found.trace, found.too_many], int, int, str, bool)
+        _require(all(_CHANGES.fullmatch(file) for _, file, _ in found.changes))
+        return found
+
+
+def _ref(parts: list[Any]) -> Ref:
+    found = Ref(*_typed(parts, str, int, int, int, int, int))
+    _require(piece_epoch(found.file) is not None)
+    return found
+
+
+def _typed(parts: Any, *kinds: type) -> Any:
+    """The parts as a tuple, where they are of these types."""
+    _require(isinstance(parts, list) and tuple(map(type, parts)) == kinds)
+    return tuple(parts)
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise ValueError("this is not the note of a task")
+
+
+# ---- errors ----
+
+
+def parts_of(error: EbbflowError) -> dict[str, Any]:
+    """An error as data: the nearest class that is in the list, and its texts."""
+    kind = next(each for each in type(error).__mro__ if CLASSES.get(each.__name__) is each)
+    facts = {name: str(text) for name, text in error._shown().items()}
+    return {"kind": kind.__name__, "what": error.what, "remedy": error.remedy, "facts": facts}
+
+
+def error_of(parts: Any) -> EbbflowError:
+    """The error that this was; ValueError where it is none."""
+    _require(isinstance(parts, dict) and set(parts) == {"kind", "what", "remedy", "facts"})
+    kind, what, remedy, facts = (parts[name] for name in ("kind", "what", "remedy", "facts"))
+    _require(type(kind) is type(what) is type(remedy) is str and type(facts) is dict)
+    _require(kind in CLASSES and all(type(text) is str for text in facts.values()))
+    return CLASSES[kind](what, remedy=remedy, **{name: Text(text) for name, text in facts.items()})
+
+
+class Told(Exception):
+    """An error in a task that fails it, in a form that Spark's own message carries."""
+
+
+def told(error: Exception, secret: str) -> Exception:
+    """What to raise in a task so that the driver, who knows the secret, can raise `error`."""
+    if not isinstance(error, EbbflowError):
+        return error
+    return Told(f"{error}\n{secret}{json.dumps(parts_of(error))}")
+
+
+def heard(text: str, secret: str) -> EbbflowError | None:
+    """The error that was told in a message of Spark's.
+
+    >>> said = told(EbbflowError("no such row"), "5ec2e7")
+    >>> heard(f"Job aborted: {said} at java.lang.Thread", "5ec2e7")
+    EbbflowError('no such row')
+    >>> heard(f"Job aborted: {said} at java.lang.Thread", "another")
+    """
+    _, found, rest = text.partition(secret)
+    if not found:
+        return None
+    try:
+        return error_of(json.JSONDecoder().raw_decode(rest)[0])
+    except ValueError:
+        return None

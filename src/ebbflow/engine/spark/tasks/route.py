@@ -1,0 +1,167 @@
+"""Route: which way an epoch goes, by how large its change is.
+
+A small change goes through one task, or through the driver where that is asked for; a large one
+through waves of tasks; the first one, when it is large, through Spark's SQL. Where nobody knows how
+large a change is, one task begins, and gives up when it is too large for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from ebbflow.engine.runtime.inputs import read as read_rows
+from ebbflow.engine.spark.bulk.load import load, size
+from ebbflow.engine.spark.native.functions import is_overflow
+from ebbflow.engine.spark.options import Options
+from ebbflow.engine.spark.output.frames import zset_of
+from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
+from ebbflow.engine.spark.table.frame import frame_of
+from ebbflow.engine.spark.table.layout import layout_of
+from ebbflow.engine.spark.table.local import rows_of, table_of
+from ebbflow.engine.spark.tasks.epochs import (
+    BULK,
+    HERE,
+    STAGED,
+    WHOLE,
+    Done,
+    Epochs,
+    Given,
+    TooMany,
+)
+from ebbflow.engine.spark.tasks.replica import APPLY, DELETE
+from ebbflow.engine.spark.tasks.transport import add, settled
+from ebbflow.errors import AbsentRow, ChangeError
+from ebbflow.flow.plan import Source
+from ebbflow.nan import one_nan
+from ebbflow.zset import ZSet, trusted
+
+_ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
+
+
+def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
+    """What is done to an input, from what a user hands in; a `small` table becomes rows."""
+    if verb == DELETE:
+        keys = _keys(source, change)
+        return Given(verb, keys, size=len(keys))
+    if isinstance(change, DataFrame):
+        if change.isStreaming:
+            raise ChangeError(
+                f"input {source.name!r}: a streaming DataFrame has no end, and a step needs one",
+                created=source.place,
+                remedy="stream.writeStream.foreachBatch("
+                f"lambda batch, number: view.step({source.name}=batch)).start()",
+            )
+        added = layout_of(source, change.columns).how == "rows"
+        return Given(verb, None, frame_of(source, change), added=added)
+    if isinstance(change, _ROWS):
+        rows = read_rows(source, change)
+        table = table_of(source, trusted(rows))  # what does not fit is refused, however small
+        added = min(rows.values(), default=1) > 0
+        return Given(verb, rows, size=len(rows), table=table, added=added)
+    table = table_of(source, change)
+    if len(table) <= small:
+        return given_of(source, verb, trusted(_rows(source, table)))
+    added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
+    return Given(verb, None, None, len(table), table, added)
+
+
+def _keys(source: Source, given: Any) -> dict[Any, int]:
+    """The keys of rows to take away, each once."""
+    for key in given:
+        if isinstance(key, (list, set, dict)) or hasattr(key, "columns"):
+            raise ChangeError(
+                f"delete: a key of input {source.name!r} cannot be a {type(key).__name__}",
+                key=key,
+                created=source.place,
+                remedy="delete(*keys) for many keys, and a tuple for one of several fields",
+            )
+    keys = dict.fromkeys(map(one_nan, given), 1)
+    if len(keys) < len(given):
+        raise AbsentRow(
+            f"input {source.name!r}: a key was deleted twice",
+            created=source.place,
+            remedy="delete each key once, and only keys that are there",
+        )
+    return keys
+
+
+def _rows(source: Source, table: Any) -> dict[Any, int]:
+    """The rows of a table, with their weights added up."""
+    total: dict[Any, int] = {}
+    add(total, *rows_of(source, table))
+    return settled(total)
+
+
+class Route:
+    """Runs every change the way that suits it."""
+
+    def __init__(self, session: SparkSession, options: Options, epochs: Epochs) -> None:
+        self.session, self.options, self.epochs = session, options, epochs
+
+    def run(self, given: Mapping[str, Given]) -> Done:
+        """Run an epoch. What it did is staged."""
+        given = {name: each for name, each in given.items() if each.rows is None or each.rows}
+        if not given:
+            return Done(HERE, 0, {}, ())
+        options, epochs = self.options, self.epochs
+        tasks = options.tasks(self.session)
+        mode = options.mode if options.mode != "auto" else self._mode(given)
+        if mode == BULK and self._empty and self._can_load(given):
+            return self._load(given, tasks)
+        if mode == HERE:
+            return epochs.here(self._collected(given))
+        if mode == WHOLE:
+            try:
+                return epochs.whole(given, options.small)
+            except TooMany:
+                if options.mode == "auto" and self._empty and self._can_load(given):
+                    return self._load(given, tasks)
+        return epochs.staged(given, tasks)
+
+    def _load(self, given: Mapping[str, Given], tasks: int) -> Done:
+        """A bulk load; where Spark's numbers are too small for it, in waves."""
+        try:
+            return load(self.epochs, given, tasks)
+        except Exception as error:
+            if not is_overflow(error):
+                raise
+        return self.epochs.staged(given, tasks)
+
+    def _can_load(self, given: Mapping[str, Given]) -> bool:
+        """Whether a bulk load can take this. Rows that come and go must be told to be the same."""
+        sources = self.epochs.replica.plan.sources
+        return all(
+            each.verb == APPLY and (each.added or comparable(sources[name].type))
+            for name, each in given.items()
+        )
+
+    @property
+    def _empty(self) -> bool:
+        """Whether nothing is there yet."""
+        return not any(listed.segments for listed in self.epochs.store.manifest.spines)
+
+    def _mode(self, given: Mapping[str, Given]) -> str:
+        """The mode for a change, by its size. Where that is not known, one task looks first."""
+        small = self.options.small
+        sizes = [size(each) for each in given.values()]
+        if None not in sizes and sum(each or 0 for each in sizes) <= small:
+            return HERE if self.options.in_driver else WHOLE
+        if self._empty:
+            return BULK
+        return WHOLE if None in sizes else STAGED
+
+    def _collected(self, given: Mapping[str, Given]) -> dict[str, Given]:
+        """Everything that is given, here."""
+        found = {}
+        for name, each in given.items():
+            source = self.epochs.replica.plan.sources[name]
+            if each.frame is not None:
+                each = Given(each.verb, dict(zset_of(each.frame, source.type).items()))
+            elif each.rows is None:
+                each = Given(each.verb, _rows(source, each.table))
+            found[name] = each
+        return found

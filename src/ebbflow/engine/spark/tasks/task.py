@@ -1,0 +1,384 @@
+"""What runs in Spark's tasks.
+
+Tasks take and give tables of three columns: the *task* that a line is for, the *port* that it goes
+to, and a *blob*. A blob has packed rows, or, at the port `NOTE`, a note for the driver: which
+segments were written, what changed in the outputs, what it took, and what went wrong. Notes travel
+along to the end of the chain; so those arrive that belong to the attempts whose rows were used.
+
+What goes wrong in a user's function is a note, not a failure of the task: it would go wrong again.
+Anything else fails the task, and Spark runs it again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.spark.table.local import rows_of
+from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.replica import Delta, Replica
+from ebbflow.engine.spark.tasks.report import NOTE, Line, Note
+from ebbflow.engine.spark.tasks.transport import (
+    Shipped,
+    add,
+    partials,
+    replica_of,
+    routed,
+    settled,
+    unpacked,
+)
+from ebbflow.engine.spark.tasks.waves import Waves, by_row
+from ebbflow.errors import EbbflowError, cause_of
+from ebbflow.flow.plan import Source
+from ebbflow.paths import PRIVATE, make_folder, open_file
+from ebbflow.state.spine import Folder, Snapshot, StateError
+from ebbflow.state.spine.piece import Piece
+from ebbflow.zset import trusted
+
+SCHEMA = "task int, port int, blob binary"
+CHANGES = "changes"
+_ARROW = pa.schema([("task", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
+_CHUNK = 1 << 16
+_BATCH = 200_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all tasks of an epoch know: the program, where its state is, and how many tasks."""
+
+    program: Shipped
+    path: str
+    base: int
+    tasks: int
+    by_key: frozenset[str] = frozenset()
+    provided: frozenset[int] = frozenset()
+    done: frozenset[str] = frozenset()
+    bulk: bool = False
+    heaviest: int = 2**63 - 1
+    """A row that is there more often than this is not for a bulk load."""
+    unpickle: bool = True
+    secret: str = field(default_factory=partial(secrets.token_hex, 16), repr=False)
+    """What an error in a message of Spark's must be behind, to be one of this job's."""
+
+    def waves(self, replica: Replica) -> Waves:
+        """The waves of the epoch."""
+        return replica.waves(self.by_key, self.provided, self.done, self.bulk)
+
+    @property
+    def epoch(self) -> int:
+        return self.base + 1
+
+    def snapshot(self) -> Snapshot:
+        """The state that the epoch begins with."""
+        return _snapshot(self.path, self.base, self.unpickle)
+
+
+_snapshots: dict[tuple[str, bool], Snapshot] = {}
+"""The last snapshot at each of a few paths, the one that was not used for longest first."""
+_KEPT = 8
+
+
+def _snapshot(path: str, epoch: int, unpickle: bool) -> Snapshot:
+    """The state at the end of an epoch, with the segments that this process has open already and
+    whose files are what they were."""
+    old = _snapshots.pop((path, unpickle), None)
+    spines = () if old is None else old._spines.values()
+    opened = [segment for spine in spines for segment in spine.segments]
+    known = {segment.ref: segment for segment in opened if segment.unchanged}
+    while len(_snapshots) >= _KEPT:
+        _snapshots.pop(next(iter(_snapshots)))
+    made = _snapshots[path, unpickle] = Remembering(path, epoch, known, unpickle)
+    return made
+
+
+class Remembering(Snapshot):
+    """A snapshot that does not open again what is open."""
+
+    def __init__(self, path: str, epoch: int, known: dict[Any, Any], unpickle: bool) -> None:
+        super().__init__(path, epoch, unpickle=unpickle)
+        self.known = known
+
+    def _open(self, ref: Any) -> Any:
+        return self.known.get(ref) or super()._open(ref)
+
+
+# ---- lines ----
+
+
+def batches(lines: Iterable[Line]) -> Iterator[Any]:
+    """Lines as Arrow batches."""
+    columns = list(zip(*lines, strict=True)) or [(), (), ()]
+    yield pa.RecordBatch.from_arrays(
+        [
+            pa.array(column, kind.type)
+            for column, kind in zip(columns, _ARROW, strict=True)
+        ],
+        schema=_ARROW,
+    )  # fmt: skip
+
+
+def lines_of(given: Iterable[Any]) -> Iterator[Line]:
+    """The lines of Arrow batches."""
+    for batch in given:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+# ---- tasks ----
+
+
+@dataclass(frozen=True)
+class Enter:
+    """Wave 0: rows of a slot come in, as columns. What is done to an input by key, by `verb`, goes
+    to the input itself."""
+
+    job: Job
+    slot: int
+    by_key: str = ""
+
+    @calmly
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        replica = replica_of(self.job.program)
+        replica.count_anew()
+        kind = replica.kind(self.slot)
+        total: Delta = {}
+        rows_in = 0
+        try:
+            for batch in given:
+                rows_in += batch.num_rows
+                rows, weights = from_arrow(batch, kind)
+                if len(total) > _BATCH:
+                    yield from batches(self._lines(replica, settled(total)))
+                    total = {}
+                add(total, rows, weights)
+            yield from batches(self._lines(replica, settled(total)))
+        except EbbflowError as error:
+            yield from batches([Note.failed(error, 0).line()])
+        known = self.slot in replica.machine.inputs.values()
+        note = Note(rows_in=rows_in if known else 0, stats=replica.stats())
+        yield from batches([note.line()])
+
+    def _lines(self, replica: Replica, delta: Delta) -> Iterator[Line]:
+        waves = self.job.waves(replica)
+        if self.by_key:
+            number = waves.looked_up[self.by_key]
+            yield from _sent(replica, waves, number, delta, self.job.tasks)
+            return
+        pieces = replica.enter(waves, self.slot, delta)
+        yield from routes(replica, pieces, waves, self.job.tasks)
+
+
+@dataclass(frozen=True)
+class EnterHere:
+    """Wave 0 for tables that the driver has, in `in_slices`: a slice goes to the task of its
+    table."""
+
+    tasks: tuple[Enter, ...]
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        for batch in given:
+            for number, blob in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                with pa.ipc.open_stream(blob) as slices:
+                    yield from self.tasks[number](slices)
+
+
+def in_slices(tables: Sequence[Any], count: int) -> Any:
+    """Tables as one table of two columns: the number of a table, and some of its rows. The first of
+    `count` slices of each come first."""
+    numbers, blobs = [], []
+    for i in range(count):
+        for number, table in enumerate(tables):
+            begin, end = (len(table) * at // count for at in (i, i + 1))
+            out = pa.BufferOutputStream()
+            with pa.ipc.new_stream(out, table.schema) as stream:
+                stream.write_table(table.slice(begin, end - begin))
+            numbers.append(number)
+            blobs.append(out.getvalue().to_pybytes())
+    return pa.table({"table": pa.array(numbers, pa.int32()), "slice": pa.array(blobs, pa.binary())})
+
+
+def routes(replica: Replica, pieces: dict[int, Delta], waves: Waves, tasks: int) -> Iterator[Line]:
+    """Lines with the rows of these slots, to every port that they go to."""
+    for slot, delta in pieces.items():
+        for number in waves.routes.get(slot, ()):
+            yield from _sent(replica, waves, number, delta, tasks)
+
+
+def _sent(replica: Replica, waves: Waves, number: int, delta: Delta, tasks: int) -> Iterator[Line]:
+    port = waves.ports[number]
+    if port.adds is not None:
+        lines = list(routed(replica.added(port.adds, delta), by_row, tasks, replica.token))
+    else:
+        try:
+            lines = list(routed(delta, port.key, tasks, replica.token))
+        except Exception as error:
+            raise replica.key_failed(waves, number, delta, error) from cause_of(error)
+    for task, blob in lines:
+        yield task, number, blob
+
+
+@dataclass(frozen=True)
+class Step:
+    """One wave: what has arrived for this task goes through its stages."""
+
+    job: Job
+    wave: int
+    verbs: tuple[tuple[str, str], ...] = ()
+
+    @calmly
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        replica = replica_of(self.job.program)
+        waves = self.job.waves(replica)
+        blobs: dict[int, list[bytes]] = {}
+        out: list[Line] = []
+        for line in lines_of(given):
+            _, port, blob = line
+            if port == NOTE or waves.ports[port].wave > self.wave:
+                out.append(line)
+            else:
+                blobs.setdefault(port, []).append(blob)
+        if blobs:
+            arrived: dict[int, Any] = {
+                port: unpacked(some) if waves.ports[port].adds is None else partials(some)
+                for port, some in blobs.items()
+            }
+            for port, name in waves.waves[self.wave].lookups.items():
+                if port in arrived:
+                    arrived[port] = (dict(self.verbs)[name], arrived[port])
+            task = Task(self.job, replica, self.wave)
+            out += task.run(lambda: replica.wave(waves, self.wave, arrived), waves)
+        yield from batches(out)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole epoch in one task, unless there are more than `most` rows. `verbs` says what is done
+    to which input. What the driver has is `here`; for what is in frames it `waits`: tables with a
+    column for each input, in which the rows of that input are structs."""
+
+    job: Job
+    verbs: tuple[tuple[str, str], ...]
+    most: int
+    here: tuple[tuple[str, bytes], ...] = ()
+    waits: tuple[str, ...] = ()
+
+    @calmly
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        replica = replica_of(self.job.program)
+        arrived, count = [], 0
+        for batch in given:  # all of it: a worker that leaves something unread is not used again
+            count += batch.num_rows if self.waits else 0
+            if count <= self.most:
+                arrived.append(batch)
+        if count > self.most:
+            yield from batches([Note(too_many=True).line()])
+            return
+        try:
+            rows = {name: unpacked([blob]) for name, blob in self.here}
+            for number, name in enumerate(self.waits):
+                rows[name] = _in_structs(arrived, number, replica.plan.sources[name])
+        except EbbflowError as error:
+            yield from batches([Note.failed(error, 0).line()])
+            return
+        found = {name: (verb, trusted(rows[name])) for name, verb in self.verbs}
+        task = Task(self.job, replica, 1)
+        rows_in = sum(map(len, rows.values()))
+        lines = task.run(lambda: ({}, replica.all_at_once(found)), None, rows_in)
+        yield from batches(lines)
+
+
+def struct_of(number: int) -> str:
+    """The column with the rows of an input; Spark would not tell the inputs `a` and `A` apart."""
+    return f"input{number}"
+
+
+def _in_structs(tables: Iterable[Any], number: int, source: Source) -> Delta:
+    """The rows of one input; where a row is one of another input, there is no struct."""
+    total: Delta = {}
+    for batch in tables:
+        structs = batch.column(struct_of(number)).drop_null()
+        if len(structs):
+            add(total, *rows_of(source, pa.RecordBatch.from_struct_array(structs)))
+    return settled(total)
+
+
+class Task:
+    """One task that has state: runs, and writes what was done to a file of its own."""
+
+    def __init__(self, job: Job, replica: Replica, wave: int) -> None:
+        self.job, self.replica, self.wave = job, replica, wave
+        self.token = uuid4().hex
+
+    def run(self, work: Any, waves: Any, rows_in: int = 0) -> list[Line]:
+        """The lines that the work gives: rows for later waves, and a note."""
+        note = Note(self.wave, rows_in=rows_in)
+        replica, job = self.replica, self.job
+        piece = Piece(job.path, job.epoch, self.token)
+        try:
+            replica.open(job.snapshot())
+            made, moved = work()
+            lines = list(routes(replica, made, waves, job.tasks)) if made else []
+            note.changes = write_changes(replica, moved, job.path, job.epoch, self.token)
+            for part, spine in replica.staged():
+                piece.add(part.name, spine)
+            note.segments = piece.finish()
+            note.stats = replica.stats()
+        except BaseException as error:
+            piece.abandon()
+            remove_changes(job.path, note.changes)
+            if not isinstance(error, EbbflowError) or isinstance(error, StateError):
+                raise
+            return [Note.failed(error, self.wave).line()]
+        finally:
+            replica.close()
+        return [*lines, note.line()]
+
+
+def write_changes(
+    replica: Replica, moved: dict[str, Delta], path: str, epoch: int, token: str
+) -> list[tuple[str, str, int]]:
+    """Write what changed in the outputs, one Parquet file each: the output, the file, its rows."""
+    found = []
+    permissions = Folder(path).permissions
+    for number, (name, delta) in enumerate(moved.items()):
+        kind = replica.plan.outputs[name].type
+        file = f"{epoch:012d}-{token}-{number}.parquet"
+        try:
+            write_parquet(Path(path) / CHANGES / file, delta, kind, permissions)
+        except EbbflowError as error:
+            what = f"output {name!r}: {error.what}"
+            place = replica.plan.outputs[name].place
+            raise type(error)(
+                what, **error.facts, created=place, remedy=error.remedy
+            ) from cause_of(error)
+        found.append((name, file, len(delta)))
+    return found
+
+
+def remove_changes(path: str, changes: Iterable[tuple[str, str, int]]) -> None:
+    """Remove files of changes that did not come to be."""
+    for _, file, _ in changes:
+        (Path(path) / CHANGES / file).unlink(missing_ok=True)
+
+
+def write_parquet(file: Path, delta: Delta, kind: Any, permissions: int = PRIVATE) -> None:
+    """Rows with their weights as a Parquet file that is whole, or not there."""
+    rows, weights = list(delta), list(delta.values())
+    temporary = file.with_suffix(".tmp")
+    make_folder(file.parent, permissions)
+    opened = open_file(temporary, os.O_WRONLY | os.O_TRUNC, permissions)
+    with open(opened, "wb") as raw, pq.ParquetWriter(raw, arrow_schema(kind)) as out:
+        for i in range(0, len(rows), _CHUNK):
+            out.write_batch(to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], kind))
+    with open(temporary, "rb+") as done:
+        os.fsync(done.fileno())
+    os.rename(temporary, file)
