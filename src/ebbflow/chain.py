@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.expression.kept import one_of
 from ebbflow.fn import Fn
-from ebbflow.loop import Loop
 from ebbflow.nan import one_nan
 from ebbflow.zset import without_zeros
 
@@ -58,22 +58,22 @@ class Chain:
                 rows = [one_nan(new) for each in rows for new in step.fn(each)]
         return rows
 
-    def write(self, loop: Loop, row: str) -> str:
+    def write(self, loop: GeneratedLoop, row: str) -> str:
         """The steps inside a loop over `row`; gives the variable that holds the row after them."""
         for step in self.steps:
             owner = step if step.owner is None else step.owner
-            kind = getattr(owner, "type", Any)
+            row_type = getattr(owner, "type", Any)
             if step.verb == "filter":
                 loop.write(f"if not ({step.fn.source(loop.bind, row)}): continue", owner, row)
                 continue
             after = f"row{len(loop.lines)}"
             if step.verb == "map":
-                source = step.fn.kept(loop.bind, row, kind=kind)
+                source = step.fn.kept(loop.bind, row, hint=row_type)
                 loop.write(f"{after} = {source}", owner, row)
             else:
                 loop.write(f"for {after} in {step.fn.source(loop.bind, row)}:", owner, row)
                 loop.depth += 1
-                one = one_of(after, loop.bind, kind)
+                one = one_of(after, loop.bind, row_type)
                 if one != after:
                     loop.write(f"{after} = {one}", owner, after)
             row = after
@@ -94,7 +94,7 @@ def gather(chains: Sequence[Chain]) -> Callable[..., Delta]:
     >>> minus({"a": 1, "b": 1}, {"b": 1, "c": 1})
     {'a': 1, 'c': -1}
     """
-    loop = Loop("gather", ", ".join(f"change{i}" for i in range(len(chains))))
+    loop = GeneratedLoop("gather", ", ".join(f"change{i}" for i in range(len(chains))))
     if len(chains) == 1 and chains[0].sign == 1 and not chains[0].steps:
         loop.write("return change0")
         return loop.function()
@@ -129,7 +129,7 @@ def grouping(
     >>> grouping(len)({"fig": 1, "nut": -1, "pear": 2}.items())
     {3: [('fig', 1), ('nut', -1)], 4: [('pear', 2)]}
     """
-    loop = Loop("grouping", "pairs")
+    loop = GeneratedLoop("grouping", "pairs")
     steps = before is not None and before.steps
     if key is None and not steps:
         loop.write("return {(): pairs} if pairs else {}")

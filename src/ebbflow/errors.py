@@ -264,27 +264,27 @@ class _Writer:
         self.limit = self.left = limit
 
     def text(self, value: Any, depth: int) -> str:
-        kind = type(value)
+        cls = type(value)
         self.left -= 2
         if depth > _DEEPEST:
             return "..."
-        if kind in (set, frozenset) and value:
+        if cls in (set, frozenset) and value:
             parts = self.parts(islice(value, self.limit), depth)
             inside = "{" + ", ".join(sorted(parts)) + "}"
-            return inside if kind is set else f"frozenset({inside})"
-        if kind is list:
+            return inside if cls is set else f"frozenset({inside})"
+        if cls is list:
             return f"[{', '.join(self.parts(value, depth))}]"
-        if kind is tuple:
+        if cls is tuple:
             return f"({', '.join(self.parts(value, depth))}{',' if len(value) == 1 else ''})"
-        if kind is dict:
+        if cls is dict:
             return f"{{{', '.join(self.parts(value.items(), depth, self.entry))}}}"
-        if isinstance(value, tuple) and _is_plain_record(kind):
-            names = iter(kind._fields)
+        if isinstance(value, tuple) and _is_plain_record(cls):
+            names = iter(cls._fields)
             fields = self.parts(value, depth, lambda x, d: f"{next(names)}={self.text(x, d)}")
-            return f"{kind.__name__}({', '.join(fields)})"
-        if hasattr(kind, "__shown__"):  # as ZSet has, which may be large
-            return f"{kind.__name__}({self.text(kind.__shown__(value), depth + 1)})"
-        return self.leaf(value, kind)
+            return f"{cls.__name__}({', '.join(fields)})"
+        if hasattr(cls, "__shown__"):  # as ZSet has, which may be large
+            return f"{cls.__name__}({self.text(cls.__shown__(value), depth + 1)})"
+        return self.leaf(value, cls)
 
     def parts(self, values: Iterable[Any], depth: int, write: Any = None) -> list[str]:
         found: list[str] = []
@@ -297,23 +297,23 @@ class _Writer:
     def entry(self, entry: tuple[Any, Any], depth: int) -> str:
         return f"{self.text(entry[0], depth)}: {self.text(entry[1], depth)}"
 
-    def leaf(self, value: Any, kind: type) -> str:
+    def leaf(self, value: Any, cls: type) -> str:
         limit = self.limit
-        if kind in (str, bytes, bytearray) and len(value) > 2 * limit:
+        if cls in (str, bytes, bytearray) and len(value) > 2 * limit:
             value = value[:limit] + value[-limit:]
         try:
-            large = kind is int and value.bit_length() > 10_000
+            large = cls is int and value.bit_length() > 10_000
             made = f"<int of {value.bit_length():,} bits>" if large else repr(value)
         except Exception as error:
-            made = f"<{kind.__name__} that cannot be shown: {error_text(error, width=80)}>"
+            made = f"<{cls.__name__} that cannot be shown: {error_text(error, width=80)}>"
         self.left -= len(made)
         return cut(made, limit)
 
 
-def _is_plain_record(kind: Any) -> bool:
+def _is_plain_record(cls: Any) -> bool:
     """Whether the repr of a class is the one that every NamedTuple has."""
-    return getattr(getattr(kind, "__repr__", None), "__code__", None) is _NAMEDTUPLE
+    return getattr(getattr(cls, "__repr__", None), "__code__", None) is _NAMEDTUPLE
 
 
-def _rebuild(kind: type[EbbflowError], what: str, remedy: str, facts: dict[str, object]) -> Any:
-    return kind(what, remedy=remedy, **facts)
+def _rebuild(cls: type[EbbflowError], what: str, remedy: str, facts: dict[str, object]) -> Any:
+    return cls(what, remedy=remedy, **facts)

@@ -22,6 +22,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from ebbflow.algebra.value import function_name
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import CompositionError, Text, place
 from ebbflow.expression.bytecode import used_globals
 from ebbflow.expression.fingerprints import assumed, fingerprint
@@ -32,7 +33,6 @@ from ebbflow.expression.parts import Always, Field, Parts, Then, composed, limit
 from ebbflow.expression.schema import schema
 from ebbflow.expression.trace import trace
 from ebbflow.expression.value import is_plain, is_simple, plain_fields
-from ebbflow.loop import Loop
 from ebbflow.record import fields_of
 
 __all__ = ["Bind", "Field", "Fn", "assumed", "fingerprint"]
@@ -118,17 +118,17 @@ class Fn:
         return cls(given, *types)
 
     @classmethod
-    def record(cls, kind: Any, parts: Sequence[Fn]) -> Fn:
-        """A row of the NamedTuple class `kind`, whose fields are these functions of the same rows.
+    def record(cls, row_type: Any, parts: Sequence[Fn]) -> Fn:
+        """A row of the NamedTuple `row_type`, whose fields are these functions of the same rows.
 
         >>> from ebbflow.record import record
         >>> Fn.record(record("Polar", r=float, i=float), [Fn.of(abs), Fn.of("imag")])(3 + 4j)
         Polar(r=5.0, i=4.0)
         """
-        fields = getattr(kind, "_fields", None)
+        fields = getattr(row_type, "_fields", None)
         if fields is None or len(fields) != len(parts):
             raise CompositionError(
-                f"a {getattr(kind, '__name__', kind)} is not made of {len(parts)} parts",
+                f"a {getattr(row_type, '__name__', row_type)} is not made of {len(parts)} parts",
                 **({} if fields is None else {"fields": Text(", ".join(fields))}),
                 created=place(),
                 remedy="a NamedTuple class, and one function for each of its fields",
@@ -136,10 +136,10 @@ class Fn:
         types = max((part.types for part in parts), key=len, default=())
         inside = [part.expression for part in parts]
         found: Expression | None = None
-        if is_plain(kind) and all(each is not None for each in inside):
-            found = limited(Record(kind, tuple(inside)))  # type: ignore[arg-type]
-        shown = f"Fn.record({kind.__name__}, {list(parts)!r})"
-        return cls._make(Parts(kind, parts), types, kind.__name__, found, shown)
+        if is_plain(row_type) and all(each is not None for each in inside):
+            found = limited(Record(row_type, tuple(inside)))  # type: ignore[arg-type]
+        shown = f"Fn.record({row_type.__name__}, {list(parts)!r})"
+        return cls._make(Parts(row_type, parts), types, row_type.__name__, found, shown)
 
     @classmethod
     def constant(cls, value: Any, *types: Any) -> Fn:
@@ -159,11 +159,11 @@ class Fn:
                 created=place(),
                 remedy=f"a function of {len(types)} rows",
             )
-        kind = types[0]
-        fields = fields_of(kind)
+        row_type = types[0]
+        fields = fields_of(row_type)
         if fields is not None and name not in fields:
-            raise unknown_field(name, kind.__name__, tuple(fields), verb)
-        places = plain_fields(kind)
+            raise unknown_field(name, row_type.__name__, tuple(fields), verb)
+        places = plain_fields(row_type)
         if places is None:
             return cls._make(Field(name), types, name, None, f"Fn({name!r})")
         get = Get(0, name, places[name])
@@ -232,17 +232,17 @@ class Fn:
             return self.call.source(bind, rows)
         return f"{bind(self.call)}({', '.join(rows)})"
 
-    def kept(self, bind: Bind, *rows: str, kind: Any = Any) -> str:
-        """The same for a result of type `kind` that is kept: with one NaN (see `ebbflow.nan`)."""
+    def kept(self, bind: Bind, *rows: str, hint: Any = Any) -> str:
+        """The same for a result of type `hint` that is kept: with one NaN (see `ebbflow.nan`)."""
         if self.expression is not None:
-            return kept(self.expression, self.types, bind, rows, kind)
+            return kept(self.expression, self.types, bind, rows, hint)
         if isinstance(self.call, Parts):
             return self.call.kept(bind, rows)
         if isinstance(self.call, Field):
             return self.source(bind, *rows)
-        return one_of(self.source(bind, *rows), bind, kind)
+        return one_of(self.source(bind, *rows), bind, hint)
 
-    def keeping(self, kind: Any = Any) -> Callable[..., Any]:
+    def keeping(self, hint: Any = Any) -> Callable[..., Any]:
         """A function that gives what `kept` computes.
 
         >>> from ebbflow.nan import NAN
@@ -250,8 +250,8 @@ class Fn:
         True
         """
         rows = [f"row{i}" for i in range(self.arity)]
-        loop = Loop("call", ", ".join(rows))
-        kept = self.kept(loop.bind, *rows, kind=kind)
+        loop = GeneratedLoop("call", ", ".join(rows))
+        kept = self.kept(loop.bind, *rows, hint=hint)
         if kept == self.source(loop.bind, *rows):
             return self.call
         loop.write(f"return {kept}")
@@ -273,7 +273,9 @@ class Fn:
         if self.expression is None:
             return self.call, self.types
         used = zip(self.types, self.expression.reads(len(self.types)), strict=False)
-        return self.expression, [(schema(kind), _read(kind, names)) for kind, names in used]
+        return self.expression, [
+            (schema(row_type), _read(row_type, names)) for row_type, names in used
+        ]
 
     # ---- being a value ----
 
@@ -345,11 +347,11 @@ class _Alike:
             return hash(type(self.call))
 
 
-def _read(kind: Any, names: frozenset[str] | None) -> Any:
+def _read(row_type: Any, names: frozenset[str] | None) -> Any:
     """The types of what an expression reads of its rows: their methods may do its operations."""
-    fields = fields_of(kind)
+    fields = fields_of(row_type)
     if fields is None:
-        return kind
+        return row_type
     return [each for name, each in fields.items() if names is None or name in names]
 
 

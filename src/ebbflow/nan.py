@@ -32,8 +32,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 from uuid import UUID
 
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import AlgebraError
-from ebbflow.loop import Loop
 from ebbflow.record import attributes_of
 
 NAN = math.nan
@@ -74,14 +74,14 @@ def is_nan(x: Any) -> bool:
         ) from error
 
 
-def with_one_nan(weights: dict[Any, int], kind: Any = Any) -> dict[Any, int]:
-    """Rows with weights, with one NaN; the weights of rows that become equal are added up. `kind`
+def with_one_nan(weights: dict[Any, int], hint: Any = Any) -> dict[Any, int]:
+    """Rows with weights, with one NaN; the weights of rows that become equal are added up. `hint`
     is the type of the rows.
 
     >>> with_one_nan({float("nan"): 1, float("nan"): 2, 3.0: 1})
     {nan: 3, 3.0: 1}
     """
-    found = finder(kind)
+    found = finder(hint)
     if found is None or not found(weights):
         return weights
     total: dict[Any, int] = {}
@@ -92,59 +92,59 @@ def with_one_nan(weights: dict[Any, int], kind: Any = Any) -> dict[Any, int]:
 
 
 @lru_cache(maxsize=1024)
-def finder(kind: Any) -> Callable[[Collection[Any]], bool] | None:
+def finder(hint: Any) -> Callable[[Collection[Any]], bool] | None:
     """A function that tells whether some rows of a type are or hold a NaN other than `NAN`; None
     where none can.
 
     >>> finder(int) is None, finder(float)([1.0, float("nan")]), finder(Any)([(1, "a"), (NAN, "b")])
     (True, True, False)
     """
-    if not may_hold(kind):
+    if not may_hold(hint):
         return None
-    fields = attributes_of(kind)
+    fields = attributes_of(hint)
     if fields is None:
         return _found_in_any
-    loop = Loop("found", "rows")
+    loop = GeneratedLoop("found", "rows")
     with loop.inside("for row in rows:"):
-        loop.write(f"if {_found(loop, kind, fields)}: return True")
+        loop.write(f"if {_found(loop, hint, fields)}: return True")
     loop.write("return False")
     return loop.function()
 
 
-def may_hold(kind: Any, inside: tuple[Any, ...] = ()) -> bool:
+def may_hold(hint: Any, inside: tuple[Any, ...] = ()) -> bool:
     """Whether a value of this type may be NaN, or hold one, as far as its hint tells.
 
     >>> may_hold(int | None), may_hold(float), may_hold(tuple[int, str]), may_hold(Any)
     (False, True, False, True)
     """
-    if kind is None or kind is Ellipsis or any(kind is each for each in inside):
+    if hint is None or hint is Ellipsis or any(hint is each for each in inside):
         return False
-    origin, given = get_origin(kind), get_args(kind)
+    origin, given = get_origin(hint), get_args(hint)
     if origin is Literal:
         return any(may_hold(type(value)) for value in given)
-    if origin is Annotated or hasattr(kind, "__supertype__"):
-        return may_hold(given[0] if given else kind.__supertype__, inside)
+    if origin is Annotated or hasattr(hint, "__supertype__"):
+        return may_hold(given[0] if given else hint.__supertype__, inside)
     if origin in (Union, UnionType) or (origin in _CONTAINERS and given):
         return any(may_hold(each, inside) for each in given)
-    if not isinstance(kind, type):
+    if not isinstance(hint, type):
         return True
-    if issubclass(kind, _NEVER):
+    if issubclass(hint, _NEVER):
         return False
-    fields = attributes_of(kind)
-    return fields is None or any(may_hold(each, (*inside, kind)) for each in fields.values())
+    fields = attributes_of(hint)
+    return fields is None or any(may_hold(each, (*inside, hint)) for each in fields.values())
 
 
-def is_number(kind: Any) -> bool:
+def is_number(hint: Any) -> bool:
     """Whether a value of this type is NaN as a whole, or has none.
 
     >>> is_number(float | None), is_number(tuple[float]), is_number(Any)
     (True, False, False)
     """
-    if get_origin(kind) in (Union, UnionType):
-        return all(map(is_number, get_args(kind)))
-    if get_origin(kind) is Annotated:
-        return is_number(get_args(kind)[0])
-    return isinstance(kind, type) and issubclass(kind, (float, Decimal, complex, *_NEVER))
+    if get_origin(hint) in (Union, UnionType):
+        return all(map(is_number, get_args(hint)))
+    if get_origin(hint) is Annotated:
+        return is_number(get_args(hint)[0])
+    return isinstance(hint, type) and issubclass(hint, (float, Decimal, complex, *_NEVER))
 
 
 # ---- one way for each class ----
@@ -153,8 +153,8 @@ def is_number(kind: Any) -> bool:
 class _Ways(dict[type, "Way | None"]):
     """For each class how its values get `NAN`; None where they hold no NaN, or none is found."""
 
-    def __missing__(self, kind: type) -> Way | None:
-        way = self[kind] = _way(kind)
+    def __missing__(self, hint: type) -> Way | None:
+        way = self[hint] = _way(hint)
         return way
 
     def __reduce__(self) -> str:
@@ -168,19 +168,19 @@ class _Ways(dict[type, "Way | None"]):
 WAYS = _Ways()
 
 
-def _way(kind: type) -> Way | None:
-    if issubclass(kind, _NEVER):
+def _way(hint: type) -> Way | None:
+    if issubclass(hint, _NEVER):
         return None
-    if issubclass(kind, Number) or any(base.__name__ == "generic" for base in kind.__mro__):
+    if issubclass(hint, Number) or any(base.__name__ == "generic" for base in hint.__mro__):
         return _number
-    fields = attributes_of(kind)
+    fields = attributes_of(hint)
     if fields is not None:
-        return _record(kind, fields) if may_hold(kind) else None
-    if issubclass(kind, tuple):
+        return _record(hint, fields) if may_hold(hint) else None
+    if issubclass(hint, tuple):
         return _items
-    if issubclass(kind, frozenset):
+    if issubclass(hint, frozenset):
         return _elements
-    return _entries if issubclass(kind, Mapping) else None
+    return _entries if issubclass(hint, Mapping) else None
 
 
 def _number(value: Any) -> Any:
@@ -219,10 +219,10 @@ def _inside(values: Iterable[Any]) -> bool:
 # ---- records: only the fields that may hold one ----
 
 
-def _record(kind: type, fields: dict[str, Any]) -> Way:
-    loop = Loop("one", "row")
-    make = _items if issubclass(kind, tuple) else _copied
-    loop.write(f"return {loop.bind(make)}(row) if {_found(loop, kind, fields)} else row")
+def _record(hint: type, fields: dict[str, Any]) -> Way:
+    loop = GeneratedLoop("one", "row")
+    make = _items if issubclass(hint, tuple) else _copied
+    loop.write(f"return {loop.bind(make)}(row) if {_found(loop, hint, fields)} else row")
     return loop.function()
 
 
@@ -234,13 +234,13 @@ def _copied(value: Any) -> Any:
     return new
 
 
-def _found(loop: Loop, kind: Any, fields: dict[str, Any]) -> str:
+def _found(loop: GeneratedLoop, row_type: Any, fields: dict[str, Any]) -> str:
     """Text that tells whether `row` holds a NaN that has to be replaced. A field of a dataclass
     that is not compared may hold what it likes, or nothing yet."""
     tests = []
     for i, (name, hint) in enumerate(fields.items()):
-        plain = issubclass(kind, tuple)
-        if may_hold(hint) and (plain or kind.__dataclass_fields__[name].compare):
+        plain = issubclass(row_type, tuple)
+        if may_hold(hint) and (plain or row_type.__dataclass_fields__[name].compare):
             x = f"row[{i}]" if plain else f"row.{name}"
             nan = f"{x} != {x} and {x} is not {loop.bind(NAN)}"
             tests.append(nan if is_number(hint) else f"{loop.bind(_inside)}(({x},))")
@@ -248,14 +248,12 @@ def _found(loop: Loop, kind: Any, fields: dict[str, Any]) -> str:
 
 
 def _found_in_any(rows: Collection[Any]) -> bool:
-    for kind in set(map(type, rows)):
-        way = WAYS[kind]
+    for cls in set(map(type, rows)):
+        way = WAYS[cls]
         if way is None:
             continue
-        mine: list[Any] = [row for row in rows if type(row) is kind]
-        if kind is tuple and all(
-            WAYS[k] is None for k in set(map(type, chain.from_iterable(mine)))
-        ):
+        mine: list[Any] = [row for row in rows if type(row) is cls]
+        if cls is tuple and all(WAYS[k] is None for k in set(map(type, chain.from_iterable(mine)))):
             continue
         if any(way(row) is not row for row in mine):
             return True

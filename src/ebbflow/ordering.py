@@ -1,7 +1,7 @@
 """Orders for values of any kind.
 
 What is sorted is sorted by `natural`, Python's own order with NaN behind everything else; where a
-tie must not depend on who came first, by `anyhow`, which orders values of any type.
+tie must not depend on who came first, by `total_order_key`, which orders values of any type.
 """
 
 from __future__ import annotations
@@ -55,29 +55,29 @@ def natural(x: Any) -> Any:
     return TOP if is_nan(x) else x
 
 
-def anyhow(x: Any) -> tuple[Any, ...]:
+def total_order_key(x: Any) -> tuple[Any, ...]:
     """A key that orders values of any mixture of types, equal ones together.
 
-    >>> sorted(["b", 2, None, (1, None), (1, 0), "a", 1.5], key=anyhow)
+    >>> sorted(["b", 2, None, (1, None), (1, 0), "a", 1.5], key=total_order_key)
     [None, 1.5, 2, 'a', 'b', (1, None), (1, 0)]
     """
-    kind = type(x)
-    if kind is str:
+    cls = type(x)
+    if cls is str:
         return (3, "str", x)
-    if kind is int or kind is float or isinstance(x, (Real, Decimal)):
+    if cls is int or cls is float or isinstance(x, (Real, Decimal)):
         return (2,) if is_nan(x) else (1, x)
     if x is None:
         return (0,)
     if isinstance(x, (str, bytes)):
         return (3, "str" if isinstance(x, str) else "bytes", x)
     if isinstance(x, tuple):
-        return (4, *map(anyhow, x))
+        return (4, *map(total_order_key, x))
     if isinstance(x, frozenset):
-        return (5, *sorted(map(anyhow, x)))
+        return (5, *sorted(map(total_order_key, x)))
     if isinstance(x, (datetime, time)):
-        return (6, kind.__name__, x.tzinfo is not None, x)
-    orderable = any("__lt__" in vars(base) for base in kind.__mro__[:-1])
-    return (6, kind.__name__, x) if orderable else (7, kind.__name__, printed(x))
+        return (6, cls.__name__, x.tzinfo is not None, x)
+    orderable = any("__lt__" in vars(base) for base in cls.__mro__[:-1])
+    return (6, cls.__name__, x) if orderable else (7, cls.__name__, printed(x))
 
 
 def printed(x: Any) -> str:
@@ -86,12 +86,12 @@ def printed(x: Any) -> str:
     >>> printed(3j)
     '3j'
     """
-    kind: Any = type(x)
-    if kind.__repr__ is object.__repr__ and kind.__eq__ is not object.__eq__:
+    cls: Any = type(x)
+    if cls.__repr__ is object.__repr__ and cls.__eq__ is not object.__eq__:
         raise AlgebraError(
-            f"a {kind.__name__} has no place in an order: equal ones print differently",
+            f"a {cls.__name__} has no place in an order: equal ones print differently",
             value=x,
-            remedy=f"give {kind.__name__} an __lt__ or a __repr__ (a dataclass has one), or reduce "
+            remedy=f"give {cls.__name__} an __lt__ or a __repr__ (a dataclass has one), or reduce "
             "a part of it",
         )
     return repr(x)

@@ -99,14 +99,14 @@ def _new(name: str, fields: Fields) -> type[Any]:
     made: Any = RecordType(name, (tuple,), {**inside, "__module__": __name__})
     made.__annotations__ = dict(fields)
     made.recipe = (name, fields)
-    text = ", ".join([f"{field}: {_short(kind)}" for field, kind in fields])
+    text = ", ".join([f"{field}: {_short(hint)}" for field, hint in fields])
     made.__qualname__ = _free(f"{name}({text})")
     _named[made.__qualname__] = made
     return made  # type: ignore[no-any-return]
 
 
-def _short(kind: Any) -> str:
-    text = kind.__name__ if isinstance(kind, type) else str(kind)
+def _short(hint: Any) -> str:
+    text = hint.__name__ if isinstance(hint, type) else str(hint)
     return text.rpartition(".")[2]
 
 
@@ -114,8 +114,8 @@ def _free(text: str) -> str:
     return text if text not in _named else _free(f"{text}'")
 
 
-def _recipe(kind: RecordType) -> tuple[Any, ...]:
-    return _type, kind.recipe
+def _recipe(hint: RecordType) -> tuple[Any, ...]:
+    return _type, hint.recipe
 
 
 copyreg.pickle(RecordType, _recipe)
@@ -130,7 +130,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
 
-def fields_of(kind: Any) -> dict[str, Any] | None:
+def fields_of(hint: Any) -> dict[str, Any] | None:
     """The fields of a row type with their types, or None when its rows have no known fields.
 
     >>> fields_of(record("City", city=str, n=int))
@@ -138,29 +138,29 @@ def fields_of(kind: Any) -> dict[str, Any] | None:
     >>> fields_of(int) is None
     True
     """
-    names = getattr(kind, "_fields", None)
-    if not (isinstance(kind, type) and issubclass(kind, tuple) and names is not None):
+    names = getattr(hint, "_fields", None)
+    if not (isinstance(hint, type) and issubclass(hint, tuple) and names is not None):
         return None
-    known = _fields.get(kind)
+    known = _fields.get(hint)
     if known is not None:
         return dict(known)
-    hints = hints_of(kind)
+    hints = hints_of(hint)
     found = {name: hints.get(name, Any) for name in names}
     if hints:  # else they may be found later
-        _fields[kind] = found
+        _fields[hint] = found
     return dict(found)
 
 
-def attributes_of(kind: Any) -> dict[str, Any] | None:
+def attributes_of(hint: Any) -> dict[str, Any] | None:
     """The fields of a NamedTuple or a dataclass with their types; None for any other type.
 
     >>> attributes_of(record("City", city=str)), attributes_of(int)
     ({'city': <class 'str'>}, None)
     """
-    if not is_dataclass(kind):
-        return fields_of(kind)
-    hints = hints_of(kind)
-    return {each.name: hints.get(each.name, Any) for each in dataclass_fields(kind)}
+    if not is_dataclass(hint):
+        return fields_of(hint)
+    hints = hints_of(hint)
+    return {each.name: hints.get(each.name, Any) for each in dataclass_fields(hint)}
 
 
 def hints_of(thing: Any) -> dict[str, Any]:
@@ -196,14 +196,14 @@ def as_stored(hint: Any) -> Any:
     return reduce(or_, parts) if origin in (Union, UnionType) else origin[parts]
 
 
-def with_notes(kind: Any, notes: tuple[Any, ...]) -> Any:
-    """`Annotated[kind, *notes]`.
+def with_notes(hint: Any, notes: tuple[Any, ...]) -> Any:
+    """`Annotated[hint, *notes]`.
 
     >>> with_notes(int, ())
     <class 'int'>
     """
     annotated: Any = Annotated
-    return annotated[(kind, *notes)] if notes else kind
+    return annotated[(hint, *notes)] if notes else hint
 
 
 def _is_stored(note: Any) -> bool:
@@ -211,12 +211,12 @@ def _is_stored(note: Any) -> bool:
     return isinstance(note, tzinfo) or (isinstance(note, tuple) and len(note) == 2)
 
 
-def type_text(kind: Any) -> str:
+def type_text(hint: Any) -> str:
     """A row type as it is shown: with its fields, if it has any.
 
     >>> type_text(record("City", city=str, n=int)), type_text(int), type_text(int | None)
     ('City(city, n)', 'int', 'int | None')
     """
-    fields = fields_of(kind)
-    name = kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+    fields = fields_of(hint)
+    name = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
     return name if fields is None else f"{name}({', '.join(fields)})"

@@ -106,5 +106,5 @@ def test_a_program_runs_on_executors_that_got_their_python_in_an_archive(tmp_pat
     assert len(folders) == 2
     assert str(tmp_path) not in folders
     assert {python for _, python in said["workers"]} == {"./environment/bin/python"}
-    assert said["modes"] == ["bulk", "whole", "staged"]
+    assert said["modes"] == ["bulk", "single_task", "staged"]
     assert said["verified"] == {"by_city": 51, "best": 51}

@@ -438,7 +438,7 @@ class Sizes(NamedTuple):
 
 
 def test_005_an_operator_per_key_of_several_parts_gives_typed_rows() -> None:
-    of = per_key(count(), BY_BOTH, width=2, kind=Sizes)
+    of = per_key(count(), BY_BOTH, width=2, row_type=Sizes)
     x = run(of, ORDERS, seed=16)
     assert {type(row) for row in of.f(x)} == {Sizes}
     live = of.open(ZSet.of([Order("Rome", 1, 5)]))

@@ -12,7 +12,7 @@ import pytest
 from ebbflow.errors import NotDeterministic
 from ebbflow.fn import Fn
 from ebbflow.operator import top_rows
-from ebbflow.ordering import TOP, anyhow
+from ebbflow.ordering import TOP, total_order_key
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer.running import Reduce
 from ebbflow.state.index import Index
@@ -95,7 +95,7 @@ def test_005_the_top_of_many_rows_is_followed_as_it_is_drained_and_filled(smalle
     x = ZSet.of(random.choices(range(900), k=600))
     live, y = of.open(x), of.f(x)
     for step in range(30):
-        rows = sorted(x, key=anyhow, reverse=not smallest)
+        rows = sorted(x, key=total_order_key, reverse=not smallest)
         change = ZSet({row: -x.weight(row) for row in rows[: 4 if step % 10 > 7 else 45]})
         if step % 10 > 6:
             change = change + ZSet.of(random.choices(range(900), k=150))

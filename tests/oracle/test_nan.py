@@ -220,7 +220,7 @@ WAYS: dict[str, Callable[[Path], Any]] = {
     "trusting": lambda path: run(PLAN, check_input=False),
     "disk": Reopened,
     "disk and little memory": lambda path: Reopened(path, memory=1),
-    "tasks: whole": lambda path: Simulated(PLAN, "whole", path=str(path)),
+    "tasks: whole": lambda path: Simulated(PLAN, "single_task", path=str(path)),
     "tasks: staged": lambda path: Simulated(PLAN, "staged", path=str(path)),
 }
 

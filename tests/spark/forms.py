@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from ebbflow.zset import ZSet
 
-HERE = ("rows", "pandas", "arrow", "batch", "pandas ops", "arrow ops")
-FORMS = (*HERE, "frame", "frame ops")
+DRIVER = ("rows", "pandas", "arrow", "batch", "pandas ops", "arrow ops")
+FORMS = (*DRIVER, "frame", "frame ops")
 ARROW: dict[Any, Any] = {
     int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_(),
     datetime: pa.timestamp("us"), Annotated[datetime, UTC]: pa.timestamp("us", "UTC"),
@@ -74,7 +74,7 @@ def formed(change: ZSet[Any], kind: Any, form: str, session: Any = None) -> Any:
 
 
 def some_form(
-    change: Any, kind: Any, dice: Random, forms: Sequence[str] = HERE, session: Any = None
+    change: Any, kind: Any, dice: Random, forms: Sequence[str] = DRIVER, session: Any = None
 ) -> Any:
     """A Z-set in any of these forms, by dice; anything else as it is."""
     form = dice.choice(forms)

@@ -15,12 +15,12 @@ from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import Read
 from ebbflow.engine.spark.table.arrow import from_arrow
-from ebbflow.engine.spark.tasks.epochs import Done, Epochs, Given
+from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, Replica
-from ebbflow.engine.spark.tasks.report import NOTE, Note
+from ebbflow.engine.spark.tasks.report import NOTE, TaskReport
 from ebbflow.engine.spark.tasks.route import given_of
 from ebbflow.engine.spark.tasks.task import EnterHere, Step, Whole, in_slices, lines_of
-from ebbflow.engine.spark.tasks.transport import add, packed, settled, ship
+from ebbflow.engine.spark.tasks.transport import add, pack_program, packed, settled
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
 
@@ -30,14 +30,14 @@ class Cluster(Epochs):
 
     calls = 0
 
-    def whole(self, given: Mapping[str, Given], most: int) -> Done:
+    def whole(self, given: Mapping[str, InputChange], most: int) -> EpochResult:
         verbs = tuple((name, each.verb) for name, each in given.items())
         token = self.program.token
         here = [(name, packed(g.rows, g.rows.values(), token)) for name, g in given.items()]
         task = Whole(self.job(1), verbs, most, tuple(here))
-        return self.staged_notes("whole", notes(lines_of(task(iter(())))))
+        return self.staged_notes("single_task", notes(lines_of(task(iter(())))))
 
-    def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
+    def staged(self, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
         job = self.job(tasks, given)
         inputs = self.replica.machine.inputs
         rows = {name: each for name, each in given.items() if each.verb != DELETE}
@@ -67,7 +67,7 @@ def _batches(lines: Iterable[Any]) -> Any:
 def notes(lines: Iterable[Any]) -> list[Any]:
     found = list(lines)
     assert all(port == NOTE for _, port, _ in found)
-    return [Note.read(blob) for _, _, blob in found]
+    return [TaskReport.read(blob) for _, _, blob in found]
 
 
 class View:
@@ -86,7 +86,7 @@ class View:
         self.disk = Disk(self.path, self.plan, self.replica.machine, *ends, memory="64MB")
         self.replica.close()
         try:
-            self.program = ship(self.replica, self.check_input)
+            self.program = pack_program(self.replica, self.check_input)
         except BaseException:
             self.disk.close()
             raise
@@ -107,19 +107,19 @@ class View:
         """One epoch, in which something else may be done to every input."""
         given = {name: self._given(name, *each) for name, each in asked.items()}
         given = {name: each for name, each in given.items() if each.rows is None or each.rows}
-        done = self._run(given) if given else Done(self.mode, 0, {}, ())
+        done = self._run(given) if given else EpochResult(self.mode, 0, {}, ())
         self.commit()
         moved = {name: self._change(name, done) for name in self.plan.outputs}
         return moved if len(moved) > 1 else next(iter(moved.values()))
 
-    def _given(self, name: str, verb: str, change: Any) -> Given:
+    def _given(self, name: str, verb: str, change: Any) -> InputChange:
         small = 0 if self.mode == "staged" else 10**9  # only waves begin with tables
         return given_of(self.plan.sources[name], verb, change, small)
 
-    def _run(self, given: Mapping[str, Given]) -> Done:
-        if self.mode == "here":
+    def _run(self, given: Mapping[str, InputChange]) -> EpochResult:
+        if self.mode == "driver":
             return self.cluster.here(given)
-        if self.mode == "whole":
+        if self.mode == "single_task":
             return self.cluster.whole(given, 10**9)
         return self.cluster.staged(given, self.tasks)
 
@@ -132,7 +132,7 @@ class View:
         self.close()
         self._open()
 
-    def _change(self, name: str, done: Done) -> ZSet[Any]:
+    def _change(self, name: str, done: EpochResult) -> ZSet[Any]:
         import pyarrow.parquet as pq
 
         total: dict[Any, int] = {}

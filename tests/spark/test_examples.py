@@ -59,7 +59,7 @@ def test_an_example_is_right_in_waves_of_tasks(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @each_example
-@pytest.mark.parametrize("mode", ["whole", "staged"])
+@pytest.mark.parametrize("mode", ["single_task", "staged"])
 def test_an_example_is_right_through_many_epochs(name: str, mode: str, tmp_path: Path) -> None:
     module = MODULES[name]
     view = follow(
@@ -94,13 +94,13 @@ def on_spark(spark: Any, module: ModuleType, path: Path, mode: str, epochs: int)
 def test_an_example_runs_on_spark(
     spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mode = ("staged", "bulk", "whole")[REAL.index(name) % 3]
+    mode = ("staged", "bulk", "single_task")[REAL.index(name) % 3]
     on_spark(spark, imported(name, monkeypatch), tmp_path / "state", mode, 1)
 
 
 @pytest.mark.slow
 @each_example
-@pytest.mark.parametrize("mode", ["whole", "staged", "bulk"])
+@pytest.mark.parametrize("mode", ["single_task", "staged", "bulk"])
 def test_every_example_runs_on_spark(
     spark: Any, name: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

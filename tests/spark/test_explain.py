@@ -91,7 +91,7 @@ def test_explain_counts_what_is_on_disk_and_adds_up(view: Any) -> None:
     disk = sum(file.stat().st_size for file in Path(view.path).glob("epoch-*"))
     assert 0 < found["engine"]["bytes"] <= disk
     assert found["engine"]["epoch"] == 1
-    assert found["engine"]["last"] == "here"
+    assert found["engine"]["last"] == "driver"
 
 
 def test_all_formats_have_what_holds_for_the_whole(view: Any) -> None:
@@ -123,7 +123,7 @@ def test_stats_have_rows_and_times_of_every_epoch(view: Any) -> None:
     found = view.stats()
     first, last = found.epochs
     assert [(each.epoch, each.mode, each.rows_in) for each in found.epochs] == [
-        (1, "here", 102), (2, "here", 1)
+        (1, "driver", 102), (2, "driver", 1)
     ]  # fmt: skip
     assert first.rows_out == {"totals": 2, "placed": 89, "loud": 2}
     assert last.rows_out == {"totals": 2, "placed": 1, "loud": 1}
@@ -145,7 +145,7 @@ def test_stats_have_the_work_of_every_stage_in_the_last_epoch_and_in_all(view: A
     assert sorted(indices) == [0, 0, 1]
     lines = repr(view.stats()).splitlines()
     assert lines[0].startswith("epoch 2, ")
-    assert lines[3].split()[:4] == ["2", "here", "1", "4"]
+    assert lines[3].split()[:4] == ["2", "driver", "1", "4"]
     assert max(map(len, lines)) <= 120
 
 

@@ -24,7 +24,7 @@ import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.session import SparkError
-from ebbflow.engine.spark.table.mismatch import Unfit
+from ebbflow.engine.spark.table.mismatch import SchemaMismatch
 from ebbflow.engine.spark.tasks import task
 from ebbflow.errors import (
     AbsentRow,
@@ -37,7 +37,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.state.spine import InUse, Store
 from ebbflow.zset import ZSet
 
-MODES = ["here", "whole", "staged"]
+MODES = ["driver", "single_task", "staged"]
 each_mode = pytest.mark.parametrize("mode", MODES)
 
 
@@ -130,7 +130,7 @@ def test_a_function_that_raises_is_one_error_with_place_and_row(
 ) -> None:
     error = refused(begun(FAILING[name], mode, tmp_path), [BAD, Row(5, 5)])
     names_the_row(error)
-    assert "ZeroDivisionError" in str(error.__cause__) or mode == "here"
+    assert "ZeroDivisionError" in str(error.__cause__) or mode == "driver"
 
 
 @each_mode
@@ -206,7 +206,7 @@ def test_a_function_that_holds_a_lock_cannot_be_sent(tmp_path: Path) -> None:
             return row.k
 
     with pytest.raises(CompositionError, match="cannot be sent to Spark's workers") as caught:
-        View(plan_of(A.map(locked, type=int)), "whole", path=str(tmp_path))
+        View(plan_of(A.map(locked, type=int)), "single_task", path=str(tmp_path))
     assert "lock" in str(caught.value)
     assert caught.value.remedy
 
@@ -217,13 +217,13 @@ def test_a_row_that_does_not_fit_the_columns_of_an_output_is_refused(
     mode: str, most: int, tmp_path: Path
 ) -> None:
     error = refused(begun(A.map(lambda row: row.v or most, type=int), mode, tmp_path), [BAD])
-    assert isinstance(error, Unfit)
+    assert isinstance(error, SchemaMismatch)
     assert str(error).startswith("output 'output': ")
     assert "64 bits" in str(error)
     assert "test_failures.py" in str(error.facts["created"])
 
 
-@pytest.mark.parametrize("mode", ["whole", "staged"])
+@pytest.mark.parametrize("mode", ["single_task", "staged"])
 def test_rows_of_a_class_that_a_function_defines_can_be_sent(mode: str, tmp_path: Path) -> None:
     class Local(NamedTuple):
         k: int
@@ -319,7 +319,7 @@ def test_a_driver_that_dies_at_any_instant_leaves_the_last_epoch(
         view.close()
         if not died or at > 12:
             break
-    assert at > 0 or (mode == "here" and owner in (task.Piece,)) or name == "adopt"
+    assert at > 0 or (mode == "driver" and owner in (task.Piece,)) or name == "adopt"
 
 
 def expected_after(view: View) -> Any:
@@ -352,11 +352,11 @@ def test_a_commit_that_fails_changes_nothing_and_can_be_tried_again(
 
 
 def test_a_state_is_open_once(tmp_path: Path) -> None:
-    view = working("whole", tmp_path)
+    view = working("single_task", tmp_path)
     with pytest.raises(InUse):
-        working("whole", tmp_path)
+        working("single_task", tmp_path)
     view.close()
-    working("whole", tmp_path).close()
+    working("single_task", tmp_path).close()
 
 
 # ---- what failed epochs leave behind ----
@@ -409,7 +409,7 @@ def said_once(error: BaseException, err: str) -> None:
     assert "at org.apache" not in err
 
 
-@pytest.mark.parametrize("mode", ["whole", "staged", "bulk"])
+@pytest.mark.parametrize("mode", ["single_task", "staged", "bulk"])
 @pytest.mark.parametrize("name", ["map", "merge", "reducer"])
 def test_a_function_that_raises_on_spark_is_one_error_without_java(
     spark: Any, tmp_path: Path, capfd: Any, name: str, mode: str
@@ -429,7 +429,7 @@ def test_a_function_that_raises_on_spark_is_one_error_without_java(
 
 def test_a_row_is_put_in_by_key_whatever_its_type(spark: Any, tmp_path: Path) -> None:
     words = ef.Input("words", str, key=lambda word: word[:1])
-    with run(words.distinct(), spark, tmp_path, "here") as view:
+    with run(words.distinct(), spark, tmp_path, "driver") as view:
         view.input("words").upsert("ebb")
         view.input("words").upsert("east", "flow")
         assert view.zset() == ZSet.of(["east", "flow"])
@@ -439,7 +439,7 @@ def test_a_row_is_put_in_by_key_whatever_its_type(spark: Any, tmp_path: Path) ->
 def test_what_is_put_in_by_key_takes_nothing_away(spark: Any, tmp_path: Path, mark: str) -> None:
     gone = "d" if mark.startswith("op") else -1
     marked = spark.createDataFrame([(2, 2, gone)], f"k long, v long, {mark}")
-    with run(ef.Input("a", Row, key="k"), spark, tmp_path, "whole") as view:
+    with run(ef.Input("a", Row, key="k"), spark, tmp_path, "single_task") as view:
         view.step(a=[Row(1, 1), Row(2, 2)])
         try:
             view.input("a").upsert(marked)
@@ -475,7 +475,7 @@ def dying(marker: str) -> Any:
     return once
 
 
-@pytest.mark.parametrize("mode", ["whole", "staged"])
+@pytest.mark.parametrize("mode", ["single_task", "staged"])
 def test_a_worker_that_dies_is_one_error_and_the_epoch_can_be_stepped_again(
     spark: Any, tmp_path: Path, capfd: Any, mode: str
 ) -> None:
@@ -524,7 +524,7 @@ if __name__ == "__main__":
         pairs=bids.join(bids.map(twice, type=Bid), on="lot", select=lambda a, b: (a, b.price)),
     )
     running = session("main", cores=1)
-    for mode in ("whole", "staged"):
+    for mode in ("single_task", "staged"):
         with program.run(ef.spark(running, path=f"state-{mode}", mode=mode, buckets=2)) as view:
             view.step(bids=[Bid(1, 5), Bid(1, 7), Bid(2, 1)])
             view.step(bids={Bid(1, 7): -1, Bid(2, 3): 1})
@@ -572,7 +572,7 @@ def said(error: BaseException) -> str:
 
 
 @pytest.mark.usefixtures("redacted")
-@pytest.mark.parametrize("mode", ["bulk", "whole", "staged"])
+@pytest.mark.parametrize("mode", ["bulk", "single_task", "staged"])
 def test_redacted_errors_of_tasks_have_no_rows(mode: str, spark: Any, tmp_path: Path) -> None:
     program = people.map(tell, type=int).distinct()
     with program.run(ef.spark(spark, path=tmp_path, mode=mode)) as view:
@@ -583,7 +583,7 @@ def test_redacted_errors_of_tasks_have_no_rows(mode: str, spark: Any, tmp_path: 
 
 
 @pytest.mark.usefixtures("redacted")
-@pytest.mark.parametrize("mode", ["here", "whole"])
+@pytest.mark.parametrize("mode", ["driver", "single_task"])
 def test_redacted_errors_of_spark_have_no_rows(mode: str, spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame([(SECRET,)], "name string")
     cast = frame.selectExpr("name", "cast(name as int) as salary")

@@ -74,30 +74,30 @@ def through(
     return hit
 
 
-@pytest.mark.parametrize("mode", ["here", "whole", "staged"])
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged"])
 def test_a_sample_of_interrupts_after_an_epoch_is_published(tmp_path: Path, mode: str) -> None:
     opened = lambda: Driver(SHOP.plan, mode, str(tmp_path))
     assert through(opened, range(5, 6_000, 1_103))[True] > 2
 
 
-@pytest.mark.parametrize("mode", ["here", "staged"])
+@pytest.mark.parametrize("mode", ["driver", "staged"])
 def test_a_sample_of_interrupts_anywhere_in_a_step(tmp_path: Path, mode: str) -> None:
     opened = lambda: Driver(SHOP.plan, mode, str(tmp_path))
     assert through(opened, range(50, 300_000, 50_001), published=False)[False] > 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["here", "whole", "staged"])
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged"])
 def test_many_interrupts_in_a_step(tmp_path: Path, mode: str) -> None:
     opened = lambda name: lambda: Driver(SHOP.plan, mode, str(tmp_path / name))
-    step = 5 if mode == "here" else 41
+    step = 5 if mode == "driver" else 41
     assert through(opened("after"), range(1, 20_000, step))[True] > 100
     through(opened("twice"), range(1, 20_000, 211), second=100)
     through(opened("anywhere"), range(1, 1_000_000, 9_001), published=False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["here", "whole"])
+@pytest.mark.parametrize("mode", ["driver", "single_task"])
 def test_interrupts_on_a_real_session(spark: Any, tmp_path: Path, mode: str) -> None:
     opened = lambda: SHOP.run(ef.spark(spark, path=tmp_path, mode=mode, buckets=2))
     assert through(opened, range(5, 6_000, 1_103))[True] > 2

@@ -86,7 +86,7 @@ def test_000_R12_one_reducer_value_serves_both_engines(tmp_path: Path) -> None:
     spread = (ef.max("price") & ef.min("price")).then(_difference)
     program = purchases.group_by("user").agg(spread=spread, all=ef.collect("price"))
     here = program.run()
-    modes = "here", "whole", "staged"
+    modes = "driver", "single_task", "staged"
     there = [View(plan_of(program), mode, path=str(tmp_path / mode)) for mode in modes]
     for epoch in random_epochs(program, 3, 8):
         change = here.step(epoch)

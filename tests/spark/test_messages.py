@@ -84,7 +84,7 @@ def test_what_java_says_of_itself_is_left_out() -> None:
 
 
 def test_changes_that_cannot_be_are_refused_with_what_to_write(spark: Any, tmp_path: Path) -> None:
-    with ORDERS.run(ef.spark(spark, path=tmp_path, mode="here")) as view:
+    with ORDERS.run(ef.spark(spark, path=tmp_path, mode="driver")) as view:
         view.step(orders=[Order(1, "Rome"), Order(2, "Oslo")])
         stream = spark.readStream.format("rate").load().selectExpr("value as id", "'x' as city")
         with pytest.raises(ChangeError, match="a streaming DataFrame has no end") as caught:

@@ -33,7 +33,7 @@ from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many examples
-MODES = ["here", "whole", "staged"]
+MODES = ["driver", "single_task", "staged"]
 SHARED = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # much faster than a disk
 each_mode = pytest.mark.parametrize("mode", MODES)
 

@@ -27,7 +27,7 @@ from ebbflow.testing import random_epochs, random_program
 from ebbflow.testing.programs import Tag
 from ebbflow.zset import ZSet, trusted
 
-MODES = ["whole", "staged", "bulk"]
+MODES = ["single_task", "staged", "bulk"]
 each_mode = pytest.mark.parametrize("mode", MODES)
 Outputs = dict[str, ZSet[Any]]
 

@@ -14,7 +14,7 @@ import ebbflow as ef
 from ebbflow.engine.spark.output.frames import zset_of
 
 
-@pytest.mark.parametrize("mode", ["here", "whole", "staged"])
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged"])
 def test_every_verb_over_negative_weights_in_tasks(mode: str, tmp_path: Path) -> None:
     view = View(program().plan, mode, path=str(tmp_path))
     check(view.step, lambda: view.value, Random(9), 6)

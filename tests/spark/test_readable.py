@@ -38,7 +38,7 @@ def run(rows: Any, spark: Any, path: Path, mode: str) -> Any:
     return rows.run(ef.spark(spark, path=path, mode=mode, buckets=2))
 
 
-@pytest.mark.parametrize("mode", ["whole", "bulk"])
+@pytest.mark.parametrize("mode", ["single_task", "bulk"])
 def test_large_numbers_beside_floats_are_read_as_python_compares_them(
     spark: Any, tmp_path: Path, mode: str
 ) -> None:
@@ -54,7 +54,7 @@ def test_large_numbers_beside_floats_are_read_as_python_compares_them(
 MISFITS = [Row(2**70, 1.0, "a"), Row(None, 1.0, "a"), Row(1, "x", "a"), Row(1, 1.0, "\ud800")]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("mode", ["here", "whole", "staged", "bulk"])
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged", "bulk"])
 def test_a_row_that_does_not_fit_its_columns_is_refused_however_it_comes(
     spark: Any, tmp_path: Path, mode: str
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_row_that_does_not_fit_its_columns_is_refused_however_it_comes(
 
 
 @pytest.mark.parametrize(
-    ("rows", "mode"), [(A, "here"), (A.map(lambda row: row.n.bit_length(), type=int), "staged")]
+    ("rows", "mode"), [(A, "driver"), (A.map(lambda row: row.n.bit_length(), type=int), "staged")]
 )
 def test_a_row_is_not_there_more_often_than_a_column_can_tell(
     spark: Any, tmp_path: Path, rows: Any, mode: str

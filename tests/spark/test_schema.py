@@ -17,7 +17,7 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
-from ebbflow.engine.spark.table.schema import kind_of, schema_of
+from ebbflow.engine.spark.table.schema import row_type_of, schema_of
 from ebbflow.errors import CompositionError
 from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of, record
@@ -92,7 +92,7 @@ def test_spark_and_arrow_agree_on_every_type() -> None:
 
 def test_a_schema_makes_a_row_type_with_the_same_schema() -> None:
     schema = schema_of(Everything, weight=True)
-    back = kind_of(schema, "Everything")
+    back = row_type_of(schema, "Everything")
     assert schema_of(back, weight=True) == schema
     assert list(fields_of(back) or ()) == list(fields_of(Everything) or ())
 
@@ -106,7 +106,7 @@ def test_narrow_numbers_become_the_ones_python_has() -> None:
             t.StructField("d", t.VarcharType(3)),
         ]
     )
-    kind = kind_of(schema, "Narrow")
+    kind = row_type_of(schema, "Narrow")
     assert schema_of(kind).simpleString() == "struct<a:bigint,b:bigint,c:double,d:string>"
     assert kind.__annotations__ == {"a": int, "b": int | None, "c": float, "d": str | None}
 
@@ -156,7 +156,7 @@ def loosened_type(kind: t.DataType, null: bool) -> t.DataType:
 @settings(max_examples=100, deadline=None)
 def test_any_schema_comes_back(parts: list[tuple[t.DataType, bool]]) -> None:
     fields = [t.StructField(f"f{i}", kind, null) for i, (kind, null) in enumerate(parts)]
-    kind = kind_of(t.StructType(fields), "Row")
+    kind = row_type_of(t.StructType(fields), "Row")
     schema = t.StructType([loosened(field) for field in fields])
     assert schema_of(kind) == schema
     arrow = to_arrow_schema(schema, timezone="UTC")
@@ -175,12 +175,12 @@ def test_any_schema_comes_back(parts: list[tuple[t.DataType, bool]]) -> None:
 )
 def test_a_type_that_rows_cannot_have_is_refused_by_name(kind: t.DataType, path: str) -> None:
     with pytest.raises(CompositionError, match=f"a row of Row cannot have a field '{path}'"):
-        kind_of(t.StructType([t.StructField("x", kind)]), "Row")
+        row_type_of(t.StructType([t.StructField("x", kind)]), "Row")
 
 
 def test_a_column_that_cannot_be_a_field_is_refused() -> None:
     with pytest.raises(CompositionError, match="'total price' cannot be the name of a field"):
-        kind_of(t.StructType([t.StructField("total price", t.LongType())]), "Row")
+        row_type_of(t.StructType([t.StructField("total price", t.LongType())]), "Row")
 
 
 # ---- rows ----

@@ -255,7 +255,7 @@ def test_settings_are_put_back_after_epochs_that_overlap_and_fail(
     failing = PAIRS.map(lambda pair: 100 // pair.v, type=int)
 
     def work(number: int) -> None:
-        path, mode = tmp_path / str(number), ("whole", "staged", "bulk")[number % 3]
+        path, mode = tmp_path / str(number), ("single_task", "staged", "bulk")[number % 3]
         with failing.run(ef.spark(theirs, path=path, mode=mode, buckets=2)) as view:
             with pytest.raises(EbbflowError):
                 view.step(pairs=[Pair(1, 0)])

@@ -226,7 +226,7 @@ def test_tasks_and_logs_write_what_only_those_can_read_who_may(
     permissions: int | None, expected: Any, opened: Open, tmp_path: Path
 ) -> None:
     first = True
-    for mode in ("bulk", "whole", "staged", "auto"):
+    for mode in ("bulk", "single_task", "staged", "auto"):
         view = opened(two, mode=mode, **({"permissions": permissions} if first else {}))
         view.write_changes(tmp_path / "log")
         view.step(sales=[Sale(f"city {i}", i) for i in range(40)])
@@ -348,7 +348,7 @@ def test_a_load_that_is_derived_can_be_read_for_as_long_as_a_sink_needs_it(opene
     for change in ([Sale("Rome", 30), Sale("Oslo", 20)], {Sale("Oslo", 20): -1}, []):
         with pytest.raises(AssertionError):
             view.step(sales=change)
-        object.__setattr__(view.options, "mode", "here")
+        object.__setattr__(view.options, "mode", "driver")
     broken = False
     view.deliver()
     assert counts == [2, 1, 0]

@@ -68,7 +68,7 @@ NUMBERS = ORDERS.map(lambda order: int(order.city), type=int)
 KEYED = ef.Input("orders", Order, key=lambda order: int(order.city))
 
 
-@pytest.mark.parametrize("mode", ["whole", "staged", "bulk"])
+@pytest.mark.parametrize("mode", ["single_task", "staged", "bulk"])
 @pytest.mark.parametrize("rows", [NUMBERS, KEYED.distinct()], ids=["map", "key"])
 def test_a_row_in_an_error_text_runs_nothing(
     spark: Any, tmp_path: Path, rows: Any, mode: str
@@ -82,7 +82,7 @@ def test_a_row_in_an_error_text_runs_nothing(
     assert not file.exists()
 
 
-@pytest.mark.parametrize("mode", ["whole", "bulk"])
+@pytest.mark.parametrize("mode", ["single_task", "bulk"])
 def test_an_unknown_op_and_a_failed_cast_run_nothing(spark: Any, tmp_path: Path, mode: str) -> None:
     file = tmp_path / "touched"
     text = said(file)
@@ -137,7 +137,7 @@ def test_a_column_that_is_marked_as_ours_is_not_believed(
     elif given == "parquet":
         pq.write_table(change, tmp_path / "table.parquet")
         change = pq.read_table(tmp_path / "table.parquet")
-    with run(ef.Input("rows", kind).select("id"), spark, tmp_path / "state", "whole") as view:
+    with run(ef.Input("rows", kind).select("id"), spark, tmp_path / "state", "single_task") as view:
         with pytest.raises(ChangeError, match=r"rows of Python's|not Inner"):
             view.step(rows=change)
         assert view.epoch == 0

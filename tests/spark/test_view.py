@@ -256,7 +256,7 @@ def test_rows_of_inputs_whose_names_differ_in_case_are_not_mixed_up(
 ) -> None:
     Small, Large = record("Small", k=int, v=int), record("Large", k=int, w=str)
     small, large = ef.Input("a", Small), ef.Input("A", Large)
-    joined = small.join(large, on="k").run(ef.spark(spark, path=tmp_path, mode="whole"))
+    joined = small.join(large, on="k").run(ef.spark(spark, path=tmp_path, mode="single_task"))
     left = spark.createDataFrame([(1, 10), (2, 20)], "k long, v long")
     right = spark.createDataFrame([(1, "x"), (3, "y")], "k long, w string")
     with joined as view:

@@ -15,7 +15,7 @@ from tests.spark.simulated import View
 import ebbflow as ef
 from ebbflow.engine.spark.output.frames import zset_of
 
-MODES = ["here", "whole", "staged"]
+MODES = ["driver", "single_task", "staged"]
 
 
 def in_tasks(mode: str, seed: Any, epochs: int = 4) -> None:
@@ -82,7 +82,7 @@ def test_oracle_a_session_agrees_with_duckdb(spark: Any, tmp_path: Path, seed: i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["bulk", "whole", "staged"])
+@pytest.mark.parametrize("mode", ["bulk", "single_task", "staged"])
 @pytest.mark.parametrize("seed", range(10, 18))
 def test_oracle_a_session_often_agrees_with_duckdb(
     spark: Any, tmp_path: Path, seed: int, mode: str

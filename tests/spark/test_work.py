@@ -22,7 +22,7 @@ from ebbflow.state.spine.spine import Spine
 from ebbflow.zset import ZSet
 
 MANY = 100_000
-MODES = ["here", "whole", "staged"]
+MODES = ["driver", "single_task", "staged"]
 each_mode = pytest.mark.parametrize("mode", MODES)
 
 
@@ -87,7 +87,7 @@ def view_of(rows: Any, mode: str, path: Path, tasks: int = 3) -> View:
 def test_a_row_of_a_crowded_key_that_meets_one_row_reads_a_few(
     mode: str, tmp_path: Path, reads: Reads, crowd: list[Row]
 ) -> None:
-    view = view_of(A.join(B, on="k"), "here", tmp_path)
+    view = view_of(A.join(B, on="k"), "driver", tmp_path)
     view.step({"a": crowd, "b": [Name(1, "one")]})
     view.mode = mode
     for change in ({Row(1, -1): 1}, {Row(1, 5): -1}, {Row(1, -1): -1, Row(1, 5): 1}):
@@ -106,7 +106,7 @@ def test_a_row_of_a_crowded_key_that_meets_one_row_reads_a_few(
 def test_other_joins_read_a_few_rows_too(
     mode: str, how: str, tmp_path: Path, reads: Reads, crowd: list[Row]
 ) -> None:
-    view = view_of(A.join(B, on="k", how=how), "here", tmp_path)
+    view = view_of(A.join(B, on="k", how=how), "driver", tmp_path)
     view.step({"a": crowd[:20_000], "b": [Name(1, "one")]})
     view.mode = mode
     for change in ({Row(1, -1): 1}, {Row(1, 5): -1}):
@@ -125,7 +125,7 @@ def test_other_joins_read_a_few_rows_too(
 def test_a_group_reads_its_accumulator_and_no_rows(
     reducer: Any, mode: str, tmp_path: Path, reads: Reads, crowd: list[Row]
 ) -> None:
-    view = view_of(A.group_by("k").agg(x=reducer), "here", tmp_path)
+    view = view_of(A.group_by("k").agg(x=reducer), "driver", tmp_path)
     view.step({"a": crowd[:20_000]})
     view.mode = mode
     for change in ({Row(1, -1): 1}, {Row(1, 5): -1}):
@@ -146,7 +146,7 @@ def test_what_is_read_depends_on_the_change_and_not_on_the_state(
     )
     found = []
     for size in (100, 10_000):
-        view = view_of(program, "here", tmp_path / str(size))
+        view = view_of(program, "driver", tmp_path / str(size))
         rows = [Row(i // 10, i) for i in range(size)]
         view.step({"a": rows, "b": [Name(i, "x") for i in range(size // 10)]})
         view.mode = mode
@@ -191,7 +191,7 @@ def test_a_node_that_many_read_runs_once(tmp_path: Path) -> None:
     for mode in MODES:
         view = view_of(program, mode, tmp_path / mode)
         done = []
-        real = view.cluster.staged_notes if mode != "here" else view.cluster.here
+        real = view.cluster.staged_notes if mode != "driver" else view.cluster.here
 
         def noting(*args: Any, real: Any = real, done: Any = done) -> Any:
             done.append(real(*args))
@@ -230,7 +230,7 @@ def jobs_of(spark: Any, work: Any) -> int:
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
-@pytest.mark.parametrize("mode", ["whole", "staged"])
+@pytest.mark.parametrize("mode", ["single_task", "staged"])
 @pytest.mark.parametrize("views", [1, 8])
 def test_an_epoch_is_one_job_of_spark_however_many_views_there_are(
     spark: Any, tmp_path: Path, mode: str, views: int

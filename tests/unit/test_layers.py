@@ -23,7 +23,7 @@ LAYERS = [
         "fn",
         "frozen",
         "record",
-        "loop",
+        "codegen",
         "chain",
         "ordering",
         "nan",

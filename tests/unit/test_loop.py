@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ebbflow.chain import Chain, Step, gather, grouping
+from ebbflow.codegen import Blame, GeneratedLoop, blame
 from ebbflow.fn import Fn
-from ebbflow.loop import Blame, Loop, blame
 
 
 def caught(function: Any, *arguments: Any) -> BaseException:
@@ -37,7 +37,7 @@ def breaks_later(row: Any) -> Any:
 
 
 def test_a_loop_is_the_text_that_was_written() -> None:
-    loop = Loop("evens", "rows")
+    loop = GeneratedLoop("evens", "rows")
     loop.write("out = []")
     with loop.inside("for row in rows:"):
         with loop.inside("if row % 2 == 0:"):
@@ -59,7 +59,7 @@ def test_a_loop_is_the_text_that_was_written() -> None:
 
 
 def test_a_block_closes_what_was_opened_inside_it() -> None:
-    loop = Loop("f", "rows")
+    loop = GeneratedLoop("f", "rows")
     loop.write("out = []")
     with loop.inside("for row in rows:"):
         loop.write("for each in row:")
@@ -70,7 +70,7 @@ def test_a_block_closes_what_was_opened_inside_it() -> None:
 
 
 def test_a_value_is_bound_once_and_two_values_never_share_a_name() -> None:
-    loop = Loop("f", "")
+    loop = GeneratedLoop("f", "")
     one, other = [1], [1]
     names = [loop.bind(one), loop.bind(other), loop.bind(one)]
     assert names[0] == names[2] != names[1]
@@ -80,7 +80,7 @@ def test_a_value_is_bound_once_and_two_values_never_share_a_name() -> None:
 
 
 def test_the_text_of_a_loop_is_in_its_traceback() -> None:
-    loop = Loop("f", "row")
+    loop = GeneratedLoop("f", "row")
     loop.write("return 1 / row")
     error = caught(loop.function(), 0)
     assert "return 1 / row" in "".join(traceback.format_exception(error))
@@ -90,7 +90,7 @@ def test_the_text_of_a_loop_is_in_its_traceback() -> None:
 
 def test_a_loop_that_goes_takes_nothing_from_under_a_traceback() -> None:
     def made() -> str:
-        loop = Loop("f", "row")
+        loop = GeneratedLoop("f", "row")
         loop.write("return row")
         return loop.function().__code__.co_filename
 
@@ -109,7 +109,7 @@ def test_a_loop_that_goes_takes_nothing_from_under_a_traceback() -> None:
 
 
 def test_blame_names_the_owner_of_the_line_and_its_rows() -> None:
-    loop = Loop("f", "left, rights")
+    loop = GeneratedLoop("f", "left, rights")
     with loop.inside("for right in rights:"):
         loop.write("sum = left + right", "adder", "left", "right")
         loop.write("half = sum / right", "divider", "right", "nowhere")
@@ -119,7 +119,7 @@ def test_blame_names_the_owner_of_the_line_and_its_rows() -> None:
 
 
 def test_nobody_is_blamed_for_a_line_without_an_owner_or_outside_a_loop() -> None:
-    loop = Loop("f", "row")
+    loop = GeneratedLoop("f", "row")
     loop.write("return 1 / row")
     assert blame(caught(loop.function(), 0)) is None
     assert blame(caught(breaks, 1)) is None
@@ -127,9 +127,9 @@ def test_nobody_is_blamed_for_a_line_without_an_owner_or_outside_a_loop() -> Non
 
 
 def test_of_loops_inside_one_another_the_innermost_is_blamed() -> None:
-    inner = Loop("inner", "row")
+    inner = GeneratedLoop("inner", "row")
     inner.write("return 1 / row", "inner", "row")
-    outer = Loop("outer", "rows")
+    outer = GeneratedLoop("outer", "rows")
     outer.write(f"return [{outer.bind(inner.function())}(row) for row in rows]", "outer", "rows")
     assert blame(caught(outer.function(), [1, 0])) == Blame("inner", (0,))
 
@@ -137,7 +137,7 @@ def test_of_loops_inside_one_another_the_innermost_is_blamed() -> None:
 def test_loops_with_the_same_title_do_not_answer_for_one_another() -> None:
     functions = []
     for name in ("one", "two"):
-        loop = Loop("f", "row")
+        loop = GeneratedLoop("f", "row")
         loop.write("return 1 / row", name, "row")
         functions.append(loop.function())
     assert [blame(caught(function, 0)) for function in functions] == [

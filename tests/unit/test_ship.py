@@ -18,16 +18,16 @@ pytest.importorskip("pyspark")
 import ebbflow as ef
 from ebbflow.engine.spark.tasks import transport as shipping
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import Note, heard, told
+from ebbflow.engine.spark.tasks.report import TaskReport, reported, reported_error
 from ebbflow.engine.spark.tasks.transport import (
     add,
     limits,
+    pack_program,
     packed,
     ranges,
     replica_of,
     routed,
     settled,
-    ship,
     unpacked,
 )
 from ebbflow.errors import AbsentRow, CompositionError, EbbflowError
@@ -116,45 +116,47 @@ def test_equal_keys_go_to_the_same_task_whatever_their_type() -> None:
 
 def test_an_error_of_ours_is_heard_through_what_spark_says_of_it() -> None:
     error = AbsentRow("no such row", row=("Rome", 3), remedy="add it first")
-    said = told(error, "5ec2e7")
-    found = heard(f"Job aborted due to stage failure: {said}\n  at org.apache.spark.X", "5ec2e7")
+    said = reported(error, "5ec2e7")
+    found = reported_error(
+        f"Job aborted due to stage failure: {said}\n  at org.apache.spark.X", "5ec2e7"
+    )
     assert type(found) is AbsentRow
     assert str(found) == str(error)
 
 
 @pytest.mark.parametrize("secret", ["5ec2e8", "ebbflow"])
 def test_an_error_is_heard_by_who_knows_its_secret_alone(secret: str) -> None:
-    said = told(EbbflowError("no such row"), "5ec2e7")
-    assert heard(f"Job aborted: {said}", secret) is None
+    said = reported(EbbflowError("no such row"), "5ec2e7")
+    assert reported_error(f"Job aborted: {said}", secret) is None
 
 
 def test_what_is_no_error_behind_a_secret_is_not_heard() -> None:
     good = '{"kind": "AbsentRow", "what": "x", "remedy": "", "facts": {}}'
-    assert type(heard(f"s{good}", "s")) is AbsentRow
+    assert type(reported_error(f"s{good}", "s")) is AbsentRow
     for bad in ("", "{", "[1]", good.replace("AbsentRow", "Popen"), good.replace('"x"', "1"),
                 good.replace("{}", '{"row": [1]}'), good.replace("{}", "[]"),
                 good.replace('"AbsentRow"', "[]"), good.replace('"facts"', '"fact"')):  # fmt: skip
-        assert heard(f"s{bad}", "s") is None
+        assert reported_error(f"s{bad}", "s") is None
 
 
 def test_an_error_of_a_user_travels_as_the_class_of_ours_it_is() -> None:
     class Mine(AbsentRow):
         pass
 
-    assert type(heard(str(told(Mine("no such row"), "5ec2e7")), "5ec2e7")) is AbsentRow
+    assert type(reported_error(str(reported(Mine("no such row"), "5ec2e7")), "5ec2e7")) is AbsentRow
 
 
 # ---- notes ----
 
 REF = Ref("part-000000000007-1f", 0, 10, 4, 99, 3)
 FILE = f"000000000007-{'1f' * 16}-0.parquet"
-NOTE = Note(2, [("a", "bag", REF)], [("out", FILE, 3)], [(0, 1, 2, 0.5)], 7, None, "", False)
+NOTE = TaskReport(2, [("a", "bag", REF)], [("out", FILE, 3)], [(0, 1, 2, 0.5)], 7, None, "", False)
 
 
 def test_a_note_is_read_as_it_was_written() -> None:
-    assert Note.read(NOTE.line()[2]) == NOTE
-    failed = Note.failed(AbsentRow("no such row", row=3), 1)
-    found = Note.read(failed.line()[2])
+    assert TaskReport.read(NOTE.line()[2]) == NOTE
+    failed = TaskReport.failed(AbsentRow("no such row", row=3), 1)
+    found = TaskReport.read(failed.line()[2])
     assert (type(found.error), str(found.error)) == (AbsentRow, str(failed.error))
     assert "AbsentRow: no such row" in found.trace
 
@@ -172,15 +174,15 @@ def test_a_note_is_read_as_it_was_written() -> None:
 def test_what_is_no_note_is_refused(change: dict[str, Any]) -> None:
     blob = json.dumps({**json.loads(NOTE.line()[2]), **change}).encode()
     with pytest.raises(ValueError, match="not the note of a task"):
-        Note.read(blob)
+        TaskReport.read(blob)
     with pytest.raises(ValueError):
-        Note.read(pickle.dumps(NOTE))
+        TaskReport.read(pickle.dumps(NOTE))
 
 
 def test_other_errors_are_left_as_they_are() -> None:
     error = ValueError("x")
-    assert told(error, "s") is error
-    assert heard("ValueError: x", "s") is None
+    assert reported(error, "s") is error
+    assert reported_error("ValueError: x", "s") is None
 
 
 # ---- programs ----
@@ -189,7 +191,7 @@ def test_other_errors_are_left_as_they_are() -> None:
 def test_a_program_becomes_the_same_replica_once_in_every_process() -> None:
     rows = ef.Input("rows", Row)
     replica = Replica(plan_of(rows.group_by("k").agg(n=ef.count())))
-    shipped = ship(replica, True)
+    shipped = pack_program(replica, True)
     assert repr(shipped).count("payload") == 0  # it is in the plans that Spark shows
     found = replica_of(pickle.loads(pickle.dumps(shipped)))
     assert found is replica_of(shipped)
@@ -200,7 +202,7 @@ def test_a_program_becomes_the_same_replica_once_in_every_process() -> None:
 def test_old_replicas_are_forgotten() -> None:
     rows = ef.Input("rows", Row)
     for _ in range(shipping._KEPT + 3):
-        replica_of(ship(Replica(plan_of(rows)), True))
+        replica_of(pack_program(Replica(plan_of(rows)), True))
     assert len(shipping._replicas) <= shipping._KEPT
 
 
@@ -208,7 +210,7 @@ def test_what_cannot_be_sent_is_said_before_anything_runs() -> None:
     lock = threading.Lock()
     rows = ef.Input("rows", Row).map(lambda row: (lock, row.k))
     with pytest.raises(CompositionError, match="cannot be sent") as caught:
-        ship(Replica(plan_of(rows)), True)
+        pack_program(Replica(plan_of(rows)), True)
     assert isinstance(caught.value, EbbflowError)
     assert "lock" in str(caught.value)
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ebbflow.engine.spark.table.arrow import Unfit, arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.spark.table.arrow import SchemaMismatch, arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.column_types import ANY, Column, column_of, columns_of
 from ebbflow.errors import CompositionError
 from ebbflow.frozen import Frozen
@@ -368,7 +368,7 @@ def test_lists_and_dicts_come_back_as_what_can_be_in_a_row() -> None:
 def test_what_does_not_fit_names_the_row_and_the_field(hint: Any, value: Any, text: str) -> None:
     kind = record("Row", id=int, f=hint)
     filler = _some(hint)
-    with pytest.raises(Unfit, match=text) as caught:
+    with pytest.raises(SchemaMismatch, match=text) as caught:
         to_arrow([kind(1, filler), kind(2, value), kind(3, filler)], [1, 1, 1], kind)
     assert caught.value.facts["row"] == kind(2, value)
     assert caught.value.remedy or "not" in text or "fields" in text or "is no text" in text
@@ -387,32 +387,34 @@ def _some(hint: Any) -> Any:
 
 
 def test_the_error_for_none_says_what_hint_allows_it() -> None:
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(SchemaMismatch) as caught:
         to_arrow([Place(None, 1)], [1], Place)  # type: ignore[arg-type]
     assert caught.value.remedy == "str | None as the hint, where None may be"
 
 
 def test_a_weight_has_64_bits() -> None:
-    with pytest.raises(Unfit, match="field 'weight': 18446744073709551616 has more than 64 bits"):
+    with pytest.raises(
+        SchemaMismatch, match="field 'weight': 18446744073709551616 has more than 64 bits"
+    ):
         to_arrow([1], [2**64], int)
 
 
 @pytest.mark.parametrize(("row", "text"), [("Rome", "a row is a str"), ((1,), "has 1 fields")])
 def test_a_row_of_another_shape_is_refused(row: Any, text: str) -> None:
-    with pytest.raises(Unfit, match=text):
+    with pytest.raises(SchemaMismatch, match=text):
         to_arrow([Place("Oslo", 1), row], [1, 1], Place)
 
 
 def test_a_null_in_a_batch_is_refused_where_the_hint_has_none() -> None:
     batch = pa.table({"city": ["Rome", None], "zip": pa.array([1, 2], pa.int64())})
-    with pytest.raises(Unfit, match="field 'city': None is not allowed here") as caught:
+    with pytest.raises(SchemaMismatch, match="field 'city': None is not allowed here") as caught:
         from_arrow(batch, Place)
     assert caught.value.facts["row"] == {"city": None, "zip": 2}
 
 
 def test_a_null_weight_is_refused() -> None:
     batch = pa.table({"value": [1, 2], "__weight": pa.array([1, None], pa.int64())})
-    with pytest.raises(Unfit, match="field '__weight': None is not allowed here"):
+    with pytest.raises(SchemaMismatch, match="field '__weight': None is not allowed here"):
         from_arrow(batch, int)
 
 

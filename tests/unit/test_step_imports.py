@@ -66,7 +66,7 @@ print(*sorted(set(sys.modules) - before))
 DISK = "program.run(path=mkdtemp(), memory=1)"
 SPARK = """
 from tests.spark.simulated import Driver
-view = Driver(program.plan, "here", mkdtemp())
+view = Driver(program.plan, "driver", mkdtemp())
 """
 
 

@@ -17,9 +17,9 @@ from tests.spark.simulated import View
 import ebbflow as ef
 from ebbflow.engine.spark.table.arrow import arrow_schema
 from ebbflow.engine.spark.table.local import table_of
-from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import NOTE, Note
+from ebbflow.engine.spark.tasks.report import NOTE, TaskReport
 from ebbflow.engine.spark.tasks.task import (
     Enter,
     EnterHere,
@@ -29,7 +29,7 @@ from ebbflow.engine.spark.tasks.task import (
     lines_of,
     struct_of,
 )
-from ebbflow.engine.spark.tasks.transport import Shipped, partials, ship, unpacked
+from ebbflow.engine.spark.tasks.transport import PackedProgram, pack_program, partials, unpacked
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine import Store
@@ -56,12 +56,12 @@ JOINED = A.join(B, on="k", select=lambda a, b: Row(a.v, b.v))
 
 def made(rows: Any, tasks: int = 2, path: str = "") -> tuple[Replica, Job]:
     replica = Replica(Plan({"output": rows.node}))
-    program: Shipped = ship(replica, True)
+    program: PackedProgram = pack_program(replica, True)
     return replica, Job(program, path, 0, tasks)
 
 
 def notes(lines: Any) -> list[Any]:
-    return [Note.read(blob) for _, port, blob in lines if port == NOTE]
+    return [TaskReport.read(blob) for _, port, blob in lines if port == NOTE]
 
 
 # ---- what is sent ----
@@ -166,7 +166,7 @@ def test_a_row_that_does_not_fit_is_told_with_its_input() -> None:
 
 
 def test_the_search_for_cycles_goes_on_after_a_task_however_it_ends() -> None:
-    @calmly
+    @gc_paused
     def task(given: Iterator[int]) -> Iterator[bool]:
         for each in given:
             yield gc.isenabled() and bool(1 / each)
@@ -179,7 +179,7 @@ def test_the_search_for_cycles_goes_on_after_a_task_however_it_ends() -> None:
     begun.close()
     assert gc.isenabled()
     with pytest.raises(ZeroDivisionError):
-        list(calmly(lambda: iter([1 / 0]))())
+        list(gc_paused(lambda: iter([1 / 0]))())
     assert gc.isenabled()
 
 
@@ -197,7 +197,7 @@ class Measured(NamedTuple):
     v: int
 
 
-@pytest.mark.parametrize("mode", ["here", "whole", "staged"])
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged"])
 def test_every_nan_is_one_key(mode: str, tmp_path: Path) -> None:
     rows = ef.Input("a", Measured).group_by("k").agg(s=ef.sum("v"), top=ef.max("v"))
     view = View(Plan({"output": rows.node}), mode, path=str(tmp_path))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ebbflow as ef
-from ebbflow.loop import Loop
+from ebbflow.codegen import GeneratedLoop
 
 
 class Row(NamedTuple):
@@ -98,9 +98,9 @@ def test_twice_as_many_take_twice_the_calls(program: Any, n: int) -> None:
 def test_no_loop_is_written_that_takes_python_long_to_compile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sizes, function = [], Loop.function
+    sizes, function = [], GeneratedLoop.function
     monkeypatch.setattr(
-        Loop, "function", lambda loop: sizes.append(len(loop.text)) or function(loop)
+        GeneratedLoop, "function", lambda loop: sizes.append(len(loop.text)) or function(loop)
     )
     view = aggregates(2000).run()
     assert max(sizes) < 100_000, "the compiler takes more than twice as long for twice as much"

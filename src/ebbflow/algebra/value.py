@@ -69,6 +69,6 @@ def _constant(home: str, name: str) -> Any:
     return getattr(import_module(home), name)
 
 
-def blank(kind: Any) -> Any:
+def blank(cls: Any) -> Any:
     """An object of this type that nothing has been put into yet: what unpickling fills."""
-    return kind.__new__(kind)
+    return cls.__new__(cls)

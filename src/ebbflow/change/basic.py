@@ -25,7 +25,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-from ebbflow.change.structure import ChangeStructure, Constant, Why, kind
+from ebbflow.change.structure import ChangeStructure, Constant, Why, type_name
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.zset import ZSet
 
@@ -81,7 +81,7 @@ class _Added(Constant[Any, Any]):
         if not self.is_value(value):
             return Why(f"the value is not a {self.noun}", f"a {self.noun}", {"value": value})
         if not self.is_change(change):
-            reason = f"{kind(change)} is no change of a {self.noun}"
+            reason = f"{type_name(change)} is no change of a {self.noun}"
             return Why(reason, self.takes, {"value": value})
         return self.why_not_added(change, value)
 
@@ -131,7 +131,9 @@ class _Number(_Added):
         return first + second if exact else None
 
     def why_not_added(self, change: Any, value: Any) -> Why:
-        reason = f"{kind(value)} plus {kind(change)} is no number: they overflow or do not mix"
+        reason = (
+            f"{type_name(value)} plus {type_name(change)} is no number: they overflow or do not mix"
+        )
         return Why(reason, "value and change of the same numeric type", {"value": value})
 
 

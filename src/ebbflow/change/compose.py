@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, Generic, TypeVar
 
-from ebbflow.change.structure import ByParts, ChangeStructure, Why, kind
+from ebbflow.change.structure import ByParts, ChangeStructure, Why, type_name
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -169,7 +169,7 @@ class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
         if not _is_pair(value):
             return Why("the value is not a tuple of two", "a pair", {"value": value})
         if not isinstance(change, (First, Second, Both)):
-            reason = f"{kind(change)} does not say which side it changes"
+            reason = f"{type_name(change)} does not say which side it changes"
             return Why(reason, self.takes, {"value": value})
         for place, side, own, part in self._parts(change, value):
             if not side.valid(own, part):
@@ -280,7 +280,9 @@ class _Sequence(ByParts[A, tuple[D, ...]]):
 
     def why(self, change: object, value: A) -> Why:
         if not isinstance(change, tuple):
-            return Why(f"{kind(change)} is not a tuple of changes", self.takes, {"value": value})
+            return Why(
+                f"{type_name(change)} is not a tuple of changes", self.takes, {"value": value}
+            )
         done, reached = self._walk(value, change)
         reason, remedy, facts = self.inner.why(change[done], reached)
         return Why(f"change {done} of {len(change)}: {reason}", remedy, facts)

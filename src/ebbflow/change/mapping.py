@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.change.replace import Replace
-from ebbflow.change.structure import ByParts, ChangeStructure, Why, kind
+from ebbflow.change.structure import ByParts, ChangeStructure, Why, type_name
 from ebbflow.errors import ChangeError, Text, value_text
 
 T = TypeVar("T")
@@ -168,7 +168,7 @@ class _Mapping(ByParts[dict[Any, T], dict[Any, EntryChange[T, D]]]):
         if not isinstance(value, dict):
             return Why("the value is not a dict", "a dict", {"value": value})
         if not isinstance(change, dict):
-            reason = f"{kind(change)} does not say at which key something happens"
+            reason = f"{type_name(change)} does not say at which key something happens"
             return Why(reason, self.takes, {"value": value})
         for key, entry in change.items():
             there = value.get(key, _ABSENT)
@@ -238,7 +238,7 @@ class _Entry(ChangeStructure[Any, EntryChange[Any, Any]]):
 
     def why(self, change: object, value: Any) -> Why:
         if not isinstance(change, (Put, Drop, Patch, Replace)):
-            reason = f"{kind(change)} does not say what happens there"
+            reason = f"{type_name(change)} does not say what happens there"
             return Why(reason, self.takes, {"value": value})
         if value is _ABSENT:
             verb = type(change).__name__.lower()

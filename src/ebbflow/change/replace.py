@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import Monoid
-from ebbflow.change.structure import ChangeStructure, Constant, Why, kind
+from ebbflow.change.structure import ChangeStructure, Constant, Why, type_name
 from ebbflow.errors import ChangeError, cause_of, error_text, value_text
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class _Replace(Constant[Any, "Replace[Any] | Keep"]):
         return second
 
     def why(self, change: object, value: Any) -> Why:
-        reason = f"{kind(change)} does not say what to replace it with"
+        reason = f"{type_name(change)} does not say what to replace it with"
         return Why(reason, self.takes, {"value": value})
 
 

@@ -263,10 +263,10 @@ class ByParts(ChangeStructure[T, D]):
         return merged if len(merged) < 2 else (first, second)
 
 
-def kind(thing: object) -> str:
+def type_name(thing: object) -> str:
     """The type of a thing, with its article, for errors.
 
-    >>> kind(3), kind("x")
+    >>> type_name(3), type_name("x")
     ('an int', 'a str')
     """
     name = type(thing).__name__

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from ebbflow.change.structure import ChangeStructure, Constant, Why, kind
+from ebbflow.change.structure import ChangeStructure, Constant, Why, type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Text(Constant[str, Edit]):
         if not isinstance(value, str):
             return Why("the value is not a str", "a str", {"value": value})
         if not is_edit(change):
-            reason = f"{kind(change)} like this is no edit: at and count are ints of 0 or more"
+            reason = f"{type_name(change)} like this is no edit: at and count are ints of 0 or more"
             return Why(reason, self.takes, {"value": value})
         size = len(value)
         if isinstance(change, Insert):

@@ -48,7 +48,7 @@ from ebbflow.flow.plan import (
     TopK,
 )
 from ebbflow.nan import one_nan
-from ebbflow.ordering import anyhow
+from ebbflow.ordering import total_order_key
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet
 
@@ -198,7 +198,7 @@ def _top_k(node: TopK, rows: Weights) -> Weights:
     for key, group in _bags(node, rows):
 
         def place(row: Any) -> Any:
-            return anyhow(_call(node, node.by, row)), anyhow(row)
+            return total_order_key(_call(node, node.by, row)), total_order_key(row)
 
         every = [row for row, weight in group.items() for _ in range(min(weight, node.n))]
         ranked = _sorted(node, every, place, key)

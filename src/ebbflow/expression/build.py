@@ -64,14 +64,14 @@ def element(of: Expression, index: Any, types: Sequence[Any]) -> Expression:
     return Operation("[]", (of, index))
 
 
-def made(kind: Any, values: Sequence[Expression], keywords: Sequence[str] = ()) -> Expression:
+def made(cls: Any, values: Sequence[Expression], keywords: Sequence[str] = ()) -> Expression:
     """A row of a plain type from the arguments it is called with; the last have these names."""
-    names, count = kind._fields, len(values) - len(keywords)
+    names, count = cls._fields, len(values) - len(keywords)
     order = [*names[:count], *keywords]
     given = dict(zip(order, values, strict=False))
     if count > len(names) or len(given) < len(values) or not given.keys() <= set(names):
         raise NotTraced
-    defaults = kind.__new__.__defaults__ or ()
+    defaults = cls.__new__.__defaults__ or ()
     for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True):
         if name not in given:
             given[name] = constant(value)
@@ -80,7 +80,7 @@ def made(kind: Any, values: Sequence[Expression], keywords: Sequence[str] = ()) 
     moved = [name for name in names if name in order] != order
     if moved and sum(not each.total for each in values) > 1:
         raise NotTraced
-    return Record(kind, tuple([given[name] for name in names]))
+    return Record(cls, tuple([given[name] for name in names]))
 
 
 def identical(op: str, left: Expression, right: Expression) -> Expression:

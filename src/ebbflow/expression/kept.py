@@ -29,9 +29,9 @@ _EITHER = ("and", "or", "if")
 
 
 def kept(
-    of: Expression, types: Sequence[Any], bind: Bind, rows: Sequence[str], kind: Any = Any
+    of: Expression, types: Sequence[Any], bind: Bind, rows: Sequence[str], hint: Any = Any
 ) -> str:
-    """Python text that computes an expression over rows of these types, with one NaN. `kind` is
+    """Python text that computes an expression over rows of these types, with one NaN. `hint` is
     what is known of the result.
 
     >>> kept(Operation("*", (Get(0, "price", 2), Constant(2))), [Any], lambda _: "one", ["row"])
@@ -41,27 +41,27 @@ def kept(
         hints = list((fields_of(of.type) or {}).values()) if isinstance(of, Record) else []
         hints = hints if len(hints) == len(of.items) else [Any] * len(of.items)
         pairs = zip(of.items, hints, strict=True)
-        inside = ", ".join([kept(each, types, bind, rows, hint) for each, hint in pairs])
+        inside = ", ".join([kept(each, types, bind, rows, own) for each, own in pairs])
         items = f"({inside},)" if len(of.items) == 1 else f"({inside})"
         return items if isinstance(of, Tuple) else f"{bind(new)}({bind(of.type)}, {items})"
     if isinstance(of, Constant):
         return Constant(one_nan(of.value)).source(bind, rows)
     source = of.source(bind, rows)
-    if not _computed(of, types) or not may_hold(kind):
+    if not _computed(of, types) or not may_hold(hint):
         return source
-    return one_of(source, bind, kind, whole=_is_number(of))
+    return one_of(source, bind, hint, whole=_is_number(of))
 
 
-def one_of(source: str, bind: Bind, kind: Any = Any, whole: bool = False) -> str:
+def one_of(source: str, bind: Bind, hint: Any = Any, whole: bool = False) -> str:
     """Python text of what `source` computes, with one NaN; `whole` says that it is a number, or
     holds none.
 
     >>> one_of("f(row)", lambda _: "one", float)
     '(_x if (_x := f(row)) == _x else one(_x))'
     """
-    if not may_hold(kind):
+    if not may_hold(hint):
         return source
-    if whole or is_number(kind):
+    if whole or is_number(hint):
         return f"(_x if (_x := {source}) == _x else {bind(one_nan)}(_x))"
     return f"(_x if {bind(WAYS)}[type(_x := {source})] is None else {bind(one_nan)}(_x))"
 

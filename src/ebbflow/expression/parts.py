@@ -115,16 +115,16 @@ class Parts:
     (2, -2.0)
     """
 
-    __slots__ = ("kind", "make", "parts")
+    __slots__ = ("cls", "make", "parts")
 
-    def __init__(self, kind: Any, parts: Sequence[Any]) -> None:
-        self.kind = kind
+    def __init__(self, cls: Any, parts: Sequence[Any]) -> None:
+        self.cls = cls
         self.parts = tuple(parts)
-        self.make = kind is tuple or is_plain(kind)
+        self.make = cls is tuple or is_plain(cls)
 
     def __call__(self, *rows: Any) -> Any:
         values = [part(*rows) for part in self.parts]
-        return new(self.kind, values) if self.make else self.kind(*values)
+        return new(self.cls, values) if self.make else self.cls(*values)
 
     def source(self, bind: Bind, rows: Sequence[str]) -> str:
         """Python text, with the parts inline that can be."""
@@ -132,22 +132,22 @@ class Parts:
 
     def kept(self, bind: Bind, rows: Sequence[str]) -> str:
         """The same with one NaN; see `ebbflow.nan`."""
-        known = fields_of(self.kind) or {}
+        known = fields_of(self.cls) or {}
         hints = list(known.values()) if len(known) == len(self.parts) else [Any] * len(self.parts)
         parts = zip(self.parts, hints, strict=True)
-        return self._made(bind, [part.kept(bind, *rows, kind=hint) for part, hint in parts])
+        return self._made(bind, [part.kept(bind, *rows, hint=hint) for part, hint in parts])
 
     def _made(self, bind: Bind, parts: Sequence[str]) -> str:
         inside = ", ".join(parts)
         if not self.make:
-            return f"{bind(self.kind)}({inside})"
+            return f"{bind(self.cls)}({inside})"
         items = f"({inside},)" if len(self.parts) == 1 else f"({inside})"
-        return items if self.kind is tuple else f"{bind(new)}({bind(self.kind)}, {items})"
+        return items if self.cls is tuple else f"{bind(new)}({bind(self.cls)}, {items})"
 
     @property
     def text(self) -> str:
         inside = ", ".join([part.text for part in self.parts])
-        name = "" if self.kind is tuple else self.kind.__name__
+        name = "" if self.cls is tuple else self.cls.__name__
         return f"{name}({inside},)" if not name and len(self.parts) == 1 else f"{name}({inside})"
 
     def reads(self, arity: int) -> tuple[frozenset[str] | None, ...]:
@@ -159,13 +159,13 @@ class Parts:
         return tuple(found)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Parts) and self.kind is other.kind and self.parts == other.parts
+        return isinstance(other, Parts) and self.cls is other.cls and self.parts == other.parts
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.parts))
+        return hash((self.cls, self.parts))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Parts, (self.kind, self.parts)
+        return Parts, (self.cls, self.parts)
 
 
 class Then:
@@ -214,7 +214,7 @@ def limited(expression: Expression) -> Expression | None:
 
 
 def composed(
-    first: Expression, types: Sequence[Any], after: Expression, kinds: Sequence[Any]
+    first: Expression, types: Sequence[Any], after: Expression, after_types: Sequence[Any]
 ) -> Expression | None:
     """`after` applied to what `first` gives, or None where that would not be exact.
 
@@ -239,7 +239,7 @@ def composed(
         if isinstance(leaf, Row):
             return first
         if items is not None:
-            if first.type is not kinds[0]:  # type: ignore[attr-defined]
+            if first.type is not after_types[0]:  # type: ignore[attr-defined]
                 raise LookupError
             return items[leaf.index]
         if isinstance(first, Row):

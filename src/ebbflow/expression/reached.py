@@ -49,16 +49,16 @@ class Opaque(Exception):
 
 def parts_of(value: Any) -> Parts:
     """A kind, then texts, and values in tuples of one."""
-    kind = type(value)
-    own = getattr(kind, "__identity__", None)
+    cls = type(value)
+    own = getattr(cls, "__identity__", None)
     said = NotImplemented if own is None else own(value)
     if said is not NotImplemented:
-        return iter(("own", (kind,), (said,)))
-    exact = _EXACT.get(kind)
+        return iter(("own", (cls,), (said,)))
+    exact = _EXACT.get(cls)
     if exact is not None:
         return exact(value)
     for each, parts in _KINDS:
-        if issubclass(kind, each):
+        if issubclass(cls, each):
             return parts(value)
     return _object(value)
 
@@ -140,43 +140,43 @@ def _module(module: types.ModuleType) -> Parts:
 # ---- classes ----
 
 
-def _class(kind: Any) -> Parts:
-    known = named(kind)
-    if known is None and not _is_python(kind):
-        known = f"{library(kind.__module__)} {kind.__module__}.{kind.__qualname__}"
+def _class(cls: Any) -> Parts:
+    known = named(cls)
+    if known is None and not _is_python(cls):
+        known = f"{library(cls.__module__)} {cls.__module__}.{cls.__qualname__}"
     if known is not None:
         yield from ("named", known)
         return
-    inside = {name: each for name, each in vars(kind).items() if name not in _NO_CONTENT}
-    yield from ("class", kind.__name__, (type(kind),), (kind.__bases__,))
-    if isinstance(kind, enum.EnumMeta):
-        members = vars(kind)["_member_map_"]
+    inside = {name: each for name, each in vars(cls).items() if name not in _NO_CONTENT}
+    yield from ("class", cls.__name__, (type(cls),), (cls.__bases__,))
+    if isinstance(cls, enum.EnumMeta):
+        members = vars(cls)["_member_map_"]
         inside = {k: v for k, v in inside.items() if k not in members}
         for name, member in members.items():
             own = {k: v for k, v in vars(member).items() if k not in ("__objclass__", "_name_")}
             yield from (name, member.name, *_sorted(own))
     yield from _sorted(inside)
-    if isinstance(kind, abc.ABCMeta):
-        registered = {ref() for ref in abc._get_dump(kind)[0]}  # type: ignore[attr-defined]
+    if isinstance(cls, abc.ABCMeta):
+        registered = {ref() for ref in abc._get_dump(cls)[0]}  # type: ignore[attr-defined]
         yield (registered - {None},)
     hints = inside.get("__annotations__")
     for hint in hints.values() if type(hints) is dict else ():
         if type(hint) is str:
-            scope = vars(sys.modules.get(kind.__module__, types))
+            scope = vars(sys.modules.get(cls.__module__, types))
             yield from ((scope[word],) for word in _WORDS.findall(hint) if word in scope)
 
 
-def _typing(kind: Any) -> Parts:
+def _typing(cls: Any) -> Parts:
     """`int | None`, `list[int]`, `Annotated[...]`: what it is of, whatever Python calls it."""
-    origin, given = typing.get_origin(kind), typing.get_args(kind)
+    origin, given = typing.get_origin(cls), typing.get_args(cls)
     if origin in (typing.Union, types.UnionType):
         yield from ("unordered", "union", *((each,) for each in given))
     elif origin is not None:
         yield from ("typing", (origin,), (given,))
-    elif isinstance(kind, typing.NewType):
-        yield from ("new type", kind.__name__, (kind.__supertype__,))
+    elif isinstance(cls, typing.NewType):
+        yield from ("new type", cls.__name__, (cls.__supertype__,))
     else:
-        yield from ("typing", repr(kind))
+        yield from ("typing", repr(cls))
 
 
 def _member(member: enum.Enum) -> Parts:
@@ -243,35 +243,35 @@ def _weak(ref: Any) -> Parts:
 def _object(value: Any) -> Parts:
     """By what it would be pickled as, if no code of the program has a say in that; else by what is
     in it."""
-    kind = type(value)
-    if kind.__module__ == "typing":
+    cls = type(value)
+    if cls.__module__ == "typing":
         yield from _typing(value)
         return
-    recipe = None if _says_how(kind) else _recipe(value)
+    recipe = None if _says_how(cls) else _recipe(value)
     if recipe is not None:
-        yield from ("recipe", (kind,), (recipe,))
+        yield from ("recipe", (cls,), (recipe,))
         return
-    content = _CONTENT.get(_built_in(kind))
-    if content is None or library(kind.__module__) is not None:
-        raise Opaque(f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", ""))
-    yield from ("object", (kind,), (content(value),), *_sorted(state_of(value)))
+    content = _CONTENT.get(_built_in(cls))
+    if content is None or library(cls.__module__) is not None:
+        raise Opaque(f"a {cls.__module__}.{cls.__qualname__}".replace("builtins.", ""))
+    yield from ("object", (cls,), (content(value),), *_sorted(state_of(value)))
 
 
-def _built_in(kind: Any) -> type:
+def _built_in(cls: Any) -> type:
     """The nearest class before it that is not written in Python."""
-    while _is_python(kind):
-        kind = kind.__base__
-    return kind  # type: ignore[no-any-return]
+    while _is_python(cls):
+        cls = cls.__base__
+    return cls  # type: ignore[no-any-return]
 
 
-def _is_python(kind: type) -> bool:
+def _is_python(cls: type) -> bool:
     """Whether a class is written in Python: made while running, and open to changes."""
-    return bool(kind.__flags__ & 1 << 9) and not kind.__flags__ & 1 << 8
+    return bool(cls.__flags__ & 1 << 9) and not cls.__flags__ & 1 << 8
 
 
-def _says_how(kind: type) -> bool:
+def _says_how(cls: type) -> bool:
     """Whether code of the program decides what is seen of an object."""
-    own = [each for each in kind.__mro__ if library(each.__module__) is None]
+    own = [each for each in cls.__mro__ if library(each.__module__) is None]
     return any(name in vars(each) for each in own for name in _PICKLING)
 
 
@@ -310,9 +310,9 @@ def state_of(value: Any) -> dict[str, Any]:
     >>> state_of(functools.partial(len)), state_of(3)
     ({}, {})
     """
-    kind = type(value)
+    cls = type(value)
     found: dict[str, Any] = {}
-    for each in kind.__mro__:
+    for each in cls.__mro__:
         for name, slot in vars(each).items():
             if type(slot) is types.MemberDescriptorType and library(each.__module__) is None:
                 try:
@@ -323,14 +323,14 @@ def state_of(value: Any) -> dict[str, Any]:
         inside = object.__getattribute__(value, "__dict__")
     except AttributeError:
         inside = {}
-    return {**found, **_lasting(kind, inside)} if type(inside) is dict else found
+    return {**found, **_lasting(cls, inside)} if type(inside) is dict else found
 
 
-def _lasting(kind: type, inside: dict[str, Any]) -> dict[str, Any]:
+def _lasting(cls: type, inside: dict[str, Any]) -> dict[str, Any]:
     """Attributes without those that are computed when they are first asked for."""
     computed = {
         name
-        for each in kind.__mro__
+        for each in cls.__mro__
         for name, held in vars(each).items()
         if isinstance(held, functools.cached_property)
     }

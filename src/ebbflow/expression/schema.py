@@ -23,14 +23,14 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-def schema(kind: Any, within: tuple[Any, ...] = ()) -> str:
+def schema(hint: Any, within: tuple[Any, ...] = ()) -> str:
     """A type with what its values hold.
 
     >>> from ebbflow.record import record
     >>> schema(record("City", city=str, n=None | int)), schema(dict[str, list[int]])
     ('City(city: str, n: int | None)', 'dict[str, list[int]]')
     """
-    origin, given = typing.get_origin(kind), typing.get_args(kind)
+    origin, given = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return " | ".join(sorted([schema(each, within) for each in given], key=_none_last))
     if origin is typing.Literal:
@@ -38,12 +38,12 @@ def schema(kind: Any, within: tuple[Any, ...] = ()) -> str:
     if origin is not None:
         inside = ", ".join([_argument(each, within) for each in given])
         return f"{_name(origin)}[{inside}]" if given else _name(origin)
-    held = None if kind in within else declared(kind)
+    held = None if hint in within else declared(hint)
     if held is None:
-        return _name(kind)
-    parts = [f"{name}: {schema(each, (*within, kind))}" for name, each in held.items()]
-    begin, end = "()" if issubclass(kind, tuple) else "{}"
-    return f"{_name(kind)}{begin}{', '.join(parts)}{end}"
+        return _name(hint)
+    parts = [f"{name}: {schema(each, (*within, hint))}" for name, each in held.items()]
+    begin, end = "()" if issubclass(hint, tuple) else "{}"
+    return f"{_name(hint)}{begin}{', '.join(parts)}{end}"
 
 
 def _argument(given: Any, within: tuple[Any, ...]) -> str:
@@ -58,14 +58,14 @@ def _none_last(text: str) -> tuple[bool, str]:
     return text == "None", text
 
 
-def _name(kind: Any) -> str:
-    if kind is None or kind is types.NoneType:
+def _name(hint: Any) -> str:
+    if hint is None or hint is types.NoneType:
         return "None"
-    name = getattr(kind, "__name__", None) or repr(kind)
+    name = getattr(hint, "__name__", None) or repr(hint)
     return str(name).removeprefix("typing.")
 
 
-def declared(kind: Any) -> dict[str, Any] | None:
+def declared(hint: Any) -> dict[str, Any] | None:
     """The attributes that a class of the program says its values have, with their types; None where
     it says nothing.
 
@@ -76,63 +76,63 @@ def declared(kind: Any) -> dict[str, Any] | None:
     >>> declared(City), declared(int)
     ({'name': <class 'str'>, 'people': <class 'int'>}, None)
     """
-    fields = fields_of(kind)
+    fields = fields_of(hint)
     if fields is not None:
         return fields
-    if not isinstance(kind, type) or issubclass(kind, enum.Enum):
+    if not isinstance(hint, type) or issubclass(hint, enum.Enum):
         return None
-    if dataclasses.is_dataclass(kind):
-        hints = _hints(kind)
-        return {each.name: hints.get(each.name, Any) for each in dataclasses.fields(kind)}
-    if library(kind.__module__):
+    if dataclasses.is_dataclass(hint):
+        hints = _hints(hint)
+        return {each.name: hints.get(each.name, Any) for each in dataclasses.fields(hint)}
+    if library(hint.__module__):
         return None
-    slots = [vars(each).get("__slots__", ()) for each in reversed(kind.__mro__)]
+    slots = [vars(each).get("__slots__", ()) for each in reversed(hint.__mro__)]
     names = [name for each in slots for name in ([each] if isinstance(each, str) else each)]
-    found = {**dict.fromkeys(names, Any), **_hints(kind)}
+    found = {**dict.fromkeys(names, Any), **_hints(hint)}
     return {n: t for n, t in found.items() if typing.get_origin(t) is not typing.ClassVar} or None
 
 
-def _hints(kind: Any) -> dict[str, Any]:
+def _hints(hint: Any) -> dict[str, Any]:
     """The hints of a class; where one cannot be made out, all of them as they are written."""
     try:
-        return typing.get_type_hints(kind)
+        return typing.get_type_hints(hint)
     except Exception:
-        return dict(getattr(kind, "__annotations__", {}))
+        return dict(getattr(hint, "__annotations__", {}))
 
 
-def undeclared(kind: Any, within: tuple[Any, ...] = ()) -> Iterator[str]:
+def undeclared(hint: Any, within: tuple[Any, ...] = ()) -> Iterator[str]:
     """The classes of the program in a type that do not say what their values hold."""
-    for each in typing.get_args(kind):
+    for each in typing.get_args(hint):
         yield from undeclared(each, within)
-    if not isinstance(kind, type) or kind in within or issubclass(kind, enum.Enum):
+    if not isinstance(hint, type) or hint in within or issubclass(hint, enum.Enum):
         return
-    held = declared(kind)
-    if held is None and not library(kind.__module__):
-        yield kind.__name__
+    held = declared(hint)
+    if held is None and not library(hint.__module__):
+        yield hint.__name__
     for each in (held or {}).values():
-        yield from undeclared(each, (*within, kind))
+        yield from undeclared(each, (*within, hint))
 
 
-def with_operators(kind: Any, within: tuple[Any, ...] = ()) -> Iterator[type]:
+def with_operators(hint: Any, within: tuple[Any, ...] = ()) -> Iterator[type]:
     """The classes of the program in a type that say themselves how their values are compared or
     added, or are true; those of dataclasses that are made of their fields do not count.
 
     >>> list(with_operators(dict[str, int]))
     []
     """
-    for each in typing.get_args(kind):
+    for each in typing.get_args(hint):
         yield from with_operators(each, within)
-    if not isinstance(kind, type) or kind in within:
+    if not isinstance(hint, type) or hint in within:
         return
-    if any(map(_writes_operators, kind.__mro__)):
-        yield kind
-    for each in (declared(kind) or {}).values():
-        yield from with_operators(each, (*within, kind))
+    if any(map(_writes_operators, hint.__mro__)):
+        yield hint
+    for each in (declared(hint) or {}).values():
+        yield from with_operators(each, (*within, hint))
 
 
-def _writes_operators(kind: type) -> bool:
-    written = [vars(kind)[name] for name in _OPERATORS & vars(kind).keys()]
-    return not library(kind.__module__) and any(
+def _writes_operators(hint: type) -> bool:
+    written = [vars(hint)[name] for name in _OPERATORS & vars(hint).keys()]
+    return not library(hint.__module__) and any(
         type(each) is types.FunctionType and each.__code__.co_filename != "<string>"
         for each in written
     )

@@ -27,12 +27,12 @@ def is_simple(value: Any) -> bool:
     >>> is_simple((1, "a", None)), is_simple([1])
     (True, False)
     """
-    kind = type(value)
-    if kind in _SCALARS or kind in _TIMES:
+    cls = type(value)
+    if cls in _SCALARS or cls in _TIMES:
         return True
-    if kind is datetime.datetime or kind is datetime.time:
+    if cls is datetime.datetime or cls is datetime.time:
         return value.tzinfo is None or type(value.tzinfo) is datetime.timezone
-    return kind in (tuple, frozenset) and all(map(is_simple, value))
+    return cls in (tuple, frozenset) and all(map(is_simple, value))
 
 
 def constant_key(value: Any) -> Any:
@@ -41,14 +41,14 @@ def constant_key(value: Any) -> Any:
     >>> constant_key(1) == constant_key(1.0), constant_key((1,)) == constant_key((True,))
     (False, False)
     """
-    kind = type(value)
-    if kind is str or kind is int:
-        return kind, value
-    if kind is tuple:
-        return kind, tuple(map(constant_key, value))
-    if kind is frozenset:
-        return kind, frozenset(map(constant_key, value))
-    return kind, repr(value)
+    cls = type(value)
+    if cls is str or cls is int:
+        return cls, value
+    if cls is tuple:
+        return cls, tuple(map(constant_key, value))
+    if cls is frozenset:
+        return cls, frozenset(map(constant_key, value))
+    return cls, repr(value)
 
 
 def literal(value: Any) -> str | None:
@@ -57,16 +57,16 @@ def literal(value: Any) -> str | None:
     >>> literal((1, "a")), literal(float("inf"))
     ("(1, 'a')", None)
     """
-    kind = type(value)
-    if value is None or kind is bool:
+    cls = type(value)
+    if value is None or cls is bool:
         return repr(value)
-    if kind is int:
+    if cls is int:
         return repr(value) if -(2**63) <= value < 2**63 else None
-    if kind is float:
+    if cls is float:
         return repr(value) if math.isfinite(value) else None
-    if kind is str or kind is bytes:
+    if cls is str or cls is bytes:
         return repr(value) if len(value) <= 60 else None
-    if kind is tuple and len(value) <= 8:
+    if cls is tuple and len(value) <= 8:
         items = [literal(each) for each in value]
         inside = ", ".join([each for each in items if each is not None])
         if None not in items:
@@ -75,23 +75,23 @@ def literal(value: Any) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def plain_fields(kind: Any) -> dict[str, int] | None:
+def plain_fields(cls: Any) -> dict[str, int] | None:
     """The fields of a plain row type with their places, or None if it is none.
 
     >>> from ebbflow.record import record
     >>> plain_fields(record("City", city=str, n=int)), plain_fields(int)
     ({'city': 0, 'n': 1}, None)
     """
-    if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):
+    if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return None
     for name in ("__getattribute__", "__getitem__"):
-        if getattr(kind, name) is not getattr(tuple, name):
+        if getattr(cls, name) is not getattr(tuple, name):
             return None
-    for index, name in enumerate(kind._fields):
-        found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    for index, name in enumerate(cls._fields):
+        found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
         if type(found) is not _ACCESSOR or _index(found) != index:
             return None
-    return {name: index for index, name in enumerate(kind._fields)}
+    return {name: index for index, name in enumerate(cls._fields)}
 
 
 def _index(accessor: Any) -> Any:
@@ -102,29 +102,29 @@ def _index(accessor: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def is_plain(kind: Any) -> bool:
+def is_plain(cls: Any) -> bool:
     """Whether calling a row type does nothing but put its fields together.
 
     >>> from ebbflow.record import record
     >>> is_plain(record("City", city=str)), is_plain(int)
     (True, False)
     """
-    if plain_fields(kind) is None or type(kind).__call__ is not type.__call__:
+    if plain_fields(cls) is None or type(cls).__call__ is not type.__call__:
         return False
-    make = kind.__new__
+    make = cls.__new__
     code, inside = getattr(make, "__code__", None), getattr(make, "__globals__", {})
     return bool(
-        kind.__init__ is object.__init__
+        cls.__init__ is object.__init__
         and code is not None
         and code.co_names == _SAMPLE.__new__.__code__.co_names
-        and code.co_varnames[1 : code.co_argcount] == kind._fields
+        and code.co_varnames[1 : code.co_argcount] == cls._fields
         and [inside.get(name) for name in code.co_names] == [tuple.__new__]
-        and len(code.co_code) == len(_alike(len(kind._fields)).co_code)
-        and code.co_code == _alike(len(kind._fields)).co_code
+        and len(code.co_code) == len(_alike(len(cls._fields)).co_code)
+        and code.co_code == _alike(len(cls._fields)).co_code
     )
 
 
 @lru_cache(maxsize=64)
 def _alike(count: int) -> Any:
-    kind: Any = namedtuple("_alike", [f"f{i}" for i in range(count)])  # type: ignore[misc]
-    return kind.__new__.__code__
+    cls: Any = namedtuple("_alike", [f"f{i}" for i in range(count)])  # type: ignore[misc]
+    return cls.__new__.__code__

@@ -41,15 +41,15 @@ def check(shape: str, f: Any, rows: Sequence[tuple[Any, str]]) -> None:
         try        order.price
     """
     for at, path in _asked(f, len(rows)):
-        kind, spoken = rows[at]
+        row_type, spoken = rows[at]
         for i, name in enumerate(path[1:], start=1):
-            if i > 1 and fields_of(kind) is None:
+            if i > 1 and fields_of(row_type) is None:
                 break
-            if not _has(kind, name):
+            if not _has(row_type, name):
                 call = shape.format(function_name(f).rpartition(".")[2])
                 have = spoken if i == 1 else f"values of {'.'.join(path[:i])}"
-                raise _unknown(f"{call}: {have}", kind, path[: i + 1])
-            kind = without_none((fields_of(kind) or {}).get(name, Any))
+                raise _unknown(f"{call}: {have}", row_type, path[: i + 1])
+            row_type = without_none((fields_of(row_type) or {}).get(name, Any))
 
 
 def _asked(f: Any, count: int) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -85,35 +85,39 @@ def _loaded(step: Any) -> Any:
     return step.argval[-1] if isinstance(step.argval, tuple) else step.argval
 
 
-def _has(kind: Any, name: str) -> bool:
+def _has(row_type: Any, name: str) -> bool:
     """Whether rows of a type have an attribute, or may have it."""
-    if not isinstance(kind, type) or hasattr(kind, name) or hasattr(kind, "__getattr__"):
+    if (
+        not isinstance(row_type, type)
+        or hasattr(row_type, name)
+        or hasattr(row_type, "__getattr__")
+    ):
         return True
-    if type(kind.__getattribute__) is FunctionType:
+    if type(row_type.__getattribute__) is FunctionType:
         return True
-    if is_dataclass(kind):
-        made = kind.__dataclass_params__.init and not hasattr(kind, "__post_init__")  # type: ignore[attr-defined]
-        lacks = made and name not in (attributes_of(kind) or ())
+    if is_dataclass(row_type):
+        made = row_type.__dataclass_params__.init and not hasattr(row_type, "__post_init__")  # type: ignore[attr-defined]
+        lacks = made and name not in (attributes_of(row_type) or ())
     else:
-        lacks = kind in PLAIN or fields_of(kind) is not None
-    return not lacks or _below(kind, name)
+        lacks = row_type in PLAIN or fields_of(row_type) is not None
+    return not lacks or _below(row_type, name)
 
 
-def _below(kind: type, name: str) -> bool:
+def _below(row_type: type, name: str) -> bool:
     """Whether a class made of one has an attribute."""
-    classes: list[type] = type.__subclasses__(kind)
+    classes: list[type] = type.__subclasses__(row_type)
     return any(
         hasattr(e, name) or name in (attributes_of(e) or ()) or _below(e, name) for e in classes
     )
 
 
-def _unknown(what: str, kind: Any, path: tuple[str, ...]) -> UnknownField:
+def _unknown(what: str, row_type: Any, path: tuple[str, ...]) -> UnknownField:
     *before, name = path
-    names = list(attributes_of(kind) or ())
-    near = get_close_matches(name, names or dir(kind), n=1, cutoff=0.5)
+    names = list(attributes_of(row_type) or ())
+    near = get_close_matches(name, names or dir(row_type), n=1, cutoff=0.5)
     return UnknownField(
         f"{what} have no field {name!r}",
-        **({"fields": Text(", ".join(names))} if names else {"type": Text(name_of(kind))}),
+        **({"fields": Text(", ".join(names))} if names else {"type": Text(name_of(row_type))}),
         created=place(),
         remedy=".".join([*before, *near]) if near else "one of its fields",
     )

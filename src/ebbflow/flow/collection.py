@@ -80,8 +80,8 @@ class Collection:
         """
         plain("map({})", f)
         fn = part("map({})", self.node, f)
-        kind = row_type("map({})", part_type(self.node, f) if type is None else type)
-        return Collection(Map(parent=self.node, fn=fn, type=kind, place=place()))
+        checked = row_type("map({})", part_type(self.node, f) if type is None else type)
+        return Collection(Map(parent=self.node, fn=fn, type=checked, place=place()))
 
     def filter(self, f: Part) -> Collection:
         """The rows for which `f(row)` is true.
@@ -110,8 +110,8 @@ class Collection:
                 f"flat_map(...): it gives {types.name_of(said)}, which holds no rows",
                 "map(...), or a function that returns a list of rows",
             )
-        kind = row_type("flat_map({})", inside if type is None else type)
-        return Collection(FlatMap(parent=self.node, fn=fn, type=kind, place=place()))
+        checked = row_type("flat_map({})", inside if type is None else type)
+        return Collection(FlatMap(parent=self.node, fn=fn, type=checked, place=place()))
 
     def select(self, /, *fields: str, **named: Part) -> Collection:
         """Rows of these fields: fields of the row, and new ones made by a function or renamed.
@@ -125,9 +125,9 @@ class Collection:
         if not parts:
             refuse("select(): no field is given", 'select("field", other=lambda row: ...)')
         chosen = {name: part_type(self.node, each) for name, each in parts.items()}
-        kind = row_type("select({})", types.row("Row", chosen))
-        made = Fn.record(kind, [part("select({})", self.node, each) for each in parts.values()])
-        return Collection(Map(parent=self.node, fn=made, type=kind, place=place()))
+        checked = row_type("select({})", types.row("Row", chosen))
+        made = Fn.record(checked, [part("select({})", self.node, each) for each in parts.values()])
+        return Collection(Map(parent=self.node, fn=made, type=checked, place=place()))
 
     # ---- two collections ----
 

@@ -148,8 +148,8 @@ def _whole(reducer: AnyReducer) -> AnyReducer:
 def _node(
     node: Node, key: Key, results: dict[str, Any], reducer: AnyReducer, *, spread: bool
 ) -> Reduce:
-    kind = row_type("reduce({})", row("Group", {**key.fields, **results}))
+    checked = row_type("reduce({})", row("Group", {**key.fields, **results}))
     return Reduce(
-        parent=node, key=key.fn, width=key.width, reducer=reducer, spread=spread, type=kind,
+        parent=node, key=key.fn, width=key.width, reducer=reducer, spread=spread, type=checked,
         place=place(),
     )  # fmt: skip

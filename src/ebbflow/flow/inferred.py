@@ -66,9 +66,9 @@ def inferred(f: Any, *rows: Any) -> Any:
     (<class 'str'>, <class 'int'>)
     """
     call = f.call if isinstance(f, Fn) else f
-    for each, kind_of in _FUNCTIONS:
+    for each, hint_of in _FUNCTIONS:
         if each is call:
-            return kind_of(*map(without_none, rows))
+            return hint_of(*map(without_none, rows))
     said = returned(call)
     if said is not Any:
         return said
@@ -111,38 +111,38 @@ def type_of(value: Any) -> Any:
     return type(value)
 
 
-def _operation(of: Operation, kinds: list[Any]) -> Any:
-    op, first = of.op, without_none(kinds[0])
+def _operation(of: Operation, hints: list[Any]) -> Any:
+    op, first = of.op, without_none(hints[0])
     if op in _ALWAYS_BOOL:
         return bool
     if op == TEXT or op == "str":
         return str
     if op in ("and", "or"):
-        return common_or_any(first if op == "or" else kinds[0], kinds[1])
+        return common_or_any(first if op == "or" else hints[0], hints[1])
     if op == ".":
         return _attribute(first, of.args[1].value)  # type: ignore[attr-defined]
     if op in ("[]", "[:]"):
         return _element(first, of.args) if op == "[]" else _slice(first)
     if op in _BY_NAME:
-        return _BY_NAME[op](*map(without_none, kinds))
-    known = [classes(kind) for kind in kinds]
+        return _BY_NAME[op](*map(without_none, hints))
+    known = [classes(hint) for hint in hints]
     if any(each is None or not set(each) <= _KNOWN for each in known):
         return Any
     if op in COMPARISONS:
         return bool
-    return _arithmetic(op, *map(without_none, kinds))
+    return _arithmetic(op, *map(without_none, hints))
 
 
 def _choice(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
     """`then if test else other`. What was tested not to be None is not None."""
     test, *ways = args
-    kinds = [_type(each, rows) for each in ways]
+    hints = [_type(each, rows) for each in ways]
     if isinstance(test, Operation) and test.op in ("is", "is not"):
         tested, none = test.args
         if none == Constant(None):
             at = 0 if test.op == "is not" else 1
-            kinds[at] = without_none(kinds[at]) if ways[at] == tested else kinds[at]
-    return common_or_any(*kinds)
+            hints[at] = without_none(hints[at]) if ways[at] == tested else hints[at]
+    return common_or_any(*hints)
 
 
 # ---- arithmetic ----
@@ -178,7 +178,7 @@ def _decimal(op: str, first: Any, second: Any) -> Any:
         return Any
     if not notes(first) + notes(second):
         return Decimal
-    after = [digits(kind)[1] if Decimal in (classes(kind) or ()) else 0 for kind in (first, second)]
+    after = [digits(hint)[1] if Decimal in (classes(hint) or ()) else 0 for hint in (first, second)]
     scale = sum(after) if op == "*" else max(after)
     return with_notes(Decimal, ((DIGITS[0], scale),)) if scale < DIGITS[0] else Any
 
@@ -195,10 +195,10 @@ def _time(op: str, first: Any, second: Any, one: type, other: type) -> Any:
     return timedelta if op == "*" and {one, other} <= {timedelta, int, float} else Any
 
 
-def _size(kind: Any) -> Any:
-    if kind is bool:
+def _size(hint: Any) -> Any:
+    if hint is bool:
         return int
-    return kind if classes(kind) in ((int,), (float,), (Decimal,), (timedelta,)) else Any
+    return hint if classes(hint) in ((int,), (float,), (Decimal,), (timedelta,)) else Any
 
 
 def _rounded(value: Any, places: Any = None) -> Any:
@@ -207,10 +207,10 @@ def _rounded(value: Any, places: Any = None) -> Any:
     return int if places is None or value is not float else float
 
 
-def _extreme(*kinds: Any) -> Any:
-    if len(kinds) == 1:
+def _extreme(*hints: Any) -> Any:
+    if len(hints) == 1:
         return Any
-    return reduce(common_or_any, kinds)
+    return reduce(common_or_any, hints)
 
 
 _BY_NAME: dict[str, Callable[..., Any]] = {
@@ -227,30 +227,30 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 # ---- parts of values ----
 
 
-def _attribute(kind: Any, name: str) -> Any:
-    fields = fields_of(kind)
+def _attribute(hint: Any, name: str) -> Any:
+    fields = fields_of(hint)
     if fields is not None:
         return held(fields.get(name, Any))
-    known = classes(kind) or ()
+    known = classes(hint) or ()
     return methods.attribute(known[0], name) if len(known) == 1 else Any
 
 
-def _element(kind: Any, args: tuple[Expression, ...]) -> Any:
-    inside, at = get_args(kind), args[1]
-    if kind is str:
+def _element(hint: Any, args: tuple[Expression, ...]) -> Any:
+    inside, at = get_args(hint), args[1]
+    if hint is str:
         return str
-    if get_origin(kind) in _MAPPINGS:
+    if get_origin(hint) in _MAPPINGS:
         return inside[1]
-    if get_origin(kind) is tuple and inside[1:] != (...,):
+    if get_origin(hint) is tuple and inside[1:] != (...,):
         place: Any = at.value if isinstance(at, Constant) else None
         fits = type(place) is int and -len(inside) <= place < len(inside)
         return inside[place] if fits else Any
-    return inside[0] if get_origin(kind) in (tuple, list) else Any
+    return inside[0] if get_origin(hint) in (tuple, list) else Any
 
 
-def _slice(kind: Any) -> Any:
-    whole = kind in (str, bytes) or (get_origin(kind), get_args(kind)[1:]) == (tuple, (...,))
-    return kind if whole else Any
+def _slice(hint: Any) -> Any:
+    whole = hint in (str, bytes) or (get_origin(hint), get_args(hint)[1:]) == (tuple, (...,))
+    return hint if whole else Any
 
 
 # ---- calls ----
@@ -259,40 +259,40 @@ def _slice(kind: Any) -> Any:
 def _call(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
     target, *given, keywords = args
     names = keywords.value  # type: ignore[attr-defined]
-    kinds = [_type(each, rows) for each in given]
+    hints = [_type(each, rows) for each in given]
     if isinstance(target, Operation) and target.op == ".":
         of, name = target.args
-        return _method(without_none(_type(of, rows)), name.value, names, kinds)  # type: ignore[attr-defined]
+        return _method(without_none(_type(of, rows)), name.value, names, hints)  # type: ignore[attr-defined]
     if not isinstance(target, Outside):
         return Any
     f = target.value
     if f is datetime:
         return datetime if "tzinfo" not in names and len(given) < 8 else Any
-    for each, kind_of in _FUNCTIONS:
+    for each, hint_of in _FUNCTIONS:
         if each is f and given and not names:
-            return kind_of(*map(without_none, kinds))
+            return hint_of(*map(without_none, hints))
     said = returned(f)
     return methods.builtin(f) if said is Any else said
 
 
-def _method(kind: Any, name: str, keywords: tuple[str, ...], given: list[Any]) -> Any:
-    if get_origin(kind) in _MAPPINGS and name == "get":
-        value = get_args(kind)[1]
+def _method(hint: Any, name: str, keywords: tuple[str, ...], given: list[Any]) -> Any:
+    if get_origin(hint) in _MAPPINGS and name == "get":
+        value = get_args(hint)[1]
         return common_or_any(value, given[1] if len(given) > 1 else NoneType)
-    known = classes(kind) or ()
+    known = classes(hint) or ()
     if len(known) != 1:
         return Any
     if known[0] is datetime and name == "replace":
-        return kind if "tzinfo" not in keywords else Any
+        return hint if "tzinfo" not in keywords else Any
     return methods.method(known[0], name)
 
 
-def _sorted(kind: Any, *_: Any) -> Any:
-    return list.__class_getitem__(iterated(kind) or Any)
+def _sorted(hint: Any, *_: Any) -> Any:
+    return list.__class_getitem__(iterated(hint) or Any)
 
 
-def _tuple_of(kind: Any) -> Any:
-    return tuple.__class_getitem__((iterated(kind) or Any, ...))
+def _tuple_of(hint: Any) -> Any:
+    return tuple.__class_getitem__((iterated(hint) or Any, ...))
 
 
 _FUNCTIONS: list[tuple[Any, Callable[..., Any]]] = [

@@ -166,12 +166,12 @@ def _several(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
-def _converted(given: Any, kind: Any) -> str:
+def _converted(given: Any, hint: Any) -> str:
     inside = f"row.{given}" if isinstance(given, str) else "..."
-    if types.classes(kind) == (datetime,):
-        zone = "UTC" if types.notes(kind) else None
+    if types.classes(hint) == (datetime,):
+        zone = "UTC" if types.notes(hint) else None
         return f"lambda row: {inside}.replace(tzinfo={zone})"
-    return f"lambda row: {types.name_of(kind)}({inside})"
+    return f"lambda row: {types.name_of(hint)}({inside})"
 
 
 def _shared(ours: Any, theirs: Any) -> set[str]:
@@ -204,10 +204,10 @@ class Merge:
         values = [None if at is None else rows[at[0]][at[1]] for at in self.places]
         return tuple.__new__(self.type, values)
 
-    def fn(self, *kinds: Any) -> Fn:
+    def fn(self, *row_types: Any) -> Fn:
         """It as a function of rows of these types, traced where their fields are plain."""
-        fn = Fn.of(self, *kinds, arity=len(kinds))
-        names = [list(plain_fields(kind) or ()) for kind in kinds]
+        fn = Fn.of(self, *row_types, arity=len(row_types))
+        names = [list(plain_fields(hint) or ()) for hint in row_types]
         if all(names):
             fn.expression = Record(self.type, tuple(
                 Constant(None) if at is None else Get(at[0], names[at[0]][at[1]], at[1])
@@ -241,27 +241,27 @@ def _right_alone(right: Any) -> tuple[Any, Any]:
 
 
 def _merging(
-    call: str, left: Node, right: Node, how: str, shared: set[str], select: Any, kind: Any
+    call: str, left: Node, right: Node, how: str, shared: set[str], select: Any, hint: Any
 ) -> Merging:
     if select is not None:
-        return _selected(f"{call}(select={{}})", left, right, how, select, kind)
+        return _selected(f"{call}(select={{}})", left, right, how, select, hint)
     if fields_of(left.type) is None or fields_of(right.type) is None:
         return _paired(left, right, how)
     return _merged(call, left, right, how, shared)
 
 
-def _selected(shape: str, left: Node, right: Node, how: str, select: Any, kind: Any) -> Merging:
+def _selected(shape: str, left: Node, right: Node, how: str, select: Any, hint: Any) -> Merging:
     function(shape, select, TWO_ROWS)
     attributes.check(shape, select, [(each.type, rows_of(each)) for each in (left, right)])
     plain(shape, select)
     name = function_name(select).rpartition(".")[2]
     both = Fn.of(select, left.type, right.type, arity=2)
-    if kind is None:
+    if hint is None:
         ours = types.optional(left.type) if how in ("right", "full") else left.type
         theirs = types.optional(right.type) if how in ("left", "full") else right.type
-        kind = inferred(select, ours, theirs)
+        hint = inferred(select, ours, theirs)
     return Merging(
-        row_type(shape, kind),
+        row_type(shape, hint),
         both,
         Fn(Alone(select, left=True), left.type, name=f"{name}(row, None)"),
         Fn(Alone(select, left=False), right.type, name=f"{name}(None, row)"),
@@ -331,10 +331,10 @@ def concatenated(left: Node, right: Node, sign: int, call: str) -> Concat:
     >>> concatenated(concatenated(a, b, -1, "-"), c, 1, "+").signs
     (1, -1, 1)
     """
-    kind = _same_rows(left, right, call)
+    hint = _same_rows(left, right, call)
     terms = [*_terms(left, 1), *_terms(right, sign)]
     parts, signs = zip(*terms, strict=True)
-    return Concat(parts=parts, signs=signs, type=kind, place=place())
+    return Concat(parts=parts, signs=signs, type=hint, place=place())
 
 
 def _present(node: Node) -> Node:
@@ -375,12 +375,12 @@ def compared(left: Node, right: Node, call: str, *, anti: bool) -> Node:
 
 
 def _same_rows(left: Node, right: Node, call: str) -> Any:
-    kind = types.common(left.type, right.type)
-    if kind is None:
+    hint = types.common(left.type, right.type)
+    if hint is None:
         refuse(
             f"{call}: the rows of the two collections are of different types",
             "select(...) or map(...) to the same fields on both sides",
             left=Text(types.text(left.type)),
             right=Text(types.text(right.type)),
         )
-    return kind
+    return hint

@@ -70,7 +70,7 @@ _MATH: dict[Any, str] = {
 
 
 def _flat(table: dict[Any, str]) -> dict[str, Any]:
-    return {name: kind for kind, names in table.items() for name in names.split()}
+    return {name: hint for hint, names in table.items() for name in names.split()}
 
 
 _METHOD_NAMES = {owner: _flat(table) for owner, table in _RETURNS.items()}
@@ -78,27 +78,27 @@ _ATTRIBUTE_NAMES = {owner: _flat(table) for owner, table in _ATTRIBUTES.items()}
 _MATH_NAMES = _flat(_MATH)
 
 
-def method(kind: Any, name: str) -> Any:
+def method(hint: Any, name: str) -> Any:
     """What a method of values of this class returns, as far as it is known.
 
     >>> method(str, "upper"), method(datetime, "strftime"), method(str, "no_such")
     (<class 'str'>, <class 'str'>, typing.Any)
     """
-    return _found(_METHOD_NAMES, kind, name)
+    return _found(_METHOD_NAMES, hint, name)
 
 
-def attribute(kind: Any, name: str) -> Any:
+def attribute(hint: Any, name: str) -> Any:
     """What an attribute of values of this class is, as far as it is known.
 
     >>> attribute(datetime, "year"), attribute(datetime, "tzinfo")
     (<class 'int'>, typing.Any)
     """
-    return _found(_ATTRIBUTE_NAMES, kind, name)
+    return _found(_ATTRIBUTE_NAMES, hint, name)
 
 
-def _found(table: dict[type, dict[str, Any]], kind: Any, name: str) -> Any:
-    for each in getattr(kind, "__mro__", ()):
-        if name in table.get(each, ()) and getattr(kind, name) is getattr(each, name):
+def _found(table: dict[type, dict[str, Any]], hint: Any, name: str) -> Any:
+    for each in getattr(hint, "__mro__", ()):
+        if name in table.get(each, ()) and getattr(hint, name) is getattr(each, name):
             return table[each][name]
     return Any
 

@@ -99,9 +99,9 @@ def _call(shape: str, name: str) -> str:
     return shape.format(f'"{name}"')
 
 
-def _field_type(kind: Any, name: str) -> Any:
-    fields = fields_of(kind)
-    return held((hints_of(kind) if fields is None else fields).get(name, Any))
+def _field_type(hint: Any, name: str) -> Any:
+    fields = fields_of(hint)
+    return held((hints_of(hint) if fields is None else fields).get(name, Any))
 
 
 def rows_of(node: Node) -> str:
@@ -168,7 +168,7 @@ def plain(shape: str, given: Any) -> None:
         )
 
 
-def row_type(shape: str, kind: Any, fields: Any = fields_of) -> Any:
+def row_type(shape: str, hint: Any, fields: Any = fields_of) -> Any:
     """The type, refused when its values cannot be rows; `fields` says what they hold.
 
     >>> row_type("map({})", list)
@@ -178,14 +178,14 @@ def row_type(shape: str, kind: Any, fields: Any = fields_of) -> Any:
         created    <doctest ebbflow.flow.parts.row_type[0]>:1
         try        tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass
     """
-    kind = type(None) if kind is None else as_stored(kind)
-    if what := unhashable(kind, fields):
+    hint = type(None) if hint is None else as_stored(hint)
+    if what := unhashable(hint, fields):
         refuse(
             f"{shape.format('...')}: rows must be hashable, and here is {what}",
             "tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass",
-            type=Text(name_of(kind)),
+            type=Text(name_of(hint)),
         )
-    return kind
+    return hint
 
 
 def field_names(shape: str, names: Mapping[str, Any]) -> None:

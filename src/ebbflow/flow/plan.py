@@ -247,8 +247,9 @@ class Reduce(Keyed):
 class TopK(Keyed):
     """For each key the n rows with the greatest `by(row)`, or smallest; repeated rows count.
 
-    The order is `ebbflow.ordering.anyhow`: Python's own among values of one kind, with None before
-    all and NaN behind all numbers. Equal `by` are decided by the rows, in the same direction.
+    The order is `ebbflow.ordering.total_order_key`: Python's own among values of one type,
+    with None before all and NaN behind all numbers. Equal `by` are decided by the rows, in the same
+    direction.
     """
 
     verb = "top_k"

@@ -37,7 +37,7 @@ from ebbflow.reducer.combine import by, on, then, together, where
 AnyReducer = Reducer[Any, Any, Any]
 
 
-def result_type(reducer: AnyReducer, kind: Any) -> Any:
+def result_type(reducer: AnyReducer, row_type: Any) -> Any:
     """The type of what a reducer gives for rows of this type, as far as it can be told.
 
     >>> import ebbflow
@@ -47,41 +47,41 @@ def result_type(reducer: AnyReducer, kind: Any) -> Any:
     (bool | None, tuple[int, ...])
     """
     if reducer.made is None:
-        return _written(reducer, kind)
+        return _written(reducer, row_type)
     make, arguments, named = reducer.made
     if make is together:
-        return tuple[tuple(result_type(each, kind) for each in arguments)]  # type: ignore[misc]
+        return tuple[tuple(result_type(each, row_type) for each in arguments)]  # type: ignore[misc]
     if make is then:
-        return inferred(arguments[1], result_type(arguments[0], kind))
+        return inferred(arguments[1], result_type(arguments[0], row_type))
     if make is where:
-        inner = result_type(arguments[0], kind)
+        inner = result_type(arguments[0], row_type)
         return inner if _of_nothing(arguments[0]) else optional(inner)
     if make in (on, by):
-        part = _part(kind, arguments[1] if len(arguments) == 2 else arguments[1:])
+        part = _part(row_type, arguments[1] if len(arguments) == 2 else arguments[1:])
         if make is by:
-            return _map(part, result_type(arguments[0], kind))
+            return _map(part, result_type(arguments[0], row_type))
         return result_type(arguments[0], part)
     if not make.__module__.startswith("ebbflow.reducer") or make.__name__ not in _RESULTS:
         return Any
     bound = inspect.signature(make).bind(*arguments, **named).arguments
-    return _of_library(make.__name__, {name: bound[name] for name in bound}, kind)
+    return _of_library(make.__name__, {name: bound[name] for name in bound}, row_type)
 
 
-def _of_library(name: str, bound: dict[str, Any], kind: Any) -> Any:
-    part = _part(kind, bound.get("of", bound.get("x")))
+def _of_library(name: str, bound: dict[str, Any], row_type: Any) -> Any:
+    part = _part(row_type, bound.get("of", bound.get("x")))
     found = without_none(part) if bound.get("discrete") else _RESULTS[name](part)
     if name in _NEVER_NONE or found is Any:
         return found
-    skips = [part, *([_part(kind, bound["by"])] if name in _PLACED else [])]
+    skips = [part, *([_part(row_type, bound["by"])] if name in _PLACED else [])]
     return optional(found) if name in _OFTEN_NONE or any(map(_may_be_none, skips)) else found
 
 
-def _part(kind: Any, of: Any) -> Any:
-    return kind if of is None else part_type(Source(name="", type=kind), of)
+def _part(row_type: Any, of: Any) -> Any:
+    return row_type if of is None else part_type(Source(name="", type=row_type), of)
 
 
-def _may_be_none(kind: Any) -> bool:
-    known = classes(kind)
+def _may_be_none(row_type: Any) -> bool:
+    known = classes(row_type)
     return known is None or NoneType in known
 
 
@@ -90,17 +90,17 @@ def _of_nothing(reducer: AnyReducer) -> bool:
     return reducer.made is not None and reducer.made[0].__name__ in _NEVER_NONE
 
 
-def _written(reducer: AnyReducer, kind: Any) -> Any:
+def _written(reducer: AnyReducer, row_type: Any) -> Any:
     """The result of a reducer that was written by hand. There is always a row, so the accumulator
     is what `add` and `remove` give."""
     said = Any if reducer.result is None else returned(reducer.result)
     if said is not Any:
         return said
     first = Any if callable(reducer.init) else type_of(reducer.init)
-    acc = inferred(reducer.add, first, kind)
+    acc = inferred(reducer.add, first, row_type)
     wide = common(first, acc)
-    acc = acc if wide in (None, first) else inferred(reducer.add, wide, kind)
-    less = Any if reducer.remove is None else inferred(reducer.remove, acc, kind)
+    acc = acc if wide in (None, first) else inferred(reducer.add, wide, row_type)
+    less = Any if reducer.remove is None else inferred(reducer.remove, acc, row_type)
     acc = acc if less is Any else common(acc, less) or Any
     found = acc if reducer.result is None else inferred(reducer.result, acc)
     return Any if unhashable(found) else found
@@ -141,8 +141,8 @@ def _middle(part: Any) -> Any:
 
 
 def _product(part: Any) -> Any:
-    kind = _total(part)
-    return kind if kind in (int, float) else Any
+    row_type = _total(part)
+    return row_type if row_type in (int, float) else Any
 
 
 def _several(part: Any) -> Any:

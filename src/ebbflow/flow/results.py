@@ -73,7 +73,7 @@ def likely(node: Node, *, numbers_only: bool = False) -> str:
     ''
     """
     fields = fields_of(node.type) or {}
-    numbers = [name for name, kind in fields.items() if set(classes(kind) or ()) & {int, float}]
+    numbers = [name for name, hint in fields.items() if set(classes(hint) or ()) & {int, float}]
     some = numbers or ([] if numbers_only else [*fields])
     return f'"{some[-1]}"' if some else ""
 

@@ -79,8 +79,8 @@ def node_text(node: Node) -> str:
     'str: words → filter'
     """
     known = fields_of(node.type) is not None
-    kind = type_text(node.type) if known else types.name_of(node.type)
-    return f"{kind}: {_way(node)}"
+    shown = type_text(node.type) if known else types.name_of(node.type)
+    return f"{shown}: {_way(node)}"
 
 
 def _way(node: Node) -> str:

@@ -154,8 +154,8 @@ def _described(plan: Plan, facts: Facts, judge: Judge) -> Described:
     return Described(outputs, items, sorted(arranged, key=lambda index: (index.of, index.key)))
 
 
-def _type(kind: Any) -> str:
-    return name_of(kind) if fields_of(kind) is None else type_text(kind)
+def _type(hint: Any) -> str:
+    return name_of(hint) if fields_of(hint) is None else type_text(hint)
 
 
 def _from_outputs_down(plan: Plan) -> list[Node]:

@@ -55,21 +55,21 @@ class Input(Collection):
                 created=place(),
                 remedy=f"Input({name!r}, {_class_of(type)})",
             )
-        kind = row_type(f"Input({name!r}, {{}})", type, fields_held)
-        source = Source(name=name, type=kind, place=place())
+        checked = row_type(f"Input({name!r}, {{}})", type, fields_held)
+        source = Source(name=name, type=checked, place=place())
         if key is not None:
             plain(f"Input({name!r}, key={{}})", key)
             fn = part(f"Input({name!r}, key={{}})", source, key)
-            source = Source(name=name, type=kind, key=fn, place=place())
+            source = Source(name=name, type=checked, key=fn, place=place())
         super().__init__(source)
         object.__setattr__(self, "_key", key)
 
     def __repr__(self) -> str:
         node = self.node
         assert isinstance(node, Source)
-        kind = "" if node.type is Any else f", {name_of(node.type)}"
+        checked = "" if node.type is Any else f", {name_of(node.type)}"
         key = "" if self._key is None else f", key={key_text(self._key)}"
-        return f"Input({node.name!r}{kind}{key})"
+        return f"Input({node.name!r}{checked}{key})"
 
 
 def _is_a_row(given: Any) -> bool:

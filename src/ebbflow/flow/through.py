@@ -30,15 +30,15 @@ def passed(node: Node, operator: Any, per: Part | None, type: Any) -> Through:
     """
     _checked(operator)
     found = ONE_GROUP if per is None else key("through(per={})", node, (per,), {})
-    kind = Any if type is None else type
+    checked = Any if type is None else type
     if found.fn is not None or operator.output not in (BAG, ZSET):
-        kind = row("Group", {**found.fields, "value": kind})
+        checked = row("Group", {**found.fields, "value": checked})
     return Through(
         parent=node,
         key=found.fn,
         operator=operator,
         width=found.width,
-        type=row_type("through({})", kind),
+        type=row_type("through({})", checked),
         place=place(),
     )
 

@@ -11,7 +11,7 @@ from ebbflow.reducer import Reducer
 from ebbflow.reducer.row import getter, itself
 
 
-def typed(kind: Any, f: Any) -> Any:
+def typed(hint: Any, f: Any) -> Any:
     """The same function, field or reducer, with the type of what it gives.
 
     A function with a hint, `def size(word: str) -> int`, needs none of this; nor does a short one
@@ -24,32 +24,32 @@ def typed(kind: Any, f: Any) -> Any:
 
     It is believed here, and checked where values become columns of a table.
     """
-    if classes(kind) is None and kind is not Any:
+    if classes(hint) is None and hint is not Any:
         raise CompositionError(
-            f"typed({kind!r}, ...): the first is a type, and this is none",
+            f"typed({hint!r}, ...): the first is a type, and this is none",
             created=place(),
             remedy="typed(str, lambda row: ...)",
         )
     if isinstance(f, Reducer):
-        return f.then(typed(kind, itself))
+        return f.then(typed(hint, itself))
     if not callable(f) and not isinstance(f, str):
         raise CompositionError(
-            f"typed({name_of(kind)}, {f!r}): there is nothing that gives a {name_of(kind)}",
+            f"typed({name_of(hint)}, {f!r}): there is nothing that gives a {name_of(hint)}",
             created=place(),
-            remedy=f"typed({name_of(kind)}, lambda row: ...), a field name, or a reducer",
+            remedy=f"typed({name_of(hint)}, lambda row: ...), a field name, or a reducer",
         )
     if type(f) is not FunctionType:
-        return _called(kind, getter(f))
+        return _called(hint, getter(f))
     same = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     same.__kwdefaults__, same.__module__ = f.__kwdefaults__, f.__module__
-    same.__qualname__, same.__annotations__ = f.__qualname__, {"return": kind}
+    same.__qualname__, same.__annotations__ = f.__qualname__, {"return": hint}
     return same
 
 
-def _called(kind: Any, f: Any) -> Any:
+def _called(hint: Any, f: Any) -> Any:
     def call(row: Any) -> Any:
         return f(row)
 
     call.__name__ = call.__qualname__ = getattr(f, "__name__", type(f).__name__)
-    call.__annotations__ = {"return": kind}
+    call.__annotations__ = {"return": hint}
     return call

@@ -59,8 +59,8 @@ def common(first: Any, second: Any) -> Any:
     if not _meet(ours, theirs):
         return None
     one, other = without_none(first), without_none(second)
-    kind = one if one == other else _common_value(one, other)
-    return optional(kind) if kind is not None and NoneType in (*ours, *theirs) else kind
+    hint = one if one == other else _common_value(one, other)
+    return optional(hint) if hint is not None and NoneType in (*ours, *theirs) else hint
 
 
 def common_or_any(first: Any, second: Any) -> Any:
@@ -69,8 +69,8 @@ def common_or_any(first: Any, second: Any) -> Any:
     >>> common_or_any(int, str), common_or_any(bool, int)
     (typing.Any, <class 'int'>)
     """
-    kind = common(first, second)
-    return Any if kind is None else kind
+    hint = common(first, second)
+    return Any if hint is None else hint
 
 
 def _common_value(first: Any, second: Any) -> Any:
@@ -79,13 +79,13 @@ def _common_value(first: Any, second: Any) -> Any:
         return second if first is NoneType else first
     if get_origin(first) is tuple is get_origin(second):
         return _common_tuple(get_args(first), get_args(second))
-    kind = either(*(classes(first) or ()), *(classes(second) or ()))
+    hint = either(*(classes(first) or ()), *(classes(second) or ()))
     ours, theirs = notes(first), notes(second)
-    if kind is datetime and _zoned(ours) != _zoned(theirs):
+    if hint is datetime and _zoned(ours) != _zoned(theirs):
         return None
-    if kind is Decimal and ours + theirs:
+    if hint is Decimal and ours + theirs:
         return with_notes(Decimal, (_wider(digits(first), digits(second)),))
-    return with_notes(kind, ours if _zoned(ours) or ours == theirs else ())
+    return with_notes(hint, ours if _zoned(ours) or ours == theirs else ())
 
 
 def _common_tuple(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> Any:
@@ -100,7 +100,7 @@ def _common_record(first: Any, second: Any) -> Any:
     ours, theirs = fields_of(first) or {}, fields_of(second) or {}
     if list(ours) != list(theirs):
         return None
-    both = {name: common(kind, theirs[name]) for name, kind in ours.items()}
+    both = {name: common(hint, theirs[name]) for name, hint in ours.items()}
     if None in both.values():
         return None
     return first if both == ours else row(first.__name__, both)
@@ -123,13 +123,13 @@ def _alike(a: type, b: type) -> bool:
         return True
 
 
-def either(*kinds: Any) -> Any:
+def either(*hints: Any) -> Any:
     """The union of classes, without those that another one covers.
 
     >>> either(int, str, bool, NoneType)
     int | str | None
     """
-    different = list(dict.fromkeys(kinds))
+    different = list(dict.fromkeys(hints))
     wide = [a for a in different if not any(_covers(b, a) for b in different if b is not a)]
     return functools.reduce(operator.or_, wide)
 
@@ -141,91 +141,91 @@ def _covers(wide: Any, narrow: Any) -> bool:
         return False
 
 
-def optional(kind: Any) -> Any:
+def optional(hint: Any) -> Any:
     """The type, or None.
 
     >>> optional(int), optional(Any), optional(int | None)
     (int | None, typing.Any, int | None)
     """
-    if kind is Any:
+    if hint is Any:
         return Any
     try:
-        return kind | None
+        return hint | None
     except TypeError:
         return Any
 
 
-def without_none(kind: Any) -> Any:
+def without_none(hint: Any) -> Any:
     """The type of the values that are not None.
 
     >>> without_none(int | None), without_none(int), without_none(int | str | None)
     (<class 'int'>, <class 'int'>, int | str)
     """
-    if get_origin(kind) not in (Union, UnionType):
-        return NoneType if kind is None else kind
-    return functools.reduce(operator.or_, [each for each in get_args(kind) if each is not NoneType])
+    if get_origin(hint) not in (Union, UnionType):
+        return NoneType if hint is None else hint
+    return functools.reduce(operator.or_, [each for each in get_args(hint) if each is not NoneType])
 
 
-def held(kind: Any) -> Any:
+def held(hint: Any) -> Any:
     """What a row holds for a hint, as rows are hashable: tuples for lists, `Frozen` dicts for
     dicts, frozensets for sets.
 
     >>> held(list[int]), held(dict[str, list[int]] | None)
     (tuple[int, ...], ebbflow.frozen.Frozen[str, tuple[int, ...]] | None)
     """
-    origin, inside = get_origin(kind), get_args(kind)
-    if kind in _HELD:
-        return _HELD[kind]
+    origin, inside = get_origin(hint), get_args(hint)
+    if hint in _HELD:
+        return _HELD[hint]
     if origin in (Union, UnionType):
         return functools.reduce(operator.or_, map(held, inside))
     if origin not in (*_HELD, tuple):
-        return kind
+        return hint
     parts = tuple(each if each is ... else held(each) for each in inside)
     if origin is list:
         parts = (*parts, ...)
     made: Any = _HELD.get(origin, tuple)
-    return kind if parts == inside and made is tuple is origin else made[parts]
+    return hint if parts == inside and made is tuple is origin else made[parts]
 
 
 _HELD: dict[Any, Any] = {list: tuple, dict: Frozen, set: frozenset}
 
 
-def fields_held(kind: Any) -> dict[str, Any] | None:
+def fields_held(hint: Any) -> dict[str, Any] | None:
     """The fields of a row type, with the types of what rows hold.
 
     >>> fields_held(row("Post", {"id": int, "tags": list[str]}))
     {'id': <class 'int'>, 'tags': tuple[str, ...]}
     """
-    fields = fields_of(kind)
+    fields = fields_of(hint)
     return fields and {name: held(each) for name, each in fields.items()}
 
 
 # ---- notes ----
 
 
-def notes(kind: Any) -> tuple[Any, ...]:
+def notes(hint: Any) -> tuple[Any, ...]:
     """What `Annotated` adds to a type, or to the one that is there beside None.
 
     >>> notes(Annotated[Decimal, (10, 2)] | None), notes(int)
     (((10, 2),), ())
     """
-    kind = without_none(kind)
-    if hasattr(kind, "__supertype__"):
-        return notes(kind.__supertype__)
-    return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    hint = without_none(hint)
+    if hasattr(hint, "__supertype__"):
+        return notes(hint.__supertype__)
+    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
 
 
 def _zoned(notes: tuple[Any, ...]) -> bool:
     return any(isinstance(note, tzinfo) for note in notes)
 
 
-def digits(kind: Any) -> tuple[int, int]:
+def digits(hint: Any) -> tuple[int, int]:
     """How many digits the Decimals of this type have in a table, and how many after the point.
 
     >>> digits(Annotated[Decimal, (10, 2)]), digits(Decimal)
     ((10, 2), (38, 18))
     """
-    return next((note for note in notes(kind) if isinstance(note, tuple)), DIGITS)
+    return next((note for note in notes(hint) if isinstance(note, tuple)), DIGITS)
 
 
 def _wider(ours: tuple[int, int], theirs: tuple[int, int]) -> tuple[int, int]:
@@ -238,25 +238,25 @@ def _wider(ours: tuple[int, int], theirs: tuple[int, int]) -> tuple[int, int]:
 # ---- classes ----
 
 
-def classes(kind: Any) -> tuple[type, ...] | None:
+def classes(hint: Any) -> tuple[type, ...] | None:
     """The classes a value of this type may have; None when nothing is known.
 
     >>> classes(int | None), classes(list[int]), classes(Any)
     ((<class 'int'>, <class 'NoneType'>), (<class 'list'>,), None)
     """
-    origin = get_origin(kind)
-    if kind is Any or kind is None:
-        return None if kind is Any else (NoneType,)
+    origin = get_origin(hint)
+    if hint is Any or hint is None:
+        return None if hint is Any else (NoneType,)
     if origin is Literal:
-        return tuple(dict.fromkeys(type(value) for value in get_args(kind)))
+        return tuple(dict.fromkeys(type(value) for value in get_args(hint)))
     if origin in (Union, UnionType):
-        parts = [classes(part) for part in get_args(kind)]
+        parts = [classes(part) for part in get_args(hint)]
         return None if None in parts else tuple(each for part in parts for each in part or ())
-    if origin is Annotated or hasattr(kind, "__supertype__"):
-        return classes(get_args(kind)[0] if origin is Annotated else kind.__supertype__)
+    if origin is Annotated or hasattr(hint, "__supertype__"):
+        return classes(get_args(hint)[0] if origin is Annotated else hint.__supertype__)
     if origin is not None:
         return classes(origin)
-    return (kind,) if isinstance(kind, type) else None
+    return (hint,) if isinstance(hint, type) else None
 
 
 # ---- functions ----
@@ -277,19 +277,19 @@ def returned(f: Any) -> Any:
     return hints_of(hinted).get("return", Any)
 
 
-def iterated(kind: Any) -> Any:
+def iterated(hint: Any) -> Any:
     """The type of what a value of this type gives when iterated; None when it cannot be.
 
     >>> iterated(list[int]), iterated(str), iterated(tuple[int, ...]), iterated(int), iterated(Any)
     (<class 'int'>, <class 'str'>, <class 'int'>, None, typing.Any)
     """
-    known = classes(kind)
+    known = classes(hint)
     if known is None:
         return Any
     if not all(issubclass(each, Iterable) for each in known):
         return None
-    inside = get_args(kind)
-    if kind is str:
+    inside = get_args(hint)
+    if hint is str:
         return str
     if len(known) > 1 or not inside:
         return Any
@@ -327,41 +327,41 @@ def row(name: str, fields: Mapping[str, Any]) -> Any:
     return _type(name, tuple(fields.items()))
 
 
-def unhashable(kind: Any, fields: Callable[[Any], dict[str, Any] | None] = fields_of) -> str:
+def unhashable(hint: Any, fields: Callable[[Any], dict[str, Any] | None] = fields_of) -> str:
     """What of a type cannot be hashed, in words; nothing when all can.
 
     >>> unhashable(list[int]), unhashable(row("Post", {"tags": list})), unhashable(int)
     ('a list', "a list in the field 'tags'", '')
     """
-    for each in classes(kind) or ():
+    for each in classes(hint) or ():
         if each.__hash__ is None:
             return f"a {each.__name__}"
-    for name, part in (fields(kind) or {}).items():
+    for name, part in (fields(hint) or {}).items():
         if inside := unhashable(part, fields):
             return inside if "in the field" in inside else f"{inside} in the field {name!r}"
     return ""
 
 
-def text(kind: Any) -> str:
+def text(hint: Any) -> str:
     """A type as it is shown in an error: a record with the types of its fields.
 
     >>> text(row("City", {"city": str, "n": int})), text(int | None), text(list[int])
     ('City(city: str, n: int)', 'int | None', 'list[int]')
     """
-    fields = fields_of(kind)
+    fields = fields_of(hint)
     if fields is not None:
         return (
-            f"{kind.__name__}({', '.join(f'{name}: {name_of(t)}' for name, t in fields.items())})"
+            f"{hint.__name__}({', '.join(f'{name}: {name_of(t)}' for name, t in fields.items())})"
         )
-    return name_of(kind)
+    return name_of(hint)
 
 
-def name_of(kind: Any) -> str:
+def name_of(hint: Any) -> str:
     """A type by its name alone.
 
     >>> name_of(row("City", {"city": str})), name_of(Any), name_of(int | None)
     ('City', 'Any', 'int | None')
     """
-    if isinstance(kind, type) and get_origin(kind) is None:
-        return "None" if kind is NoneType else kind.__name__
-    return str(kind).replace("typing.", "")
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return "None" if hint is NoneType else hint.__name__
+    return str(hint).replace("typing.", "")

@@ -62,7 +62,7 @@ _INSTEAD: dict[str, str] = {
 """What of ours does what a verb of theirs does."""
 
 
-def unknown(name: str, kind: Any, ours: list[str]) -> UnknownVerb:
+def unknown(name: str, hint: Any, ours: list[str]) -> UnknownVerb:
     """The error for a verb that a collection does not have.
 
     >>> print(unknown("orderBy", int, []).remedy.partition(" for ")[0])
@@ -71,7 +71,7 @@ def unknown(name: str, kind: Any, ours: list[str]) -> UnknownVerb:
     near = get_close_matches(name, ours, n=1, cutoff=0.7)
     if name in _INSTEAD:
         remedy = _INSTEAD[name]
-    elif name in (fields_of(kind) or ()):
+    elif name in (fields_of(hint) or ()):
         remedy = f'select("{name}"), or a function of the row: lambda row: row.{name}'
     else:
         remedy = f"{near[0]}(...)" if near else ", ".join(ours)

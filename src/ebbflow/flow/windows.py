@@ -69,13 +69,13 @@ def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
     >>> in_sessions(ef.Input("hits", int).node, lambda hit: hit, 60, None).merge(150, 120, 210)
     (150, 120, 210)
     """
-    kind = _checked("session", node, time, {"gap": gap})
-    row = _with_window("session", node, kind)
+    time_type = _checked("session", node, time, {"gap": gap})
+    row = _with_window("session", node, time_type)
     return Sessions(
         parent=node,
         time=_time(node, time, gap),
         gap=gap,
-        merge=Fn.of(_Row(row), node.type, kind, kind, arity=3),
+        merge=Fn.of(_Row(row), node.type, time_type, time_type, arity=3),
         key=None if per is None else part("session(per={})", node, per),
         type=row or _pair(node),
         place=place(),
@@ -256,7 +256,7 @@ def _late(verb: str, time: Any, why: str, remedy: str) -> CompositionError:
 
 
 def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any) -> Clock:
-    kind = _checked(verb, node, time, {"size": size, "every": every})
+    time_type = _checked(verb, node, time, {"size": size, "every": every})
     if isinstance(size, timedelta) != isinstance(every, timedelta):
         refuse(
             f"{verb}(size={_span(size)}, every={_span(every)}): one is a timedelta, the other not",
@@ -266,7 +266,7 @@ def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any
         refuse(
             f"{verb}(origin={_span(origin)}): {wrong[0]}", "an origin of the same kind as the times"
         )
-    row = _with_window(verb, node, kind)
+    row = _with_window(verb, node, time_type)
     return Clock(verb, part(f"{verb}({{}})", node, time), size, every, origin, row)
 
 
@@ -284,8 +284,8 @@ def _checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
     """The type of the windows' ends, after a look at the time and the size of the windows."""
     part(f"{verb}({{}})", node, time)
     plain(f"{verb}({{}})", time)
-    kind = part_type(node, time)
-    known = [each for each in types.classes(kind) or () if each is not NoneType]
+    time_type = part_type(node, time)
+    known = [each for each in types.classes(time_type) or () if each is not NoneType]
     example = _EXAMPLES.get(known[0]) if len(known) == 1 else None
     for name, span in spans.items():
         _positive(verb, name, span)
@@ -295,7 +295,7 @@ def _checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
             refuse(f"{verb}({shown}, {name}={_span(span)}): {what}", wrong[1])
     if not known:
         return Any
-    ends = with_notes(types.either(*known), types.notes(kind))
+    ends = with_notes(types.either(*known), types.notes(time_type))
     floats = any(isinstance(span, float) for span in spans.values())
     return float if ends is int and floats else ends
 
@@ -313,7 +313,7 @@ def _positive(verb: str, name: str, span: Any) -> None:
         )
 
 
-def _with_window(verb: str, node: Node, kind: Any) -> Any:
+def _with_window(verb: str, node: Node, time_type: Any) -> Any:
     """The row type with two more fields; None where the fields are not known."""
     fields = types.fields_held(node.type)
     if fields is None:
@@ -324,4 +324,6 @@ def _with_window(verb: str, node: Node, kind: Any) -> Any:
             f"select() it under another name before: select(..., first_start={clash[0]!r})",
             fields=Text(", ".join(fields)),
         )
-    return types.row(node.type.__name__, {**fields, "window_start": kind, "window_end": kind})
+    return types.row(
+        node.type.__name__, {**fields, "window_start": time_type, "window_end": time_type}
+    )

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from ebbflow.errors import LawBroken
 from ebbflow.laws.law import Law
+from ebbflow.laws.purity import strange
 from ebbflow.laws.reducers import ADD_COMMUTES, MERGES, REMOVE_INVERTS
 from ebbflow.laws.shapes import (
     alternatives,
@@ -37,7 +38,6 @@ from ebbflow.laws.shapes import (
     unknown,
 )
 from ebbflow.laws.symbolic import REALS, TIMEOUT, NotTraceable, Raised, Run, number, paths, z3
-from ebbflow.laws.watch import strange
 from ebbflow.reducer import RECOMPUTE, Reducer
 
 AnyReducer = Reducer[Any, Any, Any]

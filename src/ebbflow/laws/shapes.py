@@ -16,8 +16,8 @@ from types import UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ebbflow.errors import CheckError
+from ebbflow.laws.purity import MARKED, no_record
 from ebbflow.laws.symbolic import OWN, REALS, NotTraceable, Run, Symbol, aligned, number, z3
-from ebbflow.laws.watch import MARKED, no_record
 from ebbflow.reducer import Reducer
 
 AnyReducer = Reducer[Any, Any, Any]

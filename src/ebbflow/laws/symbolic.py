@@ -8,7 +8,7 @@ every input there is.
 
 That is only worth something if nothing escapes. What a symbol cannot follow (a hash, a string, a
 float's digits) ends the attempt with `NotTraceable` and the reason; what leaves no trace
-(`type(x)`, `x is y`, a call into C) is caught by `ebbflow.laws.watch`.
+(`type(x)`, `x is y`, a call into C) is caught by `ebbflow.laws.purity`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from time import monotonic
 from typing import Any
 
 from ebbflow.errors import CheckError, install
-from ebbflow.laws.watch import MARKED, watcher
+from ebbflow.laws.purity import MARKED, watcher
 
 REALS = "real numbers"
 PATHS = 100

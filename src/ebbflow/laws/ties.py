@@ -56,12 +56,12 @@ def tied(r: AnyReducer, rows: Sequence[Any]) -> list[list[Any]]:
     [[('Rome', 3), ('Oslo', 3)], [('Oslo', 5), ('Rome', 5)]]
     """
     dice = Random(0)
-    kinds: dict[Any, list[Any]] = {}
+    types: dict[Any, list[Any]] = {}
     for row in rows:
         if (found := parts(row)) is not None:
-            kinds.setdefault((type(row), len(found)), []).append(row)
+            types.setdefault((type(row), len(found)), []).append(row)
     groups = []
-    for alike in kinds.values():
+    for alike in types.values():
         fields, before = deciding(r, alike), list[int]()
         while fields != before:  # what is read may depend on what ties
             bases = alike[:: -(-len(alike) // BASES)]
@@ -132,10 +132,10 @@ def deciding(r: AnyReducer, rows: Sequence[Any]) -> list[int]:
 
 def _watching(row: Any, seen: set[int]) -> Callable[[Any], Any]:
     """A function that makes rows like this one note which of their fields are asked for."""
-    kind: Any = type(row)
+    cls: Any = type(row)
     everything = range(len(_parts(row)))
     plain = isinstance(row, tuple)
-    names = getattr(kind, "_fields", ()) if plain else [f.name for f in dataclasses.fields(row)]
+    names = getattr(cls, "_fields", ()) if plain else [f.name for f in dataclasses.fields(row)]
     position = {name: i for i, name in enumerate(names)}
 
     def attribute(self: Any, name: str) -> Any:
@@ -150,14 +150,14 @@ def _watching(row: Any, seen: set[int]) -> Callable[[Any], Any]:
     def whole(name: str) -> Callable[..., Any]:
         def asked(self: Any, *others: Any) -> Any:
             seen.update(everything)
-            return getattr(kind, name)(self, *others)
+            return getattr(cls, name)(self, *others)
 
         return asked
 
     space: dict[str, Any] = {"__slots__": (), "__getattribute__": attribute}
     if plain:
         space |= {"__getitem__": item, **{name: whole(name) for name in _WHOLE}}
-    watched: Any = type(kind)(kind.__name__, (kind,), space)
+    watched: Any = type(cls)(cls.__name__, (cls,), space)
     if plain:
         return lambda each: tuple.__new__(watched, each)
 

@@ -172,12 +172,12 @@ def _same(rows: Any) -> Any:
 def _without_nan(rows: Bag) -> None:
     """Refuse a NaN, which has no place in an order. For rows of simple kinds this is one look at
     their types."""
-    kinds = set(map(type, rows))
+    types = set(map(type, rows))
     flat: Any = rows
-    if kinds == {tuple}:
+    if types == {tuple}:
         flat = list(chain.from_iterable(rows))
-        kinds = set(map(type, flat))
-    simple = kinds <= SIMPLE and (float not in kinds or not any(map(ne, flat, flat)))
+        types = set(map(type, flat))
+    simple = types <= SIMPLE and (float not in types or not any(map(ne, flat, flat)))
     if not simple and needs_care(rows):
         for row in rows:
             orderly(row)

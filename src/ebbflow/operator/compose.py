@@ -5,7 +5,7 @@ of its parts. An output may feed several operators: `a >> (b & c)` runs `a` once
 change to both. So `>>`, `*` and `&` build every network without cycles.
 
 A change may pass through a network in less time than it takes to call a function for each of its
-knots. So the step of a sequence is written out (see `ebbflow.loop`). An operator on pairs may have
+knots. So the step of a sequence is generated (see `ebbflow.codegen`). An operator on pairs may have
 `on_first(state, dx)` and `on_second(state, dy)`, which do what `step` does with `First(dx)` and
 `Second(dy)`: then a side of `a * b` that changes alone is handed on without being wrapped.
 
@@ -21,8 +21,8 @@ from typing import Any
 
 from ebbflow.algebra.value import in_brackets
 from ebbflow.change import Both, ChangeStructure, First, Second, pair, sequence
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import CompositionError, place
-from ebbflow.loop import Loop
 from ebbflow.operator.operator import Operator
 
 AnyOperator = Operator[Any, Any, Any, Any]
@@ -94,7 +94,7 @@ def _leaning(stages: tuple[AnyOperator, ...]) -> list[Any]:
 
 def _written(stages: tuple[AnyOperator, ...], leaning: list[Any]) -> Any:
     """The step of a sequence, as one function from states and a change to states and a change."""
-    loop = Loop("step", "state, change")
+    loop = GeneratedLoop("step", "state, change")
     names = [f"s{i}" for i in range(len(stages))]
     loop.write(f"{', '.join(names)}, = state")
 
@@ -111,13 +111,13 @@ def _written(stages: tuple[AnyOperator, ...], leaning: list[Any]) -> Any:
             plain(i)
             i += 1
             continue
-        loop.write("kind = type(change)")
+        loop.write("cls = type(change)")
         for test, side, own, part in (
             ("if", First, stage.first, "one"),
             ("elif", Second, stage.second, "two"),
         ):
             then = loop.bind(getattr(after, "on_first" if side is First else "on_second"))
-            with loop.inside(f"{test} kind is {loop.bind(side)}:"):
+            with loop.inside(f"{test} cls is {loop.bind(side)}:"):
                 loop.write(f"one, two = s{i}")
                 loop.write(f"{part}, change = {loop.bind(own.step)}({part}, change.change)")
                 loop.write(f"s{i} = one, two")
@@ -330,14 +330,14 @@ class Beside(Operator[Any, Any, Any, Any]):
 
     def _run(self, first: Any, second: Any, state: Any, change: Any) -> tuple[Any, Any]:
         one, two = state
-        kind = type(change)
-        if kind is First:
+        cls = type(change)
+        if cls is First:
             one, left = first(one, change.change)
             return (one, two), First(left)
-        if kind is Second:
+        if cls is Second:
             two, right = second(two, change.change)
             return (one, two), Second(right)
-        if kind is Both:
+        if cls is Both:
             one, left = first(one, change.first)
             two, right = second(two, change.second)
             return (one, two), Both(left, right)

@@ -24,9 +24,9 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.chain import Chain, grouping
 from ebbflow.change import BAG
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import place
 from ebbflow.fn import Fn
-from ebbflow.loop import Loop
 from ebbflow.operator.operator import Operator
 from ebbflow.operator.relation import TWO_BAGS, Bag, sides
 from ebbflow.state.cells import ABSENT, Cells
@@ -144,7 +144,7 @@ def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[...
         """Give the pair; `alone` says that nothing was given for it before."""
         made = "left, right"
         if fn is not None:
-            made = fn.kept(loop.bind, "left", "right", kind=getattr(owner, "type", Any))
+            made = fn.kept(loop.bind, "left", "right", hint=getattr(owner, "type", Any))
         row = "row"
         if after.steps or not alone:
             loop.write(f"row = {made}" if fn else f"row = ({made})", blamed, "left", "right")
@@ -163,7 +163,7 @@ def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[...
         ):
             emit(alone)
 
-    loop = Loop("met", "from_left, from_right, lefts, rights")
+    loop = GeneratedLoop("met", "from_left, from_right, lefts, rights")
     loop.write("out = {}")
     loop.write("get = out.get")
     with (

@@ -75,9 +75,9 @@ class PerKey(ByKey):
     bag.
     """
 
-    def __init__(self, operator: Any, key: Any, width: int, kind: Any, owner: Any) -> None:
+    def __init__(self, operator: Any, key: Any, width: int, row_type: Any, owner: Any) -> None:
         super().__init__(key, owner)
-        self.operator, self.width, self.kind = operator, width, kind
+        self.operator, self.width, self.row_type = operator, width, row_type
         self.bags = operator.output in (BAG, ZSET)
         self.output = operator.output if self.bags else BAG
 
@@ -87,7 +87,7 @@ class PerKey(ByKey):
             return value
         front = () if not self.width else (key,) if self.width == 1 else key
         row = (*front, value)
-        return tuple.__new__(self.kind, row) if hasattr(self.kind, "_fields") else row
+        return tuple.__new__(self.row_type, row) if hasattr(self.row_type, "_fields") else row
 
     def f(self, x: Bag) -> Bag:
         out: list[tuple[Any, int]] = []
@@ -175,14 +175,14 @@ def per_key(
     key: Callable[[Any], Hashable] | None = None,
     *,
     width: int = 1,
-    kind: Any = None,
+    row_type: Any = None,
     owner: Any = None,
 ) -> PerKey:
     """The operator on the rows of each key. Without a key, on all rows: give `width=0` then.
 
     When it gives bags, out come rows `(key, row)`; when it gives anything else, one row
-    `(key, value)` for each key that has rows. A key of `width` parts is spread. `kind` is the type
-    of the new rows.
+    `(key, value)` for each key that has rows. A key of `width` parts is spread. `row_type` is the
+    type of the new rows.
 
     >>> from ebbflow.operator import count
     >>> live = per_key(count(), len).open(ZSet.of(["fig", "nut", "pear"]))
@@ -198,4 +198,4 @@ def per_key(
             created=place(),
             remedy="an operator on bags, such as count() or map_rows(f)",
         )
-    return PerKey(operator, key, width, kind, owner)
+    return PerKey(operator, key, width, row_type, owner)

@@ -27,9 +27,9 @@ from itertools import pairwise
 from math import isqrt
 from typing import Any, NamedTuple
 
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.expression.node import Expression, Operation, Row
 from ebbflow.fn import Fn
-from ebbflow.loop import Loop
 from ebbflow.state.node import absent
 from ebbflow.state.order import before, orderly
 
@@ -167,7 +167,7 @@ class Contest:
 def _compared(merge: Fn, comes_before: Callable[[Any, Any], bool]) -> Callable[[Any, Any], int]:
     """A function that says which of two rows beats the other: 1 for the first, -1 for the second, 0
     for none, because they are equal. Their order is asked for only where it makes a difference."""
-    loop = Loop("compared", "a, b")
+    loop = GeneratedLoop("compared", "a, b")
     loop.write("if a is b: return 0")
     for name, two in (("one", ("a", "b")), ("two", ("b", "a"))):
         loop.write(f"{name} = {merge.source(loop.bind, *two)}", merge, "a", "b")
@@ -180,7 +180,7 @@ def _compared(merge: Fn, comes_before: Callable[[Any, Any], bool]) -> Callable[[
 
 def _unbeaten(merge: Fn) -> Callable[..., list[Any]]:
     """A loop for the rows of a change that a floor does not beat, or not in both orders."""
-    loop = Loop("unbeaten", "pairs, floor")
+    loop = GeneratedLoop("unbeaten", "pairs, floor")
     ways = [merge.source(loop.bind, *two) for two in (("floor", "row"), ("row", "floor"))]
     near = " or ".join(["row is floor", *(f"({way}) is not floor" for way in ways)])
     loop.write("found = []")

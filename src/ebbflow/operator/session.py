@@ -16,7 +16,7 @@ from ebbflow.errors import ChangeError
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
 from ebbflow.operator.top import Held
-from ebbflow.ordering import anyhow
+from ebbflow.ordering import total_order_key
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, without_zeros
@@ -45,7 +45,7 @@ class SessionRows(ByKey):
 
     def element(self, row: Any) -> tuple[Any, Any, Held]:
         """A row with its place in time."""
-        return self.time(row), anyhow(row), Held(row)
+        return self.time(row), total_order_key(row), Held(row)
 
     def session(self, elements: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
         """The rows of one session as they go out, and how often each."""

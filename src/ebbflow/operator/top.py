@@ -14,7 +14,7 @@ from ebbflow.algebra.value import function_name
 from ebbflow.errors import AbsentRow, NotDeterministic, cause_of
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
-from ebbflow.ordering import anyhow
+from ebbflow.ordering import total_order_key
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
 from ebbflow.state.outer import NONE, Outermost
@@ -53,7 +53,7 @@ FEW = 16
 
 
 def _ordered(element: Element) -> bool:
-    """What `anyhow` gives is always in order."""
+    """What `total_order_key` gives is always in order."""
     return True
 
 
@@ -67,7 +67,7 @@ class TopRows(ByKey):
 
     def element(self, row: Any) -> Element:
         """A row with its place in the order."""
-        return Element((anyhow(self.by(row)), anyhow(row), Held(row)))
+        return Element((total_order_key(self.by(row)), total_order_key(row), Held(row)))
 
     def f(self, x: Bag) -> Bag:
         groups: dict[Any, list[Element]] = {}
@@ -183,8 +183,8 @@ def top_rows(
 ) -> TopRows:
     """For each key the `n` rows with the greatest `by(row)`, or the smallest; repeated rows count.
 
-    Without a key, of all rows. The order is `ebbflow.ordering.anyhow`, which has a place for values
-    of any kind: None is before all, NaN behind all numbers.
+    Without a key, of all rows. The order is `ebbflow.ordering.total_order_key`, which has a place
+    for values of any type: None is before all, NaN behind all numbers.
 
     >>> best = top_rows(1, lambda sale: sale[1], lambda sale: sale[0])
     >>> live = best.open(ZSet.of([("Rome", 3), ("Rome", 5), ("Oslo", 4)]))

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
 from ebbflow.errors import AbsentRow, AlgebraError, value_text
-from ebbflow.ordering import anyhow
+from ebbflow.ordering import total_order_key
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -92,7 +92,7 @@ class Map(Mapping[K, V], Generic[K, V]):
     def __repr__(self) -> str:
         entries = self.items()
         with suppress(AlgebraError):  # keys that have no order
-            return f"Map({dict(sorted(entries, key=lambda entry: anyhow(entry[0])))!r})"
+            return f"Map({dict(sorted(entries, key=lambda entry: total_order_key(entry[0])))!r})"
         return f"Map({dict(entries)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:

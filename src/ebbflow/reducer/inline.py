@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ebbflow.loop import Loop
+from ebbflow.codegen import GeneratedLoop
 
 
 class Inline(NamedTuple):
@@ -24,7 +24,7 @@ class Inline(NamedTuple):
     The reducer must be a group: whatever comes and goes, in whatever order, only the sum counts.
 
     >>> votes = Inline(None, (0,), ("{0} += {n}",), "{0}")
-    >>> votes.text(Loop("f", ""), "{0} += {n}", ["a"], n="n")
+    >>> votes.text(GeneratedLoop("f", ""), "{0} += {n}", ["a"], n="n")
     'a += n'
     >>> votes.pack(5, (3,)), votes.unpack(3)
     (3, (3,))
@@ -45,7 +45,7 @@ class Inline(NamedTuple):
         """Whether an accumulator of other rows can be added."""
         return bool(self.merge) or not self.slots
 
-    def text(self, loop: Loop, template: str, slots: list[str], **holes: str) -> str:
+    def text(self, loop: GeneratedLoop, template: str, slots: list[str], **holes: str) -> str:
         """The template with its holes filled."""
         names = {name: loop.bind(f) for name, f in self.names}
         return template.format(*slots, **holes, **names)

@@ -84,21 +84,28 @@ def plus(acc: Moments, row: tuple[Any, ...], n: int, terms: Terms) -> Moments:
     >>> plus(nothing(2), (3,), 2, square).sums[1].value
     Fraction(18, 1)
     """
-    numbers, kinds, odd = [], [0, 0, 0, 0], False
+    numbers, families, odd = [], [0, 0, 0, 0], False
     for x in row:
         if isinstance(x, (float, Decimal)) and (is_nan(x) or x in (math.inf, -math.inf)):
             odd = True
         elif not isinstance(x, int):
-            x, kind = _known(x)
-            kinds[kind] = n
+            x, family = _known(x)
+            families[family] = n
         numbers.append(x)
     size, floats, fractions, decimals, strange, sums = acc
     if odd:
         return acc._replace(size=size + n, odd=strange + n)
-    exact = tuple(map(_exact, numbers)) if kinds[1:3] == [0, 0] else tuple(map(Fraction, numbers))
+    exact = (
+        tuple(map(_exact, numbers)) if families[1:3] == [0, 0] else tuple(map(Fraction, numbers))
+    )
     moved = tuple([s.plus(t, n) for s, t in zip(sums, terms(*exact), strict=True)])
     return Moments(
-        size + n, floats + kinds[0], fractions + kinds[1], decimals + kinds[2], strange, moved
+        size + n,
+        floats + families[0],
+        fractions + families[1],
+        decimals + families[2],
+        strange,
+        moved,
     )
 
 

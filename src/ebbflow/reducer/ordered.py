@@ -201,13 +201,13 @@ _DISCRETE = "quantile(q, discrete=True), which gives a value that is there"
 
 
 def _between_numbers(low: Any, high: Any, part: Fraction) -> Any:
-    kinds = {kind for x in (low, high) for kind in _NUMBERS if isinstance(x, kind)}
+    types = {cls for x in (low, high) for cls in _NUMBERS if isinstance(x, cls)}
     odd = [x for x in (low, high) if is_nan(x) or x in (math.inf, -math.inf)]
     if odd:
         found = float(odd[0]) if len(odd) == 1 else math.nan
-        return Decimal(found) if Decimal in kinds else found
-    if Decimal in kinds:
-        if kinds & {float, Fraction}:
+        return Decimal(found) if Decimal in types else found
+    if Decimal in types:
+        if types & {float, Fraction}:
             raise AlgebraError(
                 f"there is nothing between {value_text(low)} and {value_text(high)}: "
                 "Decimal does not mix with it",
@@ -217,7 +217,7 @@ def _between_numbers(low: Any, high: Any, part: Fraction) -> Any:
             top = low * part.denominator + (high - low) * part.numerator
         return top / part.denominator
     point = Fraction(low) + (Fraction(high) - Fraction(low)) * part
-    if Fraction in kinds and float not in kinds:
+    if Fraction in types and float not in types:
         return point
     found = rounded(point.numerator, point.denominator)
     if math.isfinite(found):

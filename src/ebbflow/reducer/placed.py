@@ -10,7 +10,7 @@ from itertools import chain
 from itertools import repeat as repeated
 from typing import Any
 
-from ebbflow.ordering import anyhow
+from ebbflow.ordering import total_order_key
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.ordered import ORDERED, kept, put, tree_merge
@@ -49,12 +49,12 @@ class Box:
 
 
 def box(x: Any) -> tuple[tuple[Any, ...], Box]:
-    """A value that sorts by `anyhow`: tuples compare without calling Python.
+    """A value that sorts by `total_order_key`: tuples compare without calling Python.
 
     >>> [value for _, value in sorted([box("b"), box(2), box(None)])]
     [None, 2, 'b']
     """
-    order = anyhow(x)
+    order = total_order_key(x)
     return order, Box(x, order)
 
 
@@ -189,7 +189,7 @@ def string_agg(
         x = part(row)
         if x is None:
             return tree
-        return put(tree, (anyhow(place_of(row)), anyhow(x), str(x)), count)
+        return put(tree, (total_order_key(place_of(row)), total_order_key(x), str(x)), count)
 
     return counted(
         Tree(), repeat, _Joined(separator), merge=tree_merge,

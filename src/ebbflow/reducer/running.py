@@ -24,11 +24,11 @@ from ebbflow.errors import place
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator
 from ebbflow.operator.operator import journalled
-from ebbflow.reducer.parts import owing, parts_of, spoilt
+from ebbflow.reducer.fused import FusedReduce
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
 from ebbflow.reducer.shape import PAIR, Shape
-from ebbflow.reducer.written import Written
+from ebbflow.reducer.strategy import owing, parts_of, spoilt
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
@@ -46,12 +46,12 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def __init__(
         self, reducer: Reducer[Any, Any, Any], key: Callable[[Any], Any] | None, shape: Shape,
-        kind: Any = Any, before: Chain | None = None, owner: Any = None,
+        row_type: Any = Any, before: Chain | None = None, owner: Any = None,
     ) -> None:  # fmt: skip
         self.reducer = reducer
         self.key = key
         self.shape = shape
-        self.kind = kind
+        self.row_type = row_type
         self.before = before or Chain()
         self.owner = owner
         self.created = place()
@@ -59,7 +59,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def compile(self) -> None:
         """Choose the way of each part, and write the loops."""
-        self.parts = parts_of(self.reducer, self.kind)
+        self.parts = parts_of(self.reducer, self.row_type)
         self.keeps_rows = any(part.keeps_rows for part in self.parts)
         self.start = (0, *(part.start() for part in self.parts), None)
         self.inlines = [part.reducer.inline for part in self.parts]
@@ -67,13 +67,23 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         self.chained = gather([self.before])
         self.make = self.shape.function(len(self.parts))
         plain = not self.keeps_rows and None not in self.inlines and len(self.parts) <= WRITTEN
-        self.written = Written(
-            self.parts, self.key, self.shape, self.kind, self.before, self.owner
+        self.written = FusedReduce(
+            self.parts, self.key, self.shape, self.row_type, self.before, self.owner
         ) if plain else None  # fmt: skip
         self.loop = self.written.step() if self.written else None
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("reducer", "key", "shape", "kind", "before", "owner", "created", "given", "output")
+        kept = (
+            "reducer",
+            "key",
+            "shape",
+            "row_type",
+            "before",
+            "owner",
+            "created",
+            "given",
+            "output",
+        )
         return {name: value for name, value in vars(self).items() if name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -248,11 +258,11 @@ class Reduce(Groups):
 
     def __init__(
         self, reducer: Reducer[Any, Any, Any], key: tuple[Key, ...] | Fn | None,
-        shape: Shape = PAIR, kind: Any = Any, before: Chain | None = None, owner: Any = None,
+        shape: Shape = PAIR, row_type: Any = Any, before: Chain | None = None, owner: Any = None,
     ) -> None:  # fmt: skip
         self.given = key if isinstance(key, tuple) else (key,)
         by = getter(*key) if isinstance(key, tuple) else key
-        super().__init__(reducer, by, shape, kind, before, owner)
+        super().__init__(reducer, by, shape, row_type, before, owner)
 
     def f(self, x: Bag) -> Bag:
         rows = x.flat_map(self.before.rows) if self.before.steps else x

@@ -158,6 +158,6 @@ def weigh(x: Any) -> int:
         return size + sum(map(weigh, x))
     if type(x).__module__ == "builtins" or isinstance(x, (type, FunctionType)):
         return size
-    slots = [name for kind in type(x).__mro__ for name in getattr(kind, "__slots__", ())]
+    slots = [name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ())]
     inside = [getattr(x, name, None) for name in slots if name != "__weakref__"]
     return size + sum(map(weigh, [*inside, *getattr(x, "__dict__", {}).values()]))

@@ -20,13 +20,13 @@ def needs_care(elements: Iterable[Any]) -> bool:
     (False, True)
     """
     kept = list(elements)
-    kinds = set(map(type, kept))
-    if any(issubclass(kind, tuple) for kind in kinds):
+    types = set(map(type, kept))
+    if any(issubclass(cls, tuple) for cls in types):
         inside = chain.from_iterable(x for x in kept if isinstance(x, tuple))
         inner = set(map(type, inside))
-        if any(issubclass(kind, (float, Decimal, Set, tuple)) for kind in inner):
+        if any(issubclass(cls, (float, Decimal, Set, tuple)) for cls in inner):
             return True
-    return any(issubclass(kind, (float, Decimal, Set)) for kind in kinds)
+    return any(issubclass(cls, (float, Decimal, Set)) for cls in types)
 
 
 def orderly(x: Any) -> Any:

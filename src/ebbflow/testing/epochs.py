@@ -58,20 +58,20 @@ ZONED = (
 )
 
 
-def values_of(kind: Any) -> tuple[Any, ...] | None:
+def values_of(hint: Any) -> tuple[Any, ...] | None:
     """Some values of a type, the simplest first; None when none are known.
 
     >>> values_of(str | None)
     (None, 'a', 'b', 'a', 'ab', '')
     """
-    if kind is None or kind in VALUES:
-        return VALUES[type(None) if kind is None else kind]
-    if get_origin(kind) is Annotated:
-        return ZONED if kind_of(kind) == "zoned" else values_of(get_args(kind)[0])
-    if isinstance(kind, NewType):
-        return values_of(kind.__supertype__)
-    if get_origin(kind) in (Union, UnionType):
-        parts = [values_of(part) for part in get_args(kind)]
+    if hint is None or hint in VALUES:
+        return VALUES[type(None) if hint is None else hint]
+    if get_origin(hint) is Annotated:
+        return ZONED if kind_of(hint) == "zoned" else values_of(get_args(hint)[0])
+    if isinstance(hint, NewType):
+        return values_of(hint.__supertype__)
+    if get_origin(hint) in (Union, UnionType):
+        parts = [values_of(part) for part in get_args(hint)]
         if None not in parts:
             return tuple(sorted((x for part in parts for x in part or ()), key=_none_first))
     return None
@@ -92,7 +92,7 @@ def row_maker(node: Source) -> Callable[[int], Any]:
     if node.type is Any:
         return _rows(_tuple, [VALUES[int], VALUES[str]])
     kinds = {"": node.type} if fields is None else fields
-    found = {name: values_of(kind) for name, kind in kinds.items()}
+    found = {name: values_of(hint) for name, hint in kinds.items()}
     for name, values in found.items():
         if values is None:
             raise CheckError(
@@ -149,8 +149,8 @@ class _Inputs:
 
     def _alike(self, name: str) -> list[Any]:
         """The rows of all inputs of the same type, those of this one first."""
-        kind = self.sources[name].type
-        others = [each for each, node in self.sources.items() if node.type == kind]
+        hint = self.sources[name].type
+        others = [each for each, node in self.sources.items() if node.type == hint]
         return [row for each in dict.fromkeys((name, *others)) for row in self.there[each]]
 
     def _meant(self, what: str, name: str, row: Any, choices: Choices) -> list[tuple[Any, int]]:

@@ -243,7 +243,7 @@ class Compiler:
                 ))  # fmt: skip
             case Through():
                 return self._keyed(node, node.parent, per_key(
-                    node.operator, node.key, width=node.width, kind=node.type, owner=node
+                    node.operator, node.key, width=node.width, row_type=node.type, owner=node
                 ))  # fmt: skip
         raise AssertionError(f"there is no stage for {node!r}")
 

@@ -227,9 +227,9 @@ class Disk:
 
     def _stored_rows(self, inlet: Any, name: str) -> dict[Any, int]:
         """The rows of an input, from a part that the program does not have any more."""
-        kind, layout = typed(inlet.source.type), self.store.layout(name)
+        row_type, layout = typed(inlet.source.type), self.store.layout(name)
         own = layout == "value" and inlet.source.key is None
-        types = (kind, Any) if own else (Any, kind)
+        types = (row_type, Any) if own else (Any, row_type)
         spine = self.store.spine(name, layout=layout, key_type=types[0], row_type=types[1])
         if own:
             return {row: weight for row, weight, _ in spine.scan()}

@@ -1,7 +1,7 @@
 """What went wrong in an epoch, in the user's terms: the node, where it was made, and the row.
 
-A loop that was written for a plan knows who wrote each of its lines (`ebbflow.loop.blame`). For any
-other, the row is the one that the innermost function of this package was looking at.
+A loop that was generated for a plan knows whose each of its lines is (`ebbflow.codegen.blame`). For
+any other, the row is the one that the innermost function of this package was looking at.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 import ebbflow
+from ebbflow.codegen import blame
 from ebbflow.errors import (
     AbsentRow,
     ChangeError,
@@ -22,7 +23,6 @@ from ebbflow.errors import (
     shown,
 )
 from ebbflow.flow.plan import Reduce, Sessions, Source
-from ebbflow.loop import blame
 
 _PACKAGE = os.path.dirname(os.path.abspath(ebbflow.__file__)) + os.sep
 

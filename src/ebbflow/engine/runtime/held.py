@@ -57,8 +57,8 @@ def unnamed(
     for name, inlet in inlets.items():
         if inlet.store is not None:
             source, rows = inlet.source, inlet.store
-            kind = typed(source.type)
-            types = (kind, Any) if source.key is None else (Any, kind)
+            row_type = typed(source.type)
+            types = (row_type, Any) if source.key is None else (Any, row_type)
             yield Held("", f"input {name}", rows, rows.rows, "value", *types)
     for stage in machine.stages:
         for each in stage.containers:
@@ -72,8 +72,8 @@ def unnamed(
                 yield Held("", label, each, each.values, "value", _keys(stage), Any, codec)
     for name, outlet in outlets.items():
         if outlet.rows is not None:
-            kind, rows = typed(plan.outputs[name].type), outlet.rows
-            yield Held("", f"output {name}", rows, rows.rows, "value", kind)
+            row_type, rows = typed(plan.outputs[name].type), outlet.rows
+            yield Held("", f"output {name}", rows, rows.rows, "value", row_type)
 
 
 def _named(
@@ -86,8 +86,8 @@ def _named(
         node = compiled[id(stage.node)]
         by = "" if stage.key is None else known.of_value(stage.key)
         for i, each in enumerate(stage.containers):
-            kind = stage.node.type if isinstance(each, Index) else _keys(stage)
-            names.append(digest(node, stage.label, by, str(i), schema(kind)))
+            row_type = stage.node.type if isinstance(each, Index) else _keys(stage)
+            names.append(digest(node, stage.label, by, str(i), schema(row_type)))
     meant = known.of(plan)
     for name, outlet in outlets.items():
         if outlet.rows is not None:
@@ -106,9 +106,9 @@ def _told_apart(parts: Iterable[Held]) -> list[Held]:
     return found
 
 
-def typed(kind: Any) -> Any:
+def typed(row_type: Any) -> Any:
     """A row type where rows are columns, else Any."""
-    return kind if fields_of(kind) is not None else Any
+    return row_type if fields_of(row_type) is not None else Any
 
 
 def _keys(stage: Stage) -> Any:

@@ -103,9 +103,9 @@ def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
 
 
 @lru_cache(maxsize=256)
-def _is_loose(kind: Any) -> bool:
+def _is_loose(row_type: Any) -> bool:
     """Whether rows of a type may be given with lists, dicts or sets in them."""
-    return fields_of(kind) != fields_held(kind)
+    return fields_of(row_type) != fields_held(row_type)
 
 
 def _hashable(source: Source, row: Any) -> Any:
@@ -131,7 +131,7 @@ class Inlet:
     `prepare` and its kin read a change, check it, and change nothing; `keep` then makes it so.
     """
 
-    __slots__ = ("_kind", "name", "source")
+    __slots__ = ("_row_type", "name", "source")
 
     keeps = False
     store: Any = None
@@ -139,7 +139,7 @@ class Inlet:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.name = source.name
-        self._kind = source.type if fields_of(source.type) is not None else None
+        self._row_type = source.type if fields_of(source.type) is not None else None
 
     @property
     def holder(self) -> Any:
@@ -153,10 +153,10 @@ class Inlet:
     def _typed(self, change: Any) -> Weights:
         """A change as rows with weights, all of them of the type of the input."""
         weights = read(self.source, change)
-        kind = self._kind
-        if kind is not None:
+        row_type = self._row_type
+        if row_type is not None:
             for row in weights:
-                if type(row) is not kind:
+                if type(row) is not row_type:
                     require_type(self.source, row)
         return weights
 
@@ -353,10 +353,10 @@ class Keyed(Inlet):
         return len(self.rows)
 
     def _keys(self, rows: Iterable[Any]) -> list[Any]:
-        kind, key = self._kind, self._key
+        row_type, key = self._row_type, self._key
         keys = []
         for row in rows:
-            if kind is not None and type(row) is not kind:
+            if row_type is not None and type(row) is not row_type:
                 require_type(self.source, row)
             try:
                 at = key(row)
@@ -397,17 +397,17 @@ class Keyed(Inlet):
 
 def require_type(source: Source, row: Any) -> None:
     """Refuse a row that is not of the type of its input."""
-    kind: Any = source.type
+    row_type: Any = source.type
     own: Any = type(row)
-    if isinstance(row, kind) and plain_fields(own) == plain_fields(kind):
+    if isinstance(row, row_type) and plain_fields(own) == plain_fields(row_type):
         return
     refuse_table(source, row)
-    name = kind.__name__
-    fits = isinstance(row, tuple) and len(row) == len(kind._fields)
+    name = row_type.__name__
+    fits = isinstance(row, tuple) and len(row) == len(row_type._fields)
     raise ChangeError(
         f"input {source.name!r}: a row must be of type {name}, not {type(row).__name__}",
         row=row,
-        fields=Text(type_text(kind)),
+        fields=Text(type_text(row_type)),
         created=source.place,
         remedy=f"{name}(*row)" if fits else f"give rows made by {name}(...)",
     )

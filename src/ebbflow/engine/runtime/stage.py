@@ -194,7 +194,7 @@ class Partial(list[tuple[Any, Any]]):
 
 
 class Swapping(Run):
-    """A reduce in one loop; where cells have to be fetched, in two (see `ebbflow.reducer.written`):
+    """A reduce in one loop; where cells have to be fetched, in two (see `ebbflow.reducer.fused`):
     what `fetch` has found out about a change, `given`, is for the call that comes next."""
 
     __slots__ = ("cells", "given", "operator", "step")

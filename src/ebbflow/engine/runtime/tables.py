@@ -21,9 +21,9 @@ _VALUES = {"pandas": "tolist", "polars": "to_list", "pyarrow": "to_pylist"}
 
 def refuse_table(source: Source, given: Any) -> None:
     """An error where a table or a column of pandas, polars, pyarrow or Spark is given as rows."""
-    kind = type(given)
-    library = kind.__module__.partition(".")[0]
-    if library not in _ROWS or kind.__name__ in ("Timestamp", "Timedelta", "Row", "Interval"):
+    cls = type(given)
+    library = cls.__module__.partition(".")[0]
+    if library not in _ROWS or cls.__name__ in ("Timestamp", "Timedelta", "Row", "Interval"):
         return
     if hasattr(given, "columns"):
         remedy = _rows_text(library, source.type)
@@ -32,16 +32,16 @@ def refuse_table(source: Source, given: Any) -> None:
     else:
         return
     raise ChangeError(
-        f"input {source.name!r}: a {kind.__name__} of {library} was given where rows are asked",
-        given=Text(f"{kind.__module__}.{kind.__qualname__}"),
+        f"input {source.name!r}: a {cls.__name__} of {library} was given where rows are asked",
+        given=Text(f"{cls.__module__}.{cls.__qualname__}"),
         created=source.place,
         remedy=remedy,
     )
 
 
-def _rows_text(library: str, kind: Any) -> str:
-    fields = fields_of(kind)
+def _rows_text(library: str, row_type: Any) -> str:
+    fields = fields_of(row_type)
     if fields is None:
         return f"rows, as in: list({_ROWS[library].format(table='table')})"
     chosen = _CHOSEN[library].format(", ".join(f'"{name}"' for name in fields))
-    return f"[{kind.__name__}(*row) for row in {_ROWS[library].format(table=chosen)}]"
+    return f"[{row_type.__name__}(*row) for row in {_ROWS[library].format(table=chosen)}]"

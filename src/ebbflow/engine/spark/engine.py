@@ -55,7 +55,8 @@ def spark(
     - `buckets`: in how many ranges the keys are divided for tasks; Spark's shuffle partitions;
     - `small`: a change of at most so many rows goes through one task;
     - `in_driver`: such a change goes through the driver's own process, which is fastest;
-    - `mode`: "here", "whole", "staged" or "bulk", instead of what the size of a change suggests;
+    - `mode`: "driver", "single_task", "staged" or "bulk", instead of what the size of a change
+      suggests;
     - `keep_epochs`: for how many epochs what `value` and `step` gave can be read;
     - `progress`: whether to show how far a long epoch is; by default, on a terminal;
     - `strict`: an error where a changed program would have its state computed again, or where a

@@ -12,7 +12,7 @@ from ebbflow.paths import checked_permissions, local_path
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MODES = ("auto", "here", "whole", "staged", "bulk")
+MODES = ("auto", "driver", "single_task", "staged", "bulk")
 
 
 @dataclass(frozen=True)

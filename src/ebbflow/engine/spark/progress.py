@@ -53,7 +53,7 @@ class Progress:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -63,7 +63,7 @@ class Progress:
             self._over.set()
             self._thread.join(1.0)
             if self._width:
-                self._write(self._end(kind), "\n")
+                self._write(self._end(error_type), "\n")
 
     # ---- what is written ----
 

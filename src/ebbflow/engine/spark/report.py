@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import Elsewhere
 from ebbflow.engine.runtime.stage import Gathered, Sorted, Stage
-from ebbflow.engine.spark.native.lowering import Ways
-from ebbflow.engine.spark.tasks.epochs import Done
+from ebbflow.engine.spark.native.lowering import Lowering
+from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.flow.describe import details, verb
 from ebbflow.flow.plan import Node, Source
 from ebbflow.flow.show import explain
@@ -158,7 +158,7 @@ class History:
     last: dict[int, Work] = field(default_factory=dict)
     total: dict[int, Work] = field(default_factory=dict)
 
-    def add(self, epoch: Epoch, done: Done, written: Mapping[int, int]) -> None:
+    def add(self, epoch: Epoch, done: EpochResult, written: Mapping[int, int]) -> None:
         """One more epoch; `written` are the entries of state by the number of their stage."""
         self.last = {number: Work(written=count) for number, count in written.items() if count}
         for number, rows_in, rows_out, seconds in done.stats:
@@ -201,7 +201,7 @@ def staged_entries(replica: Replica, store: Store) -> dict[int, int]:
 class Facts:
     """What holds for each node of a plan that runs on Spark."""
 
-    def __init__(self, replica: Replica, store: Store, ways: Ways, history: History) -> None:
+    def __init__(self, replica: Replica, store: Store, ways: Lowering, history: History) -> None:
         self.replica, self.ways, self.history = replica, ways, history
         self.machine = replica.machine
         spines = {spine["operator"]: spine for spine in store.info()["spines"]}

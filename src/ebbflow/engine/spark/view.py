@@ -27,7 +27,7 @@ from ebbflow.engine.runtime.inputs import merged
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.subscribe import Hub, Letter
 from ebbflow.engine.spark.handles import Input, Output
-from ebbflow.engine.spark.native.lowering import Ways
+from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import (
     Frames,
@@ -45,10 +45,10 @@ from ebbflow.engine.spark.output.sinks import Sinks
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.report import Epoch, Facts, History, Stats, explained, staged_entries
 from ebbflow.engine.spark.session import require_running
-from ebbflow.engine.spark.tasks.epochs import Done, Epochs, Given
+from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import APPLY, Replica
 from ebbflow.engine.spark.tasks.route import Route, given_of
-from ebbflow.engine.spark.tasks.transport import ship
+from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import CheckError, CompositionError, Text, ViewClosed
 from ebbflow.flow.plan import Plan
 from ebbflow.paths import local_path
@@ -74,7 +74,7 @@ class View:
         self._closed = False
         try:
             self._replica.close()
-            program = ship(self._replica, check_input)
+            program = pack_program(self._replica, check_input)
             self._epochs = Epochs(session, program, self._replica, self._disk.store, self.path)
             self._route = Route(session, options, self._epochs)
             self._log = Log(self._disk, self.path, options.keep_epochs)
@@ -87,9 +87,9 @@ class View:
         self._told = self.epoch
         """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
-        self._ways: Ways | None = None
+        self._ways: Lowering | None = None
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
-        self.last: Done | None = None
+        self.last: EpochResult | None = None
 
     # ---- one epoch ----
 
@@ -159,7 +159,7 @@ class View:
         needed = self._sinks.needed
         return min(letters if needed is None else [*letters, needed], default=None)
 
-    def _given(self, name: str, verb: str, change: Any) -> Given:
+    def _given(self, name: str, verb: str, change: Any) -> InputChange:
         source = self.plan.sources.get(name)
         if source is None:
             raise self._unknown("input", name, self.plan.sources)
@@ -371,7 +371,7 @@ class View:
         with self._lock:
             self._require_open()
             if self._ways is None:
-                self._ways = Ways(self.session, self._replica, self._epochs.program)
+                self._ways = Lowering(self.session, self._replica, self._epochs.program)
             store = self._disk.store
             facts = Facts(self._replica, store, self._ways, self._history)
             about = {

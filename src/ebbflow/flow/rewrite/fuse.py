@@ -7,7 +7,7 @@ from ebbflow.flow.rewrite.graph import consumers, rebuilt
 from ebbflow.flow.rewrite.traced import composed
 
 STATELESS = (Map, Filter, FlatMap, Fused)
-_KINDS: dict[str, type[Map] | type[Filter] | type[FlatMap]] = {
+_NODES: dict[str, type[Map] | type[Filter] | type[FlatMap]] = {
     "map": Map,
     "filter": Filter,
     "flat_map": FlatMap,
@@ -71,8 +71,8 @@ def _one(run: list[Node]) -> Node:
         return last
     assert isinstance(first, Unary)
     if len(steps) == 1:
-        kind = _KINDS[steps[0].verb]
-        return kind(parent=first.parent, fn=steps[0].fn, type=last.type, place=last.place)
+        node_type = _NODES[steps[0].verb]
+        return node_type(parent=first.parent, fn=steps[0].fn, type=last.type, place=last.place)
     return Fused(parent=first.parent, steps=tuple(steps), type=last.type, place=last.place)
 
 

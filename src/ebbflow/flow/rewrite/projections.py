@@ -146,8 +146,8 @@ class _Work:
             return parent
         if (id(parent), kept) not in self.made:
             fn = narrowing(parent.type, kept)
-            kind = getattr(fn.expression, "type", parent.type)
-            self.made[id(parent), kept] = Map(parent=parent, fn=fn, type=kind, place=node.place)
+            row_type = getattr(fn.expression, "type", parent.type)
+            self.made[id(parent), kept] = Map(parent=parent, fn=fn, type=row_type, place=node.place)
         return self.made[id(parent), kept]
 
 
@@ -178,9 +178,9 @@ def _some(names: frozenset[str], fields: dict[str, Any]) -> frozenset[str]:
     return names.intersection(fields) or frozenset({next(iter(fields))})
 
 
-def _first_fields(kind: Any, names: Names) -> Names:
+def _first_fields(row_type: Any, names: Names) -> Names:
     """The first fields of a row type, as many as it takes to have these."""
-    fields = list(fields_of(kind) or ())
+    fields = list(fields_of(row_type) or ())
     if names is None or not names <= set(fields):
         return None
     return frozenset(fields[: max((fields.index(name) + 1 for name in names), default=0)])
@@ -198,10 +198,10 @@ def _of_steps(node: Map | FlatMap | Filter | Fused, need: Names) -> Names:
 # ---- nodes of narrower rows ----
 
 
-def _narrowed(fn: Fn, kind: Any, need: Names) -> Fn:
+def _narrowed(fn: Fn, row_type: Any, need: Names) -> Fn:
     """A function that makes rows of this type, making only the fields that are read."""
-    made, fields = fn.expression, fields_of(kind)
-    if need is None or not fields or not isinstance(made, Record) or made.type is not kind:
+    made, fields = fn.expression, fields_of(row_type)
+    if need is None or not fields or not isinstance(made, Record) or made.type is not row_type:
         return fn
     kept = _some(need, fields)
     if len(kept) == len(fields):
@@ -209,7 +209,7 @@ def _narrowed(fn: Fn, kind: Any, need: Names) -> Fn:
     items = dict(zip(fields, made.items, strict=True))
     if not all(computes(items[name], fn.types) for name in fields if name not in kept):
         return fn
-    narrow = row(kind.__name__, {name: fields[name] for name in fields if name in kept})
+    narrow = row(row_type.__name__, {name: fields[name] for name in fields if name in kept})
     return written(Record(narrow, tuple(items[name] for name in narrow._fields)), *fn.types)
 
 
@@ -249,13 +249,13 @@ def _functions(node: Node) -> list[tuple[str, Fn, int]]:
     return [(name, fn, at) for name, fn, at in found if fn is not None]
 
 
-def _retyped_steps(node: Fused, kind: Any) -> dict[str, Any]:
+def _retyped_steps(node: Fused, row_type: Any) -> dict[str, Any]:
     steps = list(node.steps)
     for i, step in enumerate(steps):
-        steps[i] = replace(step, fn=_over(step.fn, (kind,)))
+        steps[i] = replace(step, fn=_over(step.fn, (row_type,)))
         if step.verb != "filter":
             return {"steps": tuple(steps)}
-    return {"steps": tuple(steps), "type": kind}
+    return {"steps": tuple(steps), "type": row_type}
 
 
 def _over(fn: Fn, types: tuple[Any, ...]) -> Fn:

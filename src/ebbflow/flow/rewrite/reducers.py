@@ -12,7 +12,7 @@ from typing import Any
 from ebbflow.flow.rewrite.total import NUMBER, SORTED, Kinds
 from ebbflow.flow.types import classes
 from ebbflow.record import fields_of
-from ebbflow.reducer.parts import parts_of
+from ebbflow.reducer.strategy import parts_of
 
 Names = frozenset[str] | None  # None: the row as a whole
 
@@ -39,18 +39,18 @@ def union(*names: Names) -> Names:
     return frozenset(found)
 
 
-def adds_up(reducer: Any, kind: Any) -> bool:
-    """Whether what rows add to a reducer can be computed apart from it (`ebbflow.reducer.written`).
+def adds_up(reducer: Any, row_type: Any) -> bool:
+    """Whether what rows add to a reducer can be computed apart from it (`ebbflow.reducer.fused`).
 
     >>> from ebbflow.reducer import count, max, sum
     >>> adds_up(count() & sum("price"), object), adds_up(max("price"), object)
     (True, False)
     """
-    inlines = [part.reducer.inline for part in parts_of(reducer, kind)]
+    inlines = [part.reducer.inline for part in parts_of(reducer, row_type)]
     return all(inline is not None and inline.can_merge for inline in inlines)
 
 
-def reducer_reads(reducer: Any, kind: Any) -> Names:
+def reducer_reads(reducer: Any, row_type: Any) -> Names:
     """The fields that a reducer reads of rows of this type; None when that is not known.
 
     Known is what a reducer of the library was given by name. `string_agg` may tell values apart
@@ -69,13 +69,15 @@ def reducer_reads(reducer: Any, kind: Any) -> Names:
         return None
     make, given, named = made
     if make.__name__ == "together":
-        return union(*(reducer_reads(each, kind) for each in given))
+        return union(*(reducer_reads(each, row_type) for each in given))
     if make.__name__ == "then":
-        return reducer_reads(given[0], kind)
+        return reducer_reads(given[0], row_type)
     if make.__name__ in ("where", "by"):
-        return union(reducer_reads(given[0], kind), *(_named(each, kind) for each in given[1:]))
+        return union(
+            reducer_reads(given[0], row_type), *(_named(each, row_type) for each in given[1:])
+        )
     if make.__name__ == "on":
-        return union(*(_named(each, kind) for each in given[1:]))
+        return union(*(_named(each, row_type) for each in given[1:]))
     if make.__name__ == "string_agg":
         return None
     signature = inspect.signature(make)
@@ -85,17 +87,19 @@ def reducer_reads(reducer: Any, kind: Any) -> Names:
         if "Key" in str(parameter.annotation):
             part = bound.get(name)
             whole = part is None and name == "of" and make.__name__ != "count"
-            found = union(found, None if whole else _named(part, kind))
+            found = union(found, None if whole else _named(part, row_type))
     return found
 
 
-def _named(part: Any, kind: Any) -> Names:
+def _named(part: Any, row_type: Any) -> Names:
     if part is None:
         return NOTHING
-    return frozenset({part}) if isinstance(part, str) and part in (fields_of(kind) or ()) else None
+    return (
+        frozenset({part}) if isinstance(part, str) and part in (fields_of(row_type) or ()) else None
+    )
 
 
-def reduces(reducer: Any, kind: Any) -> bool:
+def reduces(reducer: Any, row_type: Any) -> bool:
     """Whether a reducer never fails on rows of this type, as far as it is known.
 
     >>> from ebbflow.record import record
@@ -111,11 +115,11 @@ def reduces(reducer: Any, kind: Any) -> bool:
         return False
     make, given, named = made
     if make.__name__ == "together":
-        return all(reduces(each, kind) for each in given)
+        return all(reduces(each, row_type) for each in given)
     if make.__name__ == "count":
-        return not given or _named(given[0], kind) is not None
-    if make.__name__ not in _FOR or named or len(given) != 1 or _named(given[0], kind) is None:
+        return not given or _named(given[0], row_type) is not None
+    if make.__name__ not in _FOR or named or len(given) != 1 or _named(given[0], row_type) is None:
         return False
-    known = classes((fields_of(kind) or {})[given[0]])
+    known = classes((fields_of(row_type) or {})[given[0]])
     values = None if known is None else frozenset(known) - {type(None)}
     return values is not None and any(values <= each for each in _FOR[make.__name__])

@@ -15,7 +15,7 @@ from ebbflow.flow.plan import Binary, Join, Node, Plan, Reduce
 from ebbflow.flow.rewrite.graph import rebuilt
 from ebbflow.fn import Fn
 from ebbflow.reducer import Reducer
-from ebbflow.reducer.parts import parts_of
+from ebbflow.reducer.strategy import parts_of
 
 Arrangement = tuple[Node, Fn]
 

@@ -119,8 +119,8 @@ def _kinds(expression: Expression, types: Sequence[Any]) -> Kinds | None:
     return rule(expression, parts)
 
 
-def _classes(kind: Any) -> Kinds | None:
-    known = classes(kind)
+def _classes(hint: Any) -> Kinds | None:
+    known = classes(hint)
     if known is None:
         return None
     return frozenset(tuple if issubclass(each, tuple) else each for each in known)

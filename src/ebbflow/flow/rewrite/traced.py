@@ -273,15 +273,15 @@ def of_key(fn: Fn, key: Fn | None) -> Fn | None:
 # ---- other rows ----
 
 
-def of_rows(fn: Fn, kind: Any) -> Fn:
+def of_rows(fn: Fn, row_type: Any) -> Fn:
     """The same function of the same rows, when it is known that they are of this type.
 
     >>> of_rows(written(Operation("-", (Row(0),)), int | None), int).types
     (<class 'int'>,)
     """
-    if fn.expression is None or fn.types == (kind,):
+    if fn.expression is None or fn.types == (row_type,):
         return fn
-    return written(fn.expression, kind)
+    return written(fn.expression, row_type)
 
 
 def over(fn: Fn, *types: Any) -> Fn | None:
@@ -298,7 +298,7 @@ def over(fn: Fn, *types: Any) -> Fn | None:
         return fn
     if fn.expression is None:
         return None
-    places = [list(fields_of(kind) or ()) for kind in types]
+    places = [list(fields_of(row_type) or ()) for row_type in types]
 
     def moved(part: Row | Get) -> Expression:
         if fn.types[part.arg] == types[part.arg]:
@@ -313,7 +313,7 @@ def over(fn: Fn, *types: Any) -> Fn | None:
         return None
 
 
-def narrowing(kind: Any, names: frozenset[str]) -> Fn:
+def narrowing(row_type: Any, names: frozenset[str]) -> Fn:
     """The function that keeps only these fields of a row, in the order they have.
 
     >>> from ebbflow.record import record
@@ -321,6 +321,6 @@ def narrowing(kind: Any, names: frozenset[str]) -> Fn:
     >>> narrowing(Order, frozenset({"price", "city"}))(Order(1, "Rome", 10))
     Order(city='Rome', price=10)
     """
-    fields = fields_of(kind) or {}
+    fields = fields_of(row_type) or {}
     kept = {name: fields[name] for name in fields if name in names}
-    return Fn.record(row(kind.__name__, kept), [Fn.of(name, kind) for name in kept])
+    return Fn.record(row(row_type.__name__, kept), [Fn.of(name, row_type) for name in kept])

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
-from ebbflow.change.structure import Constant, Why, kind
+from ebbflow.change.structure import Constant, Why, type_name
 from ebbflow.operator.text.basic import TextConstant, shifted
 from ebbflow.operator.text.rope import Rope
 
@@ -115,7 +115,7 @@ class _Lines(Constant[list[str], LineChange]):
         return False
 
     def why(self, change: object, value: list[str]) -> Why:
-        reason = f"{kind(change)} like this does not fit a list of {len(value)} lines"
+        reason = f"{type_name(change)} like this does not fit a list of {len(value)} lines"
         return Why(reason, self.takes, {"value": value})
 
 

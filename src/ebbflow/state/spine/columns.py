@@ -119,9 +119,9 @@ def encode(values: Sequence[Any], row_type: Any = None) -> tuple[Shape, list[Any
     """
     kinds = set(map(type, values))
     if len(kinds) == 1:
-        kind = kinds.pop()
-        record = kind is row_type and fields_of(kind) is not None
-        if (record or kind is tuple) and len(lengths := set(map(len, values))) == 1:
+        cls = kinds.pop()
+        record = cls is row_type and fields_of(cls) is not None
+        if (record or cls is tuple) and len(lengths := set(map(len, values))) == 1:
             width = lengths.pop()
             if 0 < width <= _WIDEST:
                 made = [_column(list(map(itemgetter(i), values))) for i in range(width)]
@@ -153,11 +153,11 @@ def numbers_of(array: Any) -> Any:
     >>> numbers_of(pa.array([1, 2, 3]).slice(1))
     array([2, 3])
     """
-    kind = np.dtype(array.type.to_pandas_dtype())
+    dtype = np.dtype(array.type.to_pandas_dtype())
     data = array.buffers()[1]
     if data is None:
-        return np.empty(0, kind)
-    return np.frombuffer(data, kind)[array.offset : array.offset + len(array)]
+        return np.empty(0, dtype)
+    return np.frombuffer(data, dtype)[array.offset : array.offset + len(array)]
 
 
 def common(shapes: Iterable[Shape]) -> Shape:

@@ -62,8 +62,8 @@ def kind_columns(array: Any) -> tuple[str, Any]:
     >>> decode(Shape("one", (kind,)), [column])
     [Decimal('1.50')]
     """
-    kind = array.type
-    name, into = next(((name, into) for name, fits, into in _ARROW if fits(kind)), ("", None))
+    arrow_type = array.type
+    name, into = next(((name, into) for name, fits, into in _ARROW if fits(arrow_type)), ("", None))
     if name in ("text", "bytes") and heavy(array.nbytes):
         (name,), (into,) = (wide := widened(Shape("one", (name,)))).kinds, wide.types()
         array = array.cast(into)
@@ -72,11 +72,11 @@ def kind_columns(array: Any) -> tuple[str, Any]:
     if not name:
         raise AlgebraError(
             "a column of this type cannot be stored as it is",
-            type=str(kind),
+            type=str(arrow_type),
             remedy="rows of Python values, with append()",
         )
-    if name == "time" and kind.tz is not None:
-        bare = array.cast(pa.timestamp("us", kind.tz)).view(pa.int64())
+    if name == "time" and arrow_type.tz is not None:
+        bare = array.cast(pa.timestamp("us", arrow_type.tz)).view(pa.int64())
         return "utc", bare.view(pa.timestamp("us"))
     return name, array if array.type == into else array.cast(into)
 
@@ -195,16 +195,16 @@ _FAMILIES: dict[str, Callable[[Any], Words]] = {
 }
 
 
-def _is_int(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) and kind != pa.uint64())
+def _is_int(arrow_type: Any) -> bool:
+    return bool(pa.types.is_integer(arrow_type) and arrow_type != pa.uint64())
 
 
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _is_text(arrow_type: Any) -> bool:
+    return bool(pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type))
 
 
-def _is_bytes(kind: Any) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+def _is_bytes(arrow_type: Any) -> bool:
+    return bool(pa.types.is_binary(arrow_type) or pa.types.is_large_binary(arrow_type))
 
 
 _ARROW: list[tuple[str, Callable[[Any], bool], Any]] = [

@@ -58,15 +58,15 @@ def hashes(values: Sequence[Any]) -> Words:
     >>> hex(hashes(["Rome"])[0])
     '0x11e4b9c786f48d19'
     """
-    kinds = set(map(type, values))
-    if len(kinds) == 1:
-        return _family(kinds.pop())(values)
+    classes = set(map(type, values))
+    if len(classes) == 1:
+        return _family(classes.pop())(values)
     places: dict[type, list[int]] = {}
     for i, value in enumerate(values):
         places.setdefault(type(value), []).append(i)
     found = np.empty(len(values), np.uint64)
-    for kind, at in places.items():
-        found[at] = _family(kind)([values[i] for i in at])
+    for cls, at in places.items():
+        found[at] = _family(cls)([values[i] for i in at])
     return found
 
 
@@ -106,9 +106,9 @@ def seed(family: int) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _family(kind: type) -> Callable[[Sequence[Any]], Words]:
-    for kinds, function in _FAMILIES:
-        if issubclass(kind, kinds):
+def _family(cls: type) -> Callable[[Sequence[Any]], Words]:
+    for classes, function in _FAMILIES:
+        if issubclass(cls, classes):
             return function
     return _others
 
@@ -220,7 +220,7 @@ def _others(values: Sequence[Any]) -> Words:
 
 def _parts(value: Any) -> Any:
     """What a value is rebuilt from, made of tuples, sets and texts."""
-    value = next((alike(value) for kind, alike in _ALIKE if isinstance(value, kind)), value)
+    value = next((alike(value) for cls, alike in _ALIKE if isinstance(value, cls)), value)
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, dict):
@@ -267,8 +267,8 @@ def _runs(value: Any) -> bool:
 def _inside(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_inside, value))
-    kind: Any = type(value)
-    return value if _family(kind) is not _others else _parts(value)
+    cls: Any = type(value)
+    return value if _family(cls) is not _others else _parts(value)
 
 
 _FAMILIES: list[tuple[type | tuple[type, ...], Callable[[Any], Words]]] = [

@@ -256,13 +256,13 @@ def _equal(part: Part, left: Any, right: Any, types: Types) -> Any:
     if part.form.layout == BAG:
         sides.append((part.form.row, part.rows, types[1]))
     found = np.ones(len(left), bool)
-    for shape, columns, kind in sides:
+    for shape, columns, row_type in sides:
         equal = np.ones(len(left), bool)
         for column in columns:
             equal &= _equal_column(column.take(pa.array(left)), column.take(pa.array(right)))
         unsure = np.flatnonzero(~equal)
         if len(unsure):
-            one, other = (_objects(shape, columns, at[unsure], kind) for at in (left, right))
+            one, other = (_objects(shape, columns, at[unsure], row_type) for at in (left, right))
             equal[unsure] = list(map(same, one, other))
         found &= equal
     return found
@@ -278,6 +278,6 @@ def _equal_column(left: Any, right: Any) -> Any:
     return equal.to_numpy(zero_copy_only=False)
 
 
-def _objects(shape: Shape, columns: list[Any], at: Any, kind: Any) -> list[Any]:
+def _objects(shape: Shape, columns: list[Any], at: Any, row_type: Any) -> list[Any]:
     places = pa.array(at)
-    return decode(shape, [column.take(places) for column in columns], kind)
+    return decode(shape, [column.take(places) for column in columns], row_type)

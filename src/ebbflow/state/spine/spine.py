@@ -94,14 +94,14 @@ class Spine:
         >>> spine.probe([1])
         {1: {(1, 'a'): 2}}
         """
-        for (shape, columns), kind in zip((keys, rows), self._types, strict=True):
+        for (shape, columns), row_type in zip((keys, rows), self._types, strict=True):
             types = [column.type for column in columns]
-            if types != shape.types() or (shape.how == "record" and fields_of(kind) is None):
+            if types != shape.types() or (shape.how == "record" and fields_of(row_type) is None):
                 raise AlgebraError(
                     "these columns are not of this shape",
                     shape=shape,
                     types=[*map(str, types)],
-                    rows=kind,
+                    rows=row_type,
                     remedy="kinds and columns as kind_columns(array) gives them",
                 )
         bag = self.layout == BAG

@@ -27,9 +27,9 @@ from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, Keep, Place, Totals
 from ebbflow.engine.spark.native.functions import native_key
 from ebbflow.engine.spark.native.groups import Groups, grouped
-from ebbflow.engine.spark.native.queries import Sql, added, arranges
+from ebbflow.engine.spark.native.queries import Queries, added, arranges
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
-from ebbflow.engine.spark.tasks.epochs import BULK, Done, Epochs, Given, collected
+from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange, collected
 from ebbflow.engine.spark.tasks.task import SCHEMA, Job
 from ebbflow.flow.plan import Distinct, Semi
 from ebbflow.record import fields_of
@@ -43,7 +43,7 @@ WIDTH = 40
 """About so many bytes a row takes in a file."""
 
 
-def load(epochs: Epochs, given: Mapping[str, Given], tasks: int) -> Done:
+def load(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
     """Load an empty state."""
     kept: list[DataFrame] = []
     try:
@@ -58,8 +58,8 @@ def load(epochs: Epochs, given: Mapping[str, Given], tasks: int) -> Done:
 
 
 def _query(
-    epochs: Epochs, given: Mapping[str, Given], tasks: int, kept: list[DataFrame]
-) -> tuple[Sql, DataFrame]:
+    epochs: Epochs, given: Mapping[str, InputChange], tasks: int, kept: list[DataFrame]
+) -> tuple[Queries, DataFrame]:
     """The query whose rows are the notes of a load; what is persisted for it is put into `kept`."""
     frames = {name: epochs.frame(name, each) for name, each in given.items()}
     frames = {
@@ -70,14 +70,14 @@ def _query(
              if not steady(frame)]  # fmt: skip
     tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
     job = replace(epochs.job(tasks), bulk=True)
-    sql = Sql(epochs.replica, job, lambda name: _or_nothing(epochs, frames, name))
+    sql = Queries(epochs.replica, job, lambda name: _or_nothing(epochs, frames, name))
     machine = epochs.replica.machine
     factors = [sql.factors(machine.outputs[name]) for name in epochs.replica.derived]
     sql.job = replace(job, heaviest=2 ** (63 // max(factors, default=1)) - 1)
     return sql, _lines(epochs, sql, frames, kept)
 
 
-def _all_new(epochs: Epochs, sql: Sql) -> list[str]:
+def _all_new(epochs: Epochs, sql: Queries) -> list[str]:
     """Outputs of which nobody wrote down what changed: the state tells, and it was empty."""
     machine = epochs.replica.machine
     read = [name for name in machine.readers if sql.frame(machine.outputs[name]) is not None]
@@ -97,7 +97,7 @@ def columns_but_weight(frame: DataFrame) -> list[str]:
 
 
 def _or_nothing(epochs: Epochs, frames: Mapping[str, DataFrame], name: str) -> DataFrame:
-    return frames[name] if name in frames else epochs.frame(name, Given("apply", {}))
+    return frames[name] if name in frames else epochs.frame(name, InputChange("apply", {}))
 
 
 def steady(frame: DataFrame) -> bool:
@@ -109,7 +109,7 @@ def steady(frame: DataFrame) -> bool:
     return bool(plan.deterministic()) and all(head in cheap for head in heads if head)
 
 
-def size(given: Given) -> int | None:
+def size(given: InputChange) -> int | None:
     """About how many rows are given, where that is known."""
     if given.size is not None or given.frame is None:
         return given.size
@@ -124,7 +124,7 @@ def estimated(frame: DataFrame) -> int | None:
 
 
 def _lines(
-    epochs: Epochs, sql: Sql, frames: Mapping[str, DataFrame], kept: list[DataFrame]
+    epochs: Epochs, sql: Queries, frames: Mapping[str, DataFrame], kept: list[DataFrame]
 ) -> DataFrame:
     """The notes of a load; what is persisted in between is put into `kept`."""
     replica = epochs.replica
@@ -178,17 +178,17 @@ def _lines(
     return reduce(DataFrame.union, lines)
 
 
-def _frame(sql: Sql, slot: int) -> DataFrame:
+def _frame(sql: Queries, slot: int) -> DataFrame:
     found = sql.frame(slot)
     assert found is not None
     return found
 
 
-def _read_by_queries(sql: Sql, provided: set[int]) -> list[int]:
+def _read_by_queries(sql: Queries, provided: set[int]) -> list[int]:
     return [sql.raw(slot) for each in provided for slot in sql.stages[each].reads]
 
 
-def _written(sql: Sql, inlets: Mapping[str, Inlet], part: Held) -> tuple[int, Any] | None:
+def _written(sql: Queries, inlets: Mapping[str, Inlet], part: Held) -> tuple[int, Any] | None:
     """The slot whose rows a part keeps, and their key, where they can be written as columns."""
     for name, inlet in inlets.items():
         if inlet.store is part.owner:
@@ -200,7 +200,7 @@ def _written(sql: Sql, inlets: Mapping[str, Inlet], part: Held) -> tuple[int, An
             guarded = sql.stages[stage.slot].reads[0] != slot
             if guarded or stage.key is None or sql.frame(slot) is None:
                 return None
-            found = native_key(stage.key, _frame(sql, slot), sql.kind(slot), KEY)
+            found = native_key(stage.key, _frame(sql, slot), sql.row_type(slot), KEY)
             return None if found is None else (slot, stage.key)
     return None
 
@@ -208,14 +208,14 @@ def _written(sql: Sql, inlets: Mapping[str, Inlet], part: Held) -> tuple[int, An
 # ---- totals to disk ----
 
 
-def _count(job: Job, sql: Sql, stage: Stage) -> DataFrame:
+def _count(job: Job, sql: Queries, stage: Stage) -> DataFrame:
     found = sql.totals(stage)
     assert found is not None
     frame, shape = found
     owner = stage.containers[0]
     number = next(i for i, part in enumerate(sql.replica.parts) if part.owner is owner)
     how = "record" if shape is None else "tuple" if isinstance(shape, tuple) else "one"
-    if shape is None and fields_of(sql.kind(stage.reads[0])) is None:
+    if shape is None and fields_of(sql.row_type(stage.reads[0])) is None:
         how = "one"
     return frame.mapInArrow(Totals(job, number, how), SCHEMA)
 
@@ -223,19 +223,19 @@ def _count(job: Job, sql: Sql, stage: Stage) -> DataFrame:
 # ---- rows to disk, as columns ----
 
 
-def _store(job: Job, sql: Sql, part: Held, slot: int, key: Any, number: int) -> DataFrame:
-    kind = sql.kind(slot)
+def _store(job: Job, sql: Queries, part: Held, slot: int, key: Any, number: int) -> DataFrame:
+    row_type = sql.row_type(slot)
     frame = _frame(sql, slot)
     shape: Any = None
     if key is not None:
-        found = native_key(key, frame, kind, KEY)
+        found = native_key(key, frame, row_type, KEY)
         if found is not None:
             frame, shape = found.frame, found.shape
     keep = Keep(job, number, slot, shape)
     if part.layout == BAG:  # rows of one key may be in several segments: their weights add up
         return frame.coalesce(max(SEGMENTS, job.tasks)).mapInArrow(keep, SCHEMA)
     by = [name for name in frame.columns if name.startswith(KEY)]
-    if key is None and all(column.form in FLAT - {"float"} for _, column in columns_of(kind)):
+    if key is None and all(column.form in FLAT - {"float"} for _, column in columns_of(row_type)):
         by = [name for name in frame.columns if name != WEIGHT]
     if by:
         columns = [f.col(f"`{name}`") for name in by]

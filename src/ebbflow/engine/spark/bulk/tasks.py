@@ -20,8 +20,8 @@ from ebbflow.engine.runtime.inputs import Elsewhere, Inlet, Keyed, absent
 from ebbflow.engine.spark.native.compare import BEYOND
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
-from ebbflow.engine.spark.tasks.gc_paused import calmly
-from ebbflow.engine.spark.tasks.report import Note, told
+from ebbflow.engine.spark.tasks.gc_paused import gc_paused
+from ebbflow.engine.spark.tasks.report import TaskReport, reported
 from ebbflow.engine.spark.tasks.task import Job, batches
 from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of, settled
 from ebbflow.errors import EbbflowError, cause_of
@@ -53,15 +53,15 @@ class Rows:
     shape: Any
 
     @property
-    def kind(self) -> Any:
+    def row_type(self) -> Any:
         """The type of the rows."""
-        return replica_of(self.job.program).kind(self.slot)
+        return replica_of(self.job.program).row_type(self.slot)
 
     def keys(self, table: Any) -> tuple[Shape, list[Any]] | None:
         """The keys as columns, where they are columns."""
         if self.shape is None:
             own = self.owner().source.key is None if self.is_input() else False
-            return self.rows(table) if own and _flat(self.kind) else None
+            return self.rows(table) if own and _flat(self.row_type) else None
         names = [name for name in table.schema.names if name.startswith(KEY)]
         if isinstance(self.shape, tuple):
             simple = all(isinstance(each, str) and each != "none" for each in self.shape)
@@ -70,8 +70,8 @@ class Rows:
 
     def rows(self, table: Any) -> tuple[Shape, list[Any]]:
         """The rows as columns."""
-        names = [name for name, _ in columns_of(self.kind)]
-        return _columns(table, names, "one" if fields_of(self.kind) is None else "record")
+        names = [name for name, _ in columns_of(self.row_type)]
+        return _columns(table, names, "one" if fields_of(self.row_type) is None else "record")
 
     def held(self) -> Held:
         return replica_of(self.job.program).parts[self.part]
@@ -102,7 +102,7 @@ class Rows:
 class Place(Rows):
     """Every row with the task that has the hash of its key."""
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         for batch in given:
             table = pa.Table.from_batches([batch])
@@ -111,9 +111,9 @@ class Place(Rows):
                 words = column_hashes(*keys)
             else:
                 try:
-                    words = hashes(self.keys_of(from_arrow(batch, self.kind)[0]))
+                    words = hashes(self.keys_of(from_arrow(batch, self.row_type)[0]))
                 except EbbflowError as error:
-                    raise told(error, self.job.secret) from cause_of(error)
+                    raise reported(error, self.job.secret) from cause_of(error)
             task = pa.array(ranges(words, self.job.tasks).astype(np.int32))
             yield pa.RecordBatch.from_arrays(
                 [*batch.columns, task], schema=batch.schema.append(pa.field(TASK, pa.int32()))
@@ -123,7 +123,7 @@ class Place(Rows):
 class Keep(Rows):
     """The rows of one task into one segment."""
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         part = self.held()
         piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
@@ -140,9 +140,9 @@ class Keep(Rows):
                 piece.add(part.name, self._spine(pa.Table.from_batches(some)))
         except EbbflowError as error:
             piece.abandon()
-            yield from batches([Note.failed(error, 1).line()])
+            yield from batches([TaskReport.failed(error, 1).line()])
             return
-        yield from batches([Note(1, segments=piece.finish()).line()])
+        yield from batches([TaskReport(1, segments=piece.finish()).line()])
 
     def _spine(self, table: Any) -> Spine:
         """Rows, staged in a spine of their own."""
@@ -151,7 +151,7 @@ class Keep(Rows):
         weights = table.column(WEIGHT).to_numpy()
         if np.abs(weights).max() > self.job.heaviest:
             raise EbbflowError(BEYOND)  # what is multiplied when outputs are read must fit
-        keys = self.keys(table) if _flat(self.kind) else None
+        keys = self.keys(table) if _flat(self.row_type) else None
         if keys is None or not self._as_columns(spine, keys, table, weights):
             self._as_rows(spine, table)
         return spine
@@ -179,13 +179,13 @@ class Keep(Rows):
         for inlet in self._inlets():
             if isinstance(inlet, Elsewhere) and inlet.index is owner and weights.min() < 0:
                 at = int((weights < 0).argmax())
-                rows, _ = from_arrow(table.slice(at, 1), self.kind)
+                rows, _ = from_arrow(table.slice(at, 1), self.row_type)
                 raise absent(inlet.source, rows[0], 0, -int(weights[at]))
 
     def _as_rows(self, spine: Spine, table: Any) -> None:
         delta: dict[Any, int] = {}
         for batch in table.to_batches():
-            add(delta, *from_arrow(batch, self.kind))
+            add(delta, *from_arrow(batch, self.row_type))
         delta = settled(delta)
         if self.is_input():
             inlet = self.owner()
@@ -209,7 +209,7 @@ class Totals:
     part: int
     how: str
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         part = replica_of(self.job.program).parts[self.part]
         some = [batch for batch in given if batch.num_rows]
@@ -220,13 +220,13 @@ class Totals:
             spine = Spine(part.layout, part.keys, part.rows)
             spine.append_columns(_columns(table, names, self.how), _columns(table, [WEIGHT], "one"))
             piece.add(part.name, spine)
-        yield from batches([Note(1, segments=piece.finish()).line()])
+        yield from batches([TaskReport(1, segments=piece.finish()).line()])
 
 
 def _columns(table: Any, names: list[str], how: str) -> tuple[Shape, list[Any]]:
     made = [kind_columns(table.column(name)) for name in names]
-    return Shape(how, tuple(kind for kind, _ in made)), [column for _, column in made]
+    return Shape(how, tuple(row_type for row_type, _ in made)), [column for _, column in made]
 
 
-def _flat(kind: Any) -> bool:
-    return all(column.form in FLAT for _, column in columns_of(kind))
+def _flat(row_type: Any) -> bool:
+    return all(column.form in FLAT for _, column in columns_of(row_type))

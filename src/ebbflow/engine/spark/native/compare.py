@@ -226,9 +226,9 @@ def _decimals(op: str, one: Value, other: Value) -> tuple[Value, Value]:
     precision = max(all_ - after for all_, after in digits) + scale
     if precision > 38:
         raise NotNative(f"{op} of {shown(one.column)} and {shown(other.column)}")
-    kind = t.DecimalType(precision, scale)
+    data_type = t.DecimalType(precision, scale)
     column = Column("decimal", digits=(precision, scale))
-    found = [Value(column, each.sql.cast(kind), size=1 + each.size) for each in (one, other)]
+    found = [Value(column, each.sql.cast(data_type), size=1 + each.size) for each in (one, other)]
     return found[0], found[1]
 
 

@@ -44,26 +44,26 @@ _OVERFLOWS = ("ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", BEYOND)
 
 
 def native(
-    expression: Expression, kinds: Sequence[Any], columns: Sequence[Columns]
+    expression: Expression, row_types: Sequence[Any], columns: Sequence[Columns]
 ) -> Value | None:
     """An expression over rows of these kinds; `columns[i](name)` is a column of the i-th row."""
     try:
-        return Walk(kinds, columns).value(expression)
+        return Walk(row_types, columns).value(expression)
     except NotNative:
         return None
 
 
-def native_map(fn: Fn, frame: DataFrame, source_kind: Any, result_kind: Any) -> DataFrame | None:
+def native_map(fn: Fn, frame: DataFrame, source_type: Any, result_type: Any) -> DataFrame | None:
     """`fn(row)` instead of every row, with the same weights."""
-    return native_merge(fn, frame, (source_kind,), (quoted,), result_kind)
+    return native_merge(fn, frame, (source_type,), (quoted,), result_type)
 
 
 def native_merge(
     fn: Fn,
     frame: DataFrame,
-    kinds: Sequence[Any],
+    row_types: Sequence[Any],
     columns: Sequence[Columns],
-    result_kind: Any,
+    result_type: Any,
     weight: SparkColumn | None = None,
 ) -> DataFrame | None:
     """`fn(left, right)` for every row of a frame that holds the columns of both.
@@ -72,16 +72,16 @@ def native_merge(
     is the column `__weight` unless another is given.
     """
     try:
-        made = _row(fn, kinds, columns, result_kind)
+        made = _row(fn, row_types, columns, result_type)
     except NotNative:
         return None
     return frame.select(*made, f.col(WEIGHT) if weight is None else weight.alias(WEIGHT))
 
 
-def native_filter(fn: Fn, frame: DataFrame, kind: Any) -> DataFrame | None:
+def native_filter(fn: Fn, frame: DataFrame, row_type: Any) -> DataFrame | None:
     """The rows for which `fn(row)` is true."""
     try:
-        return frame.filter(_test(fn, kind).sql)
+        return frame.filter(_test(fn, row_type).sql)
     except NotNative:
         return None
 
@@ -95,13 +95,13 @@ class Key(NamedTuple):
     shape: Any
 
 
-def native_key(fn: Fn, frame: DataFrame, kind: Any, prefix: str) -> Key | None:
+def native_key(fn: Fn, frame: DataFrame, row_type: Any, prefix: str) -> Key | None:
     """The frame with `fn(row)` in columns of its own, named after the prefix and a number.
 
     A tuple becomes several columns, None none at all, and a bool is an int.
     """
     try:
-        parts, shape = _key(fn, kind)
+        parts, shape = _key(fn, row_type)
     except NotNative:
         return None
     names = [f"{prefix}{i}" for i in range(len(parts))]
@@ -110,7 +110,7 @@ def native_key(fn: Fn, frame: DataFrame, kind: Any, prefix: str) -> Key | None:
 
 
 def why_not(
-    fn: Fn, *kinds: Any, use: str = "map", result: Any = None, columns: Sequence[Columns] = ()
+    fn: Fn, *row_types: Any, use: str = "map", result: Any = None, columns: Sequence[Columns] = ()
 ) -> str:
     """Why a function of such rows is not native, in a few words; "" where it is.
 
@@ -118,11 +118,11 @@ def why_not(
     """
     try:
         if use == "filter":
-            _test(fn, kinds[0])
+            _test(fn, row_types[0])
         elif use == "key":
-            _key(fn, kinds[0])
+            _key(fn, row_types[0])
         else:
-            _row(fn, kinds, columns or [quoted] * len(kinds), result)
+            _row(fn, row_types, columns or [quoted] * len(row_types), result)
     except NotNative as refused:
         return str(refused)
     return ""
@@ -158,9 +158,9 @@ def _expression(fn: Fn) -> Expression:
 
 
 def _row(
-    fn: Fn, kinds: Sequence[Any], columns: Sequence[Columns], result: Any
+    fn: Fn, row_types: Sequence[Any], columns: Sequence[Columns], result: Any
 ) -> list[SparkColumn]:
-    value = Walk(kinds, columns).value(_expression(fn))
+    value = Walk(row_types, columns).value(_expression(fn))
     wanted = columns_of(result)
     if fields_of(result) is None:
         ((name, column),) = wanted
@@ -169,12 +169,12 @@ def _row(
     return [named(part, name) for (name, _), part in zip(wanted, whole.parts, strict=True)]
 
 
-def _test(fn: Fn, kind: Any) -> Value:
-    return Walk((kind,), (quoted,)).truth(_expression(fn))
+def _test(fn: Fn, row_type: Any) -> Value:
+    return Walk((row_type,), (quoted,)).truth(_expression(fn))
 
 
-def _key(fn: Fn, kind: Any) -> tuple[list[SparkColumn], Any]:
-    return _flat(Walk((kind,), (quoted,)).value(_expression(fn)))
+def _key(fn: Fn, row_type: Any) -> tuple[list[SparkColumn], Any]:
+    return _flat(Walk((row_type,), (quoted,)).value(_expression(fn)))
 
 
 def _flat(value: Value) -> tuple[list[SparkColumn], Any]:

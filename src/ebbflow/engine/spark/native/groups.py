@@ -19,16 +19,16 @@ from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.stage import Stage, Swapping
 from ebbflow.engine.spark.native.functions import native, native_key, quoted
-from ebbflow.engine.spark.native.queries import Sql, arranges
+from ebbflow.engine.spark.native.queries import Queries, arranges
 from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
-from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import Line, Note
+from ebbflow.engine.spark.tasks.report import Line, TaskReport
 from ebbflow.engine.spark.tasks.task import Job, batches, routes, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Reduce
-from ebbflow.reducer.parts import owing, part_of
+from ebbflow.reducer.strategy import owing, part_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.piece import Piece
 
@@ -36,7 +36,7 @@ _KEY, _SIZE, _SLOT = "__key", "__rows", "__slot"
 _WIDE = "decimal(19,0)"
 
 
-def grouped(sql: Sql, stage: Stage) -> tuple[DataFrame, bool] | None:
+def grouped(sql: Queries, stage: Stage) -> tuple[DataFrame, bool] | None:
     """For each group its key, how many rows it has, and the slots of its accumulators, and whether
     keys are plain values; None where that is no native query."""
     node, run = stage.node, stage.run
@@ -45,16 +45,16 @@ def grouped(sql: Sql, stage: Stage) -> tuple[DataFrame, bool] | None:
     (slot,) = stage.reads
     if slot in sql.stages and arranges(sql.stages[slot]):
         return None
-    frame, kind = sql.frame(slot), sql.kind(slot)
+    frame, row_type = sql.frame(slot), sql.row_type(slot)
     shown = columns_of(stage.type)[: node.width]
     if frame is None or any(_inexact(column) for _, column in shown):
         return None
-    found = native_key(node.key, frame, kind, _KEY)
+    found = native_key(node.key, frame, row_type, _KEY)
     if found is None or not _simple(found.shape):
         return None
     slots: list[Expression] = []
     for inline in run.operator.inlines:
-        made = _slots(inline, kind)
+        made = _slots(inline, row_type)
         if made is None:
             return None
         slots += made
@@ -73,14 +73,14 @@ def _simple(shape: Any) -> bool:
     return bool(parts) and all(isinstance(part, str) and part != "none" for part in parts)
 
 
-def _slots(inline: Any, kind: Any) -> list[Expression] | None:
+def _slots(inline: Any, row_type: Any) -> list[Expression] | None:
     """The slots of one reducer as sums over the rows of a group."""
     if not inline.sql:
         return None
     if inline.of is None:
         return [] if inline.sql == "count" else None
-    expression = part_of(inline.of, kind).expression
-    value = None if expression is None else native(expression, (kind,), (quoted,))
+    expression = part_of(inline.of, row_type).expression
+    value = None if expression is None else native(expression, (row_type,), (quoted,))
     if value is None or (inline.sql == "sum" and value.form != "int"):
         return None
     there = f.when(value.sql.isNotNull(), f.col(WEIGHT)).otherwise(f.lit(0))
@@ -100,13 +100,13 @@ class Groups:
     plain: bool
     """Whether keys are single values, and not tuples."""
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         try:
             lines = list(self._lines(replica, given))
         except EbbflowError as error:
-            lines = [Note.failed(error, 1).line()]
+            lines = [TaskReport.failed(error, 1).line()]
         yield from batches(lines)
 
     def _lines(self, replica: Replica, given: Iterator[Any]) -> Iterator[Line]:
@@ -144,4 +144,4 @@ class Groups:
         waves = self.job.waves(replica)
         yield from routes(replica, replica.enter(waves, stage.slot, rows), waves, self.job.tasks)
         stats = [(self.stage, 0, len(rows), 0.0)]
-        yield Note(1, segments=piece.finish(), changes=changes, stats=stats).line()
+        yield TaskReport(1, segments=piece.finish(), changes=changes, stats=stats).line()

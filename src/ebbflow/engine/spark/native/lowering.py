@@ -16,11 +16,11 @@ from ebbflow.chain import Chain, Step
 from ebbflow.engine.runtime.stage import Gathered, Meeting, Stage
 from ebbflow.engine.spark.native.functions import why_not
 from ebbflow.engine.spark.native.groups import grouped
-from ebbflow.engine.spark.native.queries import NATIVE, Sql
+from ebbflow.engine.spark.native.queries import NATIVE, Queries
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.task import Job
-from ebbflow.engine.spark.tasks.transport import Shipped
+from ebbflow.engine.spark.tasks.transport import PackedProgram
 from ebbflow.flow.plan import Join, Node
 
 IN_TASK = "operator in task"
@@ -29,15 +29,15 @@ BEHIND = "it comes after such a step"
 NO_QUERY = "what it reads is not a query"
 
 
-class Ways:
+class Lowering:
     """How the nodes of a plan are computed."""
 
-    def __init__(self, session: SparkSession, replica: Replica, program: Shipped) -> None:
+    def __init__(self, session: SparkSession, replica: Replica, program: PackedProgram) -> None:
         def nothing(name: str) -> Any:
-            kind = replica.plan.sources[name].type
-            return session.createDataFrame([], schema_of(kind, weight=True))
+            row_type = replica.plan.sources[name].type
+            return session.createDataFrame([], schema_of(row_type, weight=True))
 
-        self.sql = Sql(replica, Job(program, "", 0, 1), nothing)
+        self.sql = Queries(replica, Job(program, "", 0, 1), nothing)
         self._found: dict[int, list[str]] = {}
         for stage in replica.machine.stages:
             if isinstance(stage.run, Gathered):
@@ -65,16 +65,16 @@ class Ways:
 
     def _steps(self, stage: Stage, run: Gathered) -> None:
         for slot, chain in zip(stage.reads, run.chains, strict=True):
-            kind, python = self.sql.kind(slot), self.sql.frame(slot) is None
+            row_type, python = self.sql.row_type(slot), self.sql.frame(slot) is None
             if python:
                 for step in chain.steps:
                     self._add(step.owner, IN_TASK)
                 continue
             for step in chain.steps:
-                why = BEHIND if python else _why_not(step, kind)
+                why = BEHIND if python else _why_not(step, row_type)
                 self._add(step.owner, f"Arrow function (why not native: {why})" if why else NATIVE)
                 python = python or bool(why)
-                kind = kind if step.verb == "filter" else getattr(step.owner, "type", Any)
+                row_type = row_type if step.verb == "filter" else getattr(step.owner, "type", Any)
         if self.sql.frame(stage.slot) is None:
             self._add(stage.node, IN_TASK)
 
@@ -93,29 +93,29 @@ class Ways:
         slots = [self.sql.raw(slot) for slot in stage.reads]
         if any(self.sql.frame(slot) is None for slot in slots):
             return NO_QUERY
-        kinds = [self.sql.kind(slot) for slot in slots]
-        for key, kind, side in zip(
-            (node.left_key, node.right_key), kinds, ("left", "right"), strict=True
+        row_types = [self.sql.row_type(slot) for slot in slots]
+        for key, row_type, side in zip(
+            (node.left_key, node.right_key), row_types, ("left", "right"), strict=True
         ):
-            why = why_not(key, kind, use="key")
+            why = why_not(key, row_type, use="key")
             if why:
                 return f"the key of the {side}: {why}"
-        why = why_not(node.merge, *kinds, result=node.type)
+        why = why_not(node.merge, *row_types, result=node.type)
         if why:
             return f"what it makes of two rows: {why}"
         assert isinstance(stage.run, Meeting)
-        kind = node.type
+        row_type = node.type
         for step in stage.run.after.steps:
-            why = _why_not(step, kind)
+            why = _why_not(step, row_type)
             if why:
                 return f"the {step.verb} after it: {why}"
-            kind = kind if step.verb == "filter" else step.owner.type
+            row_type = row_type if step.verb == "filter" else step.owner.type
         return ""
 
 
-def _why_not(step: Step, kind: Any) -> str:
+def _why_not(step: Step, row_type: Any) -> str:
     if step.verb == "filter":
-        return why_not(step.fn, kind, use="filter")
+        return why_not(step.fn, row_type, use="filter")
     if step.verb == "map":
-        return why_not(step.fn, kind, result=getattr(step.owner, "type", None))
+        return why_not(step.fn, row_type, result=getattr(step.owner, "type", None))
     return SEVERAL

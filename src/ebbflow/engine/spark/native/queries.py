@@ -1,7 +1,7 @@
 """Slots as DataFrames: what Spark's own SQL can compute of a plan.
 
 Some slots of a compiled plan are the rows of native queries: inputs, steps on one row at a time
-whose functions are traced, joins whose keys and results are. `Sql` makes these queries. What it
+whose functions are traced, joins whose keys and results are. `Queries` makes these queries. What it
 does not know is computed by the operators of this package, in tasks.
 
 Steps that are not native run on Arrow batches in Python and are DataFrames all the same.
@@ -29,9 +29,9 @@ from ebbflow.engine.spark.native.functions import (
 from ebbflow.engine.spark.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import told
+from ebbflow.engine.spark.tasks.report import reported
 from ebbflow.engine.spark.tasks.task import Job
 from ebbflow.engine.spark.tasks.transport import add, replica_of, settled
 from ebbflow.engine.spark.tasks.waves import ARRANGING
@@ -48,7 +48,7 @@ _FUNCTIONS = ("left_key", "right_key", "merge")
 _EXACT = {"int", "bool", "text", "bytes", "date", "time", "instant", "decimal"}
 
 
-class Sql:
+class Queries:
     """Queries for the slots of a plan. `leaf` gives the rows of an input."""
 
     def __init__(self, replica: Replica, job: Job, leaf: Callable[[str], DataFrame]) -> None:
@@ -59,9 +59,9 @@ class Sql:
         self.how: dict[int, str] = {}
         """For each slot that is a query, whether all of it is native."""
 
-    def kind(self, slot: int) -> Any:
+    def row_type(self, slot: int) -> Any:
         """The type of the rows of a slot."""
-        return self.replica.kind(slot)
+        return self.replica.row_type(slot)
 
     def frame(self, slot: int) -> DataFrame | None:
         """The rows of a slot with their weights, or None where that is no query."""
@@ -139,23 +139,23 @@ class Sql:
             frame = self.frame(slot)
             if frame is None:
                 return None
-            made = self._steps(frame, self.kind(slot), chain, stage, number)
+            made = self._steps(frame, self.row_type(slot), chain, stage, number)
             weight = f.col(WEIGHT) * chain.sign
             wanted = [f"`{name}`" for name, _ in columns_of(stage.type)]
             parts.append(made.select(*wanted, weight.alias(WEIGHT)))
         return reduce(DataFrame.union, parts)
 
     def _steps(
-        self, frame: DataFrame, kind: Any, chain: Chain, stage: Stage, read: int
+        self, frame: DataFrame, row_type: Any, chain: Chain, stage: Stage, read: int
     ) -> DataFrame:
         steps = list(chain.steps)
         for i, step in enumerate(steps):
-            made = _stepped(step, frame, kind)
+            made = _stepped(step, frame, row_type)
             if made is None:
                 self.how[stage.slot] = ARROW
                 rest = Steps(self.job, self._number(stage), read, i)
                 return frame.mapInArrow(rest, schema_of(stage.type, weight=True))
-            frame, kind = made, kind if step.verb == "filter" else step.owner.type
+            frame, row_type = made, row_type if step.verb == "filter" else step.owner.type
         return frame
 
     def _number(self, stage: Stage) -> int:
@@ -173,10 +173,12 @@ class Sql:
             slots, (node.left_key, node.right_key), (_LEFT, _RIGHT), strict=True
         ):
             frame = self.frame(slot)
-            found = None if frame is None else native_key(key, frame, self.kind(slot), f"{prefix}k")
+            found = (
+                None if frame is None else native_key(key, frame, self.row_type(slot), f"{prefix}k")
+            )
             if found is None:
                 return None
-            names = [*(name for name, _ in columns_of(self.kind(slot))), WEIGHT]
+            names = [*(name for name, _ in columns_of(self.row_type(slot))), WEIGHT]
             renamed = [f.col(f"`{name}`").alias(prefix + name) for name in names]
             sides.append((found.frame.select(*renamed, *found.names), found))
         (left, lkey), (right, rkey) = sides
@@ -186,17 +188,17 @@ class Sql:
         both = left.join(right, reduce(lambda a, b: a & b, on)) if on else left.crossJoin(right)
         weight = f.col(_LEFT + WEIGHT) * f.col(_RIGHT + WEIGHT)
         made = native_merge(
-            node.merge, both, [self.kind(slot) for slot in slots],
+            node.merge, both, [self.row_type(slot) for slot in slots],
             [_column(_LEFT), _column(_RIGHT)], node.type, weight,
         )  # fmt: skip
         if made is None:
             return None
-        kind: Any = node.type
+        row_type: Any = node.type
         for step in stage.run.after.steps:
-            stepped = _stepped(step, made, kind)
+            stepped = _stepped(step, made, row_type)
             if stepped is None:
                 return None
-            made, kind = stepped, kind if step.verb == "filter" else step.owner.type
+            made, row_type = stepped, row_type if step.verb == "filter" else step.owner.type
         self.how[stage.slot] = NATIVE
         return made
 
@@ -210,12 +212,12 @@ class Sql:
             frame = self.frame(slot)
             if frame is None:
                 return None
-            found = native_key(stage.node.right_key, frame, self.kind(slot), TOTAL_KEY)
+            found = native_key(stage.node.right_key, frame, self.row_type(slot), TOTAL_KEY)
             if found is None or not found.names:
                 return None
             return added(found.frame, found.names), found.shape
         (slot,) = stage.reads
-        frame, columns = self.frame(slot), columns_of(self.kind(slot))
+        frame, columns = self.frame(slot), columns_of(self.row_type(slot))
         if frame is None or any(column.form not in _EXACT for _, column in columns):
             return None
         return added(frame, [name for name, _ in columns]), None
@@ -227,7 +229,7 @@ class Sql:
         left, totals = self.frame(slot), self.totals(stage)
         if left is None or totals is None:
             return None
-        key = native_key(node.left_key, left, self.kind(slot), f"{_LEFT}k")
+        key = native_key(node.left_key, left, self.row_type(slot), f"{_LEFT}k")
         right, shape = totals
         if key is None or key.shape != shape:
             return None
@@ -237,7 +239,7 @@ class Sql:
         how = "left_anti" if node.anti else "left_semi"
         kept = key.frame.join(there, reduce(lambda a, b: a & b, on), how)
         self.how[stage.slot] = NATIVE
-        names = [*(name for name, _ in columns_of(self.kind(slot))), WEIGHT]
+        names = [*(name for name, _ in columns_of(self.row_type(slot))), WEIGHT]
         return kept.select(*(f"`{name}`" for name in names))
 
     def _once_each(self, stage: Stage) -> DataFrame | None:
@@ -266,12 +268,12 @@ def arranges(stage: Stage) -> bool:
     return isinstance(stage.run, ARRANGING)
 
 
-def _stepped(step: Step, frame: DataFrame, kind: Any) -> DataFrame | None:
+def _stepped(step: Step, frame: DataFrame, row_type: Any) -> DataFrame | None:
     """One step as native columns."""
     if step.verb == "filter":
-        return native_filter(step.fn, frame, kind)
+        return native_filter(step.fn, frame, row_type)
     if step.verb == "map":
-        return native_map(step.fn, frame, kind, getattr(step.owner, "type", None))
+        return native_map(step.fn, frame, row_type, getattr(step.owner, "type", None))
     return None
 
 
@@ -288,21 +290,24 @@ class Steps:
     read: int
     first: int
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         run = replica.machine.stages[self.stage].run
         assert isinstance(run, Gathered)
         steps = run.chains[self.read].steps
-        kinds = [step.owner.type for step in steps[: self.first] if step.verb != "filter"]
-        kind = [replica.kind(replica.machine.stages[self.stage].reads[self.read]), *kinds][-1]
+        row_types = [step.owner.type for step in steps[: self.first] if step.verb != "filter"]
+        row_type = [
+            replica.row_type(replica.machine.stages[self.stage].reads[self.read]),
+            *row_types,
+        ][-1]
         loop = gather([Chain(steps[self.first :])])
         stage = replica.machine.stages[self.stage]
         for batch in given:
             delta: dict[Any, int] = {}
             try:
-                add(delta, *from_arrow(batch, kind))
+                add(delta, *from_arrow(batch, row_type))
                 out = loop(settled(delta))
             except Exception as error:
-                raise told(explained(error, stage), self.job.secret) from cause_of(error)
+                raise reported(explained(error, stage), self.job.secret) from cause_of(error)
             yield to_arrow(list(out), list(out.values()), stage.type)

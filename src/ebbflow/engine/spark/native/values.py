@@ -126,18 +126,18 @@ def named(value: Value, name: str) -> Expression:
 
 def constant(value: Any) -> Value:
     """A constant of the program's."""
-    kind = type(value)
-    if kind is tuple:
+    cls = type(value)
+    if cls is tuple:
         parts = [constant(each) for each in value]
         return replace(together(tuple, [f"_{i}" for i in range(len(parts))], parts), constant=value)
     if value is None:
         return Value(NOTHING, f.lit(None), constant=None)
-    if kind not in PLAIN or (kind is datetime and value.tzinfo is not None and value.fold):
-        raise NotNative(f"a constant of type {kind.__name__}")
-    form, digits = PLAIN[kind], (38, 18)
-    if kind is datetime and value.tzinfo is not None:
+    if cls not in PLAIN or (cls is datetime and value.tzinfo is not None and value.fold):
+        raise NotNative(f"a constant of type {cls.__name__}")
+    form, digits = PLAIN[cls], (38, 18)
+    if cls is datetime and value.tzinfo is not None:
         form = "instant"
-    if kind is Decimal:
+    if cls is Decimal:
         digits = _digits(value)
     return Value(Column(form, digits=digits), _literal(form, value, digits), constant=value)
 

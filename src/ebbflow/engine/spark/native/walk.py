@@ -49,10 +49,10 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 class Walk:
     """The expressions over rows of these kinds; `columns` gives the columns of each by name."""
 
-    def __init__(self, kinds: Sequence[Any], columns: Sequence[Columns]) -> None:
-        for kind in kinds:
-            require_names([name for name, _ in columns_of(kind)])
-        self.kinds = kinds
+    def __init__(self, row_types: Sequence[Any], columns: Sequence[Columns]) -> None:
+        for row_type in row_types:
+            require_names([name for name, _ in columns_of(row_type)])
+        self.row_types = row_types
         self.columns = columns
 
     def value(self, node: Node, facts: Facts = NO_FACTS) -> Value:
@@ -84,7 +84,7 @@ class Walk:
             if node.op in ("and", "or"):
                 left, right = node.args
                 one = self.truth(left, facts)
-                other = self.truth(right, facts | told(left, node.op == "and"))
+                other = self.truth(right, facts | reported(left, node.op == "and"))
                 return (compare.both if node.op == "and" else compare.any_of)(one, other)
             if node.op in ("not", "bool") and len(node.args) == 1:
                 inside = self.truth(node.args[0], facts)
@@ -94,16 +94,16 @@ class Walk:
     # ---- rows ----
 
     def _row(self, arg: int) -> Value:
-        kind, column = self.kinds[arg], self.columns[arg]
-        if fields_of(kind) is None:
-            return of_column(columns_of(kind)[0][1], column(VALUE))
-        fields = columns_of(kind)
+        row_type, column = self.row_types[arg], self.columns[arg]
+        if fields_of(row_type) is None:
+            return of_column(columns_of(row_type)[0][1], column(VALUE))
+        fields = columns_of(row_type)
         parts = [of_column(inside, column(name)) for name, inside in fields]
-        return together(kind, [name for name, _ in fields], parts)
+        return together(row_type, [name for name, _ in fields], parts)
 
     def _field(self, get: Get) -> Value:
-        kind = self.kinds[get.arg]
-        fields = columns_of(kind) if fields_of(kind) is not None else ()
+        row_type = self.row_types[get.arg]
+        fields = columns_of(row_type) if fields_of(row_type) is not None else ()
         if not (get.index < len(fields) and fields[get.index][0] == get.name):
             raise NotNative(f"the rows have no field {get.name!r}")
         return of_column(fields[get.index][1], self.columns[get.arg](get.name))
@@ -116,8 +116,8 @@ class Walk:
             test, then, other = args
             return either(
                 self.truth(test, facts),
-                lambda: self.value(then, facts | told(test, True)),
-                lambda: self.value(other, facts | told(test, False)),
+                lambda: self.value(then, facts | reported(test, True)),
+                lambda: self.value(other, facts | reported(test, False)),
             )
         if op in ("and", "or"):
             return self._and_or(op, args[0], args[1], facts)
@@ -149,10 +149,10 @@ class Walk:
         test = self.truth(left, facts)
 
         def first() -> Value:
-            return self.value(left, facts | told(left, op == "or"))
+            return self.value(left, facts | reported(left, op == "or"))
 
         def second() -> Value:
-            return self.value(right, facts | told(left, op == "and"))
+            return self.value(right, facts | reported(left, op == "and"))
 
         return either(test, second, first) if op == "and" else either(test, first, second)
 
@@ -177,8 +177,8 @@ class Walk:
             return compare.contains(value, constant(among))
         if type(among) not in (tuple, frozenset):
             raise NotNative(f"in a {type(among).__name__}")
-        kind = {"int": int, "text": str}.get(value.form)
-        if all(type(each) is kind for each in among) and among and not value.optional:
+        row_type = {"int": int, "text": str}.get(value.form)
+        if all(type(each) is row_type for each in among) and among and not value.optional:
             options = [constant(each).sql for each in among]
             return made("bool", value.sql.isin(options), value)
         parts = [constant(each) for each in among]
@@ -279,16 +279,16 @@ def _alike(one: Value, two: Value) -> bool:
 # ---- facts ----
 
 
-def told(test: Node, outcome: bool) -> Facts:
+def reported(test: Node, outcome: bool) -> Facts:
     """What is known where a test came out so."""
     if not isinstance(test, Operation):
         return frozenset({("some", test), ("nonzero", test)}) if outcome else NO_FACTS
     op, args = test.op, test.args
     if op in ("not", "bool") and len(args) == 1:
-        return told(args[0], outcome != (op == "not"))
+        return reported(args[0], outcome != (op == "not"))
     if op in ("and", "or"):
         if outcome == (op == "and"):
-            return reduce(frozenset.union, [told(each, outcome) for each in args], NO_FACTS)
+            return reduce(frozenset.union, [reported(each, outcome) for each in args], NO_FACTS)
         return NO_FACTS
     found = set(told_by_comparing(op, args, outcome)) if len(args) == 2 else set()
     if outcome:

@@ -20,15 +20,15 @@ from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.spark.borrowed import exact, unprinted
-from ebbflow.engine.spark.native.queries import Sql, added
+from ebbflow.engine.spark.native.queries import Queries, added
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.task import CHANGES, Job
-from ebbflow.engine.spark.tasks.transport import Shipped, add, limits, replica_of, settled
+from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of, settled
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import StateError, Store
@@ -69,9 +69,9 @@ class Frames(Mapping[str, DataFrame]):
         return f"<DataFrames of {', '.join(self._names)}>"
 
 
-def changed(session: SparkSession, path: str, files: list[str], kind: Any) -> DataFrame:
+def changed(session: SparkSession, path: str, files: list[str], row_type: Any) -> DataFrame:
     """The changes in these files."""
-    schema = schema_of(kind, weight=True)
+    schema = schema_of(row_type, weight=True)
     if not files:
         return session.createDataFrame([], schema)
     places = [file_uri(Path(path, CHANGES, file), glob=True) for file in files]
@@ -89,9 +89,9 @@ def file_uri(path: Path, *, glob: bool = False) -> str:
     return "file://" + (re.sub(r"([\\{}\[\]*?])", r"\\\1", text) if glob else text)
 
 
-def weighted(session: SparkSession, job: Job, name: str, kind: Any) -> DataFrame:
+def weighted(session: SparkSession, job: Job, name: str, row_type: Any) -> DataFrame:
     """The rows of an output with their weights, read from the state."""
-    schema = schema_of(kind, weight=True)
+    schema = schema_of(row_type, weight=True)
     return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Read(job, name), schema)
 
 
@@ -122,7 +122,7 @@ def derived(
             return session.createDataFrame([], schema)
         return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Stored(job, each), schema)
 
-    sql = Sql(replica, job, rows)
+    sql = Queries(replica, job, rows)
     slot = replica.machine.outputs[name]
     with exact(session):
         found = sql.frame(slot)
@@ -136,7 +136,7 @@ def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> lis
     replica = Replica(plan, check_input=check_input, names=None)
     if not all(inlet.keeps for inlet in replica.inlets.values()):
         return []
-    job = Job(Shipped(b"", ""), "", 0, 1)
+    job = Job(PackedProgram(b"", ""), "", 0, 1)
     return [
         name
         for name, node in plan.outputs.items()
@@ -193,24 +193,24 @@ class Stored:
     job: Job
     name: str
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         inlet = replica.inlets[self.name]
-        kind = inlet.source.type
+        row_type = inlet.source.type
         part = replica.part(inlet.holder)
         spine = part.spine(self.job.snapshot())
         by_row = part.layout == "value" and inlet.source.key is None
         for batch in given:
             for task in batch.column(0).to_pylist():
                 for chunk in spine.chunks(*limits(task, self.job.tasks)):
-                    yield _as_arrow(chunk, kind, by_row, part.layout)
+                    yield _as_arrow(chunk, row_type, by_row, part.layout)
 
 
-def _as_arrow(chunk: Part, kind: Any, by_row: bool, layout: str) -> Any:
+def _as_arrow(chunk: Part, row_type: Any, by_row: bool, layout: str) -> Any:
     """The rows of a piece of state, with their weights, in the columns of their type."""
     shape, columns = (chunk.form.key, chunk.keys) if by_row else (chunk.form.row, chunk.rows)
-    schema = arrow_schema(kind)
+    schema = arrow_schema(row_type)
     weights = pa.array(np.asarray(chunk.count), pa.int64())
     if by_row:
         counts = decode(chunk.form.row, chunk.rows)
@@ -219,15 +219,19 @@ def _as_arrow(chunk: Part, kind: Any, by_row: bool, layout: str) -> Any:
     if whole and not {"any", "plain", "decimal"} & set(shape.kinds):
         arrays = [_fit(column, field.type) for column, field in zip(columns, schema, strict=False)]
         return pa.RecordBatch.from_arrays([*arrays, weights], schema=schema)
-    rows = decode(shape, columns, kind if shape.how == "record" else None)
-    return to_arrow(rows, weights.to_pylist(), kind)
+    rows = decode(shape, columns, row_type if shape.how == "record" else None)
+    return to_arrow(rows, weights.to_pylist(), row_type)
 
 
-def _fit(column: Any, kind: Any) -> Any:
+def _fit(column: Any, row_type: Any) -> Any:
     """A column of state as one of a table; times with a zone are stored without it, in UTC."""
-    if pa.types.is_timestamp(kind) and kind.tz is not None and column.type.tz is None:
-        return column.view(pa.int64()).view(kind) if column.type.unit == "us" else column.cast(kind)
-    return column if column.type == kind else column.cast(kind)
+    if pa.types.is_timestamp(row_type) and row_type.tz is not None and column.type.tz is None:
+        return (
+            column.view(pa.int64()).view(row_type)
+            if column.type.unit == "us"
+            else column.cast(row_type)
+        )
+    return column if column.type == row_type else column.cast(row_type)
 
 
 @dataclass(frozen=True)
@@ -237,10 +241,10 @@ class Read:
     job: Job
     name: str
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
-        kind = replica.plan.outputs[self.name].type
+        row_type = replica.plan.outputs[self.name].type
         snapshot = self.job.snapshot()
         rows = replica.outlets[self.name].rows
         reader = replica.machine.readers.get(self.name)
@@ -256,10 +260,10 @@ class Read:
                     if reader is not None:
                         held = Backing({}, spine, limited=True, codec=part.codec)
                         values = reader.of(held._loaded(values))
-                    yield to_arrow(list(values), list(values.values()), kind)
+                    yield to_arrow(list(values), list(values.values()), row_type)
 
 
-def zset_of(frame: DataFrame, kind: Any) -> Any:
+def zset_of(frame: DataFrame, row_type: Any) -> Any:
     """A DataFrame of rows with weights as a ZSet, collected here."""
     total: dict[Any, int] = {}
     try:
@@ -268,5 +272,5 @@ def zset_of(frame: DataFrame, kind: Any) -> Any:
     except Exception as error:
         raise failed(error, "Spark could not read these rows") from said_by(error)
     for batch in table.to_batches():
-        add(total, *from_arrow(batch, kind))
+        add(total, *from_arrow(batch, row_type))
     return trusted(settled(total))

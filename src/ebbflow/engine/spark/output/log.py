@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.spark.tasks.epochs import Done
+from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.engine.spark.tasks.task import CHANGES
 from ebbflow.state.spine.manifest import torn
 
@@ -51,7 +51,7 @@ class Log:
         """What an epoch changed; None when that is not known any more."""
         return self.entries.get(str(epoch))
 
-    def commit(self, done: Done, needed: int | None) -> Entry:
+    def commit(self, done: EpochResult, needed: int | None) -> Entry:
         """Make what an epoch did the state, with what it changed. Epochs from `needed` on stay."""
         disk, store = self.disk, self.disk.store
         epoch = store.epoch + 1

@@ -64,8 +64,8 @@ def target_of(
     """The sink for a path; `apart` says that each output has a folder of its own."""
     names = list(outputs)
     for name in names:
-        kind = view.plan.outputs[name].type
-        if EPOCH in [column.lower() for column, _ in columns_of(kind)]:
+        row_type = view.plan.outputs[name].type
+        if EPOCH in [column.lower() for column, _ in columns_of(row_type)]:
             raise CompositionError(
                 f"write_changes: rows of output {name!r} have a field {EPOCH!r}, as the log has",
                 created=view.plan.outputs[name].place,

@@ -1,8 +1,8 @@
 """Rows with weights to Arrow batches and back, without losing anything.
 
-`from_arrow(to_arrow(rows, weights, kind), kind)` gives equal rows and the same weights, for every
-row type; `kinds` says which hint becomes which column. A row that does not fit the columns of its
-type is an error that names the row and the field, never a value that is a little different:
+`from_arrow(to_arrow(rows, weights, row_type), row_type)` gives equal rows and the same weights, for
+every row type; `column_types` says which hint becomes which column. A row that does not fit its
+columns is an error that names the row and the field, never a value that is a little different:
 integers have 64 bits, decimals their digits, and None is only where the hint allows it.
 
 Values that are equal are one value in a row, so they may change their type where the hint says so:
@@ -19,10 +19,10 @@ import pyarrow as pa
 from ebbflow.engine.spark.table.column_types import PICKLED, WEIGHT, Column, columns_of
 from ebbflow.engine.spark.table.decode import decode, rows_of
 from ebbflow.engine.spark.table.encode import encode
-from ebbflow.engine.spark.table.mismatch import Misfit, Unfit, a
+from ebbflow.engine.spark.table.mismatch import ColumnMismatch, SchemaMismatch, a
 from ebbflow.record import fields_of, type_text
 
-__all__ = ["Unfit", "arrow_schema", "arrow_type", "from_arrow", "to_arrow"]
+__all__ = ["SchemaMismatch", "arrow_schema", "arrow_type", "from_arrow", "to_arrow"]
 
 _TYPES: dict[str, Any] = {
     "int": pa.int64(),
@@ -58,7 +58,7 @@ def _field(name: str, column: Column, nullable: bool | None = None) -> Any:
     return pa.field(name, arrow_type(column, loose=null), null, marked)
 
 
-def arrow_schema(kind: Any, *, weight: bool = True) -> Any:
+def arrow_schema(row_type: Any, *, weight: bool = True) -> Any:
     """The Arrow schema of rows of this type; with `weight`, and of their weights.
 
     >>> arrow_schema(int)
@@ -66,10 +66,10 @@ def arrow_schema(kind: Any, *, weight: bool = True) -> Any:
     __weight: int64 not null
     """
     weights = [pa.field(WEIGHT, pa.int64(), False)] if weight else []
-    return pa.schema([*(_field(name, column) for name, column in columns_of(kind)), *weights])
+    return pa.schema([*(_field(name, column) for name, column in columns_of(row_type)), *weights])
 
 
-def to_arrow(rows: Iterable[Any], weights: Iterable[int], kind: Any) -> Any:
+def to_arrow(rows: Iterable[Any], weights: Iterable[int], row_type: Any) -> Any:
     """Rows and their weights as one Arrow batch.
 
     >>> from ebbflow.record import record
@@ -79,30 +79,30 @@ def to_arrow(rows: Iterable[Any], weights: Iterable[int], kind: Any) -> Any:
     {'name': ['Rome', 'Oslo'], 'size': [3, 1], '__weight': [1, -1]}
     >>> to_arrow([City("Rome", 2**64)], [1], City)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ebbflow...Unfit: field 'size': 18446744073709551616 has more than 64 bits
+    ebbflow...SchemaMismatch: field 'size': 18446744073709551616 has more than 64 bits
         row        City(name='Rome', size=18446744073709551616)
         type       int
         try        Decimals of the hint Annotated[Decimal, (38, 0)], or texts
     """
     rows = rows if isinstance(rows, (list, tuple)) else list(rows)
-    columns = columns_of(kind)
-    lists = [rows] if fields_of(kind) is None else _turned(rows, kind, len(columns))
-    schema = arrow_schema(kind)
+    columns = columns_of(row_type)
+    lists = [rows] if fields_of(row_type) is None else _turned(rows, row_type, len(columns))
+    schema = arrow_schema(row_type)
     arrays = []
     for (name, column), values in zip(columns, lists, strict=True):
         try:
             arrays.append(encode(column, values, schema.field(name).type))
-        except Misfit as misfit:
-            raise misfit.error(name, rows[misfit.at]) from misfit.__cause__
+        except ColumnMismatch as mismatch:
+            raise mismatch.error(name, rows[mismatch.at]) from mismatch.__cause__
     counts = list(weights)
     try:
         arrays.append(encode(_COUNT, counts, pa.int64()))
-    except Misfit as misfit:
-        raise misfit.error("weight", rows[misfit.at]) from misfit.__cause__
+    except ColumnMismatch as mismatch:
+        raise mismatch.error("weight", rows[mismatch.at]) from mismatch.__cause__
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def from_arrow(batch: Any, kind: Any) -> tuple[list[Any], list[int]]:
+def from_arrow(batch: Any, row_type: Any) -> tuple[list[Any], list[int]]:
     """The rows of an Arrow batch or table, and their weights: 1 each, when it has none.
 
     >>> from ebbflow.record import record
@@ -111,40 +111,40 @@ def from_arrow(batch: Any, kind: Any) -> tuple[list[Any], list[int]]:
     ([City(name='Rome', size=3)], [-1])
     """
     if isinstance(batch, pa.Table):
-        parts = [from_arrow(part, kind) for part in batch.to_batches()]
+        parts = [from_arrow(part, row_type) for part in batch.to_batches()]
         if len(parts) == 1:
             return parts[0]
         return [row for rows, _ in parts for row in rows], [w for _, some in parts for w in some]
-    columns = columns_of(kind)
+    columns = columns_of(row_type)
     if WEIGHT in batch.schema.names:
         columns = (*columns, (WEIGHT, _COUNT))
     lists = []
     for name, column in columns:
         try:
             lists.append(decode(column, batch.column(name)))
-        except Misfit as misfit:
-            found = {each: batch.column(each)[misfit.at].as_py() for each in batch.schema.names}
-            raise misfit.error(name, found) from misfit.__cause__
+        except ColumnMismatch as mismatch:
+            found = {each: batch.column(each)[mismatch.at].as_py() for each in batch.schema.names}
+            raise mismatch.error(name, found) from mismatch.__cause__
     count = batch.num_rows
     weights = lists.pop() if columns[-1:] == ((WEIGHT, _COUNT),) else [1] * count
-    return rows_of(kind, lists, count), weights
+    return rows_of(row_type, lists, count), weights
 
 
-def _turned(rows: Sequence[Any], kind: Any, width: int) -> list[Any]:
+def _turned(rows: Sequence[Any], row_type: Any, width: int) -> list[Any]:
     """Rows as one list of values per field."""
     for each in set(map(type, rows)):
         if not issubclass(each, tuple):
             wrong = next(row for row in rows if type(row) is each)
-            raise Unfit(
-                f"a row is {a(wrong)}, not {type_text(kind)}",
+            raise SchemaMismatch(
+                f"a row is {a(wrong)}, not {type_text(row_type)}",
                 row=wrong,
-                remedy=f"{kind.__name__}(...)",
+                remedy=f"{row_type.__name__}(...)",
             )
     if set(map(len, rows)) - {width}:
         wrong = next(row for row in rows if len(row) != width)
-        raise Unfit(
-            f"a row has {len(wrong)} fields, and {type_text(kind)} has {width}",
+        raise SchemaMismatch(
+            f"a row has {len(wrong)} fields, and {type_text(row_type)} has {width}",
             row=wrong,
-            remedy=f"{kind.__name__}(...)",
+            remedy=f"{row_type.__name__}(...)",
         )
     return list(zip(*rows, strict=True)) if rows else [()] * width

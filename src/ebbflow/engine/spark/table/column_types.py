@@ -69,7 +69,7 @@ PLAIN: dict[Any, str] = {
 }
 KEYS = {"int", "bool", "text", "bytes", "date", "time"}
 """The forms that the keys of a map may have: those in which equal values are written alike."""
-_TEXTS = {form: kind.__name__ for kind, form in PLAIN.items()}
+_TEXTS = {form: cls.__name__ for cls, form in PLAIN.items()}
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ ANY = Column("any", optional=True)
 Columns = tuple[tuple[str, Column], ...]
 
 
-def columns_of(kind: Any) -> Columns:
+def columns_of(row_type: Any) -> Columns:
     """The columns of a row type, with their names.
 
     >>> from ebbflow.record import record
@@ -140,7 +140,9 @@ def columns_of(kind: Any) -> Columns:
     >>> columns_of(int)
     (('value', Column(form='int')),)
     """
-    return _columns(kind) if fields_of(kind) is not None else ((VALUE, column_of(kind)),)
+    return (
+        _columns(row_type) if fields_of(row_type) is not None else ((VALUE, column_of(row_type)),)
+    )
 
 
 def column_of(hint: Any) -> Column:
@@ -153,9 +155,9 @@ def column_of(hint: Any) -> Column:
 
 
 @cache
-def _columns(kind: Any, around: tuple[Any, ...] = ()) -> Columns:
-    fields = fields_of(kind) or {}
-    return tuple((name, _column(hint, (), (*around, kind))) for name, hint in fields.items())
+def _columns(row_type: Any, around: tuple[Any, ...] = ()) -> Columns:
+    fields = fields_of(row_type) or {}
+    return tuple((name, _column(hint, (), (*around, row_type))) for name, hint in fields.items())
 
 
 def _column(hint: Any, notes: tuple[Any, ...], around: tuple[Any, ...]) -> Column:
@@ -190,22 +192,22 @@ def _column(hint: Any, notes: tuple[Any, ...], around: tuple[Any, ...]) -> Colum
     return ANY
 
 
-def _either(kinds: tuple[Any, ...], notes: tuple[Any, ...], around: tuple[Any, ...]) -> Column:
-    rest = [kind for kind in kinds if kind is not NoneType]
+def _either(hints: tuple[Any, ...], notes: tuple[Any, ...], around: tuple[Any, ...]) -> Column:
+    rest = [hint for hint in hints if hint is not NoneType]
     if len(rest) != 1:
         return ANY
     column = _column(rest[0], notes, around)
-    return column if len(rest) == len(kinds) else replace(column, optional=True)
+    return column if len(rest) == len(hints) else replace(column, optional=True)
 
 
-def _plain(kind: Any, notes: tuple[Any, ...]) -> Column:
-    if kind is datetime and any(isinstance(note, tzinfo) for note in notes):
+def _plain(row_type: Any, notes: tuple[Any, ...]) -> Column:
+    if row_type is datetime and any(isinstance(note, tzinfo) for note in notes):
         return Column("instant")
-    if kind is Decimal:
+    if row_type is Decimal:
         for note in notes:
             if isinstance(note, tuple) and len(note) == 2:
                 return Column("decimal", digits=_digits(*note))
-    return Column(PLAIN[kind])
+    return Column(PLAIN[row_type])
 
 
 def _digits(precision: Any, scale: Any) -> tuple[int, int]:
@@ -217,14 +219,14 @@ def _digits(precision: Any, scale: Any) -> tuple[int, int]:
     return precision, scale
 
 
-def comparable(kind: Any) -> bool:
+def comparable(row_type: Any) -> bool:
     """Whether a table can tell equal rows of this type: none of its columns is pickled, a set or a
     map.
 
     >>> comparable(tuple[int, ...]), comparable(set[int])
     (True, False)
     """
-    return all(_comparable(column) for _, column in columns_of(kind))
+    return all(_comparable(column) for _, column in columns_of(row_type))
 
 
 def _comparable(column: Column) -> bool:

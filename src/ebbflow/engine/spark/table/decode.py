@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.engine.spark.table.column_types import Column
-from ebbflow.engine.spark.table.mismatch import NONE, Misfit, in_list
+from ebbflow.engine.spark.table.mismatch import NONE, ColumnMismatch, in_list
 from ebbflow.nan import NAN, loads_each
 from ebbflow.record import fields_of
 
@@ -27,18 +27,18 @@ def decode(column: Column, array: Any) -> list[Any]:
         return _READ[column.form](column, array)
     there = array.is_valid().to_pylist()
     if not column.optional:
-        raise Misfit(there.index(False), column, NONE)
+        raise ColumnMismatch(there.index(False), column, NONE)
     full = iter(_READ[column.form](column, array.drop_null()))
     return [next(full) if valid else None for valid in there]
 
 
-def rows_of(kind: Any, lists: list[list[Any]], count: int) -> list[Any]:
+def rows_of(row_type: Any, lists: list[list[Any]], count: int) -> list[Any]:
     """Rows of a type, of one list of values per field."""
-    if fields_of(kind) is None:
+    if fields_of(row_type) is None:
         return lists[0]
     if not lists:
-        return [tuple.__new__(kind)] * count
-    return list(map(partial(tuple.__new__, kind), zip(*lists, strict=True)))
+        return [tuple.__new__(row_type)] * count
+    return list(map(partial(tuple.__new__, row_type), zip(*lists, strict=True)))
 
 
 def _read_numbers(column: Column, array: Any) -> list[Any]:
@@ -92,8 +92,8 @@ def _inside(column: Column, array: Any, ends: list[int]) -> list[Any]:
     """The values inside lists, which end where `ends` says."""
     try:
         return decode(column, array)
-    except Misfit as misfit:
-        raise in_list(misfit, [0, *ends]) from misfit.__cause__
+    except ColumnMismatch as mismatch:
+        raise in_list(mismatch, [0, *ends]) from mismatch.__cause__
 
 
 def _read_records(column: Column, array: Any) -> list[Any]:
@@ -102,8 +102,8 @@ def _read_records(column: Column, array: Any) -> list[Any]:
     for name, part in column.parts:
         try:
             lists.append(decode(part, arrays[name]))
-        except Misfit as misfit:
-            raise misfit.inside(misfit.at, f".{name}") from misfit.__cause__
+        except ColumnMismatch as mismatch:
+            raise mismatch.inside(mismatch.at, f".{name}") from mismatch.__cause__
     if column.make is tuple:
         return list(zip(*lists, strict=True))
     return rows_of(column.make, lists, len(array))

@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.engine.spark.table.column_types import PLAIN, Column
-from ebbflow.engine.spark.table.mismatch import NONE, Misfit, a, in_list
+from ebbflow.engine.spark.table.mismatch import NONE, ColumnMismatch, a, in_list
 from ebbflow.errors import EbbflowError, cause_of, value_text
-from ebbflow.ordering import anyhow
+from ebbflow.ordering import total_order_key
 from ebbflow.state.spine.columns import PICKLE
 
 _CLASSES: dict[str, tuple[type, ...]] = {
-    **{form: (kind,) for kind, form in PLAIN.items()},
+    **{form: (cls,) for cls, form in PLAIN.items()},
     "int": (int, bool),
     "float": (float, int),
     "instant": (datetime,),
@@ -54,21 +54,21 @@ _BLANKS: dict[str, Any] = {
 }
 
 
-def encode(column: Column, values: Sequence[Any], kind: Any) -> Any:
+def encode(column: Column, values: Sequence[Any], arrow_type: Any) -> Any:
     """Values as an Arrow array of this type."""
-    kinds = set(map(type, values))
-    holes = NoneType in kinds
+    types = set(map(type, values))
+    holes = NoneType in types
     if holes and not column.optional:
-        raise Misfit(_first(values, NoneType), column, NONE)
+        raise ColumnMismatch(_first(values, NoneType), column, NONE)
     if column.form not in _NESTED:
-        return _flat(column, values, kind, kinds - {NoneType})
+        return _flat(column, values, arrow_type, types - {NoneType})
     nested = _NESTED[column.form]
     if not holes:
-        return nested(column, values, kind, kinds, None)
+        return nested(column, values, arrow_type, types, None)
     blank = _blank(replace(column, optional=False))
     full = [blank if value is None else value for value in values]
     holed = pa.array([value is None for value in values])
-    return nested(column, full, kind, kinds - {NoneType}, holed)
+    return nested(column, full, arrow_type, types - {NoneType}, holed)
 
 
 def _blank(column: Column) -> Any:
@@ -80,40 +80,43 @@ def _blank(column: Column) -> Any:
     return _BLANKS[column.form]
 
 
-def _first(values: Sequence[Any], kind: type) -> int:
-    return next(i for i, value in enumerate(values) if type(value) is kind)
+def _first(values: Sequence[Any], cls: type) -> int:
+    return next(i for i, value in enumerate(values) if type(value) is cls)
 
 
-def _flat(column: Column, values: Sequence[Any], kind: Any, kinds: set[type]) -> Any:
+def _flat(column: Column, values: Sequence[Any], arrow_type: Any, types: set[type]) -> Any:
     form = column.form
     if form == "any":
-        return _array(column, values, kind, _pickled)
-    _require(column, values, kinds, _CLASSES[form], exactly=True)
-    if form == "float" and int in kinds:
-        return _array(column, values, kind, _float)
-    if form == "int" and bool in kinds:
-        return _array(column, values, kind, int)
+        return _array(column, values, arrow_type, _pickled)
+    _require(column, values, types, _CLASSES[form], exactly=True)
+    if form == "float" and int in types:
+        return _array(column, values, arrow_type, _float)
+    if form == "int" and bool in types:
+        return _array(column, values, arrow_type, int)
     if form == "time":
         for at, value in enumerate(values):
             if value is not None and value.tzinfo is not None:
-                raise Misfit(at, column, f"{value_text(value)} has a zone")
+                raise ColumnMismatch(at, column, f"{value_text(value)} has a zone")
     if form == "instant":
         for at, value in enumerate(values):
             if value is not None and value.utcoffset() is None:
-                raise Misfit(at, column, f"{value_text(value)} has no zone")
-        return _array(column, values, pa.timestamp("us"), _in_utc).cast(kind)
-    return _array(column, values, kind)
+                raise ColumnMismatch(at, column, f"{value_text(value)} has no zone")
+        return _array(column, values, pa.timestamp("us"), _in_utc).cast(arrow_type)
+    return _array(column, values, arrow_type)
 
 
 def _array(
-    column: Column, values: Sequence[Any], kind: Any, change: Callable[[Any], Any] | None = None
+    column: Column,
+    values: Sequence[Any],
+    arrow_type: Any,
+    change: Callable[[Any], Any] | None = None,
 ) -> Any:
     """An array of `change(value)`; where it cannot be made, the value that stands in its way."""
 
     def made(some: Sequence[Any]) -> Any:
         if change is not None:
             some = [None if value is None else change(value) for value in some]
-        return pa.array(some, kind, from_pandas=False)
+        return pa.array(some, arrow_type, from_pandas=False)
 
     try:
         return made(values)
@@ -122,8 +125,8 @@ def _array(
             try:
                 made([value])
             except Exception as cause:
-                why = _TOO_LARGE.get(column.form, f"does not fit {kind}")
-                raise Misfit(at, column, f"{value_text(value)} {why}") from cause_of(cause)
+                why = _TOO_LARGE.get(column.form, f"does not fit {arrow_type}")
+                raise ColumnMismatch(at, column, f"{value_text(value)} {why}") from cause_of(cause)
         raise EbbflowError(
             "one batch cannot hold this much", cause=error, remedy="fewer rows at a time"
         ) from cause_of(error)
@@ -144,70 +147,84 @@ def _in_utc(value: datetime) -> datetime:
     return value.astimezone(UTC).replace(tzinfo=None)
 
 
-def _lists(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
-    _require(column, values, kinds, (tuple, list))
+def _lists(
+    column: Column, values: Sequence[Any], arrow_type: Any, types: set[type], holes: Any
+) -> Any:
+    _require(column, values, types, (tuple, list))
     starts = [0, *accumulate(map(len, values))]
     try:
         inside = list(chain.from_iterable(values))
-        array = encode(column.parts[0][1], inside, kind.value_type)
-    except Misfit as misfit:
-        raise in_list(misfit, starts) from misfit.__cause__
+        array = encode(column.parts[0][1], inside, arrow_type.value_type)
+    except ColumnMismatch as mismatch:
+        raise in_list(mismatch, starts) from mismatch.__cause__
     offsets = pa.array(starts, pa.int32())
-    return pa.ListArray.from_arrays(offsets, array, type=kind, mask=holes)
+    return pa.ListArray.from_arrays(offsets, array, type=arrow_type, mask=holes)
 
 
-def _sets(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
+def _sets(
+    column: Column, values: Sequence[Any], arrow_type: Any, types: set[type], holes: Any
+) -> Any:
     """Lists in an order of their own, so that a set is written in one way."""
-    _require(column, values, kinds, (frozenset, set))
-    return _lists(column, [sorted(value, key=anyhow) for value in values], kind, {list}, holes)
+    _require(column, values, types, (frozenset, set))
+    return _lists(
+        column, [sorted(value, key=total_order_key) for value in values], arrow_type, {list}, holes
+    )
 
 
-def _maps(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
-    _require(column, values, kinds, (Mapping,))
+def _maps(
+    column: Column, values: Sequence[Any], arrow_type: Any, types: set[type], holes: Any
+) -> Any:
+    _require(column, values, types, (Mapping,))
     starts = [0, *accumulate(map(len, values))]
     (_, key), (_, item) = column.parts
     try:
-        keys = encode(key, list(chain.from_iterable(values)), kind.key_type)
+        keys = encode(key, list(chain.from_iterable(values)), arrow_type.key_type)
         found = [each for value in values for each in value.values()]
-        items = encode(item, found, kind.item_type)
-    except Misfit as misfit:
-        raise in_list(misfit, starts) from misfit.__cause__
+        items = encode(item, found, arrow_type.item_type)
+    except ColumnMismatch as mismatch:
+        raise in_list(mismatch, starts) from mismatch.__cause__
     offsets = pa.array(starts, pa.int32())
-    return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=holes)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=arrow_type, mask=holes)
 
 
-def _records(column: Column, values: Sequence[Any], kind: Any, kinds: set[type], holes: Any) -> Any:
-    _require(column, values, kinds, (tuple,))
+def _records(
+    column: Column, values: Sequence[Any], arrow_type: Any, types: set[type], holes: Any
+) -> Any:
+    _require(column, values, types, (tuple,))
     width = len(column.parts)
     for at, value in enumerate(values):
         if len(value) != width:
-            raise Misfit(at, column, f"{value_text(value)} has {len(value)} fields, not {width}")
+            raise ColumnMismatch(
+                at, column, f"{value_text(value)} has {len(value)} fields, not {width}"
+            )
     lists = list(zip(*values, strict=True)) if values else [()] * width
     arrays = []
     for (name, part), some in zip(column.parts, lists, strict=True):
         try:
-            arrays.append(encode(part, some, kind.field(name).type))
-        except Misfit as misfit:
-            raise misfit.inside(misfit.at, f".{name}") from misfit.__cause__
+            arrays.append(encode(part, some, arrow_type.field(name).type))
+        except ColumnMismatch as mismatch:
+            raise mismatch.inside(mismatch.at, f".{name}") from mismatch.__cause__
     if not width:
         there = [True] * len(values) if holes is None else pc.invert(holes).to_pylist()
-        return pa.array([{} if valid else None for valid in there], kind)
-    return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=holes)
+        return pa.array([{} if valid else None for valid in there], arrow_type)
+    return pa.StructArray.from_arrays(arrays, fields=list(arrow_type), mask=holes)
 
 
 def _require(
     column: Column,
     values: Sequence[Any],
-    kinds: set[type],
+    types: set[type],
     allowed: tuple[type, ...],
     *,
     exactly: bool = False,
 ) -> None:
     """A misfit, where a value is of none of these classes."""
-    for kind in kinds.difference(allowed):
-        if exactly or not issubclass(kind, allowed):
-            at = _first(values, kind)
-            raise Misfit(at, column, f"{value_text(values[at])} is {a(values[at])}, not {column}")
+    for cls in types.difference(allowed):
+        if exactly or not issubclass(cls, allowed):
+            at = _first(values, cls)
+            raise ColumnMismatch(
+                at, column, f"{value_text(values[at])} is {a(values[at])}, not {column}"
+            )
 
 
 _NESTED: dict[str, Callable[[Column, Sequence[Any], Any, set[type], Any], Any]] = {

@@ -94,17 +94,17 @@ def _weight(source: Source, field: t.StructField, layout: Layout) -> Expression:
 
 
 def _otherwise(
-    source: Source, layout: Layout, cases: Expression, given: Expression, kind: Any
+    source: Source, layout: Layout, cases: Expression, given: Expression, data_type: Any
 ) -> Expression:
     """Everything else fails, and an update alone says why."""
     if layout.how == "op":
         alone = f.lit(unknown_text(layout, CHANGED))
-        cases = cases.when(given == CHANGED, _fail(source, alone, kind))
+        cases = cases.when(given == CHANGED, _fail(source, alone, data_type))
     said = (
         f.lit("<str>") if is_redacted() else f.substring(f.coalesce(given, f.lit("null")), 1, 400)
     )
     words = f.concat(f.lit(f"{layout.by} "), said, f.lit(" is no change of a row"))
-    return cases.otherwise(_fail(source, words, kind))
+    return cases.otherwise(_fail(source, words, data_type))
 
 
 def _images(source: Source, frame: DataFrame, layout: Layout) -> DataFrame:
@@ -124,12 +124,12 @@ def _images(source: Source, frame: DataFrame, layout: Layout) -> DataFrame:
 
 def _image(source: Source, field: t.StructField, weight: int) -> Expression:
     """The row in a struct, with its weight, as one struct."""
-    kind = field.dataType
-    if not isinstance(kind, t.StructType):
-        what = f"column {field.name!r} is {_shown(kind)}, not a row"
+    data_type = field.dataType
+    if not isinstance(data_type, t.StructType):
+        what = f"column {field.name!r} is {_shown(data_type)}, not a row"
         raise refused(source, what, remedy="a struct of the columns of a row")
-    require_columns(source, kind.fieldNames(), f" in {field.name!r}")
-    row = list(_row(source, kind, lambda name: f.col(f"{field.name}.{name}")))
+    require_columns(source, data_type.fieldNames(), f" in {field.name!r}")
+    row = list(_row(source, data_type, lambda name: f.col(f"{field.name}.{name}")))
     made = f.struct(*row, _long(weight).alias(WEIGHT))
     missing = _fail(source, f.lit(image_text(field.name)), _entry(source))
     return f.when(f.col(field.name).isNull(), missing).otherwise(made)
@@ -146,11 +146,11 @@ def _entry(source: Source) -> t.StructType:
 def _row(source: Source, schema: t.StructType, column_at: Any) -> Iterator[Expression]:
     for name, column in columns_of(source.type):
         field = schema[name]
-        kind, wanted = field.dataType, _open_type(column)
+        data_type, wanted = field.dataType, _open_type(column)
         if not _fits(field, column):
-            raise wrong_type(source, name, _shown(kind), column)
+            raise wrong_type(source, name, _shown(data_type), column)
         made = column_at(_quoted(name))
-        if kind.simpleString() != wanted.simpleString():
+        if data_type.simpleString() != wanted.simpleString():
             made = made.cast(wanted)
         if field.nullable and not column.optional:
             words = f"field {name!r} is null, and its hint is {column}"
@@ -160,33 +160,33 @@ def _row(source: Source, schema: t.StructType, column_at: Any) -> Iterator[Expre
 
 def _fits(field: t.StructField, column: Column) -> bool:
     """Whether every value of the one is a value of the other."""
-    kind = field.dataType
-    if isinstance(kind, t.NullType):
+    data_type = field.dataType
+    if isinstance(data_type, t.NullType):
         return column.optional
     if column.form == "any":
         return False  # ours hold pickles, and what comes from elsewhere is never unpickled
     if column.form == "decimal":
         precision, scale = column.digits
-        if isinstance(kind, t.DecimalType):
-            whole: int = kind.precision - kind.scale
-            return bool(kind.scale <= scale and whole <= precision - scale)
-        return _INTEGERS.get(type(kind), 99) <= precision - scale
+        if isinstance(data_type, t.DecimalType):
+            whole: int = data_type.precision - data_type.scale
+            return bool(data_type.scale <= scale and whole <= precision - scale)
+        return _INTEGERS.get(type(data_type), 99) <= precision - scale
     parts = [part for _, part in column.parts]
     if column.form in ("list", "set"):
-        return isinstance(kind, t.ArrayType) and _fits(_part(kind.elementType), parts[0])
+        return isinstance(data_type, t.ArrayType) and _fits(_part(data_type.elementType), parts[0])
     if column.form == "map":
         return (
-            isinstance(kind, t.MapType)
-            and _fits(_part(kind.keyType), parts[0])
-            and _fits(_part(kind.valueType), parts[1])
+            isinstance(data_type, t.MapType)
+            and _fits(_part(data_type.keyType), parts[0])
+            and _fits(_part(data_type.valueType), parts[1])
         )
     if column.form == "record":
         return (
-            isinstance(kind, t.StructType)
-            and kind.fieldNames() == [name for name, _ in column.parts]
-            and all(map(_fits, kind.fields, parts))
+            isinstance(data_type, t.StructType)
+            and data_type.fieldNames() == [name for name, _ in column.parts]
+            and all(map(_fits, data_type.fields, parts))
         )
-    return isinstance(kind, _SAME[column.form])
+    return isinstance(data_type, _SAME[column.form])
 
 
 def _open_type(column: Column) -> t.DataType:
@@ -199,12 +199,12 @@ def _open_type(column: Column) -> t.DataType:
     return spark_type(opened(column))
 
 
-def _part(kind: t.DataType) -> t.StructField:
-    return t.StructField("part", kind)
+def _part(data_type: t.DataType) -> t.StructField:
+    return t.StructField("part", data_type)
 
 
-def _shown(kind: t.DataType) -> str:
-    return str(kind.simpleString())
+def _shown(data_type: t.DataType) -> str:
+    return str(data_type.simpleString())
 
 
 def _require_text(source: Source, field: t.StructField) -> None:
@@ -212,10 +212,10 @@ def _require_text(source: Source, field: t.StructField) -> None:
         raise wrong_type(source, field.name, _shown(field.dataType), Column("text"))
 
 
-def _fail(source: Source, words: Expression, kind: Any) -> Expression:
+def _fail(source: Source, words: Expression, data_type: Any) -> Expression:
     """An expression that fails the job, where it is evaluated."""
     said = f.concat(f.lit(f"input {source.name!r}: "), words)
-    return f.raise_error(said).cast(kind)
+    return f.raise_error(said).cast(data_type)
 
 
 def _long(number: int) -> Expression:

@@ -17,7 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from ebbflow.engine.runtime.inputs import read as read_rows
-from ebbflow.engine.spark.table.arrow import Unfit, arrow_schema, arrow_type, from_arrow, to_arrow
+from ebbflow.engine.spark.table.arrow import (
+    SchemaMismatch,
+    arrow_schema,
+    arrow_type,
+    from_arrow,
+    to_arrow,
+)
 from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.table.layout import (
     ADDED,
@@ -64,7 +70,7 @@ def table_of(source: Source, given: Any) -> Any:
             to_arrow(rows[i : i + BATCH], counts[i : i + BATCH], source.type)
             for i in range(0, len(rows), BATCH)
         ]
-    except Unfit as error:
+    except SchemaMismatch as error:
         raise of_input(source, error) from cause_of(error)
     return pa.Table.from_batches(batches, arrow_schema(source.type))
 
@@ -73,11 +79,11 @@ def rows_of(source: Source, batch: Any) -> tuple[list[Any], list[int]]:
     """The rows of a batch or table that `table_of` made, and their weights."""
     try:
         return from_arrow(batch, source.type)
-    except Unfit as error:
+    except SchemaMismatch as error:
         raise of_input(source, error) from cause_of(error)
 
 
-def of_input(source: Source, error: Unfit) -> ChangeError:
+def of_input(source: Source, error: SchemaMismatch) -> ChangeError:
     """The error for a row that does not fit the type of its input."""
     what = f"input {source.name!r}: {error.what}"
     return ChangeError(what, **error.facts, remedy=error.remedy)
@@ -105,30 +111,30 @@ def _weights(source: Source, table: Any, layout: Layout) -> Any:
         if given.null_count:
             raise refused(source, "a weight is null", remedy="1 to add a row, -1 to remove it")
         return given.cast(pa.int64())
-    kinds = given.to_pylist()
+    ops = given.to_pylist()
     signs = {**dict.fromkeys(ADDED[layout.how], 1), **dict.fromkeys(REMOVED[layout.how], -1)}
-    for i, kind in enumerate(kinds):
-        if kind not in signs:
-            raise unknown(source, layout, kind, table.slice(i, 1).to_pylist()[0])
-    return pa.array([signs[kind] for kind in kinds], pa.int64())
+    for i, op in enumerate(ops):
+        if op not in signs:
+            raise unknown(source, layout, op, table.slice(i, 1).to_pylist()[0])
+    return pa.array([signs[op] for op in ops], pa.int64())
 
 
-def unknown(source: Source, layout: Layout, kind: Any, row: Any) -> ChangeError:
+def unknown(source: Source, layout: Layout, op: Any, row: Any) -> ChangeError:
     """The error for a kind of change that says nothing."""
-    return refused(source, unknown_text(layout, kind), row=row, remedy=unknown_remedy(layout, kind))
+    return refused(source, unknown_text(layout, op), row=row, remedy=unknown_remedy(layout, op))
 
 
-def unknown_text(layout: Layout, kind: Any) -> str:
+def unknown_text(layout: Layout, op: Any) -> str:
     """What is wrong with a kind of change."""
-    if layout.how == "op" and kind == CHANGED:
+    if layout.how == "op" and op == CHANGED:
         return "an update is given by its new row alone, so nobody knows the old one"
-    return f"{layout.by} {value_text(kind)} is no change of a row"
+    return f"{layout.by} {value_text(op)} is no change of a row"
 
 
-def unknown_remedy(layout: Layout, kind: Any) -> str:
+def unknown_remedy(layout: Layout, op: Any) -> str:
     """What to do about it."""
     how = "op" if layout.how == "images" else layout.how
-    if layout.how == "op" and kind == CHANGED:
+    if layout.how == "op" and op == CHANGED:
         return "give the columns before and after as well, or upserts to an input with a key"
     both = layout.how == "images"
     return "one of " + ", ".join((*ADDED[how], *REMOVED[how], *([CHANGED] if both else [])))

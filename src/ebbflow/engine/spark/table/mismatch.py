@@ -24,35 +24,37 @@ _REMEDIES: dict[str, str] = {
 }
 
 
-class Unfit(EbbflowError):
+class SchemaMismatch(EbbflowError):
     """A row does not fit the columns of its type."""
 
 
-class Misfit(Exception):
+class ColumnMismatch(Exception):
     """The value at a place does not fit; `path` leads from the field into it."""
 
     def __init__(self, at: int, column: Column, why: str, path: str = "") -> None:
         self.at, self.column, self.why, self.path = at, column, why, path
 
-    def inside(self, at: int, path: str) -> Misfit:
+    def inside(self, at: int, path: str) -> ColumnMismatch:
         """The same, as seen from around it."""
-        moved = Misfit(at, self.column, self.why, path + self.path)
+        moved = ColumnMismatch(at, self.column, self.why, path + self.path)
         moved.__cause__ = self.__cause__
         return moved
 
-    def error(self, name: str, row: Any) -> Unfit:
+    def error(self, name: str, row: Any) -> SchemaMismatch:
         """The error, for the field of this name."""
         where = Text(str(self.column))
         remedy = _REMEDIES.get(self.column.form, "")
         if self.why == NONE:
             remedy = f"{self.column} | None as the hint, where None may be"
-        return Unfit(f"field {name + self.path!r}: {self.why}", row=row, type=where, remedy=remedy)
+        return SchemaMismatch(
+            f"field {name + self.path!r}: {self.why}", row=row, type=where, remedy=remedy
+        )
 
 
-def in_list(misfit: Misfit, starts: list[int]) -> Misfit:
+def in_list(mismatch: ColumnMismatch, starts: list[int]) -> ColumnMismatch:
     """A misfit in one of many lists, which were put into one; `starts` says where each begins."""
-    at = bisect_right(starts, misfit.at) - 1
-    return misfit.inside(at, f"[{misfit.at - starts[at]}]")
+    at = bisect_right(starts, mismatch.at) - 1
+    return mismatch.inside(at, f"[{mismatch.at - starts[at]}]")
 
 
 def a(value: Any) -> str:

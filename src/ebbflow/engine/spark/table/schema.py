@@ -1,9 +1,9 @@
 """Row types to Spark schemas and back.
 
-Which hint becomes which column is said in `kinds`; here columns become Spark's types, and Spark's
-types become hints again. `schema_of(kind_of(schema, name)) == schema`, up to two things. Rows of
-Python know one kind of integer and one of float, so every integer is a long and every float a
-double. And in a struct that may be null, all fields may be.
+Which hint becomes which column is said in `column_types`; here columns become Spark's types, and
+Spark's types become hints again. `schema_of(row_type_of(schema, name)) == schema`, up to two
+things. Rows of Python know one kind of integer and one of float, so every integer is a long and
+every float a double. And in a struct that may be null, all fields may be.
 
 Columns that cannot be fields of a row are refused by name.
 """
@@ -48,17 +48,17 @@ _HINTS: dict[type[t.DataType], Any] = {
     t.TimestampNTZType: datetime,
     t.TimestampType: Annotated[datetime, UTC],
 }
-_KEYS = [kind for kind, form in PLAIN.items() if form in KEYS]
+_KEYS = [cls for cls, form in PLAIN.items() if form in KEYS]
 
 
-def schema_of(kind: Any, *, weight: bool = False) -> t.StructType:
+def schema_of(row_type: Any, *, weight: bool = False) -> t.StructType:
     """The Spark schema of rows of this type; with `weight`, and of their weights.
 
     >>> from ebbflow.record import record
     >>> schema_of(record("City", name=str, size=int | None)).simpleString()
     'struct<name:string,size:bigint>'
     """
-    fields = [_field(name, column) for name, column in columns_of(kind)]
+    fields = [_field(name, column) for name, column in columns_of(row_type)]
     return t.StructType(
         [*fields, *([t.StructField(WEIGHT, t.LongType(), False)] if weight else [])]
     )
@@ -85,11 +85,11 @@ def _field(name: str, column: Column, nullable: bool | None = None) -> t.StructF
     return t.StructField(name, spark_type(column, loose=null), null, marked)
 
 
-def kind_of(schema: t.StructType, name: str) -> type[Any]:
+def row_type_of(schema: t.StructType, name: str) -> type[Any]:
     """A row type for the rows of a DataFrame; a column of weights is left out.
 
     >>> fields = [t.StructField("city", t.StringType(), False), t.StructField("n", t.IntegerType())]
-    >>> Row = kind_of(t.StructType(fields), "Row")
+    >>> Row = row_type_of(t.StructType(fields), "Row")
     >>> Row("Rome", None)
     Row(city='Rome', n=None)
     """
@@ -107,34 +107,38 @@ def _either(hint: Any, nullable: bool) -> Any:
     return hint | None if nullable else hint
 
 
-def _inside(kind: t.DataType, name: str, path: str) -> Any:
-    if isinstance(kind, t.DecimalType):
-        digits = kind.precision, kind.scale
+def _inside(data_type: t.DataType, name: str, path: str) -> Any:
+    if isinstance(data_type, t.DecimalType):
+        digits = data_type.precision, data_type.scale
         return Decimal if digits == DIGITS else Annotated[Decimal, digits]
-    if isinstance(kind, t.ArrayType):
-        inside: Any = _either(_inside(kind.elementType, name, f"{path}[]"), kind.containsNull)
+    if isinstance(data_type, t.ArrayType):
+        inside: Any = _either(
+            _inside(data_type.elementType, name, f"{path}[]"), data_type.containsNull
+        )
         return tuple.__class_getitem__((inside, ...))
-    if isinstance(kind, t.MapType) and _HINTS.get(type(kind.keyType)) in _KEYS:
-        value = _either(_inside(kind.valueType, name, f"{path}[]"), kind.valueContainsNull)
-        return dict.__class_getitem__((_HINTS[type(kind.keyType)], value))
-    if isinstance(kind, t.StructType):
-        return _struct(kind, name, path)
-    hint = _HINTS.get(type(kind))
+    if isinstance(data_type, t.MapType) and _HINTS.get(type(data_type.keyType)) in _KEYS:
+        value = _either(
+            _inside(data_type.valueType, name, f"{path}[]"), data_type.valueContainsNull
+        )
+        return dict.__class_getitem__((_HINTS[type(data_type.keyType)], value))
+    if isinstance(data_type, t.StructType):
+        return _struct(data_type, name, path)
+    hint = _HINTS.get(type(data_type))
     if hint is None:
         raise CompositionError(
-            f"a row of {name} cannot have a field {path!r} of type {kind.simpleString()}",
+            f"a row of {name} cannot have a field {path!r} of type {data_type.simpleString()}",
             types=Text("numbers, text, bytes, dates, times, decimals, arrays, maps, structs"),
             remedy=f'cast it: df.withColumn({path.partition("[")[0]!r}, ...cast("string"))',
         )
     return hint
 
 
-def _struct(kind: t.StructType, name: str, path: str) -> Any:
+def _struct(data_type: t.StructType, name: str, path: str) -> Any:
     """A tuple where the fields are named as those of one, else a record named after its path."""
-    names = kind.fieldNames()
+    names = data_type.fieldNames()
     if names and names == [f"_{i}" for i in range(len(names))]:
         return tuple.__class_getitem__(
-            tuple(_hint(field, name, f"{path}.{field.name}") for field in kind.fields)
+            tuple(_hint(field, name, f"{path}.{field.name}") for field in data_type.fields)
         )
     made = "_".join([name, *(p for p in path.replace("[]", "").split(".") if p)])
-    return record(made, **{f.name: _hint(f, name, f"{path}.{f.name}") for f in kind.fields})
+    return record(made, **{f.name: _hint(f, name, f"{path}.{f.name}") for f in data_type.fields})

@@ -1,8 +1,8 @@
 """How an epoch runs on Spark, and how it becomes the state.
 
-    here      in the driver's own process, where that is asked for
-    whole     in one task: how many operators there are does not matter
-    staged    in waves of tasks, each with a range of the keys
+    driver       in the driver's own process, where that is asked for
+    single_task  in one task: how many operators there are does not matter
+    staged       in waves of tasks, each with a range of the keys
 
 All three run the same stages on the same state. Tasks write what they did to files of their own and
 tell the driver; only when all is well does the driver commit, by one manifest. Until then nothing
@@ -27,7 +27,7 @@ from ebbflow.engine.spark.session import Remote, failed, said_by
 from ebbflow.engine.spark.table.local import table_of
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import DELETE, Replica
-from ebbflow.engine.spark.tasks.report import Line, Note, heard
+from ebbflow.engine.spark.tasks.report import Line, TaskReport, reported_error
 from ebbflow.engine.spark.tasks.task import (
     SCHEMA,
     Enter,
@@ -41,16 +41,16 @@ from ebbflow.engine.spark.tasks.task import (
     struct_of,
     write_changes,
 )
-from ebbflow.engine.spark.tasks.transport import Shipped, packed, routed
+from ebbflow.engine.spark.tasks.transport import PackedProgram, packed, routed
 from ebbflow.engine.spark.tasks.waves import by_row
 from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
 
-HERE, WHOLE, STAGED, BULK = "here", "whole", "staged", "bulk"
+DRIVER, SINGLE_TASK, STAGED, BULK = "driver", "single_task", "staged", "bulk"
 
 
-class Given(NamedTuple):
+class InputChange(NamedTuple):
     """What is done to one input: rows with weights that are here, or an Arrow table of them, or
     both, or a frame."""
 
@@ -64,7 +64,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Done:
+class EpochResult:
     """What an epoch did: rows in, changes by output as (file, rows), time and rows by stage."""
 
     mode: str
@@ -83,13 +83,18 @@ class Epochs:
     """Runs epochs of one program on one state."""
 
     def __init__(
-        self, session: SparkSession, program: Shipped, replica: Replica, store: Store, path: str
+        self,
+        session: SparkSession,
+        program: PackedProgram,
+        replica: Replica,
+        store: Store,
+        path: str,
     ) -> None:
         self.session, self.program, self.replica = session, program, replica
         self.store, self.path = store, path
         self.parts = {part.name: part for part in replica.parts}
 
-    def job(self, tasks: int, given: Mapping[str, Given] | None = None) -> Job:
+    def job(self, tasks: int, given: Mapping[str, InputChange] | None = None) -> Job:
         """What the tasks of the next epoch have to know."""
         by_key = frozenset(name for name, each in (given or {}).items() if each.verb != "apply")
         unpickle = self.store.unpickle
@@ -97,7 +102,7 @@ class Epochs:
 
     # ---- in one place ----
 
-    def here(self, given: Mapping[str, Given]) -> Done:
+    def here(self, given: Mapping[str, InputChange]) -> EpochResult:
         """In this process. The state is changed in the store, and not yet committed."""
         replica, epoch = self.replica, self.store.epoch + 1
         try:
@@ -106,14 +111,14 @@ class Epochs:
             moved = replica.all_at_once(found)
             changes = write_changes(replica, moved, self.path, epoch, uuid4().hex)
             rows = sum(len(each.rows or ()) for each in given.values())
-            return Done(HERE, rows, by_output(changes), replica.stats())
+            return EpochResult(DRIVER, rows, by_output(changes), replica.stats())
         except BaseException:
             self.store.rollback()
             raise
         finally:
             replica.close()
 
-    def whole(self, given: Mapping[str, Given], most: int) -> Done:
+    def whole(self, given: Mapping[str, InputChange], most: int) -> EpochResult:
         """In one task; `TooMany` when there are more than so many rows."""
         if sum(each.size or 0 for each in given.values()) > most:
             raise TooMany
@@ -135,11 +140,11 @@ class Epochs:
             rows = reduce(side_by_side, structs).coalesce(1)
         else:
             rows = self.session.range(0, 1, 1, 1)
-        return self._done(WHOLE, job, rows.mapInArrow(task, SCHEMA))
+        return self._done(SINGLE_TASK, job, rows.mapInArrow(task, SCHEMA))
 
     # ---- in waves ----
 
-    def staged(self, given: Mapping[str, Given], tasks: int) -> Done:
+    def staged(self, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
         """In waves of so many tasks."""
         job = self.job(tasks, given)
         frames, here = [], []
@@ -160,12 +165,12 @@ class Epochs:
         verbs = tuple((name, each.verb) for name, each in given.items())
         return self._done(STAGED, job, self.through(job, reduce(DataFrame.union, frames), verbs))
 
-    def keys(self, job: Job, name: str, given: Given) -> Iterator[Line]:
+    def keys(self, job: Job, name: str, given: InputChange) -> Iterator[Line]:
         """Lines with the keys of rows to take away, for the tasks that have them."""
         number, keys = job.waves(self.replica).looked_up[name], given.rows or {}
         for task, blob in routed(keys, by_row, job.tasks, self.program.token):
             yield task, number, blob
-        yield Note(rows_in=len(keys)).line()
+        yield TaskReport(rows_in=len(keys)).line()
 
     def enter(self, job: Job, slot: int, by_key: bool = False) -> Enter:
         """The task for rows that come in by a slot."""
@@ -184,7 +189,7 @@ class Epochs:
             lines = arrived.mapInArrow(Step(job, wave, verbs), SCHEMA)
         return lines
 
-    def frame(self, name: str, given: Given) -> DataFrame:
+    def frame(self, name: str, given: InputChange) -> DataFrame:
         """What is done to an input, as a frame of rows with weights. Without the schema, Spark
         would take times without a zone for instants in the session's."""
         if given.frame is not None:
@@ -192,17 +197,17 @@ class Epochs:
         schema = schema_of(self.replica.plan.sources[name].type, weight=True)
         return self.session.createDataFrame(self.table(name, given), schema)
 
-    def table(self, name: str, given: Given) -> Any:
+    def table(self, name: str, given: InputChange) -> Any:
         """What is done to an input, as a table of rows with weights."""
         if given.table is not None:
             return given.table
         return table_of(self.replica.plan.sources[name], trusted(given.rows or {}))
 
-    def _done(self, mode: str, job: Job, lines: DataFrame) -> Done:
+    def _done(self, mode: str, job: Job, lines: DataFrame) -> EpochResult:
         """Run the job, and stage the segments that its tasks have written."""
         return self.staged_notes(mode, collected(lines, job, once=True))
 
-    def staged_notes(self, mode: str, notes: Sequence[Note]) -> Done:
+    def staged_notes(self, mode: str, notes: Sequence[TaskReport]) -> EpochResult:
         """Stage what tasks have written, or raise what went wrong first."""
         failed = [note for note in notes if note.error is not None]
         if failed or any(note.too_many for note in notes):
@@ -224,9 +229,9 @@ class Epochs:
             raise
         changes = by_output([change for note in notes for change in note.changes])
         stats = [line for note in notes for line in note.stats]
-        return Done(mode, sum(note.rows_in for note in notes), changes, stats)
+        return EpochResult(mode, sum(note.rows_in for note in notes), changes, stats)
 
-    def _discard(self, notes: Sequence[Note]) -> None:
+    def _discard(self, notes: Sequence[TaskReport]) -> None:
         files = {ref.file for note in notes for _, _, ref in note.segments}
         with suppress(OSError):
             self.store.discard(files)
@@ -250,16 +255,16 @@ def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[s
     return found
 
 
-def collected(lines: DataFrame, job: Job, *, once: bool = False) -> list[Note]:
+def collected(lines: DataFrame, job: Job, *, once: bool = False) -> list[TaskReport]:
     """The notes that a job gives; an error in one sentence when it fails."""
     try:
         with unprinted():
             plan(lines, once=once)
             found = lines.collect()
     except Exception as error:
-        said = heard(str(error), job.secret)
+        said = reported_error(str(error), job.secret)
         if said is not None:
             raise said from None
         what = "the epoch failed in Spark, and changed nothing"
         raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
-    return [Note.read(bytes(line.blob)) for line in found]
+    return [TaskReport.read(bytes(line.blob)) for line in found]

@@ -12,10 +12,10 @@ from functools import wraps
 from typing import Any
 
 
-def calmly(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+def gc_paused(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
     """The same generator, without a search until it has given all.
 
-    >>> @calmly
+    >>> @gc_paused
     ... def task(given):
     ...     for each in given:
     ...         yield gc.isenabled()

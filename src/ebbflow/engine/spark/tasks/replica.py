@@ -39,7 +39,7 @@ from ebbflow.zset import trusted
 
 Delta = dict[Any, int]
 APPLY, UPSERT, DELETE = "apply", "upsert", "delete"
-Given = tuple[str, Any]
+InputChange = tuple[str, Any]
 """What is done to an input, and with which rows or keys."""
 
 
@@ -115,12 +115,12 @@ class Replica:
                 if inlet.store is not None and id(inlet.store) not in written
                 and name in self.machine.inputs
             }  # fmt: skip
-            told = {*self.machine.readers, *(self.derived if bulk else ())}
-            outputs = [name for name in self.outlets if name not in told]
+            reported = {*self.machine.readers, *(self.derived if bulk else ())}
+            outputs = [name for name in self.outlets if name not in reported]
             self._waves[at] = Waves(self.machine, keeping, outputs, at[0], at[1], written)
         return self._waves[at]
 
-    def kind(self, slot: int) -> Any:
+    def row_type(self, slot: int) -> Any:
         """The type of the rows of a slot."""
         for name, at in self.machine.inputs.items():
             if at == slot:
@@ -153,7 +153,7 @@ class Replica:
                 part.owner.forget()
         self.machine.begin()
 
-    def all_at_once(self, given: Mapping[str, Given]) -> dict[str, Delta]:
+    def all_at_once(self, given: Mapping[str, InputChange]) -> dict[str, Delta]:
         """A whole epoch: the change of each output that changed. What it does is staged."""
         changes: dict[str, Delta] = {}
         for name, (verb, rows) in given.items():

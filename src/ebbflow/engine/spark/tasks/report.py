@@ -1,6 +1,6 @@
-"""What tasks tell the driver, as plain data: notes, and errors in the messages of Spark's.
+"""What tasks tell the driver, as plain data: reports, and errors in the messages of Spark's.
 
-A *note* is JSON, read by its types. An error is the name of a class from a fixed list with its
+A *report* is JSON, read by its types. An error is the name of a class from a fixed list with its
 texts. Nothing of it is ever unpickled, as texts of rows are in it, and a row is not to be trusted.
 
 An error that fails a task arrives inside a message of Spark's, among texts of rows. It is believed
@@ -17,7 +17,7 @@ from typing import Any
 
 from ebbflow import errors
 from ebbflow.engine.spark.session import SparkError
-from ebbflow.engine.spark.table.mismatch import Unfit
+from ebbflow.engine.spark.table.mismatch import SchemaMismatch
 from ebbflow.errors import EbbflowError, Text
 from ebbflow.state.spine.files import Damaged, InUse, StateError
 from ebbflow.state.spine.manifest import piece_epoch
@@ -26,9 +26,9 @@ from ebbflow.state.spine.segment import Ref
 NOTE = -1
 """The port of notes."""
 CLASSES: dict[str, type[EbbflowError]] = {
-    kind.__name__: kind
-    for kind in (*vars(errors).values(), SparkError, Unfit, StateError, Damaged, InUse)
-    if isinstance(kind, type) and issubclass(kind, EbbflowError)
+    cls.__name__: cls
+    for cls in (*vars(errors).values(), SparkError, SchemaMismatch, StateError, Damaged, InUse)
+    if isinstance(cls, type) and issubclass(cls, EbbflowError)
 }
 _CHANGES = re.compile(r"\d{12,}-[0-9a-f]{32}-\d+\.parquet")
 
@@ -36,11 +36,12 @@ Line = tuple[int, int, bytes]
 
 
 @dataclass
-class Note:
+class TaskReport:
     """What a task tells the driver.
 
-    >>> Note.read(Note(2, rows_in=7, error=EbbflowError("no such row", row=3)).line()[2])
-    Note(wave=2, ..., rows_in=7, error=EbbflowError('no such row'), trace='', too_many=False)
+    >>> report = TaskReport(2, rows_in=7, error=EbbflowError("no such row", row=3))
+    >>> TaskReport.read(report.line()[2])
+    TaskReport(wave=2, ..., rows_in=7, error=EbbflowError('no such row'), trace='', too_many=False)
     """
 
     wave: int = 0
@@ -53,9 +54,9 @@ class Note:
     too_many: bool = False
 
     @staticmethod
-    def failed(error: EbbflowError, wave: int) -> Note:
+    def failed(error: EbbflowError, wave: int) -> TaskReport:
         """The note of a task that found an error."""
-        return Note(wave, error=error, trace="".join(traceback.format_exception(error)))
+        return TaskReport(wave, error=error, trace="".join(traceback.format_exception(error)))
 
     def line(self) -> Line:
         """The note as a line."""
@@ -67,12 +68,12 @@ class Note:
         return 0, NOTE, json.dumps(said).encode()
 
     @staticmethod
-    def read(blob: bytes) -> Note:
+    def read(blob: bytes) -> TaskReport:
         """The note in a line; ValueError where it is none."""
         said = json.loads(blob)
-        _require(isinstance(said, dict) and set(said) == set(Note.__dataclass_fields__))
+        _require(isinstance(said, dict) and set(said) == set(TaskReport.__dataclass_fields__))
         segments = [_typed(each, str, str, list) for each in said["segments"]]
-        found = Note(
+        found = TaskReport(
             said["wave"],
             [(name, layout, _ref(ref)) for name, layout, ref in segments],
             [_typed(each, str, str, int) for each in said["changes"]],
@@ -93,9 +94,9 @@ def _ref(parts: list[Any]) -> Ref:
     return found
 
 
-def _typed(parts: Any, *kinds: type) -> Any:
+def _typed(parts: Any, *types: type) -> Any:
     """The parts as a tuple, where they are of these types."""
-    _require(isinstance(parts, list) and tuple(map(type, parts)) == kinds)
+    _require(isinstance(parts, list) and tuple(map(type, parts)) == types)
     return tuple(parts)
 
 
@@ -109,38 +110,38 @@ def _require(holds: bool) -> None:
 
 def parts_of(error: EbbflowError) -> dict[str, Any]:
     """An error as data: the nearest class that is in the list, and its texts."""
-    kind = next(each for each in type(error).__mro__ if CLASSES.get(each.__name__) is each)
+    cls = next(each for each in type(error).__mro__ if CLASSES.get(each.__name__) is each)
     facts = {name: str(text) for name, text in error._shown().items()}
-    return {"kind": kind.__name__, "what": error.what, "remedy": error.remedy, "facts": facts}
+    return {"kind": cls.__name__, "what": error.what, "remedy": error.remedy, "facts": facts}
 
 
 def error_of(parts: Any) -> EbbflowError:
     """The error that this was; ValueError where it is none."""
     _require(isinstance(parts, dict) and set(parts) == {"kind", "what", "remedy", "facts"})
-    kind, what, remedy, facts = (parts[name] for name in ("kind", "what", "remedy", "facts"))
-    _require(type(kind) is type(what) is type(remedy) is str and type(facts) is dict)
-    _require(kind in CLASSES and all(type(text) is str for text in facts.values()))
-    return CLASSES[kind](what, remedy=remedy, **{name: Text(text) for name, text in facts.items()})
+    cls, what, remedy, facts = (parts[name] for name in ("kind", "what", "remedy", "facts"))
+    _require(type(cls) is type(what) is type(remedy) is str and type(facts) is dict)
+    _require(cls in CLASSES and all(type(text) is str for text in facts.values()))
+    return CLASSES[cls](what, remedy=remedy, **{name: Text(text) for name, text in facts.items()})
 
 
-class Told(Exception):
+class Reported(Exception):
     """An error in a task that fails it, in a form that Spark's own message carries."""
 
 
-def told(error: Exception, secret: str) -> Exception:
+def reported(error: Exception, secret: str) -> Exception:
     """What to raise in a task so that the driver, who knows the secret, can raise `error`."""
     if not isinstance(error, EbbflowError):
         return error
-    return Told(f"{error}\n{secret}{json.dumps(parts_of(error))}")
+    return Reported(f"{error}\n{secret}{json.dumps(parts_of(error))}")
 
 
-def heard(text: str, secret: str) -> EbbflowError | None:
+def reported_error(text: str, secret: str) -> EbbflowError | None:
     """The error that was told in a message of Spark's.
 
-    >>> said = told(EbbflowError("no such row"), "5ec2e7")
-    >>> heard(f"Job aborted: {said} at java.lang.Thread", "5ec2e7")
+    >>> said = reported(EbbflowError("no such row"), "5ec2e7")
+    >>> reported_error(f"Job aborted: {said} at java.lang.Thread", "5ec2e7")
     EbbflowError('no such row')
-    >>> heard(f"Job aborted: {said} at java.lang.Thread", "another")
+    >>> reported_error(f"Job aborted: {said} at java.lang.Thread", "another")
     """
     _, found, rest = text.partition(secret)
     if not found:

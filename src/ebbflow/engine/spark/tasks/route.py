@@ -24,12 +24,12 @@ from ebbflow.engine.spark.table.layout import layout_of
 from ebbflow.engine.spark.table.local import rows_of, table_of
 from ebbflow.engine.spark.tasks.epochs import (
     BULK,
-    HERE,
+    DRIVER,
+    SINGLE_TASK,
     STAGED,
-    WHOLE,
-    Done,
+    EpochResult,
     Epochs,
-    Given,
+    InputChange,
     TooMany,
 )
 from ebbflow.engine.spark.tasks.replica import APPLY, DELETE
@@ -42,11 +42,11 @@ from ebbflow.zset import ZSet, trusted
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 
-def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
+def given_of(source: Source, verb: str, change: Any, small: int = 0) -> InputChange:
     """What is done to an input, from what a user hands in; a `small` table becomes rows."""
     if verb == DELETE:
         keys = _keys(source, change)
-        return Given(verb, keys, size=len(keys))
+        return InputChange(verb, keys, size=len(keys))
     if isinstance(change, DataFrame):
         if change.isStreaming:
             raise ChangeError(
@@ -56,17 +56,17 @@ def given_of(source: Source, verb: str, change: Any, small: int = 0) -> Given:
                 f"lambda batch, number: view.step({source.name}=batch)).start()",
             )
         added = layout_of(source, change.columns).how == "rows"
-        return Given(verb, None, frame_of(source, change), added=added)
+        return InputChange(verb, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS):
         rows = read_rows(source, change)
         table = table_of(source, trusted(rows))  # what does not fit is refused, however small
         added = min(rows.values(), default=1) > 0
-        return Given(verb, rows, size=len(rows), table=table, added=added)
+        return InputChange(verb, rows, size=len(rows), table=table, added=added)
     table = table_of(source, change)
     if len(table) <= small:
         return given_of(source, verb, trusted(_rows(source, table)))
     added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
-    return Given(verb, None, None, len(table), table, added)
+    return InputChange(verb, None, None, len(table), table, added)
 
 
 def _keys(source: Source, given: Any) -> dict[Any, int]:
@@ -102,19 +102,19 @@ class Route:
     def __init__(self, session: SparkSession, options: Options, epochs: Epochs) -> None:
         self.session, self.options, self.epochs = session, options, epochs
 
-    def run(self, given: Mapping[str, Given]) -> Done:
+    def run(self, given: Mapping[str, InputChange]) -> EpochResult:
         """Run an epoch. What it did is staged."""
         given = {name: each for name, each in given.items() if each.rows is None or each.rows}
         if not given:
-            return Done(HERE, 0, {}, ())
+            return EpochResult(DRIVER, 0, {}, ())
         options, epochs = self.options, self.epochs
         tasks = options.tasks(self.session)
         mode = options.mode if options.mode != "auto" else self._mode(given)
         if mode == BULK and self._empty and self._can_load(given):
             return self._load(given, tasks)
-        if mode == HERE:
+        if mode == DRIVER:
             return epochs.here(self._collected(given))
-        if mode == WHOLE:
+        if mode == SINGLE_TASK:
             try:
                 return epochs.whole(given, options.small)
             except TooMany:
@@ -122,7 +122,7 @@ class Route:
                     return self._load(given, tasks)
         return epochs.staged(given, tasks)
 
-    def _load(self, given: Mapping[str, Given], tasks: int) -> Done:
+    def _load(self, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
         """A bulk load; where Spark's numbers are too small for it, in waves."""
         try:
             return load(self.epochs, given, tasks)
@@ -131,7 +131,7 @@ class Route:
                 raise
         return self.epochs.staged(given, tasks)
 
-    def _can_load(self, given: Mapping[str, Given]) -> bool:
+    def _can_load(self, given: Mapping[str, InputChange]) -> bool:
         """Whether a bulk load can take this. Rows that come and go must be told to be the same."""
         sources = self.epochs.replica.plan.sources
         return all(
@@ -144,24 +144,24 @@ class Route:
         """Whether nothing is there yet."""
         return not any(listed.segments for listed in self.epochs.store.manifest.spines)
 
-    def _mode(self, given: Mapping[str, Given]) -> str:
+    def _mode(self, given: Mapping[str, InputChange]) -> str:
         """The mode for a change, by its size. Where that is not known, one task looks first."""
         small = self.options.small
         sizes = [size(each) for each in given.values()]
         if None not in sizes and sum(each or 0 for each in sizes) <= small:
-            return HERE if self.options.in_driver else WHOLE
+            return DRIVER if self.options.in_driver else SINGLE_TASK
         if self._empty:
             return BULK
-        return WHOLE if None in sizes else STAGED
+        return SINGLE_TASK if None in sizes else STAGED
 
-    def _collected(self, given: Mapping[str, Given]) -> dict[str, Given]:
+    def _collected(self, given: Mapping[str, InputChange]) -> dict[str, InputChange]:
         """Everything that is given, here."""
         found = {}
         for name, each in given.items():
             source = self.epochs.replica.plan.sources[name]
             if each.frame is not None:
-                each = Given(each.verb, dict(zset_of(each.frame, source.type).items()))
+                each = InputChange(each.verb, dict(zset_of(each.frame, source.type).items()))
             elif each.rows is None:
-                each = Given(each.verb, _rows(source, each.table))
+                each = InputChange(each.verb, _rows(source, each.table))
             found[name] = each
         return found

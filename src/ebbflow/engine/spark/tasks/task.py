@@ -25,11 +25,11 @@ import pyarrow.parquet as pq
 
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.local import rows_of
-from ebbflow.engine.spark.tasks.gc_paused import calmly
+from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
-from ebbflow.engine.spark.tasks.report import NOTE, Line, Note
+from ebbflow.engine.spark.tasks.report import NOTE, Line, TaskReport
 from ebbflow.engine.spark.tasks.transport import (
-    Shipped,
+    PackedProgram,
     add,
     partials,
     replica_of,
@@ -56,7 +56,7 @@ _BATCH = 200_000
 class Job:
     """What all tasks of an epoch know: the program, where its state is, and how many tasks."""
 
-    program: Shipped
+    program: PackedProgram
     path: str
     base: int
     tasks: int
@@ -120,8 +120,8 @@ def batches(lines: Iterable[Line]) -> Iterator[Any]:
     columns = list(zip(*lines, strict=True)) or [(), (), ()]
     yield pa.RecordBatch.from_arrays(
         [
-            pa.array(column, kind.type)
-            for column, kind in zip(columns, _ARROW, strict=True)
+            pa.array(column, field.type)
+            for column, field in zip(columns, _ARROW, strict=True)
         ],
         schema=_ARROW,
     )  # fmt: skip
@@ -145,26 +145,26 @@ class Enter:
     slot: int
     by_key: str = ""
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         replica.count_anew()
-        kind = replica.kind(self.slot)
+        row_type = replica.row_type(self.slot)
         total: Delta = {}
         rows_in = 0
         try:
             for batch in given:
                 rows_in += batch.num_rows
-                rows, weights = from_arrow(batch, kind)
+                rows, weights = from_arrow(batch, row_type)
                 if len(total) > _BATCH:
                     yield from batches(self._lines(replica, settled(total)))
                     total = {}
                 add(total, rows, weights)
             yield from batches(self._lines(replica, settled(total)))
         except EbbflowError as error:
-            yield from batches([Note.failed(error, 0).line()])
+            yield from batches([TaskReport.failed(error, 0).line()])
         known = self.slot in replica.machine.inputs.values()
-        note = Note(rows_in=rows_in if known else 0, stats=replica.stats())
+        note = TaskReport(rows_in=rows_in if known else 0, stats=replica.stats())
         yield from batches([note.line()])
 
     def _lines(self, replica: Replica, delta: Delta) -> Iterator[Line]:
@@ -234,7 +234,7 @@ class Step:
     wave: int
     verbs: tuple[tuple[str, str], ...] = ()
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         waves = self.job.waves(replica)
@@ -271,7 +271,7 @@ class Whole:
     here: tuple[tuple[str, bytes], ...] = ()
     waits: tuple[str, ...] = ()
 
-    @calmly
+    @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         arrived, count = [], 0
@@ -280,14 +280,14 @@ class Whole:
             if count <= self.most:
                 arrived.append(batch)
         if count > self.most:
-            yield from batches([Note(too_many=True).line()])
+            yield from batches([TaskReport(too_many=True).line()])
             return
         try:
             rows = {name: unpacked([blob]) for name, blob in self.here}
             for number, name in enumerate(self.waits):
                 rows[name] = _in_structs(arrived, number, replica.plan.sources[name])
         except EbbflowError as error:
-            yield from batches([Note.failed(error, 0).line()])
+            yield from batches([TaskReport.failed(error, 0).line()])
             return
         found = {name: (verb, trusted(rows[name])) for name, verb in self.verbs}
         task = Task(self.job, replica, 1)
@@ -320,7 +320,7 @@ class Task:
 
     def run(self, work: Any, waves: Any, rows_in: int = 0) -> list[Line]:
         """The lines that the work gives: rows for later waves, and a note."""
-        note = Note(self.wave, rows_in=rows_in)
+        note = TaskReport(self.wave, rows_in=rows_in)
         replica, job = self.replica, self.job
         piece = Piece(job.path, job.epoch, self.token)
         try:
@@ -337,7 +337,7 @@ class Task:
             remove_changes(job.path, note.changes)
             if not isinstance(error, EbbflowError) or isinstance(error, StateError):
                 raise
-            return [Note.failed(error, self.wave).line()]
+            return [TaskReport.failed(error, self.wave).line()]
         finally:
             replica.close()
         return [*lines, note.line()]
@@ -350,10 +350,10 @@ def write_changes(
     found = []
     permissions = Folder(path).permissions
     for number, (name, delta) in enumerate(moved.items()):
-        kind = replica.plan.outputs[name].type
+        row_type = replica.plan.outputs[name].type
         file = f"{epoch:012d}-{token}-{number}.parquet"
         try:
-            write_parquet(Path(path) / CHANGES / file, delta, kind, permissions)
+            write_parquet(Path(path) / CHANGES / file, delta, row_type, permissions)
         except EbbflowError as error:
             what = f"output {name!r}: {error.what}"
             place = replica.plan.outputs[name].place
@@ -370,15 +370,15 @@ def remove_changes(path: str, changes: Iterable[tuple[str, str, int]]) -> None:
         (Path(path) / CHANGES / file).unlink(missing_ok=True)
 
 
-def write_parquet(file: Path, delta: Delta, kind: Any, permissions: int = PRIVATE) -> None:
+def write_parquet(file: Path, delta: Delta, row_type: Any, permissions: int = PRIVATE) -> None:
     """Rows with their weights as a Parquet file that is whole, or not there."""
     rows, weights = list(delta), list(delta.values())
     temporary = file.with_suffix(".tmp")
     make_folder(file.parent, permissions)
     opened = open_file(temporary, os.O_WRONLY | os.O_TRUNC, permissions)
-    with open(opened, "wb") as raw, pq.ParquetWriter(raw, arrow_schema(kind)) as out:
+    with open(opened, "wb") as raw, pq.ParquetWriter(raw, arrow_schema(row_type)) as out:
         for i in range(0, len(rows), _CHUNK):
-            out.write_batch(to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], kind))
+            out.write_batch(to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], row_type))
     with open(temporary, "rb+") as done:
         os.fsync(done.fileno())
     os.rename(temporary, file)

@@ -38,7 +38,7 @@ _MAIN = "__main__"
 
 
 @dataclass(frozen=True)
-class Shipped:
+class PackedProgram:
     """A program on its way: what a worker needs to make a replica of it."""
 
     payload: bytes = field(repr=False)
@@ -54,7 +54,7 @@ class Shipped:
         redact(redacted)
 
 
-def ship(replica: Replica, check_input: bool) -> Shipped:
+def pack_program(replica: Replica, check_input: bool) -> PackedProgram:
     """Pack the program of a replica."""
     plan = replica.plan
     classes = _classes(plan)
@@ -68,21 +68,21 @@ def ship(replica: Replica, check_input: bool) -> Shipped:
         ) from cause_of(error)
     token = uuid4().hex
     _known[token] = classes
-    return Shipped(pickle.dumps((list(sys.path), program), PICKLE), token)
+    return PackedProgram(pickle.dumps((list(sys.path), program), PICKLE), token)
 
 
 def _classes(plan: Plan) -> list[type]:
     """The classes of the user's script that can be sent, and the row types of the program."""
     main = sys.modules.get(_MAIN)
-    found = [kind for kind in vars(main).values() if isinstance(kind, type)] if main else []
-    ours = [kind for kind in found if kind.__module__ == _MAIN and _can_be_sent(kind)]
+    found = [cls for cls in vars(main).values() if isinstance(cls, type)] if main else []
+    ours = [cls for cls in found if cls.__module__ == _MAIN and _can_be_sent(cls)]
     rows = [node.type for node in plan.nodes() if fields_of(node.type) is not None]
     return list(dict.fromkeys([*ours, *rows]))
 
 
-def _can_be_sent(kind: type) -> bool:
+def _can_be_sent(cls: type) -> bool:
     try:
-        _dumps(kind)
+        _dumps(cls)
     except Exception:
         return False
     return True
@@ -97,15 +97,15 @@ _replicas: dict[str, Replica] = {}
 _KEPT = 8
 
 
-def replica_of(shipped: Shipped) -> Replica:
+def replica_of(shipped: PackedProgram) -> Replica:
     """The replica of a program in this process; made when it is first asked for."""
     found = _replicas.get(shipped.token)
     if found is None:
         path, program = pickle.loads(shipped.payload)
         sys.path += [each for each in path if each not in sys.path]
         plan, names, check_input, derived, classes = pickle.loads(program)
-        for kind in classes:
-            _install(kind)
+        for cls in classes:
+            _install(cls)
         while len(_replicas) >= _KEPT:
             _replicas.pop(next(iter(_replicas)))
         _known[shipped.token] = classes
@@ -115,17 +115,17 @@ def replica_of(shipped: Shipped) -> Replica:
     return found
 
 
-def _install(kind: type) -> None:
+def _install(cls: type) -> None:
     """Put a class where `pickle` looks for it, unless it is there."""
-    name = kind.__qualname__
+    name = cls.__qualname__
     if "." in name or "<" in name or "(" in name:
         return
     try:
-        module: Any = importlib.import_module(kind.__module__)
+        module: Any = importlib.import_module(cls.__module__)
     except ImportError:
-        module = sys.modules[kind.__module__] = ModuleType(kind.__module__)
-    if getattr(module, name, None) is not kind:
-        setattr(module, name, kind)
+        module = sys.modules[cls.__module__] = ModuleType(cls.__module__)
+    if getattr(module, name, None) is not cls:
+        setattr(module, name, cls)
 
 
 # ---- rows from task to task ----
@@ -145,7 +145,7 @@ class Pickler(pickle.Pickler):
     def __init__(self, file: BytesIO, token: str) -> None:
         super().__init__(file, PICKLE)
         self.token = token
-        self.numbers = {kind: i for i, kind in enumerate(_known.get(token, ()))}
+        self.numbers = {cls: i for i, cls in enumerate(_known.get(token, ()))}
 
     def reducer_override(self, thing: Any) -> Any:
         if isinstance(thing, type) and thing in self.numbers:
@@ -160,15 +160,15 @@ def packed(rows: Iterable[Any], weights: Iterable[int], token: str = "") -> byte
     {'a': 1}
     """
     rows = list(rows)
-    kinds = set(map(type, rows))
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind is None or fields_of(kind) is None:
-        kind = None
+    classes = set(map(type, rows))
+    cls = classes.pop() if len(classes) == 1 else None
+    if cls is None or fields_of(cls) is None:
+        cls = None
     else:
         rows = list(map(tuple, rows))
     out = BytesIO()
     try:
-        Pickler(out, token).dump((kind, rows, list(weights)))
+        Pickler(out, token).dump((cls, rows, list(weights)))
     except Exception as error:
         raise CompositionError(
             "a row cannot be sent to Spark's workers, as it cannot be pickled",
@@ -201,9 +201,9 @@ def partials(blobs: Iterable[bytes]) -> Partial:
 
 
 def _opened(blob: bytes) -> tuple[list[Any], list[Any]]:
-    kind, rows, weights = loads(blob)
-    if kind is not None:
-        rows = list(map(partial(tuple.__new__, kind), rows))
+    cls, rows, weights = loads(blob)
+    if cls is not None:
+        rows = list(map(partial(tuple.__new__, cls), rows))
     return rows, weights
 
 

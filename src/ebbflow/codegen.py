@@ -31,10 +31,10 @@ class Blame(NamedTuple):
     rows: tuple[Any, ...]
 
 
-class Loop:
+class GeneratedLoop:
     """A Python function being written.
 
-    >>> loop = Loop("double", "rows")
+    >>> loop = GeneratedLoop("double", "rows")
     >>> loop.write("out = []")
     >>> with loop.inside("for row in rows:"):
     ...     loop.write(f"out.append({loop.bind(abs)}(row))")
@@ -99,7 +99,7 @@ class Loop:
 def blame(error: BaseException) -> Blame | None:
     """Whose line raised, when it was raised inside a written loop.
 
-    >>> loop = Loop("halves", "rows")
+    >>> loop = GeneratedLoop("halves", "rows")
     >>> with loop.inside("for row in rows:"):
     ...     loop.write("1 / row", "the user", "row")
     >>> try:

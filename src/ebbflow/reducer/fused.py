@@ -17,20 +17,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ebbflow.chain import Chain
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
-from ebbflow.loop import Loop
-from ebbflow.reducer.parts import Part, owing, part_of, spoilt
 from ebbflow.reducer.shape import Shape
+from ebbflow.reducer.strategy import Part, owing, part_of, spoilt
 from ebbflow.state.cells import ABSENT
 
 
-class Written:
+class FusedReduce:
     """The loops of a reduce whose parts can all be written out."""
 
     def __init__(
-        self, parts: Sequence[Part], key: Any, shape: Shape, kind: Any, before: Chain, owner: Any
+        self,
+        parts: Sequence[Part],
+        key: Any,
+        shape: Shape,
+        row_type: Any,
+        before: Chain,
+        owner: Any,
     ) -> None:
-        self.parts, self.key, self.shape, self.kind = parts, key, shape, kind
+        self.parts, self.key, self.shape, self.row_type = parts, key, shape, row_type
         self.before, self.owner = before, owner
         self.inlines = [part.reducer.inline for part in parts]
         self.names = [
@@ -48,7 +54,7 @@ class Written:
     def step(self) -> Callable[..., Any]:
         """A loop of a change, the cells' values, and a dict that gets the old ones; it gives the
         change of the results."""
-        loop = Loop("step", "change, values, old")
+        loop = GeneratedLoop("step", "change, values, old")
         loop.write("fresh, out, get = {}, {}, values.get")
         self._add_rows(loop)
         self._give(loop)
@@ -56,7 +62,7 @@ class Written:
 
     def partial(self) -> Callable[..., Any]:
         """A loop of a change that gives, for every key, what it adds to its cell."""
-        loop = Loop("partial", "change")
+        loop = GeneratedLoop("partial", "change")
         loop.write("fresh, get = {}, {}.get")
         self._add_rows(loop)
         loop.write("return fresh")
@@ -64,7 +70,7 @@ class Written:
 
     def settle(self) -> Callable[..., Any]:
         """A loop like `step`, of pairs of a key and what is added to its cell."""
-        loop = Loop("settle", "pairs, values, old")
+        loop = GeneratedLoop("settle", "pairs, values, old")
         loop.write("fresh, out, get = {}, {}, values.get")
         with loop.inside("for key, added in pairs:"):
             self._look_up(loop)
@@ -80,7 +86,7 @@ class Written:
 
     # ---- what they are made of ----
 
-    def _add_rows(self, loop: Loop) -> None:
+    def _add_rows(self, loop: GeneratedLoop) -> None:
         """Every row to the cell of its key in `fresh`."""
         with loop.inside("for row, n in change.items():"):
             row = self.before.write(loop, "row")
@@ -95,7 +101,7 @@ class Written:
                 blamed = self.owner or part.reducer
                 x = row
                 if inline.of is not None:
-                    source = part_of(inline.of, self.kind).source(loop.bind, row)
+                    source = part_of(inline.of, self.row_type).source(loop.bind, row)
                     x = known.get(source, "")
                     if not x:
                         x = known[source] = f"x{len(known)}"
@@ -104,16 +110,16 @@ class Written:
                     loop.write(inline.text(loop, line, own, x=x, n="n"), blamed, row)
             self._put_back(loop)
 
-    def _look_up(self, loop: Loop, *row: str) -> None:
+    def _look_up(self, loop: GeneratedLoop, *row: str) -> None:
         with loop.inside("if key in fresh:", self.owner or self.key, *row):
             loop.write(f"{self.cell}, = fresh[key]")
         with loop.inside("else:"):
             loop.write(f"{self.cell}, = get(key, {loop.bind(self.start)})")
 
-    def _put_back(self, loop: Loop) -> None:
+    def _put_back(self, loop: GeneratedLoop) -> None:
         loop.write(f"fresh[key] = ({', '.join(['size + n', *self.slots])},)")
 
-    def _give(self, loop: Loop) -> None:
+    def _give(self, loop: GeneratedLoop) -> None:
         """The cells in `fresh` become the state, and what changed is returned."""
         cell, owner = self.cell, self.owner
         results = [

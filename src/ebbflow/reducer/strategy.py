@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import ChangeError, NotDeterministic
 from ebbflow.fn import Fn
-from ebbflow.loop import Loop
 from ebbflow.nan import one_nan
 from ebbflow.reducer import ordered
 from ebbflow.reducer.combine import together
@@ -145,10 +145,10 @@ class Single:
 class Extreme(Part):
     """For max and min: the outermost values; see `ebbflow.state.outer`."""
 
-    def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any, kind: Any) -> None:
+    def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any, row_type: Any) -> None:
         super().__init__(reducer)
         self.keeps_rows = True
-        self.values = _values(of, kind)
+        self.values = _values(of, row_type)
         self.outermost = Outermost(up)
 
     def start(self) -> Outer:
@@ -171,13 +171,13 @@ class Extreme(Part):
         return self.outermost.agrees(acc, self.values(rows.items()))
 
 
-def _values(of: Any, kind: Any) -> Callable[[Pairs], Rows]:
+def _values(of: Any, row_type: Any) -> Callable[[Pairs], Rows]:
     """A loop that counts how often each value comes or goes; None is no value."""
-    loop = Loop("values", "pairs")
+    loop = GeneratedLoop("values", "pairs")
     loop.write("total = {}")
     loop.write("get = total.get")
     with loop.inside("for row, weight in pairs:"):
-        source = "row" if of is None else part_of(of, kind).source(loop.bind, "row")
+        source = "row" if of is None else part_of(of, row_type).source(loop.bind, "row")
         loop.write(f"x = {source}", of, "row")
         with loop.inside("if x is not None:"):
             loop.write(f"if type(x) is not int: x = {loop.bind(ordered.kept)}(x)")
@@ -186,13 +186,13 @@ def _values(of: Any, kind: Any) -> Callable[[Pairs], Rows]:
     return loop.function()
 
 
-def part_of(of: Any, kind: Any) -> Fn:
-    """The part of a row of type `kind` that a reducer looks at."""
-    return Fn.of(of, kind) if hasattr(kind, "_fields") else Fn(getter(of))
+def part_of(of: Any, row_type: Any) -> Fn:
+    """The part of a row of type `row_type` that a reducer looks at."""
+    return Fn.of(of, row_type) if hasattr(row_type, "_fields") else Fn(getter(of))
 
 
-def parts_of(reducer: Reducer[Any, Any, Any], kind: Any = Any) -> tuple[Part, ...]:
-    """The parts of a reducer of rows of type `kind`: those side by side in it, or itself.
+def parts_of(reducer: Reducer[Any, Any, Any], row_type: Any = Any) -> tuple[Part, ...]:
+    """The parts of a reducer of rows of type `row_type`: those side by side in it, or itself.
 
     >>> from ebbflow.reducer import count, max, median
     >>> [type(part).__name__ for part in parts_of(count() & max() & median())]
@@ -200,14 +200,14 @@ def parts_of(reducer: Reducer[Any, Any, Any], kind: Any = Any) -> tuple[Part, ..
     """
     made = reducer.made
     if made is not None and made[0] is together and len(made[1]) > 1:
-        return tuple(_part(each, kind) for each in made[1])
-    return (_part(reducer, kind),)
+        return tuple(_part(each, row_type) for each in made[1])
+    return (_part(reducer, row_type),)
 
 
-def _part(reducer: Reducer[Any, Any, Any], kind: Any) -> Part:
+def _part(reducer: Reducer[Any, Any, Any], row_type: Any) -> Part:
     made = reducer.made
     if made is not None and made[0] in ENDS:
-        return Extreme(reducer, ENDS[made[0]], made[1][0] if made[1] else None, kind)
+        return Extreme(reducer, ENDS[made[0]], made[1][0] if made[1] else None, row_type)
     if reducer.remove is None and reducer.merge is not None:
         return Treed(reducer)
     return Folding(reducer)

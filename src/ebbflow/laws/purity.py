@@ -121,8 +121,8 @@ def _ordinary(f: Any) -> bool:
     if owner is None or isinstance(owner, ModuleType):
         module = getattr(f, "__module__", None)
         return module in ("builtins", "math", "_operator") and f.__name__ not in _STRANGE
-    kind = owner if isinstance(owner, type) else type(owner)
-    return kind.__module__ == "builtins"
+    cls = owner if isinstance(owner, type) else type(owner)
+    return cls.__module__ == "builtins"
 
 
 def _called(f: Any) -> str:
@@ -203,10 +203,10 @@ def _steps(code: CodeType) -> tuple[dis.Instruction, ...]:
 
 def _unusable(value: Any, seen: set[int] | None = None) -> str:
     """What is wrong with an object in the hands of a function of the user's."""
-    kind = value if issubclass(type(value), type) else type(value)
-    ours = str(kind.__module__).startswith("ebbflow.") and kind not in MARKED
+    cls = value if issubclass(type(value), type) else type(value)
+    ours = str(cls.__module__).startswith("ebbflow.") and cls not in MARKED
     if ours and value is not RECOMPUTE:
-        return f"it uses a {kind.__name__}, which may keep what earlier calls did"
+        return f"it uses a {cls.__name__}, which may keep what earlier calls did"
     return strange(value, seen)
 
 
@@ -221,30 +221,30 @@ def strange(value: Any, seen: set[int] | None = None) -> str:
     >>> strange([])
     'it uses a list, which may keep what earlier calls did'
     """
-    kind, seen = type(value), set() if seen is None else seen
-    if kind in MARKED or kind in _CONSTANTS or value is RECOMPUTE or id(value) in seen:
+    cls, seen = type(value), set() if seen is None else seen
+    if cls in MARKED or cls in _CONSTANTS or value is RECOMPUTE or id(value) in seen:
         return ""
     seen.add(id(value))
-    if kind in (tuple, frozenset) or (issubclass(kind, tuple) and not no_record(kind)):
+    if cls in (tuple, frozenset) or (issubclass(cls, tuple) and not no_record(cls)):
         return _first(value, seen)
-    if issubclass(kind, type):
+    if issubclass(cls, type):
         return "" if _harmless_class(value) else _called(value)
-    if kind is BuiltinFunctionType:
+    if cls is BuiltinFunctionType:
         return "" if _harmless(value) else _called(value)
-    if kind is FunctionType:
+    if cls is FunctionType:
         if not value.__code__.co_filename.startswith(_PACKAGE):
             return _function(value, seen)
         inside = [cell for cell in map(_content, value.__closure__ or ()) if callable(cell)]
         return _first([*inside, *filter(callable, value.__defaults__ or ())], seen)
-    if kind is MethodType:
+    if cls is MethodType:
         return _first([value.__func__, value.__self__], seen)
-    if kind is functools.partial:
+    if cls is functools.partial:
         return _first([value.func, *value.args, *value.keywords.values()], seen)
-    if kind is Reducer:
+    if cls is Reducer:
         return _first([value.init, value.add, value.remove, value.merge], seen)
-    if kind is Field or kind.__module__.startswith("ebbflow.reducer."):
+    if cls is Field or cls.__module__.startswith("ebbflow.reducer."):
         return _first(_inside(value), seen)
-    return f"it uses a {kind.__name__}, which may keep what earlier calls did"
+    return f"it uses a {cls.__name__}, which may keep what earlier calls did"
 
 
 def _first(values: Any, seen: set[int]) -> str:
@@ -270,7 +270,7 @@ def _content(cell: Any) -> Any:
 
 def _inside(value: Any) -> Iterator[Any]:
     """What one of ebbflow's own objects calls."""
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
     for name in [*slots, *getattr(value, "__dict__", ())]:
         part: Any = getattr(value, name, None)
         if type(part) in (operator.attrgetter, operator.itemgetter):
@@ -281,26 +281,26 @@ def _inside(value: Any) -> Iterator[Any]:
             yield part
 
 
-def _harmless_class(kind: type) -> bool:
-    if any(kind is each for each in _CLASSES) or kind.__module__.startswith("ebbflow.reducer."):
+def _harmless_class(cls: type) -> bool:
+    if any(cls is each for each in _CLASSES) or cls.__module__.startswith("ebbflow.reducer."):
         return True
-    return kind is not tuple and issubclass(kind, tuple) and not no_record(kind)
+    return cls is not tuple and issubclass(cls, tuple) and not no_record(cls)
 
 
-def no_record(kind: type) -> str:
+def no_record(cls: type) -> str:
     """Why a class is not a NamedTuple like any other, whose == and parts are those of a tuple."""
-    own = vars(kind)
-    plain = kind.__mro__ == (kind, tuple, object) and "_make" in own and "_fields" in own
+    own = vars(cls)
+    plain = cls.__mro__ == (cls, tuple, object) and "_make" in own and "_fields" in own
     made = getattr(own.get("__new__"), "__func__", None) if plain else None
     if getattr(getattr(made, "__code__", None), "co_filename", "") != "<string>":
-        return f"a {kind.__name__} is no tuple or NamedTuple"
+        return f"a {cls.__name__} is no tuple or NamedTuple"
     for name, value in own.items():
         if name in _RECORD:
             continue
         if name.startswith("__"):
-            return f"the NamedTuple {kind.__name__} has a {name} of its own"
+            return f"the NamedTuple {cls.__name__} has a {name} of its own"
         if type(value) in (property, classmethod, staticmethod, FunctionType):
             continue
         if type(value).__name__ != "_tuplegetter" and type(value) not in _CONSTANTS:
-            return f"the NamedTuple {kind.__name__} keeps a {type(value).__name__}"
+            return f"the NamedTuple {cls.__name__} keeps a {type(value).__name__}"
     return ""
