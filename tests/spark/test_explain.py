@@ -99,7 +99,7 @@ def test_all_formats_have_what_holds_for_the_whole(view: Any) -> None:
     text, mermaid, dot = (view.explain(each) for each in ("text", "mermaid", "dot"))
     first = text.splitlines()[0]
     assert re.fullmatch(
-        r"Spark · epoch 1 · last epoch here · 2 tasks · \d+(\.\d)? KB on disk in .*state", first
+        r"Spark · epoch 1 · last epoch driver · 2 tasks · \d+(\.\d)? KB on disk in .*state", first
     )
     assert mermaid.splitlines()[:2] == [f"%% {first}", "flowchart LR"]
     assert dot.splitlines()[:2] == [f"// {first}", "digraph plan {"]
