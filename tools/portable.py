@@ -19,10 +19,10 @@ NOT_HERE = ("not support processes", "start new thread", "not implemented", "asy
             "lacks multiprocessing")  # fmt: skip
 LEFT_OUT = (
     "tests/unit/test_fn.py::test_making_one_costs_little",
-    "tests/unit/test_view.py::test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done",
+    "tests/unit/engine/local/test_view.py::test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done",
 )
 """A test that goes by the clock, and one that takes many minutes here."""
-NO_LOOPS = "tests/unit/test_view_async.py"
+NO_LOOPS = "tests/unit/engine/runtime/test_subscribe.py"
 """All of it needs an event loop that can be waited for, and this Python has none."""
 
 

@@ -211,7 +211,7 @@ def both(of: AnyOperator) -> bool:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_005_every_operator_of_keys_fulfils_every_axiom(name: str) -> None:
+def test_every_operator_of_keys_fulfils_every_axiom(name: str) -> None:
     check(EVERY[name](itself), examples=5)
 
 
@@ -260,12 +260,12 @@ def run(of: AnyOperator, rows: list[Any], seed: int, n: int = 60, travel: bool =
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_005_sixty_changes_in_a_row_lead_where_recomputing_does(name: str) -> None:
+def test_sixty_changes_in_a_row_lead_where_recomputing_does(name: str) -> None:
     run(EVERY[name](itself), list(range(40)), seed=5)
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_005_what_is_written_as_a_lambda_travels_and_follows_too(name: str) -> None:
+def test_what_is_written_as_a_lambda_travels_and_follows_too(name: str) -> None:
     def anonymous(f: Any) -> Any:
         return (lambda a, b: f(a, b)) if f in TWOS else (
             (lambda a, b, c: f(a, b, c)) if f is spanned else lambda x: f(x)
@@ -314,7 +314,7 @@ ON_ODD_ROWS: dict[str, tuple[AnyOperator, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", ON_ODD_ROWS)
-def test_005_rows_and_keys_of_all_kinds_are_followed(name: str) -> None:
+def test_rows_and_keys_of_all_kinds_are_followed(name: str) -> None:
     of, rows = ON_ODD_ROWS[name]
     for seed in (7, 8):
         run(of, Random(seed).sample(rows, 25) + [rows[-2]] * 3, seed, n=40, travel=False)
@@ -335,7 +335,7 @@ def some_steps(random: Random, most: int) -> Chain:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_005_steps_in_any_order_are_the_steps_one_by_one(seed: int) -> None:
+def test_steps_in_any_order_are_the_steps_one_by_one(seed: int) -> None:
     random = Random(seed)
     chain = some_steps(random, 6)
     x = run(Rows(chain), list(range(-5, 30)), seed, n=25)
@@ -351,7 +351,7 @@ def test_005_steps_in_any_order_are_the_steps_one_by_one(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_005_steps_before_a_reduce_and_after_a_join_are_those_steps(seed: int) -> None:
+def test_steps_before_a_reduce_and_after_a_join_are_those_steps(seed: int) -> None:
     random = Random(seed)
     chain = some_steps(random, 4)
     rows = list(range(-5, 25))
@@ -392,7 +392,7 @@ DOUBLE = Step("map", Fn.of(lambda o: Order(o.city, o.day, 2), Order))
     "chain", [Chain(), Chain([Step("filter", Fn.of(lambda o: o.day > 1, Order))]), Chain([DOUBLE])],
     ids=["whole", "filter", "map"],
 )  # fmt: skip
-def test_005_typed_rows_are_reduced_inline_into_typed_rows(chain: Chain) -> None:
+def test_typed_rows_are_reduced_inline_into_typed_rows(chain: Chain) -> None:
     inline = total("price") & how_many("price") & mean(lambda o: o.price)
     of = Reduce(inline, BY_BOTH, Shape(Summary, 2, True), Order, chain)
     assert of.loop is not None
@@ -402,7 +402,7 @@ def test_005_typed_rows_are_reduced_inline_into_typed_rows(chain: Chain) -> None
     assert {type(row) for row in live.send(x)} == {Summary}
 
 
-def test_005_several_results_that_are_not_spread_are_one_field() -> None:
+def test_several_results_that_are_not_spread_are_one_field() -> None:
     both = greatest("price") & least("price")
     of = Reduce(both, Fn.of("city", Order), Shape(Best), Order)
     assert of.loop is None
@@ -412,7 +412,7 @@ def test_005_several_results_that_are_not_spread_are_one_field() -> None:
     assert type(next(iter(moved))) is Best
 
 
-def test_005_the_sum_of_floats_does_not_drift_inline() -> None:
+def test_the_sum_of_floats_does_not_drift_inline() -> None:
     of = Reduce(total("price"), Fn.of("city", Order), PAIR, Order)
     live = of.open(ZSet.of([Order("Rome", 1, 1e16), Order("Rome", 1, 1.0)]))
     assert live.send(ZSet({Order("Rome", 1, 1e16): -1})) == ZSet(
@@ -420,7 +420,7 @@ def test_005_the_sum_of_floats_does_not_drift_inline() -> None:
     )
 
 
-def test_005_a_sum_that_is_not_a_number_can_be_taken_back() -> None:
+def test_a_sum_that_is_not_a_number_can_be_taken_back() -> None:
     of = Reduce(total("price"), Fn.of("city", Order), PAIR, Order)
     live = of.open(ZSet.of([Order("Rome", 1, float("inf"))]))
     y = of.f(ZSet.of([Order("Rome", 1, float("inf"))]))
@@ -437,7 +437,7 @@ class Sizes(NamedTuple):
     value: int
 
 
-def test_005_an_operator_per_key_of_several_parts_gives_typed_rows() -> None:
+def test_an_operator_per_key_of_several_parts_gives_typed_rows() -> None:
     of = per_key(count(), BY_BOTH, width=2, row_type=Sizes)
     x = run(of, ORDERS, seed=16)
     assert {type(row) for row in of.f(x)} == {Sizes}
@@ -497,7 +497,7 @@ def held(state: Any) -> Iterator[Any]:
             yield from held(value)
 
 
-def test_005_the_operators_here_call_what_they_are_given() -> None:
+def test_the_operators_here_call_what_they_are_given() -> None:
     quiet = set()
     for name, make in EVERY.items():
         fuse = Fuse()
@@ -510,7 +510,7 @@ def test_005_the_operators_here_call_what_they_are_given() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_005_whichever_call_raises_the_state_is_what_it_was(name: str) -> None:
+def test_whichever_call_raises_the_state_is_what_it_was(name: str) -> None:
     fuse = Fuse()
     of = EVERY[name](fuse)
     random = Random(10)
@@ -539,7 +539,7 @@ def test_005_whichever_call_raises_the_state_is_what_it_was(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_005_an_epoch_of_several_steps_is_undone_as_a_whole(name: str) -> None:
+def test_an_epoch_of_several_steps_is_undone_as_a_whole(name: str) -> None:
     of = EVERY[name](itself)
     random = Random(11)
     rows = list(range(30))
@@ -564,7 +564,7 @@ def test_005_an_epoch_of_several_steps_is_undone_as_a_whole(name: str) -> None:
         assert all(container.journal is None for container in held(state))
 
 
-def test_005_a_group_that_comes_and_changes_in_one_epoch_is_undone() -> None:
+def test_a_group_that_comes_and_changes_in_one_epoch_is_undone() -> None:
     of = per_key(distinct(), third)
     state = of.init(ZSet.of([0]))
     state.begin()
@@ -575,7 +575,7 @@ def test_005_a_group_that_comes_and_changes_in_one_epoch_is_undone() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in ("no steps", "steps")])
-def test_005_what_is_not_there_cannot_be_taken_away(name: str) -> None:
+def test_what_is_not_there_cannot_be_taken_away(name: str) -> None:
     of = EVERY[name](itself)
     x = ZSet.of([1, 3])
     live = of.open((x, x) if both(of) else x)
@@ -588,14 +588,14 @@ def test_005_what_is_not_there_cannot_be_taken_away(name: str) -> None:
     assert live.state == before
 
 
-def test_005_a_tree_notices_that_the_last_row_to_leave_was_another() -> None:
+def test_a_tree_notices_that_the_last_row_to_leave_was_another() -> None:
     live = Reduce(listed(), Fn(third)).open(ZSet.of([3]))
     with pytest.raises(AbsentRow):
         live.send(ZSet({6: -1}))
     assert live.send(ZSet({3: -1})) == ZSet({(0, (3,)): -1})
 
 
-def test_005_an_accumulator_notices_that_the_last_row_to_leave_was_another() -> None:
+def test_an_accumulator_notices_that_the_last_row_to_leave_was_another() -> None:
     for reducer in (total(), median(), total() & how_many()):
         live = Reduce(reducer, Fn(third)).open(ZSet.of([3]))
         before = copied(live.state)
@@ -604,7 +604,7 @@ def test_005_an_accumulator_notices_that_the_last_row_to_leave_was_another() -> 
         assert live.state == before
 
 
-def test_005_a_processor_that_failed_goes_on_from_where_it_was() -> None:
+def test_a_processor_that_failed_goes_on_from_where_it_was() -> None:
     fuse = Fuse()
     adding = Reducer(0, fuse(operator.add), fuse(operator.sub))
     live = adding.processor(third).open()
@@ -624,7 +624,7 @@ small_bags = st.dictionaries(st.integers(0, 14), st.integers(1, 3), max_size=6).
 
 @settings(deadline=None, max_examples=40)
 @given(small_bags, small_bags)
-def test_005_what_is_kept_up_to_date_is_what_lists_would_give(
+def test_what_is_kept_up_to_date_is_what_lists_would_give(
     left: ZSet[int], right: ZSet[int]
 ) -> None:
     a, b = sorted(left.rows()), sorted(right.rows())
@@ -657,7 +657,7 @@ def test_005_what_is_kept_up_to_date_is_what_lists_would_give(
     assert sessions(itself, 2).f(left) == ZSet.of(spans)
 
 
-def test_005_a_step_that_is_not_asked_first_refuses_what_is_not_there() -> None:
+def test_a_step_that_is_not_asked_first_refuses_what_is_not_there() -> None:
     of: AnyOperator
     for of in (sessions(itself, 2, third), per_key(distinct(), third), top_rows(1, half, third)):
         state = of.init(ZSet.of([0, 3, 6]))
@@ -668,7 +668,7 @@ def test_005_a_step_that_is_not_asked_first_refuses_what_is_not_there() -> None:
         sessions(itself, 2).step(state, ZSet({0: -2}))
 
 
-def test_005_a_group_cannot_lose_more_rows_than_it_has() -> None:
+def test_a_group_cannot_lose_more_rows_than_it_has() -> None:
     for reducer in (how_many(), how_many().where(odd), mixed()):
         of = Reduce(reducer, Fn(third))
         state = of.init(ZSet.of([1, 4, 3]))
@@ -679,7 +679,7 @@ def test_005_a_group_cannot_lose_more_rows_than_it_has() -> None:
             assert caught.value.facts["missing"] == 1
 
 
-def test_005_a_single_result_that_is_spread_is_a_tuple_itself() -> None:
+def test_a_single_result_that_is_spread_is_a_tuple_itself() -> None:
     for reducer in (together(total()), (total() & how_many()).then(itself), total().then(twice)):
         of = Reduce(reducer, Fn(third), Shape(width=1, spread=True))
         moved = of.open(ZSet.of([1])).send(ZSet({4: 1, 1: -1, 2: 1}))
@@ -706,7 +706,7 @@ class KeepsZeros(Rows):
         return None, trusted(out)
 
 
-def test_005_steps_that_forget_to_drop_zeros_are_refuted() -> None:
+def test_steps_that_forget_to_drop_zeros_are_refuted() -> None:
     chain = Chain([Step("map", Fn(half))])
     with pytest.raises(AssertionError, match="no_zeros"):
         run(KeepsZeros(chain), list(range(9)), seed=15)

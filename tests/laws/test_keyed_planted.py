@@ -61,7 +61,7 @@ PAIR_CHANGES = [First(a) for a in SMALL_CHANGES] + [Second(a) for a in SMALL_CHA
 
 
 @pytest.mark.parametrize("anti", [False, True])
-def test_005_a_semi_join_with_old_counts_when_both_sides_change_is_refuted(anti: bool) -> None:
+def test_a_semi_join_with_old_counts_when_both_sides_change_is_refuted(anti: bool) -> None:
     with pytest.raises(LawBroken) as caught:
         check(StaleSemi(third, third, anti), inputs=PAIRS, changes=PAIR_CHANGES, examples=40)
     assert isinstance(caught.value.case["changes"][-1], Both)
@@ -69,7 +69,7 @@ def test_005_a_semi_join_with_old_counts_when_both_sides_change_is_refuted(anti:
           laws=[FROM_SCRATCH], examples=40)  # fmt: skip
 
 
-def test_005_a_join_that_is_wrongly_said_to_be_one_to_one_is_refuted() -> None:
+def test_a_join_that_is_wrongly_said_to_be_one_to_one_is_refuted() -> None:
     several = [(ZSet.of([0, 3, 6, 9]), ZSet.of([0, 3])), *PAIRS]
     more = [First(ZSet.of([12, 15])), Second(ZSet.of([6, 9])), *PAIR_CHANGES]
     for make in (operator.add, lambda a, b: 0):
@@ -100,7 +100,7 @@ class WalksTwice(SessionRows):
 
 
 @pytest.mark.parametrize("planted", [ForgetsToMerge, WalksTwice])
-def test_005_sessions_that_forget_to_merge_two_runs_or_count_one_twice_are_refuted(
+def test_sessions_that_forget_to_merge_two_runs_or_count_one_twice_are_refuted(
     planted: Any,
 ) -> None:
     runs = [ZSet.of([1, 2, 7, 8]), ZSet.of([1, 9]), ZSet.of([4])]
@@ -137,7 +137,7 @@ DRAINS = [ZSet(dict.fromkeys(range(30, 100), -1)), ZSet(dict.fromkeys(range(50, 
 
 
 @pytest.mark.parametrize("planted", [ForgetsToRefill, ForgetsTheFloor])
-def test_005_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> None:
+def test_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> None:
     top = top_rows(2, itself)
     top.outermost = planted(True, 2, top.outermost.plain)
     reduced = Reduce(greatest(), Fn(lambda row: 0))
@@ -149,7 +149,7 @@ def test_005_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -
     check(top_rows(2, itself), inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=10)
 
 
-def test_005_an_inline_sum_that_ignores_weights_is_refuted() -> None:
+def test_an_inline_sum_that_ignores_weights_is_refuted() -> None:
     def planted(line: str) -> Reduce:
         adding = Reducer(0, operator.add, operator.sub, partial=False)
         adding.inline = Inline(None, (0,), (line,), "{0}")
@@ -169,7 +169,7 @@ class ForgetsKeys(Join):
         return state, ZSet() if isinstance(change, Second) else moved
 
 
-def test_005_a_join_that_follows_one_side_only_is_refuted() -> None:
+def test_a_join_that_follows_one_side_only_is_refuted() -> None:
     with pytest.raises(LawBroken) as caught:
         check(ForgetsKeys(third, third), inputs=PAIRS, changes=PAIR_CHANGES, examples=60)
     assert caught.value.law is FROM_SCRATCH

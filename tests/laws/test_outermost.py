@@ -57,7 +57,7 @@ VALUES: dict[str, Callable[[Random], Any]] = {
 
 @pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
 @pytest.mark.parametrize("kind", VALUES)
-def test_005_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool) -> None:
+def test_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool) -> None:
     random = Random(12)
     for least_ in (1, 40, 100):
         ends, outer, there = Outermost(up, least_), NONE, dict[Any, int]()
@@ -78,7 +78,7 @@ def test_005_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool
             assert ends.best(outer) == every[:: -1 if up else 1][:least_]
 
 
-def test_005_a_set_that_comes_late_is_put_in_order_as_sets_are() -> None:
+def test_a_set_that_comes_late_is_put_in_order_as_sets_are() -> None:
     pairs: list[Any] = [(n, 0) for n in range(100)]
     live = Reduce(greatest(), Fn(lambda row: 0)).open(ZSet.of(pairs))
     live.send(ZSet({(200, frozenset({1})): 1}))
@@ -89,7 +89,7 @@ def test_005_a_set_that_comes_late_is_put_in_order_as_sets_are() -> None:
 
 
 @pytest.mark.parametrize("smallest", [True, False])
-def test_005_the_top_of_many_rows_is_followed_as_it_is_drained_and_filled(smallest: bool) -> None:
+def test_the_top_of_many_rows_is_followed_as_it_is_drained_and_filled(smallest: bool) -> None:
     of = top_rows(3, half, third, smallest=smallest)
     random = Random(13)
     x = ZSet.of(random.choices(range(900), k=600))
@@ -108,7 +108,7 @@ def test_005_the_top_of_many_rows_is_followed_as_it_is_drained_and_filled(smalle
 # ---- the index ----
 
 
-def test_005_an_index_of_a_bag_refuses_a_row_that_is_owed_and_goes_back() -> None:
+def test_an_index_of_a_bag_refuses_a_row_that_is_owed_and_goes_back() -> None:
     for change in ({4: -1}, {1: -2}, {4: 1, 7: -1}, {1: -1, 5: -1}, {3: -1}, {3: 1, 6: -1}):
         index: Index[Any, Any] = Index(third, ZSet.of([1, 2]), bag=True)
         before = copied(index)
@@ -129,7 +129,7 @@ def test_005_an_index_of_a_bag_refuses_a_row_that_is_owed_and_goes_back() -> Non
     assert free.groups == {2: {2: 1}}
 
 
-def test_005_an_index_without_a_key_has_all_rows_under_one_and_copies_what_it_is_given() -> None:
+def test_an_index_without_a_key_has_all_rows_under_one_and_copies_what_it_is_given() -> None:
     index: Index[Any, Any] = Index(bag=True)
     change = {1: 1, 2: 2}
     index.begin()
@@ -141,7 +141,7 @@ def test_005_an_index_without_a_key_has_all_rows_under_one_and_copies_what_it_is
 
 
 @pytest.mark.parametrize("key", [third, None])
-def test_005_an_index_through_random_epochs_is_the_rows_by_key(key: Any) -> None:
+def test_an_index_through_random_epochs_is_the_rows_by_key(key: Any) -> None:
     random = Random(14)
     index: Index[Any, Any] = Index(key, bag=True)
     x: Any = ZSet()

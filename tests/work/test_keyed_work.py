@@ -75,7 +75,7 @@ def stepped(of: Any, state: Any, change: Any, *counted: Counted) -> Any:
 # ---- top rows ----
 
 
-def test_005_a_change_of_one_key_does_not_look_at_the_rows_of_others() -> None:
+def test_a_change_of_one_key_does_not_look_at_the_rows_of_others() -> None:
     key, by = key_of(), number_of()
     of = top_rows(2, by, key)
     state = of.init(ROWS)
@@ -86,7 +86,7 @@ def test_005_a_change_of_one_key_does_not_look_at_the_rows_of_others() -> None:
 
 
 @pytest.mark.parametrize("smallest", [False, True])
-def test_005_rows_far_from_the_top_cost_one_call_and_no_tree(smallest: bool) -> None:
+def test_rows_far_from_the_top_cost_one_call_and_no_tree(smallest: bool) -> None:
     by = Counted(lambda row: -row if smallest else row)
     of = top_rows(3, by, smallest=smallest)
     state = of.init(ZSet.of(range(5_000)))
@@ -98,7 +98,7 @@ def test_005_rows_far_from_the_top_cost_one_call_and_no_tree(smallest: bool) -> 
     assert state[1].values[()] is outer
 
 
-def test_005_a_top_that_is_drained_looks_through_all_rows_a_few_times() -> None:
+def test_a_top_that_is_drained_looks_through_all_rows_a_few_times() -> None:
     n, by = 4_000, Counted(lambda row: row)
     of = top_rows(3, by)
     state = of.init(ZSet.of(range(n)))
@@ -111,7 +111,7 @@ def test_005_a_top_that_is_drained_looks_through_all_rows_a_few_times() -> None:
 # ---- sessions ----
 
 
-def test_005_only_neighbouring_sessions_are_looked_at() -> None:
+def test_only_neighbouring_sessions_are_looked_at() -> None:
     key, time, merge = key_of(), number_of(), Counted(lambda row, start, end: (row, start, end))
     of = sessions(time, 1, key, merge=merge)
     rows = ZSet.of([(k, 10 * n + i) for k in range(5) for n in range(100) for i in range(3)])
@@ -124,7 +124,7 @@ def test_005_only_neighbouring_sessions_are_looked_at() -> None:
     assert {row for row, _, _ in merge.seen} == {(2, 500), (2, 501), (2, 502), (2, 503), (2, 506)}
 
 
-def test_005_a_long_session_is_walked_through_once_however_many_rows_change(
+def test_a_long_session_is_walked_through_once_however_many_rows_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = Counted(Tree.at)
@@ -142,7 +142,7 @@ def test_005_a_long_session_is_walked_through_once_however_many_rows_change(
 # ---- an operator per key ----
 
 
-def test_005_operators_of_this_package_are_not_copied_per_key(
+def test_operators_of_this_package_are_not_copied_per_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copies = Counted(keyed.deepcopy)
@@ -182,7 +182,7 @@ class Hoarder(Operator[Any, Any, Any, Any]):
         return state, sum(weight for _, weight in change.items())
 
 
-def test_005_a_state_that_cannot_go_back_is_copied_for_the_touched_keys_alone(
+def test_a_state_that_cannot_go_back_is_copied_for_the_touched_keys_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copies = Counted(keyed.deepcopy)
@@ -197,7 +197,7 @@ def test_005_a_state_that_cannot_go_back_is_copied_for_the_touched_keys_alone(
 # ---- reduce ----
 
 
-def test_005_what_is_reduced_inline_is_asked_of_changed_rows_only() -> None:
+def test_what_is_reduced_inline_is_asked_of_changed_rows_only() -> None:
     key, price = key_of(), number_of()
     of = Reduce(total(price) & mean(price) & how_many(), Fn(key))
     assert of.loop is not None
@@ -207,7 +207,7 @@ def test_005_what_is_reduced_inline_is_asked_of_changed_rows_only() -> None:
     assert price.calls == 3
 
 
-def test_005_steps_before_a_reduce_are_taken_once_per_changed_row() -> None:
+def test_steps_before_a_reduce_are_taken_once_per_changed_row() -> None:
     kept, made, key = Counted(lambda row: row[1] % 2), Counted(lambda row: (row[0], 1)), key_of()
     chain = Chain([Step("filter", Fn(kept)), Step("map", Fn(made))])
     of = Reduce(total(lambda row: row[1]), Fn(key), before=chain)
@@ -220,7 +220,7 @@ def test_005_steps_before_a_reduce_are_taken_once_per_changed_row() -> None:
 
 
 @pytest.mark.parametrize("up", [True, False], ids=["max", "min"])
-def test_005_a_group_is_folded_again_log_n_times_while_its_greatest_go_one_by_one(up: bool) -> None:
+def test_a_group_is_folded_again_log_n_times_while_its_greatest_go_one_by_one(up: bool) -> None:
     n = 6_000
     of_row = number_of()
     of = Reduce(greatest(of_row) if up else least(of_row), Fn(lambda row: row[0]))
@@ -234,7 +234,7 @@ def test_005_a_group_is_folded_again_log_n_times_while_its_greatest_go_one_by_on
     assert 1 <= refolds <= math.log2(n)
 
 
-def test_005_a_greatest_that_comes_and_goes_does_not_fold_the_group_again() -> None:
+def test_a_greatest_that_comes_and_goes_does_not_fold_the_group_again() -> None:
     of_row = number_of()
     of = Reduce(greatest(of_row), Fn(lambda row: row[0]))
     state = of.init(ZSet.of([(0, i) for i in range(3_000)]))
@@ -245,7 +245,7 @@ def test_005_a_greatest_that_comes_and_goes_does_not_fold_the_group_again() -> N
     assert of_row.calls == 800
 
 
-def test_005_only_the_part_that_asks_sees_the_rows_again() -> None:
+def test_only_the_part_that_asks_sees_the_rows_again() -> None:
     adds, removes = Counted(lambda acc, row: acc + row[1]), Counted(lambda acc, row: acc - row[1])
     lows = Counted(lambda acc, row: row[1] if acc is None else min(acc, row[1]))
     asks = Counted(lambda acc, row: RECOMPUTE if row[1] == acc else acc)
@@ -272,7 +272,7 @@ def test_005_only_the_part_that_asks_sees_the_rows_again() -> None:
 # ---- joins ----
 
 
-def test_005_a_join_makes_a_row_for_each_match_and_no_other() -> None:
+def test_a_join_makes_a_row_for_each_match_and_no_other() -> None:
     left, right, merge = key_of(), key_of(), Counted(lambda a, b: (a, b))
     of = Join(left, right, merge)
     state = of.init((ROWS, ROWS))
@@ -294,7 +294,7 @@ def of_sides(change: Any) -> list[Any]:
     return [change.first, change.second] if isinstance(change, Both) else [change.change]
 
 
-def test_005_steps_after_a_join_see_its_new_rows_only() -> None:
+def test_steps_after_a_join_see_its_new_rows_only() -> None:
     seen = Counted(lambda row: row[0][1] == 3)
     of = Join(key_of(), key_of(), after=Chain([Step("filter", Fn(seen))]))
     state = of.init((ROWS, ROWS))
@@ -304,7 +304,7 @@ def test_005_steps_after_a_join_see_its_new_rows_only() -> None:
 
 
 @pytest.mark.parametrize("anti", [False, True])
-def test_005_a_semi_join_gives_the_rows_of_a_key_only_when_it_comes_or_goes(anti: bool) -> None:
+def test_a_semi_join_gives_the_rows_of_a_key_only_when_it_comes_or_goes(anti: bool) -> None:
     left, right = key_of(), key_of()
     of = semi(left, right, anti=anti)
     state = of.init((ROWS, ZSet.of([(key, 0) for key in range(0, KEYS, 2)])))

@@ -1,7 +1,7 @@
 """Plans as text, graphs and JSON.
 
 The golden files beside this one hold what `explain` says about the programs beside them. After a
-change that is meant: `EBBFLOW_GOLDEN=write pytest tests/unit/test_show.py`, and read the diff.
+change that is meant: `EBBFLOW_GOLDEN=write pytest tests/unit/flow/test_show.py`, and read the diff.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ebbflow.flow.plan import Filter
 from ebbflow.fn import Fn
 from ebbflow.zset import ZSet
 
-recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parent / "recomputing.py")))
+recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[1] / "recomputing.py")))
 view_of, WORDS, MINUS = recomputing.view_of, recomputing.WORDS, recomputing.MINUS
 
 

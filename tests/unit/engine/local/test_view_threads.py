@@ -19,7 +19,7 @@ from ebbflow.flow.plan import Map
 from ebbflow.fn import Fn
 from ebbflow.zset import ZSet
 
-recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parent / "recomputing.py")))
+recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[1] / "recomputing.py")))
 view_of, WORDS = recomputing.view_of, recomputing.WORDS
 
 

@@ -77,6 +77,6 @@ def test_the_first_steps_of_a_view_import_no_module(opened: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert (done.returncode, done.stdout.split()) == (0, []), done.stderr

@@ -45,7 +45,7 @@ from ebbflow.fn import Fn
 from ebbflow.operator import select
 from ebbflow.zset import ZSet
 
-recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parent / "recomputing.py")))
+recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[1] / "recomputing.py")))
 view_of, everything, words_view = (
     recomputing.view_of,
     recomputing.everything,

@@ -26,7 +26,7 @@ from ebbflow.flow.plan import Source
 from ebbflow.fn import Fn
 from ebbflow.zset import ZSet
 
-recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parent / "recomputing.py")))
+recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[1] / "recomputing.py")))
 Order, Person = recomputing.Order, recomputing.Person
 view_of, everything = recomputing.view_of, recomputing.everything
 ROME, OSLO = Order(1, "Rome", 5), Order(2, "Oslo", 20)

@@ -14,7 +14,7 @@ import ebbflow as ef
 from ebbflow.engine import local
 from ebbflow.errors import ChangeError, CompositionError, EbbflowError, install
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class Order(NamedTuple):

@@ -140,7 +140,7 @@ def test_what_does_not_cancel_is_an_error_that_names_the_node_and_changes_nothin
     with pytest.raises(NotDeterministic) as caught:
         view.step(a={7: -1})
     assert any(each in str(caught.value) for each in told.split("|")), caught.value
-    assert "test_local_review.py" in str(caught.value)
+    assert "test_local_adversarial.py" in str(caught.value)
     assert (view.value, view.epoch) == (before, epoch)
 
 
@@ -240,7 +240,7 @@ def test_the_order_of_top_rows_need_not_be_hashable() -> None:
 
 
 @pytest.mark.parametrize("up", [True, False])
-def test_005_how_the_outermost_shift_is_what_sorting_would_give(up: bool) -> None:
+def test_how_the_outermost_shift_is_what_sorting_would_give(up: bool) -> None:
     dice = Random(5)
     for _ in range(400):
         least = dice.randint(1, 8)
@@ -257,7 +257,7 @@ def test_005_how_the_outermost_shift_is_what_sorting_would_give(up: bool) -> Non
         assert ZSet(shift) == ZSet.of(ends.best(other)) - ZSet.of(ends.best(one))
 
 
-def test_005_a_change_of_many_top_rows_looks_at_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_many_top_rows_looks_at_few(monkeypatch: pytest.MonkeyPatch) -> None:
     view = A.top_k(2000, by="v").run()
     view.step(a=[Row(0, v) for v in range(5000)])
     view.step(a={Row(0, -1): 1})
@@ -270,7 +270,7 @@ def test_005_a_change_of_many_top_rows_looks_at_few(monkeypatch: pytest.MonkeyPa
     assert view.step(a={Row(0, 4000): -1}) == ZSet({Row(0, 4000): -1, Row(0, 3000): 1})
 
 
-def test_005_stages_that_a_change_cannot_reach_are_not_looked_at() -> None:
+def test_stages_that_a_change_cannot_reach_are_not_looked_at() -> None:
     outputs = {f"o{i}": ef.Input(f"i{i}", Row).distinct() for i in range(50)}
     view = ef.program(**outputs).run()
     view.step(i3=[Row(1, 1)])
@@ -357,7 +357,7 @@ def state(view: Any) -> list[Any]:
     ],
     ids=["join", "anti", "top_k", "min", "distinct"],
 )
-def test_005_an_interrupt_at_any_line_leaves_all_of_an_epoch_or_nothing(program: Any) -> None:
+def test_an_interrupt_at_any_line_leaves_all_of_an_epoch_or_nothing(program: Any) -> None:
     first = {"a": {Row(1, 5): 1, Row(1, 6): 1, Row(2, 7): 2}, "b": {Row(1, 1): 1, Row(2, 2): 1}}
     second = {
         "a": {Row(1, 13): 2, Row(1, 5): -1, Row(3, 8): 1, Row(2, 7): -2},
