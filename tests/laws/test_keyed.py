@@ -1,10 +1,9 @@
-"""Operators that keep something for each key, and the chains before and after them: the axioms,
-long runs over odd rows, and epochs that fail at any call."""
+"""Operators that keep something for each key, and the chains before and after them: the axioms, and
+long runs over odd rows."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, NamedTuple
 
@@ -12,28 +11,43 @@ import cloudpickle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws.keyed_operators import (
+    EVERY,
+    AnyOperator,
+    around,
+    both,
+    fifth,
+    flipped,
+    half,
+    itself,
+    low,
+    lowest,
+    mixed,
+    odd,
+    random_change,
+    sorted_in,
+    sorted_together,
+    spanned,
+    third,
+    unless_lowest,
+)
 
 from ebbflow.chain import Chain, Step
-from ebbflow.change import BAG, Both, First, Second, pair
-from ebbflow.errors import AbsentRow, ChangeError, NotDeterministic
+from ebbflow.errors import ChangeError, NotDeterministic
 from ebbflow.fn import Fn
 from ebbflow.laws import check
 from ebbflow.nan import NAN
 from ebbflow.operator import (
-    Operator,
-    aggregate,
     count,
     distinct,
     per_key,
-    select,
     semi,
     sessions,
     top_rows,
 )
 from ebbflow.operator.joins import Join
-from ebbflow.operator.operator import journalled
 from ebbflow.operator.relation import Rows
-from ebbflow.reducer import RECOMPUTE, Reducer, mean, median
+from ebbflow.reducer import Reducer, mean
 from ebbflow.reducer import count as how_many
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as least
@@ -41,171 +55,7 @@ from ebbflow.reducer import sum as total
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.running import Reduce
 from ebbflow.reducer.shape import PAIR, Shape
-from ebbflow.state.cells import Cells
 from ebbflow.zset import ZSet, trusted
-
-AnyOperator = Operator[Any, Any, Any, Any]
-Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
-Make = Callable[[Wrap], AnyOperator]
-
-
-def odd(x: int) -> bool:
-    return x % 2 == 1
-
-
-def half(x: int) -> int:
-    return x // 2
-
-
-def third(x: int) -> int:
-    return x % 3
-
-
-def fifth(x: int) -> int:
-    return x % 5
-
-
-def itself(x: Any) -> Any:
-    return x
-
-
-def around(x: int) -> list[int]:
-    return [x - x % 4, x + 1][: x % 3]
-
-
-def low(acc: Any, x: Any) -> Any:
-    return x if acc is None else min(acc, x)
-
-
-def unless_lowest(acc: Any, x: Any) -> Any:
-    return RECOMPUTE if x <= acc else acc
-
-
-def sorted_in(acc: tuple[Any, ...], x: Any) -> tuple[Any, ...]:
-    return tuple(sorted((*acc, x)))
-
-
-def sorted_together(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(sorted(a + b))
-
-
-def lowest(w: Wrap = itself) -> Reducer[Any, Any, Any]:
-    """A reducer that declines to remove now and then."""
-    return Reducer(None, w(low), w(unless_lowest))
-
-
-def listed(w: Wrap = itself) -> Reducer[Any, Any, Any]:
-    """A reducer without remove, but with a merge."""
-    return Reducer((), w(sorted_in), None, w(sorted_together))
-
-
-def mixed(w: Wrap = itself) -> Reducer[Any, Any, Any]:
-    return total(w(half)) & greatest(w(third)) & lowest(w) & listed(w) & median(w(fifth))
-
-
-class Hoarder(Operator[Any, Any, Any, Any]):
-    """Each row once, with a state that only a copy can bring back."""
-
-    input = BAG
-    output = BAG
-
-    def __init__(self, told: Callable[[Any], Any] = itself) -> None:
-        self.told = told
-
-    def f(self, x: Any) -> Any:
-        return ZSet.of(set(x))
-
-    def init(self, x: Any) -> dict[Any, int]:
-        return dict(x.items())
-
-    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        out = {}
-        for row, weight in change.items():
-            was = state.get(row, 0)
-            state[row] = was + weight
-            self.told(row)
-            if not state[row]:
-                del state[row]
-            if (was > 0) != (was + weight > 0):
-                out[row] = 1 if weight > 0 else -1
-        return state, ZSet(out)
-
-
-def steps(w: Wrap, *verbs: tuple[str, Callable[..., Any]]) -> Chain:
-    return Chain([Step(verb, Fn(w(function))) for verb, function in verbs])
-
-
-FILTERED = (("filter", odd), ("map", half))
-SPREAD = (("flat_map", around), ("filter", itself), ("map", half))
-
-ONE: dict[str, Make] = {
-    "top": lambda w: top_rows(2, w(half), w(third)),
-    "top of all": lambda w: top_rows(3, w(third), smallest=True),
-    "sessions": lambda w: sessions(w(half), 1, w(third)),
-    "sessions of all": lambda w: sessions(itself, 2, merge=w(spanned)),
-    "count per key": lambda w: per_key(count(), w(third)),
-    "distinct per key": lambda w: per_key(distinct(), w(third)),
-    "top per key": lambda w: per_key(top_rows(1, w(operator.neg)), w(odd)),
-    "max per key per key": lambda w: per_key(per_key(aggregate(max), w(half)), w(third)),
-    "network per key": lambda w: per_key(select(w(odd)) >> distinct() >> count(), w(fifth)),
-    "hoarder per key": lambda w: per_key(Hoarder(w(itself)), w(third)),
-    "hoarder": lambda w: per_key(Hoarder(w(itself)), width=0),
-    "distinct": lambda w: distinct(),
-    "no steps": lambda w: Rows(Chain()),
-    "steps": lambda w: Rows(steps(w, *SPREAD)),
-    "sum": lambda w: Reduce(total(w(half)), Fn(w(third))),
-    "inline": lambda w: Reduce(total(w(half)) & how_many() & mean(w(fifth)), Fn(w(third))),
-    "inline behind steps": lambda w: Reduce(
-        total() & how_many(), Fn(w(third)), before=steps(w, *SPREAD)
-    ),
-    "max": lambda w: Reduce(greatest(w(half)), Fn(w(third))),
-    "mixed": lambda w: Reduce(mixed(w), Fn(w(third))),
-    "mixed behind steps": lambda w: Reduce(mixed(w), Fn(w(third)), before=steps(w, *FILTERED)),
-    "tree": lambda w: Reduce(listed(w), Fn(w(third))),
-    "tree and median": lambda w: Reduce(
-        listed(w) & median(), Fn(w(third)), before=steps(w, *SPREAD)
-    ),
-    "partial": lambda w: Reduce(lowest(w), Fn(w(third))),
-    "one side by side": lambda w: Reduce(together(greatest(w(half))), Fn(w(third))),
-    "spread": lambda w: Reduce(mixed(w), Fn(w(third)), Shape(width=1, spread=True)),
-    "all rows": lambda w: Reduce(
-        least(w(third)) & total(), None, Shape(width=0, spread=True)
-    ),
-}  # fmt: skip
-TWO: dict[str, Make] = {
-    "semi": lambda w: semi(w(third), w(half)),
-    "anti": lambda w: semi(w(third), w(half), anti=True),
-    "join": lambda w: Join(w(third), w(fifth)),
-    "join of equal rows": lambda w: Join(w(fifth), w(fifth), w(operator.add)),
-    "join then steps": lambda w: Join(
-        w(fifth), w(fifth), w(operator.mul), after=steps(w, *SPREAD)
-    ),
-    "join then a filter": lambda w: Join(
-        w(third), w(third), after=Chain([Step("filter", Fn(w(uneven)))])
-    ),
-    "join one to one": lambda w: Join(w(third), w(third), w(flipped), one_to_one=True),
-    "join one to one then steps": lambda w: Join(
-        w(third), w(third), w(flipped), one_to_one=True, after=steps(w, ("map", min))
-    ),
-}  # fmt: skip
-EVERY = {**ONE, **TWO}
-
-
-def spanned(row: Any, start: Any, end: Any) -> Any:
-    return start, end, row
-
-
-def uneven(row: tuple[int, int]) -> bool:
-    return (row[0] + row[1]) % 3 > 0
-
-
-def flipped(a: Any, b: Any) -> Any:
-    return b, a
-
-
-def both(of: AnyOperator) -> bool:
-    return bool(of.input == pair(BAG, BAG))
-
 
 # ---- the axioms ----
 
@@ -216,20 +66,6 @@ def test_every_operator_of_keys_fulfils_every_axiom(name: str) -> None:
 
 
 # ---- long runs ----
-
-
-def random_change(x: Any, rows: list[Any], random: Random) -> Any:
-    """A valid change: some rows go, some come, some of them twice; of two bags, one or both."""
-    if isinstance(x, tuple):
-        left, right = (random_change(side, rows, random) for side in x)
-        return random.choice([First(left), Second(right), Both(left, right)])
-    there = list(x)
-    gone = random.sample(there, random.randint(0, min(len(there), 6)))
-    change = {row: -random.randint(1, x.weight(row)) for row in gone}
-    for _ in range(random.randint(0, 6)):
-        row = random.choice(rows)
-        change[row] = change.get(row, 0) + random.randint(1, 2)
-    return ZSet(change)
 
 
 def no_zeros(moved: Any) -> bool:
@@ -448,173 +284,6 @@ def test_an_operator_per_key_of_several_parts_gives_typed_rows() -> None:
     alone = per_key(distinct(), width=0).open(ZSet())
     assert alone.send(ZSet({"a": 2})) == ZSet({"a": 1})
     assert per_key(count(), width=0).open(ZSet()).send(ZSet({"a": 2})) == ZSet({(2,): 1})
-
-
-# ---- epochs ----
-
-
-class Boom(Exception):
-    """What a user's function raises."""
-
-
-class Fuse:
-    """Wraps functions; together they raise at one call that is chosen before."""
-
-    def __init__(self) -> None:
-        self.left = -1
-        self.calls = 0
-
-    def __call__(self, f: Callable[..., Any]) -> Any:
-        return Fused(self, f)
-
-    def light(self, left: int) -> None:
-        self.left, self.calls = left, 0
-
-    def burn(self) -> None:
-        self.calls += 1
-        if self.calls - 1 == self.left:
-            raise Boom
-
-
-class Fused:
-    def __init__(self, fuse: Fuse, f: Callable[..., Any]) -> None:
-        self.fuse, self.f = fuse, f
-
-    def __call__(self, *arguments: Any) -> Any:
-        self.fuse.burn()
-        return self.f(*arguments)
-
-
-def copied(state: Any) -> Any:
-    return cloudpickle.loads(cloudpickle.dumps(state))
-
-
-def held(state: Any) -> Iterator[Any]:
-    """All containers, also those in the cells of others."""
-    for container in journalled(state):
-        yield container
-        for value in container.values.values() if isinstance(container, Cells) else ():
-            yield from held(value)
-
-
-def test_the_operators_here_call_what_they_are_given() -> None:
-    quiet = set()
-    for name, make in EVERY.items():
-        fuse = Fuse()
-        of = make(fuse)
-        x = ZSet.of(range(12))
-        of.open((x, x) if both(of) else x)
-        if not fuse.calls:
-            quiet.add(name)
-    assert quiet <= {"distinct", "no steps", "steps", *[name for name in TWO if "join" not in name]}
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_whichever_call_raises_the_state_is_what_it_was(name: str) -> None:
-    fuse = Fuse()
-    of = EVERY[name](fuse)
-    random = Random(10)
-    rows = list(range(24))
-    start = ZSet.of(random.choices(rows, k=14))
-    x: Any = (start, start) if both(of) else start
-    live, y = of.open(x), of.f(x)
-    for _ in range(4):
-        change = random_change(x, rows, random)
-        before = copied(live.state)
-        fuse.light(-1)
-        of.step(copied(live.state), change)
-        calls = fuse.calls
-        for k in sorted(random.sample(range(calls), min(calls, 12))):
-            fuse.light(k)
-            with pytest.raises(Boom):
-                live.send(change)
-            assert live.state == before
-            assert all(container.journal is None for container in held(live.state))
-        fuse.light(-1)
-        moved = live.send(change)
-        x, y = of.input.patch(x, change), of.output.patch(y, moved)
-        assert y == of.f(x)
-        assert of.invariant(x, live.state)
-        assert all(container.journal is None for container in held(live.state))
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_an_epoch_of_several_steps_is_undone_as_a_whole(name: str) -> None:
-    of = EVERY[name](itself)
-    random = Random(11)
-    rows = list(range(30))
-    start = ZSet.of(random.choices(rows, k=20))
-    x: Any = (start, start) if both(of) else start
-    state = of.init(x)
-    for keep in (False, True, False, False, True, False):
-        before, value = copied(state), x
-        containers = list(journalled(state))
-        for container in containers:
-            container.begin()
-        for _ in range(5):
-            change = random_change(value, rows, random)
-            state, _ = of.step(state, change)
-            value = of.input.patch(value, change)
-        assert of.invariant(value, state)
-        for container in containers:
-            container.commit() if keep else container.rollback()
-        x = value if keep else x
-        assert keep or state == before
-        assert of.invariant(x, state)
-        assert all(container.journal is None for container in held(state))
-
-
-def test_a_group_that_comes_and_changes_in_one_epoch_is_undone() -> None:
-    of = per_key(distinct(), third)
-    state = of.init(ZSet.of([0]))
-    state.begin()
-    for change in (ZSet({1: 1}), ZSet({4: 1, 1: -1}), ZSet({0: -1}), ZSet({0: 3})):
-        state, _ = of.step(state, change)
-    state.rollback()
-    assert of.invariant(ZSet.of([0]), state)
-
-
-@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("no steps", "steps")])
-def test_what_is_not_there_cannot_be_taken_away(name: str) -> None:
-    of = EVERY[name](itself)
-    x = ZSet.of([1, 3])
-    live = of.open((x, x) if both(of) else x)
-    before = copied(live.state)
-    change: Any = ZSet({3: -2, 9: -1})
-    if name == "inline behind steps" or name == "tree and median":
-        change = ZSet({8: -3})
-    with pytest.raises(ChangeError):
-        live.send(First(change) if both(of) else change)
-    assert live.state == before
-
-
-def test_a_tree_notices_that_the_last_row_to_leave_was_another() -> None:
-    live = Reduce(listed(), Fn(third)).open(ZSet.of([3]))
-    with pytest.raises(AbsentRow):
-        live.send(ZSet({6: -1}))
-    assert live.send(ZSet({3: -1})) == ZSet({(0, (3,)): -1})
-
-
-def test_an_accumulator_notices_that_the_last_row_to_leave_was_another() -> None:
-    for reducer in (total(), median(), total() & how_many()):
-        live = Reduce(reducer, Fn(third)).open(ZSet.of([3]))
-        before = copied(live.state)
-        with pytest.raises((NotDeterministic, AbsentRow)):
-            live.send(ZSet({6: -1}))
-        assert live.state == before
-
-
-def test_a_processor_that_failed_goes_on_from_where_it_was() -> None:
-    fuse = Fuse()
-    adding = Reducer(0, fuse(operator.add), fuse(operator.sub))
-    live = adding.processor(third).open()
-    fuse.light(-1)
-    live.send(ZSet.of([1, 2, 3]))
-    fuse.light(1)
-    with pytest.raises(Boom):
-        live.send(ZSet({4: 1, 5: 1}))
-    fuse.light(-1)
-    assert live.send(ZSet({7: 1})) == ZSet({(1, 1): -1, (1, 8): 1})
 
 
 # ---- what each computes, against plain Python ----

@@ -29,3 +29,15 @@ def spark() -> Iterator[Any]:
     running = session("ebbflow-tests", cores=2, **{"spark.driver.memory": "1g"})
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def nasty(spark: Any, tmp_path_factory: Any) -> tuple[list[Any], Any, Any]:
+    """Rows, and frames of them: one that Spark compiles code for, and one that it interprets."""
+    from tests.spark.expressions import Nasty, frame_of, rows_of
+
+    rows = rows_of(7, 150)
+    here = frame_of(spark, rows, Nasty)
+    path = str(tmp_path_factory.mktemp("nasty") / "rows")
+    here.coalesce(1).write.parquet(path)
+    return rows, spark.read.parquet(path), here
