@@ -29,6 +29,7 @@ class Order(NamedTuple):
 
 ORDERS = [Order(1, "Rome", 10), Order(2, "Rome", 30), Order(3, "Oslo", 7), Order(4, "Oslo", None)]
 
+
 def oracle(f: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
     return lambda rows: f(rows) if rows else None
 
