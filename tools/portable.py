@@ -18,10 +18,9 @@ WHAT = ("src", "tests/unit", "tests/work")
 NOT_HERE = ("not support processes", "start new thread", "not implemented", "asyncio.run",
             "lacks multiprocessing")  # fmt: skip
 LEFT_OUT = (
-    "tests/unit/test_fn.py::test_making_one_costs_little",
     "tests/unit/engine/local/test_view.py::test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done",
 )
-"""A test that goes by the clock, and one that takes many minutes here."""
+"""One takes many minutes here."""
 NO_LOOPS = "tests/unit/engine/runtime/test_subscribe.py"
 """All of it needs an event loop that can be waited for, and this Python has none."""
 

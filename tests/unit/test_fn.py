@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import textwrap
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -433,17 +432,3 @@ def test_a_rebound_name_keeps_its_value_on_the_way_to_a_worker() -> None:
     limit = 100
     back = pickle.loads(cloudpickle.dumps(fn))
     assert (back.text, back(ROW)) == ("price > 3", True)
-
-
-# ---- cost ----
-
-
-def test_making_one_costs_little() -> None:
-    def cost() -> float:
-        calls = [eval(f"lambda o: (o.city, o.price * {i} > 3 and o.id)") for i in range(50)]
-        start = perf_counter()
-        for call in calls:
-            Fn.of(call, Order)
-        return (perf_counter() - start) / len(calls)
-
-    assert min(cost() for _ in range(5)) < 0.0004

@@ -10,6 +10,9 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.codegen import GeneratedLoop
+from ebbflow.flow.plan import Plan
+from ebbflow.flow.rewrite import ALL, optimise
+from ebbflow.flow.show import explain
 
 
 class Row(NamedTuple):
@@ -59,6 +62,14 @@ def joins(n: int) -> Any:
     return rows
 
 
+def many_paths(n: int) -> Any:
+    """2 ** n ways lead from the input to the output."""
+    rows: Any = ef.Input("a", Row)
+    for _ in range(n):
+        rows = rows.distinct() + rows.distinct()
+    return rows
+
+
 def outputs(n: int) -> Any:
     rows = ef.Input("a", Row)
     made = {f"o{i}": rows.filter(lambda row, i=i: row.v > i) for i in range(n)}
@@ -86,12 +97,20 @@ def calls(work: Callable[[], Any]) -> int:
     ("program", "n"),
     [
         (aggregates, 250), (ends, 40), (key_of_fields, 60), (selected, 60), (steps, 60),
-        (filters_on_a_long_way, 60), (joins, 30), (outputs, 60),
+        (filters_on_a_long_way, 60), (joins, 30), (many_paths, 60), (outputs, 60),
     ],
 )  # fmt: skip
 def test_twice_as_many_take_twice_the_calls(program: Any, n: int) -> None:
     program(8).run().explain()  # what is done once is done
     one, two = (calls(lambda m=m: program(m).run().explain()) for m in (n, 2 * n))
+    assert two < 2.3 * one
+
+
+def test_rewriting_a_graph_with_many_paths_takes_calls_for_its_nodes_not_for_its_paths() -> None:
+    def rewritten(n: int) -> None:
+        explain(optimise(Plan({"out": many_paths(n).node}), ALL))
+
+    one, two = (calls(lambda m=m: rewritten(m)) for m in (100, 200))
     assert two < 2.3 * one
 
 
