@@ -31,7 +31,7 @@ class Stay:
         return state, self.output.zero
 
 
-class Then:
+class Chained:
     """One hypothetical after another, however deep they are nested."""
 
     __slots__ = ("first", "output", "second")
@@ -46,7 +46,7 @@ class Then:
         waiting: list[Hypothetical] = [self]
         while waiting:
             step = waiting.pop()
-            if isinstance(step, Then):
+            if isinstance(step, Chained):
                 waiting += (step.second, step.first)
             else:
                 state, output = step(state)
@@ -67,7 +67,7 @@ def state_monoid(output: Monoid[Any], states: Iterable[Any] = ()) -> Monoid[Hypo
     points = tuple(states)
 
     def combine(first: Hypothetical, second: Hypothetical) -> Hypothetical:
-        return Then(first, second, output)
+        return Chained(first, second, output)
 
     def equal(f: Hypothetical, g: Hypothetical) -> bool:
         if f is g:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import Monoid
-from ebbflow.change.structure import ChangeStructure, Constant, Why, type_name
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
 from ebbflow.errors import ChangeError, cause_of, error_text, value_text
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Keep:
 KEEP = Keep()
 
 
-class _Replace(Constant[Any, "Replace[Any] | Keep"]):
+class _Replace(ConstantStructure[Any, "Replace[Any] | Keep"]):
     """Any value; the change is the new value, or KEEP.
 
     >>> REPLACE.compress([Replace(1), KEEP, Replace(2)])

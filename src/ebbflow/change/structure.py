@@ -244,7 +244,7 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
             fresh = len(met) == 1
 
 
-class Constant(ChangeStructure[T, D]):
+class ConstantStructure(ChangeStructure[T, D]):
     """A structure there is one of, kept in its module under its `name` and pickled as that name."""
 
     @property

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from ebbflow.change.structure import ChangeStructure, Constant, Why, type_name
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Delete:
 Edit = Insert | Delete
 
 
-class _Text(Constant[str, Edit]):
+class _Text(ConstantStructure[str, Edit]):
     """Strings, changed by Insert and Delete.
 
     >>> TEXT.compress([Insert(0, "H"), Insert(1, "j"), Delete(1, 1), Insert(1, "i")])

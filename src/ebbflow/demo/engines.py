@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ebbflow.demo.again import VIEWS, Result, counted, recompute_rows, recompute_sql, weighted
-from ebbflow.demo.data import WEIGHT, Columns, Epoch, arrow_of, rows_of
+from ebbflow.demo.data import WEIGHT, Columns, ShopEpoch, arrow_of, rows_of
 from ebbflow.demo.shop import program
 from ebbflow.paths import file_name, make_folders
 
@@ -42,7 +42,7 @@ class Local:
         self._given: dict[str, Any] = {}
         self._rows: dict[str, list[Any]] = {}
 
-    def prepare(self, tables: Tables, epoch: Epoch | None = None) -> None:
+    def prepare(self, tables: Tables, epoch: ShopEpoch | None = None) -> None:
         changed = tables if epoch is None else epoch.changes
         self._rows.update({name: rows_of(name, tables[name]) for name in changed})
         self._given = dict(self._rows) if epoch is None else {
@@ -90,7 +90,7 @@ class Spark:
         make_folders(Path(self._files))
         self.view = program.run(spark(self.session, path=self.state))
 
-    def prepare(self, tables: Tables, epoch: Epoch | None = None) -> None:
+    def prepare(self, tables: Tables, epoch: ShopEpoch | None = None) -> None:
         changed = tables if epoch is None else epoch.changes
         files = {name: self._write(name, tables[name]) for name in changed}
         for name, file in files.items():

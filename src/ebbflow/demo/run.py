@@ -73,14 +73,14 @@ def run(
 
 def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts:
     started = perf_counter()
-    kind = ENGINES[told["engine"]]
+    engine = ENGINES[told["engine"]]
     if folder is not None:
         _require_empty(folder)
-    teller.start({**told, "against": kind.against})
+    teller.start({**told, "against": engine.against})
     laws = check_laws()
     teller.laws(laws)
     shop = Shop(told["rows"], told["seed"])
-    running = kind(folder) if session is None else kind(folder, session)
+    running = engine(folder) if session is None else engine(folder, session)
     try:
         running.prepare(shop.tables)
         inputs = {name: length(table) for name, table in shop.tables.items()}
@@ -88,7 +88,7 @@ def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts
         loaded = {"inputs": inputs, "rows": sum(inputs.values()), **taken}
         loaded["sample"] = {"view": SHOWN, "columns": columns(SHOWN), "rows": sample(running)}
         teller.loaded(loaded)
-        for _ in range(kind.warm_up):
+        for _ in range(engine.warm_up):
             running.again()
         epoch = shop.correction()
         running.prepare(shop.tables, epoch)
@@ -117,7 +117,7 @@ def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts
     end["verified"] = all(each["verified"] for each in (loaded, corrected, *steps))
     teller.end(end)
     found = {"laws": laws, "load": loaded, "correction": corrected, "steps": steps}
-    return {**told, "against": kind.against, **found, **end}
+    return {**told, "against": engine.against, **found, **end}
 
 
 def columns(view: str) -> list[str]:

@@ -48,7 +48,7 @@ class Expression:
         """The same with other parts."""
         return self
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         """Its text, and how strongly that binds."""
         raise NotImplementedError
 
@@ -127,7 +127,7 @@ class Expression:
         >>> more.text("l", "r")
         'l.price > r.price'
         """
-        return _Text(names or _names(self))(self, IF)
+        return _ReadableText(names or _names(self))(self, IF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Row(Expression):
 
     arg: int
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         return by.row(self), ATOM
 
 
@@ -148,7 +148,7 @@ class Get(Expression):
     name: str
     index: int
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         return by.get(self), POSTFIX
 
 
@@ -170,7 +170,7 @@ class Constant(Expression):
     def __hash__(self) -> int:
         return hash(constant_key(self.value))
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         text = by.constant(self.value)
         return text, UNARY if text.startswith("-") else ATOM
 
@@ -194,7 +194,7 @@ class Operation(Expression):
     def rebuilt(self, parts: tuple[Expression, ...]) -> Expression:
         return Operation(self.op, parts)
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         op, args = self.op, self.args
         if op in FUNCTIONS:
             return f"{by.function(op)}({', '.join(by(each, IF) for each in args)})", POSTFIX
@@ -236,7 +236,7 @@ class Tuple(Expression):
     def rebuilt(self, parts: tuple[Expression, ...]) -> Expression:
         return Tuple(parts)
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         return by.items(self.items), ATOM
 
 
@@ -257,14 +257,14 @@ class Record(Expression):
     def __identity__(self) -> Any:
         return schema(self.type), self.items
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         return by.record(self), POSTFIX
 
 
 # ---- writing ----
 
 
-class Writer:
+class ExpressionWriter:
     """Writes expressions as text. `by(expression, level)` puts what binds weaker in brackets."""
 
     def __call__(self, expression: Expression, level: int) -> str:
@@ -306,7 +306,7 @@ class Writer:
         raise NotImplementedError
 
 
-class _Source(Writer):
+class _Source(ExpressionWriter):
     """For Python to compile. It never warns: what Python can see to be constant is kept apart where
     it would frown at that, as in `5[0]`."""
 
@@ -345,7 +345,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-class _Text(Writer):
+class _ReadableText(ExpressionWriter):
     """For people."""
 
     def __init__(self, names: Sequence[str]) -> None:

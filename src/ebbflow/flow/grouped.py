@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.flow.parts import Key, field_names, row_type, rows_of
+from ebbflow.flow.parts import GroupKey, field_names, row_type, rows_of
 from ebbflow.flow.plan import Node, Reduce
 from ebbflow.flow.result_types import result_type
 from ebbflow.flow.results import AnyReducer, given, missing
@@ -22,7 +22,7 @@ from ebbflow.reducer.row import itself
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
-ONE_GROUP = Key(None, {})
+ONE_GROUP = GroupKey(None, {})
 
 
 class Grouped:
@@ -35,7 +35,7 @@ class Grouped:
 
     __slots__ = ("_key", "_of")
 
-    def __init__(self, of: Collection, key: Key) -> None:
+    def __init__(self, of: Collection, key: GroupKey) -> None:
         self._of = of
         self._key = key
 
@@ -88,7 +88,7 @@ def _not_yet(what: str) -> CompositionError:
     return CompositionError(what, created=place(), remedy=NEXT)
 
 
-def reduced(node: Node, key: Key, reducer: Any) -> Reduce:
+def reduced(node: Node, key: GroupKey, reducer: Any) -> Reduce:
     """The node of `reduce`.
 
     >>> import ebbflow as ef
@@ -106,7 +106,7 @@ def reduced(node: Node, key: Key, reducer: Any) -> Reduce:
 
 
 def aggregated(
-    node: Node, key: Key, unnamed: tuple[Any, ...], reducers: Mapping[str, Any]
+    node: Node, key: GroupKey, unnamed: tuple[Any, ...], reducers: Mapping[str, Any]
 ) -> Reduce:
     """The node of `agg`.
 
@@ -146,7 +146,7 @@ def _whole(reducer: AnyReducer) -> AnyReducer:
 
 
 def _node(
-    node: Node, key: Key, results: dict[str, Any], reducer: AnyReducer, *, spread: bool
+    node: Node, key: GroupKey, results: dict[str, Any], reducer: AnyReducer, *, spread: bool
 ) -> Reduce:
     checked = row_type("reduce({})", row("Group", {**key.fields, **results}))
     return Reduce(

@@ -110,12 +110,14 @@ def _outer(left: Node, right: Node, ours: Fn, theirs: Fn, how: str, merging: Mer
 
 
 @dataclass(frozen=True)
-class _Side:
+class _KeySide:
     given: Any
     fn: Fn
 
 
-def _keys(left: Node, right: Node, on: Any, left_on: Any, right_on: Any) -> tuple[_Side, _Side]:
+def _keys(
+    left: Node, right: Node, on: Any, left_on: Any, right_on: Any
+) -> tuple[_KeySide, _KeySide]:
     if on is None and left_on is None and right_on is None:
         refuse("join(...): no key is given", f'on="field", left_on= and right_on=, or {CROSS}')
     if on is not None and (left_on is not None or right_on is not None):
@@ -131,8 +133,8 @@ def _keys(left: Node, right: Node, on: Any, left_on: Any, right_on: Any) -> tupl
     for name, each in zip(names, (ours, theirs), strict=True):
         plain(f"join({name}={{}})", each)
     sides = (
-        _Side(ours, part(f"join({names[0]}={{}})", left, ours)),
-        _Side(theirs, part(f"join({names[1]}={{}})", right, theirs)),
+        _KeySide(ours, part(f"join({names[0]}={{}})", left, ours)),
+        _KeySide(theirs, part(f"join({names[1]}={{}})", right, theirs)),
     )
     _same_types(left, right, ours, theirs)
     return sides

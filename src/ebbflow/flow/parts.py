@@ -209,7 +209,7 @@ def field_names(shape: str, names: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Key:
+class GroupKey:
     """What rows are brought together by: a function, and the fields its parts become."""
 
     fn: Fn | None
@@ -221,7 +221,7 @@ class Key:
         return len(self.fields)
 
 
-def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]) -> Key:
+def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]) -> GroupKey:
     """A key of fields and named functions, or of one function, which becomes the field `key`.
 
     >>> key("group_by({})", Source(name="words", type=str), (len,), {}).fields
@@ -230,10 +230,10 @@ def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]
     flat = _flat(given)
     if len(flat) == 1 and not named and not isinstance(flat[0], str):
         plain(shape, flat[0])
-        return Key(part(shape, node, flat[0]), {"key": part_type(node, flat[0])})
+        return GroupKey(part(shape, node, flat[0]), {"key": part_type(node, flat[0])})
     parts = named_parts(shape, node, given, named)
     whole = tuple(parts.values()) if len(parts) > 1 else next(iter(parts.values()))
-    return Key(
+    return GroupKey(
         part(shape, node, whole), {name: part_type(node, each) for name, each in parts.items()}
     )
 

@@ -24,7 +24,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ebbflow.frozen import Frozen
-from ebbflow.record import _type, fields_of, hints_of, with_notes
+from ebbflow.record import fields_of, hints_of, record, with_notes
 
 DIGITS = (38, 18)
 """How many digits a Decimal has in a table, and how many of them after the point, without notes."""
@@ -324,7 +324,7 @@ def row(name: str, fields: Mapping[str, Any]) -> Any:
     >>> row("City", {"name": str})("Rome")
     City(name='Rome')
     """
-    return _type(name, tuple(fields.items()))
+    return record(name, **fields)
 
 
 def unhashable(hint: Any, fields: Callable[[Any], dict[str, Any] | None] = fields_of) -> str:

@@ -69,19 +69,19 @@ owed.register(Processor, streams.processor_laws)
 owed.register(Representation, streams.representation_laws)
 owed.register(Operator, operators.operator_laws)
 owed.register(Reducer, reducers.reducer_laws)
-owed.register(streams.Both, lambda _: [streams.EQUIVALENT])
+owed.register(streams.ProcessorPair, lambda _: [streams.EQUIVALENT])
 owed.register(streams.Partitioned, lambda _: [streams.INDEPENDENT])
 
 
 def lawful(module: ModuleType) -> list[tuple[str, Any]]:
     """Everything in a module that owes laws, by name, without what it only imports from ebbflow."""
-    kinds = tuple(kind for kind in owed.registry if kind is not object)
+    classes = tuple(cls for cls in owed.registry if cls is not object)
     own = [m for name, m in sys.modules.items() if name.split(".")[0] == "ebbflow" and m != module]
     ours = {id(thing) for each in own for thing in vars(each).values()}
     return [
         (name, thing)
         for name, thing in vars(module).items()
-        if not name.startswith("_") and isinstance(thing, kinds) and id(thing) not in ours
+        if not name.startswith("_") and isinstance(thing, classes) and id(thing) not in ours
     ]
 
 
@@ -114,10 +114,10 @@ def check(
         ASSOCIATIVE     (a · b) · c == a · (b · c)
         ARGUMENTS_KEPT  a and b after a · b are a and b
     """
-    from ebbflow.laws.strategies import kinds
+    from ebbflow.laws.strategies import sources_of
 
     wanted = list(owed(thing) if laws is None else laws)
-    sources = kinds(thing, inputs if elements is None else elements, changes)
+    sources = sources_of(thing, inputs if elements is None else elements, changes)
     given: dict[str, Any] = {"sources": sources, "equal": equal, "examples": examples}
     if isinstance(thing, Reducer):
         return _reducer_checked(thing, wanted, given, seed, all_laws=laws is None)
@@ -135,7 +135,7 @@ def _reducer_checked(
     twin = reducers.sheltered(thing)
 
     def search(law: Law) -> LawBroken | None:
-        return _search(twin, law, seed=seed, clock=Clock(), **given)
+        return _search(twin, law, seed=seed, clock=Deadline(), **given)
 
     try:
         for law in laws:
@@ -155,7 +155,7 @@ def _reducer_checked(
 
 def _smallest(search: Callable[..., LawBroken | None], seed: int) -> LawBroken | None:
     """The smallest case of a few searches, since shrinking can get stuck."""
-    clock = Clock()
+    clock = Deadline()
     found = search(seed=seed, clock=clock)
     if found is None:
         return None
@@ -217,7 +217,7 @@ def equivalent(
     prefix_sum() >> derivative() ~ map_each(int): 1 laws hold, each on up to 200 examples
         EQUIVALENT  ⟦first⟧(pieces) == ⟦second⟧(pieces)
     """
-    both = streams.Both(first, second)
+    both = streams.ProcessorPair(first, second)
     return check(both, elements=elements, equal=equal, examples=examples, seed=seed)
 
 
@@ -241,7 +241,7 @@ def _size(broken: LawBroken) -> tuple[int, str]:
     return len(text), text
 
 
-class Clock:
+class Deadline:
     """How long a failure is made smaller: a few seconds, from when there is one."""
 
     end: float | None = None
@@ -269,7 +269,7 @@ def _search(
     equal: Equal | None,
     examples: int,
     seed: int,
-    clock: Clock,
+    clock: Deadline,
 ) -> LawBroken | None:
     """The smallest case found that breaks the law, as the error to raise; None when all hold."""
     from hypothesis import HealthCheck, Phase, find, settings
@@ -320,7 +320,7 @@ def _search(
 
 
 def _tied_failure(
-    r: AnyReducer, law: Law, pool: Pool, equal: Equal | None, examples: int, clock: Clock
+    r: AnyReducer, law: Law, pool: Pool, equal: Equal | None, examples: int, clock: Deadline
 ) -> LawBroken | None:
     """The smallest case found that breaks the law with rows that share fields.
 

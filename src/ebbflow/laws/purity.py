@@ -36,7 +36,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OWN = (
     os.path.join(_PACKAGE, "laws", "symbolic.py"),
     os.path.join(_PACKAGE, "laws", "shapes.py"),
-    os.path.join(_PACKAGE, "laws", "watch.py"),
+    os.path.join(_PACKAGE, "laws", "purity.py"),
 )
 MARKED: set[type] = set()
 """The types of unknowns, which see for themselves what is done with them."""

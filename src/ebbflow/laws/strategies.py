@@ -364,57 +364,57 @@ def _sequences(
 
 # ---- what each kind of thing provides ----
 
-Kinds = Mapping[str, Any]
+Sources = Mapping[str, Any]
 
 
 @singledispatch
-def kinds(thing: Any, elements: Any, changes: Any) -> Kinds:
+def sources_of(thing: Any, elements: Any, changes: Any) -> Sources:
     """For each kind of variable, a strategy, or a function from the case so far to one."""
     return {} if elements is None else {"element": as_strategy(elements)}
 
 
-def _stream(source: Any, elements: Any) -> Kinds:
+def _stream(source: Any, elements: Any) -> Sources:
     own = elements_of(source) if elements is None else as_strategy(elements)
     return {"element": own, "pieces": st.lists(own, max_size=6)}
 
 
-@kinds.register
-def _(thing: al.Monoid, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
+@sources_of.register
+def _(thing: al.Monoid, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
     return _stream(thing, elements)
 
 
-@kinds.register
-def _(thing: Tensor, elements: Any, changes: Any) -> Kinds:
+@sources_of.register
+def _(thing: Tensor, elements: Any, changes: Any) -> Sources:
     return {"left": elements_of(thing.left), "right": elements_of(thing.right)}
 
 
-@kinds.register(al.Homomorphism)
-@kinds.register(StreamFunction)
-@kinds.register(Processor)
-@kinds.register(streams.Both)
-@kinds.register(streams.Partitioned)
-def _(thing: Any, elements: Any, changes: Any) -> Kinds:
+@sources_of.register(al.Homomorphism)
+@sources_of.register(StreamFunction)
+@sources_of.register(Processor)
+@sources_of.register(streams.ProcessorPair)
+@sources_of.register(streams.Partitioned)
+def _(thing: Any, elements: Any, changes: Any) -> Sources:
     return _stream(thing.source, elements)
 
 
-@kinds.register
-def _(thing: Representation, elements: Any, changes: Any) -> Kinds:
+@sources_of.register
+def _(thing: Representation, elements: Any, changes: Any) -> Sources:
     return _stream(thing.processor.source, elements)
 
 
-@kinds.register
-def _(thing: Order, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
+@sources_of.register
+def _(thing: Order, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
     return {"version": versions_of(thing) if elements is None else as_strategy(elements)}
 
 
-@kinds.register
-def _(thing: Operator, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
-    own = kinds(thing.input, elements, changes)
+@sources_of.register
+def _(thing: Operator, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
+    own = sources_of(thing.input, elements, changes)
     return {"input": own["value"], "changes": lambda case: own["changes"]({"value": case["x"]})}
 
 
-@kinds.register
-def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
+@sources_of.register
+def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
     values = values_of(thing) if elements is None else as_strategy(elements)
 
     def of(value: Any) -> Strategy:
@@ -432,8 +432,8 @@ def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Kinds:  # type:
     }
 
 
-@kinds.register
-def _(thing: Reducer, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
+@sources_of.register
+def _(thing: Reducer, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
     source = thing.elements if elements is None else elements
     if source is None:
         raise _unknown(thing)
@@ -476,7 +476,7 @@ def _updates(draw: Any, rows: tuple[Any, ...], more: Strategy) -> tuple[ZSet[Any
     return tuple(updates)
 
 
-def cases(law: Law, sources: Kinds) -> Strategy:
+def cases(law: Law, sources: Sources) -> Strategy:
     """Values for all variables of a law, in the order it names them."""
     for kind in law.variables.values():
         if kind not in sources:

@@ -172,7 +172,7 @@ def processor_laws(processor: Processor[Any, Any]) -> list[Law]:
 
 
 @dataclass(frozen=True)
-class Both:
+class ProcessorPair:
     """Two processors said to be equivalent: they read the same and write the same."""
 
     first: Processor[Any, Any]

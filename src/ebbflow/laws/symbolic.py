@@ -47,7 +47,7 @@ class NotTraceable(BaseException):
     """The function does something that cannot be followed. Not caught by `except Exception`."""
 
 
-class Run:
+class TracePath:
     """One path through a function: the answers given so far, and what follows from them."""
 
     def __init__(
@@ -90,7 +90,9 @@ class Run:
         return bool(self.solver.check(condition) != z3().unsat)
 
 
-def paths(f: Callable[[Run], Any], seen: set[str] | None = None) -> Iterator[tuple[list[Any], Any]]:
+def paths(
+    f: Callable[[TracePath], Any], seen: set[str] | None = None
+) -> Iterator[tuple[list[Any], Any]]:
     """What `f` returns on every path, with the conditions of the path.
 
     `seen` is told when there are real numbers among the terms: a float would round there.
@@ -100,7 +102,7 @@ def paths(f: Callable[[Run], Any], seen: set[str] | None = None) -> Iterator[tup
     for _ in range(PATHS):
         if not todo:
             return
-        run = Run(todo.pop(), end, seen)
+        run = TracePath(todo.pop(), end, seen)
         before, collecting = sys.getprofile(), gc.isenabled()
         gc.disable()  # its callbacks would look like a part of `f`
         sys.setprofile(watcher(run, os.path.dirname(z3().__file__)))
@@ -141,12 +143,12 @@ _NUMBERS = (
 class Symbol:
     """An unknown int, real or bool: a term on a path."""
 
-    __slots__ = ("kind", "mixed", "run", "term")
+    __slots__ = ("mixed", "run", "term", "value_type")
 
-    def __init__(self, term: Any, run: Run, kind: type, mixed: bool = False) -> None:
+    def __init__(self, term: Any, run: TracePath, value_type: type, mixed: bool = False) -> None:
         self.term = term
         self.run = run
-        self.kind = kind
+        self.value_type = value_type
         self.mixed = mixed
 
     def __getattribute__(self, name: str) -> Any:
@@ -161,13 +163,13 @@ class Symbol:
             raise run.fail("it asks for the type of a number that may have one of several")
         if caller.f_code is _ABSTRACT and caller.f_locals.get("cls") not in _NUMBERS:
             raise run.fail("it asks whether a number is an instance of an abstract class")
-        return object.__getattribute__(self, "kind")
+        return object.__getattribute__(self, "value_type")
 
     # Asked by isinstance: a symbol for an int says that it is an int.
-    __class__ = property(lambda self: self.kind)
+    __class__ = property(lambda self: self.value_type)
 
     def __bool__(self) -> bool:
-        return self.run.ask(self.term if self.kind is bool else self.term != 0)
+        return self.run.ask(self.term if self.value_type is bool else self.term != 0)
 
     # ---- arithmetic ----
 
@@ -224,7 +226,7 @@ class Symbol:
     def _shift(self, bits: Any) -> int:
         if type(bits) is not int or bits < 0:
             raise self.run.fail("it shifts by an unknown number of bits")
-        if self.kind is float:
+        if self.value_type is float:
             raise self.run.fail("it shifts the bits of a number that is no int")
         return int(2**bits)
 
@@ -298,8 +300,8 @@ class Symbol:
     # ---- truth values ----
 
     def _logic(self, other: Any, name: str) -> Any:
-        ours = type(other) is bool or (type(other) is Symbol and other.kind is bool)
-        if self.kind is not bool or not ours:
+        ours = type(other) is bool or (type(other) is Symbol and other.value_type is bool)
+        if self.value_type is not bool or not ours:
             raise self.run.fail("it works on the bits of ints, which z3's ints do not have")
         right = other.term if type(other) is Symbol else z3().BoolVal(other)
         return Symbol(getattr(z3(), name)(self.term, right), self.run, bool)
@@ -337,10 +339,10 @@ for _names, _what in {
         setattr(Symbol, _name, _refusing(_what))
 
 
-def number(x: Any, run: Run) -> Any:
+def number(x: Any, run: TracePath) -> Any:
     """A number as a term; None for what is no number."""
     if type(x) is Symbol:
-        return z3().If(x.term, 1, 0) if x.kind is bool else x.term
+        return z3().If(x.term, 1, 0) if x.value_type is bool else x.term
     if type(x) in (bool, int):
         return z3().IntVal(int(x))
     if type(x) in (float, Fraction):
@@ -361,7 +363,7 @@ def aligned(a: Any, b: Any) -> tuple[Any, Any]:
     return (_real(a), _real(b)) if z3().is_real(a) or z3().is_real(b) else (a, b)
 
 
-def made(term: Any, run: Run, mixed: bool = False) -> Symbol:
+def made(term: Any, run: TracePath, mixed: bool = False) -> Symbol:
     """A term as a symbol of its sort."""
     if z3().is_real(term):
         run.seen.add(REALS)

@@ -42,7 +42,7 @@ class Sequential(Processor[Any, Any]):
         return tuple(states), change
 
     def __repr__(self) -> str:
-        return " >> ".join(in_brackets(stage, Fan) for stage in self.stages)
+        return " >> ".join(in_brackets(stage, FanOut) for stage in self.stages)
 
     def __reduce__(self) -> Any:
         return Sequential, self.stages
@@ -84,8 +84,8 @@ class Parallel(Processor[tuple[Any, ...], tuple[Any, ...]]):
             return f"parallel({', '.join(map(repr, self.parts))})"
         first, second = self.parts
         return (
-            f"{in_brackets(first, Sequential, Fan)} * "
-            f"{in_brackets(second, Sequential, Fan, Parallel)}"
+            f"{in_brackets(first, Sequential, FanOut)} * "
+            f"{in_brackets(second, Sequential, FanOut, Parallel)}"
         )
 
 
@@ -99,7 +99,7 @@ def parallel(*parts: Processor[Any, Any]) -> Processor[tuple[Any, ...], tuple[An
     return Parallel(*parts)
 
 
-class Fan(Processor[Any, tuple[Any, Any]]):
+class FanOut(Processor[Any, tuple[Any, Any]]):
     """`a & b`: both on the same input, outputs as a pair.
 
     >>> from ebbflow.stream import derivative, prefix_sum
@@ -130,7 +130,7 @@ class Fan(Processor[Any, tuple[Any, Any]]):
         return (one, two), (left, right)
 
     def __repr__(self) -> str:
-        return f"{self.first!r} & {in_brackets(self.second, Fan)}"
+        return f"{self.first!r} & {in_brackets(self.second, FanOut)}"
 
 
 class Loop(Processor[list[Any], list[Any]]):

@@ -155,7 +155,7 @@ class _Repeating:
         return self.target.zero if self.source.is_zero(a) else self.f(self.source.combine(p, a))
 
 
-class Remembering(Processor[X, Y]):
+class InputAsState(Processor[X, Y]):
     """A processor for any stream function, which remembers all of its input."""
 
     def __init__(self, function: StreamFunction[X, Y]) -> None:
@@ -184,7 +184,7 @@ def processor_of(function: StreamFunction[X, Y]) -> Processor[X, Y]:
     >>> list(processor_of(evens).run([[1, 2, 3], [4, 5]]))
     [[], [1, 3], [5]]
     """
-    return Remembering(function)
+    return InputAsState(function)
 
 
 def function_of(processor: Processor[X, Y]) -> StreamFunction[X, Y]:

@@ -101,9 +101,9 @@ class Processor(ABC, Generic[X, Y]):
         return parallel(self, other) if isinstance(other, Processor) else NotImplemented
 
     def __and__(self, other: Processor[X, Any]) -> Processor[X, Any]:
-        from ebbflow.stream.combine import Fan
+        from ebbflow.stream.combine import FanOut
 
-        return Fan(self, other) if isinstance(other, Processor) else NotImplemented
+        return FanOut(self, other) if isinstance(other, Processor) else NotImplemented
 
 
 class Running(Generic[X, Y]):
@@ -168,7 +168,7 @@ def chunks(stream: Iterable[E], size: int = 1024) -> Iterator[list[E]]:
 # ---- processors from functions ----
 
 
-class Machine(Processor[X, Y]):
+class StepProcessor(Processor[X, Y]):
     """A processor given by a first state and a step function; see `processor`."""
 
     def __init__(
@@ -222,7 +222,7 @@ def processor(
     >>> list(record.run([3, 1, 4]))
     [-inf, 3, 3, 4]
     """
-    return Machine(step, state, output, source, target, name)
+    return StepProcessor(step, state, output, source, target, name)
 
 
 class Elementwise(Processor[list[Any], Y]):

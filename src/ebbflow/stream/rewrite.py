@@ -96,7 +96,7 @@ def on_output(f: Homomorphism[Any, Any]) -> Homomorphism[Hypothetical, Hypotheti
     )
 
 
-class Fused(Processor[Any, Any]):
+class FusedStages(Processor[Any, Any]):
     """`pure f >> σ` in one step; see `fuse`."""
 
     def __init__(self, f: Homomorphism[Any, Any], inner: Processor[Any, Any], name: str) -> None:
@@ -150,7 +150,7 @@ def _fused(before: list[Pure[Any, Any]], last: Processor[Any, Any]) -> Processor
     if isinstance(last, Pure):
         f = f >> last.f
         return Named(Homomorphism(f.f, f.source, f.target, name=name))
-    return Fused(f, last, name)
+    return FusedStages(f, last, name)
 
 
 def exchange(processor: Processor[Any, Any], g: Homomorphism[Any, Any]) -> Processor[Any, Any]:

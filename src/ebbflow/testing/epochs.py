@@ -91,14 +91,14 @@ def row_maker(node: Source) -> Callable[[int], Any]:
     fields = fields_of(node.type)
     if node.type is Any:
         return _rows(_tuple, [VALUES[int], VALUES[str]])
-    kinds = {"": node.type} if fields is None else fields
-    found = {name: values_of(hint) for name, hint in kinds.items()}
+    hints = {"": node.type} if fields is None else fields
+    found = {name: values_of(hint) for name, hint in hints.items()}
     for name, values in found.items():
         if values is None:
             raise CheckError(
                 f"no rows are known for input {node.name!r}",
                 field=name or "the row",
-                type=type_text(kinds[name]),
+                type=type_text(hints[name]),
                 remedy=f"rows={{{node.name!r}: ...}}, where rows of it come from",
             )
     return _rows(_one if fields is None else node.type, [values or () for values in found.values()])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ebbflow.flow.rewrite.total import NUMBER, SORTED, Kinds
+from ebbflow.flow.rewrite.total import NUMBER, SORTED, Classes
 from ebbflow.flow.types import classes
 from ebbflow.record import fields_of
 from ebbflow.reducer.strategy import parts_of
@@ -17,7 +17,7 @@ from ebbflow.reducer.strategy import parts_of
 Names = frozenset[str] | None  # None: the row as a whole
 
 NOTHING: frozenset[str] = frozenset()
-_FOR: dict[str, tuple[Kinds, ...]] = {
+_FOR: dict[str, tuple[Classes, ...]] = {
     "sum": (NUMBER,),
     "mean": (NUMBER,),
     "min": SORTED,

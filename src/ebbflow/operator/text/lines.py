@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
-from ebbflow.change.structure import Constant, Why, type_name
+from ebbflow.change.structure import ConstantStructure, Why, type_name
 from ebbflow.operator.text.basic import TextConstant, shifted
 from ebbflow.operator.text.rope import Rope
 
@@ -65,7 +65,7 @@ class EditLine:
 LineChange = InsertLines | DeleteLines | EditLine
 
 
-class _Lines(Constant[list[str], LineChange]):
+class _Lines(ConstantStructure[list[str], LineChange]):
     """Lists of lines, changed by InsertLines, DeleteLines and EditLine. Patching copies the list.
 
     >>> sequence(LINES).diff(["a", "x", "c"], ["a", "b", "c"])
