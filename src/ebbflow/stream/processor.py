@@ -225,29 +225,11 @@ def processor(
     return StepProcessor(step, state, output, source, target, name)
 
 
-class Elementwise(Processor[list[Any], Y]):
+class Elementwise(StepProcessor[list[Any], Y]):
     """A processor given on single elements; see `elementwise`."""
 
-    source = LIST
-
-    def __init__(
-        self,
-        step: Callable[[Any, Any], tuple[Any, Y]],
-        state: Any,
-        target: Monoid[Y],
-        name: str,
-    ) -> None:
-        self.on_one = step
-        self.initial = state
-        self.target = target
-        self.name = name
-        self.created = place()
-
-    def start(self) -> tuple[Any, Y]:
-        return copy.deepcopy(self.initial), self.target.zero
-
     def step(self, state: Any, change: list[Any]) -> tuple[Any, Y]:
-        on_one = self.on_one
+        on_one: Callable[[Any, Any], tuple[Any, Y]] = self.on_piece
         if self.target is LIST:
             emitted: list[Any] = []
             for element in change:
@@ -262,7 +244,7 @@ class Elementwise(Processor[list[Any], Y]):
 
     def __repr__(self) -> str:
         return self.name or (
-            f"elementwise({function_name(self.on_one)}, state={self.initial!r}, "
+            f"elementwise({function_name(self.on_piece)}, state={self.initial!r}, "
             f"target={self.target!r})"
         )
 
@@ -282,7 +264,7 @@ def elementwise(
     >>> alternate([1, 2, 3, 4, 5])
     [1, 3, 5]
     """
-    return Elementwise(step, state, target, name)
+    return Elementwise(step, state, None, LIST, target, name)
 
 
 class Pure(Processor[X, Y]):

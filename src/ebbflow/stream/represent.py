@@ -114,7 +114,6 @@ class Tabulated(Representation):
         self.processor = processor
         self.states = tuple(states)
         self.monoid = table_monoid(self.states, processor.target)
-        self._position = {state: i for i, state in enumerate(self.states)}
 
     def __repr__(self) -> str:
         return f"tabulate({self.processor!r}, {list(self.states)!r})"
@@ -123,18 +122,7 @@ class Tabulated(Representation):
         return tuple(self.processor.step(state, change) for state in self.states)
 
     def decode(self, code: tuple[tuple[Any, Any], ...]) -> Hypothetical:
-        return Row(code, self._position)
-
-
-class Row:
-    """`state ↦ its row of a table`."""
-
-    def __init__(self, code: tuple[tuple[Any, Any], ...], position: dict[Any, int]) -> None:
-        self.code = code
-        self.position = position
-
-    def __call__(self, state: Any) -> tuple[Any, Any]:
-        return self.code[self.position[state]]
+        return dict(zip(self.states, code, strict=True)).__getitem__
 
 
 def tabulate(processor: Processor[Any, Any], states: Iterable[Hashable]) -> Tabulated:

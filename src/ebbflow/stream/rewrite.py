@@ -6,7 +6,6 @@ each input would do (`hypotheticals`), and an evaluation that does it (`evaluate
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
@@ -68,16 +67,9 @@ def decompose(processor: Processor[Any, Any]) -> Processor[Any, Any]:
     return hypotheticals(processor) >> evaluate(processor)
 
 
-class OnOutput:
-    """`f_*`: the same hypothetical with `f` applied to what it says."""
-
-    def __init__(self, f: Callable[[Any], Any], hypothetical: Hypothetical) -> None:
-        self.f = f
-        self.hypothetical = hypothetical
-
-    def __call__(self, state: Any) -> tuple[Any, Any]:
-        state, output = self.hypothetical(state)
-        return state, self.f(output)
+def _with_output(f: Any, hypothetical: Hypothetical, state: Any) -> tuple[Any, Any]:
+    state, output = hypothetical(state)
+    return state, f(output)
 
 
 def on_output(f: Homomorphism[Any, Any]) -> Homomorphism[Hypothetical, Hypothetical]:
@@ -89,7 +81,7 @@ def on_output(f: Homomorphism[Any, Any]) -> Homomorphism[Hypothetical, Hypotheti
     (1, 2)
     """
     return Homomorphism(
-        partial(OnOutput, f),
+        partial(partial, _with_output, f),
         state_monoid(f.source),
         state_monoid(f.target),
         name=f"on_output({f!r})",
@@ -212,16 +204,12 @@ def on_first(f: Homomorphism[Any, Any], second: Monoid[Any]) -> Homomorphism[Any
     (2, 'c')
     """
     return Homomorphism(
-        _First(f),
+        partial(_with_first, f),
         product(f.source, second),
         product(f.target, second),
         name=f"on_first({f!r}, {second!r})",
     )
 
 
-class _First:
-    def __init__(self, f: Callable[[Any], Any]) -> None:
-        self.f = f
-
-    def __call__(self, pair: tuple[Any, Any]) -> tuple[Any, Any]:
-        return self.f(pair[0]), pair[1]
+def _with_first(f: Any, pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    return f(pair[0]), pair[1]
