@@ -198,22 +198,15 @@ class _SplitLines(TextConstant):
         line = state.upto(start, "")[1]
         inside = not _ends("", text)[1] and state.upto(end, "")[1] == line
         if inside and start < stop and stop - start + len(text) > end - at:
-            _edited(state, change)
+            state.edit(change)
             return state, (EditLine(line, shifted(change, -start)),)
         old = state.slice(start, stop).splitlines()
-        _edited(state, change)
+        state.edit(change)
         new = state.slice(start, stop + len(text) - (end - at)).splitlines()
         return state, _rewritten(line, old, new)
 
 
 split_lines = _SplitLines()
-
-
-def _edited(rope: Rope, change: Edit) -> None:
-    if isinstance(change, Insert):
-        rope.insert(change.at, change.text)
-    else:
-        rope.delete(change.at, change.count)
 
 
 def _rewritten(at: int, old: list[str], new: list[str]) -> tuple[LineChange, ...]:
