@@ -10,7 +10,9 @@ NaN is one row (see `ebbflow.nan`).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
@@ -352,14 +354,6 @@ def without_zeros(weights: dict[Any, int]) -> dict[Any, int]:
     return weights
 
 
-def _add(a: ZSet[Any], b: ZSet[Any]) -> ZSet[Any]:
-    return a + b
-
-
-def _negate(a: ZSet[Any]) -> ZSet[Any]:
-    return -a
-
-
 def _minus_bag(prefix: ZSet[Any], whole: ZSet[Any]) -> ZSet[Any]:
     rest = whole - prefix
     if not rest.is_bag:
@@ -367,39 +361,29 @@ def _minus_bag(prefix: ZSet[Any], whole: ZSet[Any]) -> ZSet[Any]:
     return rest
 
 
-def _parts(a: ZSet[Any]) -> Mapping[Any, int]:
-    return MappingProxyType(a._weights)
-
-
+BASIS = Basis(lambda z: MappingProxyType(weights_of(z)), ZSet)
 ZSETS: Monoid[ZSet[Any]] = Monoid(
     ZSet(),
-    _add,
+    operator.add,
     name="ZSETS",
     home=__name__,
     commutative=True,
-    negate=_negate,
-    basis=Basis(_parts, ZSet),
+    negate=operator.neg,
+    basis=BASIS,
 )
 BAGS: Monoid[ZSet[Any]] = Monoid(
     ZSet(),
-    _add,
+    operator.add,
     name="BAGS",
     home=__name__,
     commutative=True,
     cancel=_minus_bag,
-    basis=Basis(_parts, ZSet),
+    basis=BASIS,
 )
 
 
-class Linear(Generic[G]):
-    """`z ↦ Σ weight · f(row)` as a value; see `linear`."""
-
-    def __init__(self, f: Callable[[Any], G], group: Monoid[G]) -> None:
-        self.f = f
-        self.group = group
-
-    def __call__(self, z: ZSet[Any]) -> G:
-        return z.sum(self.f, self.group)
+def _summed(f: Callable[[Any], G], group: Monoid[G], z: ZSet[Any]) -> G:
+    return z.sum(f, group)
 
 
 def linear(
@@ -421,4 +405,4 @@ def linear(
             remedy="use ADD, ZSETS, dict_of(ADD), a product of these, or a monoid with negate=",
         )
     named = name or f"linear({function_name(f)}, {group!r})"
-    return Homomorphism(Linear(f, group), ZSETS, group, name=named)
+    return Homomorphism(partial(_summed, f, group), ZSETS, group, name=named)

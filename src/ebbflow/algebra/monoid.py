@@ -269,33 +269,9 @@ def _suffix(prefix: Any, whole: Any) -> Any:
     return whole[size:]
 
 
-def _union(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
-    return a | b
-
-
-def _set_parts(elements: Iterable[Any]) -> Mapping[Any, int]:
-    return dict.fromkeys(elements, 1)
-
-
-def _number_parts(n: int) -> Mapping[Any, int]:
-    return {1: n} if n else {}
-
-
-def _number_build(parts: Mapping[Any, int]) -> int:
-    return sum(parts.values())
-
-
-def _or(a: bool, b: bool) -> bool:
-    return a or b
-
-
-def _and(a: bool, b: bool) -> bool:
-    return a and b
-
-
 ADD: Monoid[Any] = Monoid(
     0, operator.add, name="ADD", home=__name__, commutative=True, negate=operator.neg,
-    basis=Basis(_number_parts, _number_build),
+    basis=Basis(lambda n: {1: n} if n else {}, lambda parts: sum(parts.values())),
 )  # fmt: skip
 MULTIPLY: Monoid[Any] = Monoid(1, operator.mul, name="MULTIPLY", home=__name__, commutative=True)
 MAX: Monoid[Any] = Monoid(
@@ -304,8 +280,12 @@ MAX: Monoid[Any] = Monoid(
 MIN: Monoid[Any] = Monoid(
     float("inf"), min, name="MIN", home=__name__, commutative=True, idempotent=True
 )
-OR: Monoid[bool] = Monoid(False, _or, name="OR", home=__name__, commutative=True, idempotent=True)
-AND: Monoid[bool] = Monoid(True, _and, name="AND", home=__name__, commutative=True, idempotent=True)
+OR: Monoid[bool] = Monoid(
+    False, lambda a, b: a or b, name="OR", home=__name__, commutative=True, idempotent=True
+)
+AND: Monoid[bool] = Monoid(
+    True, lambda a, b: a and b, name="AND", home=__name__, commutative=True, idempotent=True
+)
 LIST: Monoid[list[Any]] = Monoid([], operator.add, name="LIST", home=__name__, cancel=_suffix)
 TUPLE: Monoid[tuple[Any, ...]] = Monoid(
     (), operator.add, name="TUPLE", home=__name__, cancel=_suffix
@@ -313,6 +293,6 @@ TUPLE: Monoid[tuple[Any, ...]] = Monoid(
 STR: Monoid[str] = Monoid("", operator.add, name="STR", home=__name__, cancel=_suffix)
 BYTES: Monoid[bytes] = Monoid(b"", operator.add, name="BYTES", home=__name__, cancel=_suffix)
 SET: Monoid[frozenset[Any]] = Monoid(
-    frozenset(), _union, name="SET", home=__name__, commutative=True, idempotent=True,
-    basis=Basis(_set_parts, frozenset),
+    frozenset(), operator.or_, name="SET", home=__name__, commutative=True, idempotent=True,
+    basis=Basis(lambda elements: dict.fromkeys(elements, 1), frozenset),
 )  # fmt: skip

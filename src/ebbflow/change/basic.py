@@ -69,9 +69,7 @@ class _Added(ConstantStructure[Any, Any]):
         return self.is_change(change) and not change
 
     def merge(self, first: Any, second: Any) -> Any:
-        for change in (first, second):
-            if not self.is_change(change):
-                raise self.stranger(change)
+        self.require(first, second)
         return self.total(first, second)
 
     def total(self, first: Any, second: Any) -> Any:

@@ -61,7 +61,7 @@ class _Replace(ConstantStructure[Any, "Replace[Any] | Keep"]):
     takes = "Replace(new value), or KEEP"
 
     def valid(self, change: object, value: Any) -> bool:
-        return isinstance(change, (Replace, Keep))
+        return self.is_change(change)
 
     def is_change(self, change: object) -> bool:
         return isinstance(change, (Replace, Keep))
@@ -80,9 +80,7 @@ class _Replace(ConstantStructure[Any, "Replace[Any] | Keep"]):
         return isinstance(change, Keep)
 
     def merge(self, first: Replace[Any] | Keep, second: Replace[Any] | Keep) -> Replace[Any] | Keep:
-        for change in (first, second):
-            if not isinstance(change, (Replace, Keep)):
-                raise self.stranger(change)
+        self.require(first, second)
         return second
 
     def why(self, change: object, value: Any) -> Why:

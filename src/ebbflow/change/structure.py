@@ -205,6 +205,12 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
             remedy=self.takes,
         )
 
+    def require(self, *changes: object) -> None:
+        """Refuse what is no change of this structure."""
+        for change in changes:
+            if not self.is_change(change):
+                raise self.stranger(change)
+
     def compose(self, first: D, second: D) -> tuple[D, ...]:
         """The two changes as none where they cancel, as one where they merge, else as they were."""
         if self.is_nothing(first):

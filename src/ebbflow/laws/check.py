@@ -11,16 +11,15 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
-from random import Random
 from types import ModuleType
 from typing import Any
 
 from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
-from ebbflow.errors import CheckError, LawBroken, Text, canonical, shown
+from ebbflow.errors import CheckError, LawBroken, Text, shown
 from ebbflow.laws import operators, reducers, streams, structures, ties, verdicts
-from ebbflow.laws.law import Equal, Law, Report
+from ebbflow.laws.law import Equal, Law, Report, simplest
 from ebbflow.laws.reducers import AnyReducer
 from ebbflow.laws.rows import Pool, broken_by, first_failure, tied_failure
 from ebbflow.laws.smaller import SECONDS, large, now, smaller
@@ -60,14 +59,14 @@ def owed(thing: Any) -> list[Law]:
 
 
 owed.register(Monoid, structures.monoid_laws)
-owed.register(Tensor, structures.tensor_laws)
-owed.register(Homomorphism, structures.homomorphism_laws)
-owed.register(Order, structures.order_laws)
+owed.register(Tensor, lambda _: structures.TENSOR)
+owed.register(Homomorphism, lambda _: structures.HOMOMORPHISM)
+owed.register(Order, lambda _: structures.ORDER)
 owed.register(ChangeStructure, structures.change_laws)
-owed.register(StreamFunction, streams.function_laws)
+owed.register(StreamFunction, lambda _: streams.STREAM_FUNCTION)
 owed.register(Processor, streams.processor_laws)
-owed.register(Representation, streams.representation_laws)
-owed.register(Operator, operators.operator_laws)
+owed.register(Representation, lambda _: streams.REPRESENTATION)
+owed.register(Operator, lambda _: operators.OPERATOR)
 owed.register(Reducer, reducers.reducer_laws)
 owed.register(streams.ProcessorPair, lambda _: [streams.EQUIVALENT])
 owed.register(streams.Partitioned, lambda _: [streams.INDEPENDENT])
@@ -161,7 +160,7 @@ def _smallest(search: Callable[..., LawBroken | None], seed: int) -> LawBroken |
         return None
     tries = 1 if isinstance(found.thing, Reducer) and large(found) else 6
     more = (search(seed=seed + k, clock=clock) for k in range(1, tries) if not clock.over())
-    return min((found, *filter(None, more)), key=_size)
+    return min((found, *filter(None, more)), key=lambda broken: simplest(broken.case))
 
 
 def judge(reducer: Reducer[Any, Any, Any], *, prove: bool = False, **options: Any) -> Judgement:
@@ -201,44 +200,22 @@ know, or leave remove out
     return verdicts.weighed(found, proved(reducer, elements=source), source)
 
 
-def equivalent(
-    first: Processor[Any, Any],
-    second: Processor[Any, Any],
-    *,
-    elements: Any = None,
-    equal: Equal | None = None,
-    examples: int = 200,
-    seed: int = 0,
-) -> Report:
-    """Check that two processors say the same for every input, in any pieces.
+def equivalent(first: Processor[Any, Any], second: Processor[Any, Any], **options: Any) -> Report:
+    """Check that two processors say the same for every input, in any pieces. The options are those
+    of `check`.
 
     >>> from ebbflow.stream import derivative, map_each, prefix_sum
     >>> print(equivalent(prefix_sum() >> derivative(), map_each(int)))
     prefix_sum() >> derivative() ~ map_each(int): 1 laws hold, each on up to 200 examples
         EQUIVALENT  ⟦first⟧(pieces) == ⟦second⟧(pieces)
     """
-    both = streams.ProcessorPair(first, second)
-    return check(both, elements=elements, equal=equal, examples=examples, seed=seed)
+    return check(streams.ProcessorPair(first, second), **options)
 
 
-def independent(
-    processor: Processor[Any, Any],
-    split: Any,
-    *,
-    elements: Any = None,
-    equal: Equal | None = None,
-    examples: int = 200,
-    seed: int = 0,
-) -> Report:
-    """Check that `processor` may be partitioned: it treats the parts of `split` independently."""
-    thing = streams.Partitioned(processor, split)
-    return check(thing, elements=elements, equal=equal, examples=examples, seed=seed)
-
-
-def _size(broken: LawBroken) -> tuple[int, str]:
-    """How large a case is when it is printed."""
-    text = canonical(broken.case)
-    return len(text), text
+def independent(processor: Processor[Any, Any], split: Any, **options: Any) -> Report:
+    """Check that `processor` may be partitioned: it treats the parts of `split` independently. The
+    options are those of `check`."""
+    return check(streams.Partitioned(processor, split), **options)
 
 
 class Deadline:
@@ -272,9 +249,7 @@ def _search(
     clock: Deadline,
 ) -> LawBroken | None:
     """The smallest case found that breaks the law, as the error to raise; None when all hold."""
-    from hypothesis import HealthCheck, Phase, find, settings
-    from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
-
+    from ebbflow.laws.search import Flaky, NoSuchExample, Unsatisfiable, first_found
     from ebbflow.laws.strategies import cases
 
     broken: list[LawBroken] = []
@@ -295,15 +270,9 @@ def _search(
             clock.start()
         return found is not None
 
-    quiet = settings(
-        max_examples=examples if law.variables else 1,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
+    most = examples if law.variables else 1
     try:
-        smallest = find(cases(law, sources), breaks, settings=quiet, random=Random(seed))
+        smallest = first_found(cases(law, sources), breaks, examples=most, seed=seed)
     except (NoSuchExample, _Enough):
         if not broken or pool is None:
             return broken[0] if broken else None

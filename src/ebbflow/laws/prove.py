@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from ebbflow.errors import LawBroken
 from ebbflow.laws.law import Law
 from ebbflow.laws.purity import strange
-from ebbflow.laws.reducers import ADD_COMMUTES, MERGES, REMOVE_INVERTS
+from ebbflow.laws.reducers import ADD_COMMUTES, MERGES, REMOVE_INVERTS, AnyReducer
 from ebbflow.laws.shapes import (
     alternatives,
     domain,
@@ -38,9 +38,8 @@ from ebbflow.laws.shapes import (
     unknown,
 )
 from ebbflow.laws.symbolic import REALS, TIMEOUT, NotTraceable, Raised, TracePath, number, paths, z3
-from ebbflow.reducer import RECOMPUTE, Reducer
+from ebbflow.reducer import RECOMPUTE
 
-AnyReducer = Reducer[Any, Any, Any]
 MOST_SHAPES = 6
 DEPTH = 3
 STARTS = 10
@@ -74,6 +73,7 @@ def prove(reducer: AnyReducer, of: Any = None, *, elements: Any = None) -> Proof
     `of` says what a row is: `int`, `float` (then the proof is over the real numbers), `bool`, a
     tuple of these, or a NamedTuple class. By default it is what `elements` are.
 
+    >>> from ebbflow.reducer import Reducer
     >>> total = Reducer(0, lambda a, x: a + x, lambda a, x: a - x, name="total")
     >>> print(prove(total, int))
     proved for every int: ADD_COMMUTES, REMOVE_INVERTS

@@ -17,10 +17,8 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ebbflow.errors import CheckError
 from ebbflow.laws.purity import MARKED, no_record
+from ebbflow.laws.reducers import AnyReducer
 from ebbflow.laws.symbolic import OWN, REALS, NotTraceable, Symbol, TracePath, aligned, number, z3
-from ebbflow.reducer import Reducer
-
-AnyReducer = Reducer[Any, Any, Any]
 
 
 class Leaf(NamedTuple):

@@ -11,16 +11,16 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import suppress
 from functools import partial, singledispatch
 from operator import itemgetter
-from random import Random
 from typing import Any
 
 from ebbflow import algebra as al
 from ebbflow import change as ch
 from ebbflow.algebra.order import NATURALS, POWERSETS, Order, order_product
-from ebbflow.errors import CheckError, canonical, install
+from ebbflow.errors import CheckError
 from ebbflow.laws import streams
-from ebbflow.laws.law import Law
+from ebbflow.laws.law import Law, simplest
 from ebbflow.laws.rows import Pool
+from ebbflow.laws.search import NoSuchExample, SearchStrategy, first_found, st
 from ebbflow.laws.ties import tied
 from ebbflow.operator import Operator
 from ebbflow.reducer import Reducer
@@ -28,22 +28,9 @@ from ebbflow.stream import Processor, Representation, StreamFunction
 from ebbflow.tensor import Tensor
 from ebbflow.zset import BAGS, ZSETS, ZSet
 
-try:
-    from hypothesis import HealthCheck, Phase, find, settings
-    from hypothesis import strategies as st
-    from hypothesis.errors import NoSuchExample
-    from hypothesis.strategies import SearchStrategy
-except ImportError as error:  # pragma: no cover
-    raise CheckError("checking laws needs Hypothesis", remedy=install("laws")) from error
-
 Strategy = SearchStrategy[Any]
 SMALL = st.integers(-9, 9)
 LETTERS = st.text(alphabet="abcAB é", max_size=6)
-
-
-def _simplest(value: Any) -> tuple[int, str]:
-    text = canonical(value)
-    return len(text), text
 
 
 def as_strategy(source: Any) -> Strategy:
@@ -53,7 +40,7 @@ def as_strategy(source: Any) -> Strategy:
     if isinstance(source, Collection) and not isinstance(source, (str, bytes)):
         if not source:
             raise CheckError("there is nothing to draw from", elements=source)
-        return st.sampled_from(sorted(source, key=_simplest))
+        return st.sampled_from(sorted(source, key=simplest))
     if callable(source):
         return as_strategy(source())
     raise CheckError(
@@ -75,14 +62,11 @@ def examples(source: Any, count: int = 40) -> list[Any]:
     [1, 3]
     """
     if isinstance(source, Collection) and not isinstance(source, (str, bytes)):
-        return sorted(source, key=_simplest)
+        return sorted(source, key=simplest)
     drawn: list[Any] = []
-    quiet = settings(
-        max_examples=count, database=None, deadline=None, phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    note = drawn.append
     with suppress(NoSuchExample):
-        find(as_strategy(source), lambda x: bool(drawn.append(x)), settings=quiet, random=Random(0))  # type: ignore[func-returns-value]
+        first_found(as_strategy(source), lambda x: bool(note(x)), examples=count, shrink=False)
     return drawn
 
 
@@ -239,15 +223,17 @@ def values_of(structure: ch.ChangeStructure[Any, Any]) -> Strategy:
     if structure in _VALUES:
         return _VALUES[structure]
     make, inner = structure.built or (None, ())
-    if make is ch.pair:
-        return st.tuples(*map(values_of, inner))
-    if make is ch.sequence:
-        return values_of(inner[0])
-    if make is ch.mapping:
-        return st.dictionaries(st.sampled_from("abc"), values_of(inner[0]), max_size=3)
-    if make is ch.group:
-        return elements_of(inner[0])
+    if make in _VALUES_BUILT:
+        return _VALUES_BUILT[make](*inner)
     raise _unknown(structure)
+
+
+_VALUES_BUILT: dict[Any, Callable[..., Strategy]] = {
+    ch.pair: lambda first, second: st.tuples(values_of(first), values_of(second)),
+    ch.sequence: values_of,
+    ch.mapping: lambda of: st.dictionaries(st.sampled_from("abc"), values_of(of), max_size=3),
+    ch.group: elements_of,
+}
 
 
 def changes_of(structure: ch.ChangeStructure[Any, Any], value: Any) -> Strategy:
@@ -268,9 +254,7 @@ def changes_of(structure: ch.ChangeStructure[Any, Any], value: Any) -> Strategy:
     if structure in _VALUES:
         return _VALUES[structure]
     if make is ch.pair:
-        sides = [changes_of(side, part) for side, part in zip(inner, value, strict=True)]
-        both = st.builds(ch.Both, *sides)
-        return st.one_of(sides[0].map(ch.First), sides[1].map(ch.Second), both)
+        return _pair_changes(*map(changes_of, inner, value))
     if make is ch.sequence:
         return _sequences(inner[0], value, partial(changes_of, inner[0]))
     if make is ch.mapping:
@@ -299,12 +283,8 @@ def changes_towards(
     if structure in (ch.BAG, ch.ZSET):
         return _bag_changes(structure, value, values)
     if make is ch.pair:
-        sides = [
-            changes_towards(side, value[i], values.map(itemgetter(i)))
-            for i, side in enumerate(inner)
-        ]
-        both = st.builds(ch.Both, *sides)
-        return st.one_of(sides[0].map(ch.First), sides[1].map(ch.Second), both)
+        others = [values.map(itemgetter(i)) for i in (0, 1)]
+        return _pair_changes(*map(changes_towards, inner, value, others))
     if make is ch.sequence:
         return _sequences(inner[0], value, lambda now: changes_towards(inner[0], now, values))
     if structure.changes is None and structure.has_diff:
@@ -312,12 +292,17 @@ def changes_towards(
     return changes_of(structure, value)
 
 
+def _pair_changes(first: Strategy, second: Strategy) -> Strategy:
+    both = st.builds(ch.Both, first, second)
+    return st.one_of(first.map(ch.First), second.map(ch.Second), both)
+
+
 @st.composite
 def _bag_changes(
     draw: Any, structure: ch.ChangeStructure[Any, Any], value: Any, values: Strategy
 ) -> ZSet[Any]:
     """Some of the rows of another bag come, and as many go as there are."""
-    rows = sorted({*value, *draw(values)}, key=_simplest)
+    rows = sorted({*value, *draw(values)}, key=simplest)
     change = {}
     for row in draw(st.lists(st.sampled_from(rows), max_size=4)) if rows else ():
         most = value.weight(row) if structure == ch.BAG else 2

@@ -16,6 +16,7 @@ from __future__ import annotations
 import gc
 import math
 import numbers
+import operator
 import os
 import sys
 from abc import ABCMeta
@@ -140,6 +141,22 @@ _NUMBERS = (
 )  # fmt: skip
 
 
+def _both_ways(method: Callable[..., Any], how: Any) -> tuple[Any, Any]:
+    """An operator, and the same with the symbol on its right: `method(self, other, how, True)`."""
+
+    def right(self: Symbol, other: Any) -> Any:
+        return method(self, other, how, True)
+
+    return _one_way(method, how), right
+
+
+def _one_way(method: Callable[..., Any], how: Any) -> Any:
+    def left(self: Symbol, other: Any) -> Any:
+        return method(self, other, how)
+
+    return left
+
+
 class Symbol:
     """An unknown int, real or bool: a term on a path."""
 
@@ -188,23 +205,9 @@ class Symbol:
         """Whether the type of a result is open: a Fraction is a real number, and no float."""
         return self.mixed or type(other) is Fraction or (type(other) is Symbol and other.mixed)
 
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a + b)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a + b, True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b, True)
+    __add__, __radd__ = _both_ways(_with, operator.add)
+    __sub__, __rsub__ = _both_ways(_with, operator.sub)
+    __mul__, __rmul__ = _both_ways(_with, operator.mul)
 
     def __neg__(self) -> Any:
         return 0 - self
@@ -236,36 +239,25 @@ class Symbol:
     def __rshift__(self, bits: Any) -> Any:
         return self // self._shift(bits)
 
-    def _divided(self, other: Any, divide: Callable[[Any, Any], Any], turned: bool = False) -> Any:
+    def _divided(self, other: Any, divide: Callable[..., Any], turned: bool = False) -> Any:
         a, b = number(self, self.run), self._operand(other)
         if turned:
             a, b = b, a
         if self.run.ask(b == 0):
             raise ZeroDivisionError
-        return made(divide(a, b), self.run, self._mixed_by(other))
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._divided(other, lambda a, b: _real(a) / _real(b))
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._divided(other, lambda a, b: _real(a) / _real(b), True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._divided(other, self._floor)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._divided(other, self._floor, True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._divided(other, lambda a, b: a - b * self._floor(a, b))
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._divided(other, lambda a, b: a - b * self._floor(a, b), True)
+        return made(divide(self, a, b), self.run, self._mixed_by(other))
 
     def _floor(self, a: Any, b: Any) -> Any:
         if z3().is_real(a) or z3().is_real(b):
             raise self.run.fail("it uses // or % on numbers that are not ints")
         return z3().If(b > 0, a / b, (-a) / (-b))
+
+    def _rest(self, a: Any, b: Any) -> Any:
+        return a - b * self._floor(a, b)
+
+    __truediv__, __rtruediv__ = _both_ways(_divided, lambda self, a, b: _real(a) / _real(b))
+    __floordiv__, __rfloordiv__ = _both_ways(_divided, _floor)
+    __mod__, __rmod__ = _both_ways(_divided, _rest)
 
     # ---- comparisons ----
 
@@ -279,23 +271,9 @@ class Symbol:
             raise self.run.fail(f"it compares a number with a {type(other).__name__}")
         return Symbol(compare(*aligned(number(self, self.run), right)), self.run, bool)
 
-    def __lt__(self, other: Any) -> Any:
-        return self._compared(other, lambda a, b: a < b)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared(other, lambda a, b: a <= b)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared(other, lambda a, b: a > b)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared(other, lambda a, b: a >= b)
-
-    def __eq__(self, other: object) -> Any:
-        return self._compared(other, lambda a, b: a == b)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compared(other, lambda a, b: a != b)
+    __lt__, __le__ = _one_way(_compared, operator.lt), _one_way(_compared, operator.le)
+    __gt__, __ge__ = _one_way(_compared, operator.gt), _one_way(_compared, operator.ge)
+    __eq__, __ne__ = _one_way(_compared, operator.eq), _one_way(_compared, operator.ne)
 
     # ---- truth values ----
 
@@ -306,15 +284,8 @@ class Symbol:
         right = other.term if type(other) is Symbol else z3().BoolVal(other)
         return Symbol(getattr(z3(), name)(self.term, right), self.run, bool)
 
-    def __and__(self, other: Any) -> Any:
-        return self._logic(other, "And")
-
-    def __or__(self, other: Any) -> Any:
-        return self._logic(other, "Or")
-
-    def __xor__(self, other: Any) -> Any:
-        return self._logic(other, "Xor")
-
+    __and__, __or__ = _one_way(_logic, "And"), _one_way(_logic, "Or")
+    __xor__ = _one_way(_logic, "Xor")
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
 
