@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import ebbflow
+from ebbflow.demo.show import amount
 from ebbflow.errors import CheckError, EbbflowError, LawBroken, install, shown
 from ebbflow.paths import local_path, own_cache
 
@@ -209,7 +210,7 @@ def _state(asked: argparse.Namespace) -> int:
     for label, *figures in table:
         cells = [each.rjust(width) for each, width in zip(figures, widths[1:], strict=True)]
         print("  ".join([label.ljust(widths[0]), *cells]))
-    print(f"{_amount(info['bytes'])} on disk, in {info['files']} files")
+    print(f"{amount(info['bytes'])} on disk, in {info['files']} files")
     return 0
 
 
@@ -217,15 +218,7 @@ _FIGURES = ("entries", "bytes", "segments")
 
 
 def _figures(found: dict[str, Any]) -> tuple[str, str, str]:
-    return f"{found['entries']:,}", _amount(found["bytes"]), f"{found['segments']:,}"
-
-
-def _amount(count: float) -> str:
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1024
-    return f"{count:,.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+    return f"{found['entries']:,}", amount(found["bytes"]), f"{found['segments']:,}"
 
 
 def _read_state(folder: str) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.flow.parts import GroupKey, field_names, row_type, rows_of
+from ebbflow.flow.parts import GroupKey, field_names, refuse, row_type, rows_of
 from ebbflow.flow.plan import Node, Reduce
 from ebbflow.flow.result_types import result_type
-from ebbflow.flow.results import AnyReducer, given, missing
+from ebbflow.flow.results import AnyReducer, given
 from ebbflow.flow.types import row
 from ebbflow.flow.verbs import unknown_of_groups
 from ebbflow.reducer.combine import together
@@ -97,10 +97,9 @@ def reduced(node: Node, key: GroupKey, reducer: Any) -> Reduce:
     """
     reducer = given("reduce(...)", node, reducer)
     if "value" in key.fields:
-        raise CompositionError(
+        refuse(
             "reduce(...): the key has a field 'value', which is the name of the result's field",
-            created=place(),
-            remedy=f"agg(total={reducer!r}), where the result has a name of your choice",
+            f"agg(total={reducer!r}), where the result has a name of your choice",
         )
     return _node(node, key, {"value": result_type(reducer, node.type)}, reducer, spread=False)
 
@@ -116,21 +115,16 @@ def aggregated(
     (count(), False)
     """
     if unnamed:
-        raise CompositionError(
-            f"agg({unnamed[0]!r}): every result needs a name",
-            created=place(),
-            remedy=f"agg(name={unnamed[0]!r})",
-        )
+        refuse(f"agg({unnamed[0]!r}): every result needs a name", f"agg(name={unnamed[0]!r})")
     if not reducers:
-        raise missing("agg()", "agg(n=ebbflow.count())")
+        refuse("agg(): no reducer is given", "agg(n=ebbflow.count())")
     field_names("agg({}=...)", reducers)
     for name in reducers:
         if name in key.fields:
-            raise CompositionError(
+            refuse(
                 f"agg({name}=...): {name!r} is already a field of the key",
+                "another name for the result, or for the key: group_by(name=...)",
                 key=tuple(key.fields),
-                created=place(),
-                remedy="another name for the result, or for the key: group_by(name=...)",
             )
     checked = {name: given(f"agg({name}=...)", node, each) for name, each in reducers.items()}
     types = {name: result_type(each, node.type) for name, each in checked.items()}

@@ -361,7 +361,7 @@ def united(left: Node, right: Node) -> Node:
     return Distinct(parent=both, type=both.type, place=place())
 
 
-def compared(left: Node, right: Node, call: str, *, anti: bool) -> Node:
+def compared(left: Node, right: Node, call: str, anti: bool) -> Node:
     """The node of `intersect` and `except_`: rows of the left that the right has, or has not.
 
     >>> import ebbflow as ef

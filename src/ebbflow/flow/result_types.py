@@ -109,10 +109,6 @@ def _written(reducer: AnyReducer, row_type: Any) -> Any:
 # ---- by what is computed on, without the None that may be in it ----
 
 
-def _same(part: Any) -> Any:
-    return without_none(part)
-
-
 def _total(part: Any) -> Any:
     """A sum of truth values is an int; one of Decimals has as many digits as there can be."""
     known = [each for each in classes(part) or () if each is not NoneType]
@@ -160,7 +156,7 @@ def _map(key: Any, value: Any) -> Any:
 
 _RESULTS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("count", "count_distinct", "approx_count_distinct", "rank"), lambda _: int),
-    **dict.fromkeys(("min", "max", "first", "last", "arg_min", "arg_max", "mode"), _same),
+    **dict.fromkeys(("min", "max", "first", "last", "arg_min", "arg_max", "mode"), without_none),
     **dict.fromkeys(("sum", "naive_sum"), _total),
     **dict.fromkeys(("mean", "variance", "stddev", "covariance", "weighted_mean"), _average),
     **dict.fromkeys(("median", "quantile"), _middle),

@@ -145,10 +145,6 @@ def _within(found: Classes | None, *allowed: Classes) -> bool:
     return found is not None and any(found <= each for each in allowed)
 
 
-def _equality(_: Operation, parts: list[Classes | None]) -> Classes:
-    return BOOL
-
-
 def _order(_: Operation, parts: list[Classes | None]) -> Classes:
     _need(any(_all(parts, each) for each in SORTED))
     return BOOL
@@ -181,10 +177,6 @@ def _bits(_: Operation, parts: list[Classes | None]) -> Classes:
     return BOOL if _all(parts, BOOL) else frozenset({int})
 
 
-def _not(_: Operation, parts: list[Classes | None]) -> Classes:
-    return _truth(parts[0])
-
-
 def _either(_: Operation, parts: list[Classes | None]) -> Classes | None:
     """`x and y`, `x or y`: one of the two."""
     _truth(parts[0])
@@ -209,12 +201,12 @@ def _len(_: Operation, parts: list[Classes | None]) -> Classes:
 
 
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(("==", "!=", "is", "is not"), _equality),
+    **dict.fromkeys(("==", "!=", "is", "is not"), lambda *_: BOOL),
     **dict.fromkeys(("<", "<=", ">", ">="), _order),
     **dict.fromkeys(("+", "-", "*", "abs"), _arithmetic),
     **dict.fromkeys(("%", "//"), _remainder),
     **dict.fromkeys(("&", "|", "^"), _bits),
-    **dict.fromkeys(("not", "bool"), _not),
+    **dict.fromkeys(("not", "bool"), lambda _, parts: _truth(parts[0])),
     **dict.fromkeys(("and", "or"), _either),
     **dict.fromkeys(("in", "not in"), _in),
     "if": _if,
