@@ -21,7 +21,7 @@ from typing import Any
 
 from ebbflow.errors import shown
 from ebbflow.expression.schema import schema
-from ebbflow.expression.value import constant_key, literal
+from ebbflow.expression.value import constant_key, literal, tuple_text
 
 Bind = Callable[[Any], str]
 
@@ -272,8 +272,7 @@ class ExpressionWriter:
         return text if strength >= level else f"({text})"
 
     def items(self, items: Sequence[Expression]) -> str:
-        inside = ", ".join([self(each, IF) for each in items])
-        return f"({inside},)" if len(items) == 1 else f"({inside})"
+        return tuple_text([self(each, IF) for each in items])
 
     def part_of(self, op: str, args: tuple[Expression, ...]) -> str:
         whole = self.apart(args[0], POSTFIX)
@@ -328,7 +327,7 @@ class _Source(ExpressionWriter):
         return self.bind(FUNCTIONS[name])
 
     def record(self, record: Record) -> str:
-        return f"{self.bind(new)}({self.bind(record.type)}, {self.items(record.items)})"
+        return made_text(self.bind, record.type, self.items(record.items))
 
     def apart(self, expression: Expression, level: int) -> str:
         if isinstance(expression, Constant):
@@ -339,6 +338,11 @@ class _Source(ExpressionWriter):
         if fixed or isinstance(expression, Tuple):
             return f"{self.bind(_itself)}({text})"
         return text
+
+
+def made_text(bind: Bind, cls: Any, items: str) -> str:
+    """Python text of a tuple of this class from the text of a plain one."""
+    return items if cls is tuple else f"{bind(new)}({bind(cls)}, {items})"
 
 
 def _itself(value: Any) -> Any:

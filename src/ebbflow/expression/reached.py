@@ -109,10 +109,6 @@ def _unseen(value: Unseen) -> Parts:
     raise Opaque(value.why)
 
 
-def _method(f: Any) -> Parts:
-    yield from ("method", (f.__func__,), (f.__self__,))
-
-
 def _builtin(f: Any) -> Parts:
     """A function that is no Python code: by its name, and the object it is a method of."""
     holder = getattr(f, "__self__", None)
@@ -186,10 +182,6 @@ def _member(member: enum.Enum) -> Parts:
         yield from ("member", (type(member),), member._name_)
 
 
-def _property(each: property) -> Parts:
-    yield from ("property", (each.fget,), (each.fset,), (each.fdel,))
-
-
 # ---- values ----
 
 
@@ -198,16 +190,14 @@ def _partial(value: functools.partial[Any]) -> Parts:
     yield from _sorted(vars(value))
 
 
-def _sequence(values: Any) -> Parts:
-    yield from ("sequence", (type(values),))
+def _sequence(values: Any, kind: str = "sequence") -> Parts:
+    yield from (kind, (type(values),))
     for each in values:
         yield (each,)
 
 
 def _unordered(values: Any) -> Parts:
-    yield from ("unordered", (type(values),))
-    for each in values:
-        yield (each,)
+    return _sequence(values, "unordered")
 
 
 def _mapping(values: Any) -> Parts:
@@ -233,11 +223,6 @@ def _context(var: contextvars.ContextVar[Any]) -> Parts:
             yield (get(),)
         except LookupError:
             yield "none"
-
-
-def _weak(ref: Any) -> Parts:
-    held: Any = ref()
-    yield from ("weak", (held,))
 
 
 def _object(value: Any) -> Parts:
@@ -367,7 +352,7 @@ _KINDS: list[tuple[Any, Callable[[Any], Parts]]] = [
     (type, _class),
     (enum.Enum, _member),
     (functools.partial, _partial),
-    (property, _property),
+    (property, lambda each: iter(("property", (each.fget,), (each.fset,), (each.fdel,)))),
 ]
 _EXACT: dict[type, Callable[[Any], Parts]] = {
     tuple: _sequence,
@@ -378,7 +363,7 @@ _EXACT: dict[type, Callable[[Any], Parts]] = {
     types.MappingProxyType: _mapping,
     types.FunctionType: _function,
     types.CodeType: _code,
-    types.MethodType: _method,
+    types.MethodType: lambda f: iter(("method", (f.__func__,), (f.__self__,))),
     types.BuiltinFunctionType: _builtin,
     types.MethodDescriptorType: _builtin,
     types.WrapperDescriptorType: _builtin,
@@ -398,7 +383,7 @@ _EXACT: dict[type, Callable[[Any], Parts]] = {
     struct.Struct: lambda each: iter(("struct", each.format)),
     memoryview: _memory,
     contextvars.ContextVar: _context,
-    weakref.ref: _weak,
+    weakref.ref: lambda ref: iter(("weak", (ref(),))),
     Unseen: _unseen,
     type(threading.Lock()): lambda each: iter(("lock",)),
     type(threading.RLock()): lambda each: iter(("lock",)),

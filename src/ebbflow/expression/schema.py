@@ -100,34 +100,32 @@ def _hints(hint: Any) -> dict[str, Any]:
         return dict(getattr(hint, "__annotations__", {}))
 
 
-def undeclared(hint: Any, within: tuple[Any, ...] = ()) -> Iterator[str]:
+def undeclared(hint: Any) -> Iterator[str]:
     """The classes of the program in a type that do not say what their values hold."""
-    for each in typing.get_args(hint):
-        yield from undeclared(each, within)
-    if not isinstance(hint, type) or hint in within or issubclass(hint, enum.Enum):
-        return
-    held = declared(hint)
-    if held is None and not library(hint.__module__):
-        yield hint.__name__
-    for each in (held or {}).values():
-        yield from undeclared(each, (*within, hint))
+    for each in _classes_in(hint):
+        told = declared(each) is not None or issubclass(each, enum.Enum)
+        if not told and not library(each.__module__):
+            yield each.__name__
 
 
-def with_operators(hint: Any, within: tuple[Any, ...] = ()) -> Iterator[type]:
+def with_operators(hint: Any) -> Iterator[type]:
     """The classes of the program in a type that say themselves how their values are compared or
     added, or are true; those of dataclasses that are made of their fields do not count.
 
     >>> list(with_operators(dict[str, int]))
     []
     """
+    return (each for each in _classes_in(hint) if any(map(_writes_operators, each.__mro__)))
+
+
+def _classes_in(hint: Any, within: tuple[Any, ...] = ()) -> Iterator[type]:
+    """The classes that values of a type are of, or hold, as deep as they go."""
     for each in typing.get_args(hint):
-        yield from with_operators(each, within)
-    if not isinstance(hint, type) or hint in within:
-        return
-    if any(map(_writes_operators, hint.__mro__)):
+        yield from _classes_in(each, within)
+    if isinstance(hint, type) and hint not in within:
         yield hint
-    for each in (declared(hint) or {}).values():
-        yield from with_operators(each, (*within, hint))
+        for each in (declared(hint) or {}).values():
+            yield from _classes_in(each, (*within, hint))
 
 
 def _writes_operators(hint: type) -> bool:

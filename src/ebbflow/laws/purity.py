@@ -10,7 +10,6 @@ What is suspicious is noted in the run, which then proves nothing.
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import inspect
 import numbers
@@ -29,6 +28,7 @@ from types import (
 )
 from typing import Any
 
+from ebbflow.expression.bytecode import steps
 from ebbflow.fn import Field
 from ebbflow.reducer import RECOMPUTE, Reducer
 
@@ -138,7 +138,7 @@ def _hidden(code: CodeType) -> str:
     if code.co_exceptiontable or code.co_flags & _GENERATORS:
         return "it has a try, a with or a generator"
     before: Any = None
-    for step in dis.get_instructions(code):
+    for step in steps(code):
         if step.opname == "IS_OP" and not (before.opname == "LOAD_CONST" and before.argval is None):
             return "it compares with `is`"
         if step.opname in _STORES:
@@ -178,7 +178,7 @@ def _named(
 ) -> str:
     """What is wrong with the objects that some code has names for."""
     found: Any = None
-    for step in _steps(code):
+    for step in steps(code):
         if type(found) not in MARKED and isinstance(found, ModuleType):
             if step.opname not in ("LOAD_ATTR", "LOAD_METHOD") or type(found) is not ModuleType:
                 return f"it passes the module {found.__name__} around"
@@ -194,11 +194,6 @@ def _named(
         if not issubclass(type(found), ModuleType) and (why := _unusable(found, seen)):
             return why
     return ""
-
-
-@functools.lru_cache(100)
-def _steps(code: CodeType) -> tuple[dis.Instruction, ...]:
-    return tuple(dis.get_instructions(code))
 
 
 def _unusable(value: Any, seen: set[int] | None = None) -> str:

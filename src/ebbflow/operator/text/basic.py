@@ -35,17 +35,6 @@ from ebbflow.change.text import end_of, is_edit
 from ebbflow.operator.operator import Operator
 from ebbflow.operator.text.rope import Rope
 
-__all__ = [
-    "EDITS",
-    "TextOperator",
-    "concat",
-    "is_empty",
-    "length",
-    "trim",
-    "trim_left",
-    "trim_right",
-]
-
 EDITS = sequence(TEXT)
 
 

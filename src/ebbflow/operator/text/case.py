@@ -30,8 +30,6 @@ from ebbflow.change import TEXT, Delete, Edit, Insert
 from ebbflow.operator.text.basic import EDITS, Edited, TextConstant
 from ebbflow.operator.text.rope import Hit, Rope
 
-__all__ = ["lower", "upper"]
-
 
 def _grown(state: Any, piece: str) -> tuple[Any, int]:
     """Reads by how much a piece becomes longer in upper case."""

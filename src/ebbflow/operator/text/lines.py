@@ -23,8 +23,6 @@ from ebbflow.change.structure import ConstantStructure, Why, type_name
 from ebbflow.operator.text.basic import TextConstant, shifted
 from ebbflow.operator.text.rope import Rope
 
-__all__ = ["LINES", "DeleteLines", "EditLine", "InsertLines", "LineChange", "split_lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class InsertLines:

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["BackMatcher", "Matcher"]
-
 LOOKS = 16
 
 

@@ -47,8 +47,6 @@ from ebbflow.operator.text.tree import NOTHING, TextTree
 
 Read = Callable[[Any, str], tuple[Any, int]]
 
-__all__ = ["Hit", "Read", "Rope"]
-
 
 class Hit(NamedTuple):
     """A piece of text in which something was found: where it begins, and the state it was read in.

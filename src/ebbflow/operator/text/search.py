@@ -28,8 +28,6 @@ from ebbflow.operator.text.basic import EDITS, Edited, TextOperator, growth
 from ebbflow.operator.text.matcher import BackMatcher, Matcher
 from ebbflow.operator.text.rope import Rope
 
-__all__ = ["count", "index_of", "last_index_of", "replace"]
-
 
 class _Found(Edited):
     """The text, and a number about it: where the pattern is, or how often."""

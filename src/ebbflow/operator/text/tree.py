@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar
 
-__all__ = ["NOTHING", "TextTree"]
-
 NOTHING: dict[Hashable, tuple[Any, int]] = {}  # what is known of a node: one for all, never altered
 
 
