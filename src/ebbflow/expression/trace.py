@@ -63,7 +63,8 @@ class _Callee(NamedTuple):
     target: Any
 
 
-_NULL = object()
+NULL = object()
+"""On the stack: nothing, beside what is called."""
 
 
 def trace(call: Any, types: Sequence[Any]) -> Expression | None:
@@ -223,7 +224,7 @@ class Reading:
         elif name == "LOAD_GLOBAL":
             self.load_global(step, stack)
         elif name == "PUSH_NULL":
-            stack.append(_NULL)
+            stack.append(NULL)
         elif name == "LOAD_ATTR":
             if step.argrepr != step.argval:
                 raise NotTraced
@@ -270,20 +271,21 @@ class Reading:
 
     def load_global(self, step: Instruction, stack: list[Any]) -> None:
         name = step.argval
-        if name in self.outside:
-            found = _known(self.outside[name])
-        else:
-            found = _known(getattr(builtins, name, Missing))
+        found = self.known(self.outside.get(name, getattr(builtins, name, Missing)))
         if found is None:
             raise NotTraced
         if step.argrepr == name:
             stack.append(found)
         else:
-            stack += [_NULL, found] if step.argrepr.startswith("NULL") else [found, _NULL]
+            stack += [NULL, found] if step.argrepr.startswith("NULL") else [found, NULL]
+
+    def known(self, value: Any) -> Any:
+        """A value from outside as it is put on the stack; None when it cannot be."""
+        return _known(value)
 
     def call(self, count: int, keywords: tuple[str, ...], stack: list[Any]) -> None:
         values = [value_of(each) for each in take(stack, count)]
-        pair = [each for each in take(stack, 2) if each is not _NULL]
+        pair = [each for each in take(stack, 2) if each is not NULL]
         if len(pair) != 1 or not isinstance(pair[0], _Callee):
             raise NotTraced
         target = pair[0].target

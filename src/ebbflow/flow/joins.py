@@ -63,10 +63,7 @@ def joined(
                 f"join(how={how!r}, select=...): the rows are those of the left; nothing is merged",
                 f"join(..., how={how!r}).map(...)",
             )
-        return Semi(
-            left=left, right=_present(right), left_key=ours.fn, right_key=theirs.fn,
-            anti=how == "anti", type=left.type, place=place(),
-        )  # fmt: skip
+        return _semi(left, right, ours.fn, theirs.fn, anti=how == "anti")
     merging = _merging("join", left, right, how, _shared(ours.given, theirs.given), select, type)
     return _outer(left, right, ours.fn, theirs.fn, how, merging)
 
@@ -84,26 +81,27 @@ def crossed(left: Node, right: Node, select: Any, type: Any) -> Node:
 
 
 def _outer(left: Node, right: Node, ours: Fn, theirs: Fn, how: str, merging: Merging) -> Node:
-    at = place()
-    common = {"type": merging.type, "place": at}
+    common = {"type": merging.type, "place": place()}
     parts: list[Node] = [
         Join(left=left, right=right, left_key=ours, right_key=theirs, merge=merging.both, **common)
     ]
     if how in ("left", "full"):
-        lonely = Semi(
-            left=left, right=_present(right), left_key=ours, right_key=theirs, anti=True,
-            type=left.type, place=at,
-        )  # fmt: skip
+        lonely = _semi(left, right, ours, theirs, anti=True)
         parts.append(Map(parent=lonely, fn=merging.left_alone, **common))
     if how in ("right", "full"):
-        lonely = Semi(
-            left=right, right=_present(left), left_key=theirs, right_key=ours, anti=True,
-            type=right.type, place=at,
-        )  # fmt: skip
+        lonely = _semi(right, left, theirs, ours, anti=True)
         parts.append(Map(parent=lonely, fn=merging.right_alone, **common))
     if len(parts) == 1:
         return parts[0]
     return Concat(parts=tuple(parts), signs=(1,) * len(parts), **common)
+
+
+def _semi(left: Node, right: Node, ours: Fn, theirs: Fn, *, anti: bool) -> Semi:
+    """The rows of the left that meet a row of the right that is present, or with `anti` none."""
+    return Semi(
+        left=left, right=_present(right), left_key=ours, right_key=theirs, anti=anti,
+        type=left.type, place=place(),
+    )  # fmt: skip
 
 
 # ---- keys ----

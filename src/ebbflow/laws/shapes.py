@@ -221,13 +221,7 @@ def drawn(reducer: AnyReducer, elements: Any) -> list[Any]:
 
     found: list[Any] = []
     for row in examples(source):
-        new = _row_shape(row)
-        for i, old in enumerate(found):
-            if (both := joined(old, new)) is not None:
-                found[i] = both
-                break
-        else:
-            found.append(new)
+        include(found, _row_shape(row))
     return found
 
 

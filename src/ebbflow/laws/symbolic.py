@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebbflow.errors import CheckError, install
 from ebbflow.laws.purity import MARKED, watcher
@@ -124,11 +124,10 @@ def paths(
     raise NotTraceable("it has too many paths to follow them all")
 
 
-class Raised:
-    """The result of a path that raised an exception."""
+class Raised(NamedTuple):
+    """The result of a path that raised an exception: the name of its class."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
 
 # ---- symbols ----
