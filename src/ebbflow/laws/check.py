@@ -113,7 +113,7 @@ def check(
         ASSOCIATIVE     (a · b) · c == a · (b · c)
         ARGUMENTS_KEPT  a and b after a · b are a and b
     """
-    from ebbflow.laws.strategies import sources_of
+    from ebbflow.laws.sources import sources_of
 
     wanted = list(owed(thing) if laws is None else laws)
     sources = sources_of(thing, inputs if elements is None else elements, changes)
@@ -250,7 +250,7 @@ def _search(
 ) -> LawBroken | None:
     """The smallest case found that breaks the law, as the error to raise; None when all hold."""
     from ebbflow.laws.search import Flaky, NoSuchExample, Unsatisfiable, first_found
-    from ebbflow.laws.strategies import cases
+    from ebbflow.laws.sources import cases
 
     broken: list[LawBroken] = []
     pool: Any = sources.get("examples")
