@@ -111,7 +111,8 @@ def _judged(thing: Any, options: dict[str, Any]) -> Any:
 
 
 def _verdicts(things: list[tuple[str, Any]], options: dict[str, Any]) -> int:
-    """One line for each reducer. 1 if one is refuted, 2 if one could not be checked."""
+    """Print a line for each reducer. The exit status is 1 if one is refuted, 2 if one could not be
+    checked."""
     from ebbflow.reducer import Reducer
 
     reducers = [(name, thing) for name, thing in things if isinstance(thing, Reducer)]
@@ -193,7 +194,7 @@ def _import(name: str) -> Any:
 
 
 def _state(asked: argparse.Namespace) -> int:
-    """What is in a folder of state. It may be in use meanwhile."""
+    """Print what a folder of state holds. A view may be writing to it meanwhile."""
     info = _read_state(asked.folder)
     if asked.json:
         print(json.dumps(info, indent=2))
@@ -222,7 +223,8 @@ def _figures(found: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _read_state(folder: str) -> dict[str, Any]:
-    """The figures of a snapshot; where the one who writes was faster, of a later one."""
+    """The figures of the newest snapshot. Where a writer removes it meanwhile, a later one is read
+    instead."""
     try:
         from ebbflow.state.spine import Snapshot, StateError
     except ModuleNotFoundError as error:

@@ -107,7 +107,7 @@ class Monoid(Built, Generic[T]):
         return self.equal(element, self._zero)
 
     def fold(self, elements: Iterable[T]) -> T:
-        """All of them combined, in order.
+        """All elements combined, in order.
 
         Neighbours are combined half by half, as in a merge sort, so that many small lists make a
         long one without copying its beginning each time.

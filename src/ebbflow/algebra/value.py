@@ -22,7 +22,7 @@ class Built:
     built: Recipe | None = None
 
     def _described(self) -> str:
-        """How it is shown when it has neither a recipe nor a name."""
+        """The repr of a structure that has neither a recipe nor a name."""
         return f"{type(self).__name__}()"
 
     def _essence(self) -> Any:

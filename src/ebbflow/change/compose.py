@@ -226,7 +226,7 @@ class _Sequence(ByParts[A, tuple[D, ...]]):
         return value
 
     def patch(self, value: A, change: tuple[D, ...]) -> A:
-        """As for every structure, in one walk: `valid` would have to apply the changes too."""
+        """The value after all changes, found in one walk: `valid` would have to apply them too."""
         if isinstance(change, tuple):
             done, reached = self._walk(value, change)
             if done == len(change):

@@ -123,7 +123,7 @@ class _Group(ChangeStructure[T, T]):
         return self.monoid.combine(value, change)
 
     def patch(self, value: T, change: T) -> T:
-        """As for every structure, with one `combine`: `valid` would have to call it too."""
+        """The value after the change, with one `combine`: `valid` would have to call it too."""
         try:
             return self.monoid.combine(value, change)
         except Exception as trouble:

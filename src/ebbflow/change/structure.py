@@ -238,7 +238,8 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
         return self._joined(self._compressed(changes[:middle]), self._compressed(changes[middle:]))
 
     def _joined(self, left: list[D], right: list[D]) -> list[D]:
-        """Both, merged where they meet; `fresh`: the end of `left` is new to what precedes it."""
+        """Both lists of changes, merged where they meet. `fresh`: the last change of `left` is
+        newly merged, and may merge with the one before it."""
         used, fresh = 0, False
         while True:
             if left and used < len(right) and len(met := self.compose(left[-1], right[used])) < 2:

@@ -323,7 +323,7 @@ def rows_of(name: str, table: Columns) -> list[Any]:
 
 
 def arrow_of(table: Columns) -> Any:
-    """The same as an Arrow table, with the weights if there are any."""
+    """The columns of a table as an Arrow table, with the weights if there are any."""
     import pyarrow
 
     def column(values: Any) -> Any:

@@ -35,7 +35,7 @@ Facts = dict[str, Any]
 
 
 class Teller(Protocol):
-    """Who is told what happens."""
+    """What prints the demo: one method for each part, called as soon as its facts are known."""
 
     def start(self, facts: Facts) -> None: ...
     def laws(self, facts: Facts) -> None: ...
@@ -147,7 +147,7 @@ def _weighted(rows: Result) -> list[list[Any]]:
 
 
 def _require_empty(folder: str) -> None:
-    """The demo starts from nothing, and does not touch what somebody else keeps."""
+    """Refuse a folder that holds state: the demo starts from nothing and overwrites no state."""
     try:
         used = Snapshot(f"{folder}/state").epoch >= 0
     except OSError:
@@ -159,8 +159,8 @@ def _require_empty(folder: str) -> None:
 
 
 def _stepped(running: Any) -> tuple[Any, Facts]:
-    """Do what was prepared; gives the change, and how long it took beside computing the views
-    again, and whether they are the same.
+    """Run the prepared epoch. Gives the change of the outputs, and the facts about it: how long
+    the epoch and a recomputation took, and whether both give the same views.
     """
     started = perf_counter()
     change = running.step()
@@ -222,7 +222,7 @@ def check_laws() -> Facts:
 
 
 def weigh(running: Any) -> Facts:
-    """What is kept, the heaviest part first; on disk also the bytes."""
+    """The entries of each part of the state, the largest part first; on disk also its bytes."""
     if running.state is None:
         kept = running.view.stats()
         found = [(f"input {name}", rows or 0) for name, rows in kept.inputs.items()]

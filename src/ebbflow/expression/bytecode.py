@@ -21,7 +21,7 @@ _BETWEEN = ("CACHE", "EXTENDED_ARG", "NOP")
 
 
 class Instruction(NamedTuple):
-    """One instruction: where it is, its name, its number, and what that stands for."""
+    """One instruction: its offset, name and argument, and the value the argument stands for."""
 
     offset: int
     opname: str

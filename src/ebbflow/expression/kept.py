@@ -66,7 +66,7 @@ def one_of(source: str, bind: Bind, hint: Any = Any, whole: bool = False) -> str
 
 
 def _computed(of: Expression, types: Sequence[Any]) -> bool:
-    """Whether its value may be a NaN, or hold one, that is not a part of its arguments."""
+    """Whether an expression may give a NaN, or a value with one, that its arguments have not."""
     if not isinstance(of, Operation):
         return any(_computed(part, types) for part in of.parts)
     if of.op in _NO_FLOAT:
@@ -79,7 +79,7 @@ def _computed(of: Expression, types: Sequence[Any]) -> bool:
 
 
 def _float(of: Expression, types: Sequence[Any]) -> bool:
-    """Whether its value may be or hold a float."""
+    """Whether an expression may give a float, or a value that holds one."""
     match of:
         case Row():
             return may_hold(types[of.arg] if of.arg < len(types) else Any)
@@ -96,5 +96,5 @@ def _float(of: Expression, types: Sequence[Any]) -> bool:
 
 
 def _is_number(of: Expression) -> bool:
-    """Whether it is arithmetic, which gives NaN as a whole or not at all."""
+    """Whether an expression is arithmetic, whose result is a NaN or holds none."""
     return isinstance(of, Operation) and of.op not in (*_EITHER, "[]", "[:]", ".", "max", "min")

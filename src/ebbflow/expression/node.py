@@ -45,11 +45,11 @@ class Expression:
         return ()
 
     def rebuilt(self, parts: tuple[Expression, ...]) -> Expression:
-        """The same with other parts."""
+        """This expression with other parts."""
         return self
 
     def written(self, by: ExpressionWriter) -> tuple[str, int]:
-        """Its text, and how strongly that binds."""
+        """The text of this expression, and how strongly its operator binds."""
         raise NotImplementedError
 
     # ---- everything below is written with these ----
@@ -96,7 +96,7 @@ class Expression:
     def substitute(
         self, by: Mapping[Expression, Expression] | Callable[[Row | Get], Expression]
     ) -> Expression:
-        """The same with every `Row` and `Get` replaced: by a mapping, or a function of them.
+        """This expression with every `Row` and `Get` replaced: by a mapping, or a function of them.
 
         Parts may be dropped or repeated this way; `Fn.then` is the careful use of it.
 
@@ -286,7 +286,7 @@ class ExpressionWriter:
         return "" if limit == Constant(None) else self(limit, IF)
 
     def apart(self, expression: Expression, level: int) -> str:
-        """The same, where Python would warn of a literal."""
+        """An operand as text, in a place where Python would warn of a literal."""
         return self(expression, level)
 
     def row(self, row: Row) -> str:

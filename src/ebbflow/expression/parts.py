@@ -132,7 +132,7 @@ class Parts:
         return self._made(bind, [part.source(bind, *rows) for part in self.parts])
 
     def kept(self, bind: Bind, rows: Sequence[str]) -> str:
-        """The same with one NaN; see `ebbflow.nan`."""
+        """Python text whose result has one NaN; see `ebbflow.nan`."""
         parts = zip(self.parts, hints_of_items(self.cls, len(self.parts)), strict=True)
         return self._made(bind, [part.kept(bind, *rows, hint=hint) for part, hint in parts])
 

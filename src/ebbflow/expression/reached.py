@@ -163,7 +163,7 @@ def _class(cls: Any) -> Parts:
 
 
 def _typing(cls: Any) -> Parts:
-    """`int | None`, `list[int]`, `Annotated[...]`: what it is of, whatever Python calls it."""
+    """A type such as `int | None` or `list[int]`: its origin and its arguments."""
     origin, given = typing.get_origin(cls), typing.get_args(cls)
     if origin in (typing.Union, types.UnionType):
         yield from ("unordered", "union", *((each,) for each in given))
@@ -215,7 +215,7 @@ def _memory(view: memoryview) -> Parts:
 
 
 def _context(var: contextvars.ContextVar[Any]) -> Parts:
-    """Its default, and its value as it is now."""
+    """The default of a context variable, and its current value."""
     yield from ("context", var.name)
     gets: list[Callable[[], Any]] = [lambda: contextvars.Context().run(var.get), var.get]
     for get in gets:
@@ -226,8 +226,8 @@ def _context(var: contextvars.ContextVar[Any]) -> Parts:
 
 
 def _object(value: Any) -> Parts:
-    """By what it would be pickled as, if no code of the program has a say in that; else by what is
-    in it."""
+    """An object by its pickle, unless code of the program decides how it is pickled; then by its
+    attributes."""
     cls = type(value)
     if cls.__module__ == "typing":
         yield from _typing(value)
@@ -255,7 +255,7 @@ def _is_python(cls: type) -> bool:
 
 
 def _says_how(cls: type) -> bool:
-    """Whether code of the program decides what is seen of an object."""
+    """Whether code of the program decides how an object is pickled or which attributes it shows."""
     own = [each for each in cls.__mro__ if library(each.__module__) is None]
     return any(name in vars(each) for each in own for name in _PICKLING)
 

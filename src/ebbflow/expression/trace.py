@@ -163,7 +163,8 @@ class Reading:
         return self.rest(0, [], frozenset())
 
     def rest(self, i: int, stack: list[Any], tested: frozenset[Expression]) -> Expression:
-        """What is returned from instruction `i` on. `tested` was evaluated on the way here."""
+        """The expression that is returned from instruction `i` on. The expressions `tested` were
+        evaluated on the way here."""
         keywords: tuple[str, ...] = ()
         while i < len(self.steps):
             self.left -= 1
@@ -198,7 +199,7 @@ class Reading:
         raise NotTraced
 
     def is_asked(self, i: int) -> bool:
-        """Whether what comes next only asks if a value is true."""
+        """Whether the next instruction only asks if a value is true."""
         names = (step.opname for step in self.steps[i:] if step.opname not in _SKIPPED)
         following = next(names, "")
         return following == "UNARY_NOT" or following.startswith("POP_JUMP")
@@ -338,7 +339,7 @@ def _makes_bool(step: Instruction) -> bool:
 
 
 def _droppable(each: Any, tested: frozenset[Expression]) -> None:
-    """What is evaluated here, but not by the expression, must not be missed."""
+    """Refuse to drop a value from the stack whose evaluation could raise and was not tested."""
     if isinstance(each, Slice):
         raise NotTraced
     if isinstance(each, Expression) and not each.total and each not in tested:

@@ -40,7 +40,7 @@ from ebbflow.reducer.row import itself
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Collection:
-    """Rows that change, or what is made of them. Start with `Input`.
+    """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 
     >>> import ebbflow as ef
     >>> ef.Input("words", str).filter(str.isalpha).map(len, type=int)
@@ -404,7 +404,7 @@ VERBS = [name for name in vars(Collection) if name[0] != "_" and name != "node"]
 
 
 def _no_collection(call: str, other: object) -> NoReturn:
-    """Refuse what was given where a collection is asked for."""
+    """Refuse an argument that is no collection."""
     if isinstance(other, Grouped):
         refuse(f"{call}: group_by(...) alone is not a collection yet", NEXT)
     remedy = "an Input or what is made of one; rows themselves come in by view.step(...)"

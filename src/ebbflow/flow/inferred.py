@@ -173,7 +173,7 @@ def _number(op: str, one: type, other: type) -> Any:
 
 
 def _decimal(op: str, first: Any, second: Any) -> Any:
-    """As many digits as there can be, those after the point as the operands have them."""
+    """The type of Decimal arithmetic: as many digits as fit, with the scale of the operands."""
     if op not in ("+", "-", "*", "%"):
         return Any
     if not notes(first) + notes(second):

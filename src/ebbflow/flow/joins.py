@@ -205,7 +205,7 @@ class Merge:
         return tuple.__new__(self.type, values)
 
     def fn(self, *row_types: Any) -> Fn:
-        """It as a function of rows of these types, traced where their fields are plain."""
+        """This merge as a function of rows of these types, traced where their fields are plain."""
         fn = Fn.of(self, *row_types, arity=len(row_types))
         names = [list(plain_fields(hint) or ()) for hint in row_types]
         if all(names):

@@ -145,7 +145,7 @@ def function(shape: str, given: Any, roles: tuple[str, ...]) -> None:
 
 
 def refuse(what: str, remedy: str, **facts: object) -> NoReturn:
-    """Raise what is wrong with the line of the user's that is being run."""
+    """Raise a `CompositionError` that names the line of the program that is being run."""
     raise CompositionError(what, **facts, created=place(), remedy=remedy)
 
 

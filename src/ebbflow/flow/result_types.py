@@ -86,7 +86,7 @@ def _may_be_none(row_type: Any) -> bool:
 
 
 def _of_nothing(reducer: AnyReducer) -> bool:
-    """Whether it gives a number or a collection, and not None, when there are no rows."""
+    """Whether a reducer gives a number or a collection, and not None, for no rows."""
     return reducer.made is not None and reducer.made[0].__name__ in _NEVER_NONE
 
 

@@ -64,7 +64,7 @@ def common(first: Any, second: Any) -> Any:
 
 
 def common_or_any(first: Any, second: Any) -> Any:
-    """The same where two that are clearly different are allowed.
+    """The `common` type of two, and `Any` where they are clearly different.
 
     >>> common_or_any(int, str), common_or_any(bool, int)
     (typing.Any, <class 'int'>)
@@ -74,7 +74,7 @@ def common_or_any(first: Any, second: Any) -> Any:
 
 
 def _common_value(first: Any, second: Any) -> Any:
-    """The same of types without None. None alone adds nothing."""
+    """The `common` type of two types without None. NoneType itself adds nothing."""
     if NoneType in (first, second):
         return second if first is NoneType else first
     if get_origin(first) is tuple is get_origin(second):

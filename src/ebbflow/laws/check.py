@@ -228,7 +228,7 @@ class Deadline:
         return self.end
 
     def stop(self) -> None:
-        """Nothing smaller is to be looked for."""
+        """End the search for smaller cases."""
         self.end = 0.0
 
     def over(self) -> bool:

@@ -47,7 +47,7 @@ STARTS = 10
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of an attempt to prove the laws of a reducer.
+    """The result of an attempt to prove the laws of a reducer.
 
     >>> print(Proof("proved", "every int", (ADD_COMMUTES,)))
     proved for every int: ADD_COMMUTES

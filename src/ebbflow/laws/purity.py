@@ -176,7 +176,7 @@ def _reached(frame: FrameType) -> str:
 def _named(
     code: CodeType, known: tuple[Any, Any], cells: dict[str, Any], seen: set[int] | None = None
 ) -> str:
-    """What is wrong with the objects that some code has names for."""
+    """Why one of the objects that some code refers to by name may break a proof, in words."""
     found: Any = None
     for step in steps(code):
         if type(found) not in MARKED and isinstance(found, ModuleType):
@@ -197,7 +197,7 @@ def _named(
 
 
 def _unusable(value: Any, seen: set[int] | None = None) -> str:
-    """What is wrong with an object in the hands of a function of the user's."""
+    """Why an object must not be used by a function of the user's, in words; empty if it may."""
     cls = value if issubclass(type(value), type) else type(value)
     ours = str(cls.__module__).startswith("ebbflow.") and cls not in MARKED
     if ours and value is not RECOMPUTE:
@@ -209,7 +209,7 @@ def _unusable(value: Any, seen: set[int] | None = None) -> str:
 
 
 def strange(value: Any, seen: set[int] | None = None) -> str:
-    """What is wrong with an object that a function uses, in words; empty where nothing is.
+    """Why an object that a function uses may break a proof, in words; empty if it cannot.
 
     >>> strange(max), strange((1, "a"))
     ('', '')
@@ -247,7 +247,7 @@ def _first(values: Any, seen: set[int]) -> str:
 
 
 def _function(f: Any, seen: set[int]) -> str:
-    """What is wrong with a function of the user's before it runs: what it is made with."""
+    """Why a function of the user's may break a proof: its defaults, closure, names and code."""
     cells = dict(zip(f.__code__.co_freevars, map(_content, f.__closure__ or ()), strict=True))
     kept = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
     known = (f.__globals__, vars(builtins))
@@ -264,7 +264,7 @@ def _content(cell: Any) -> Any:
 
 
 def _inside(value: Any) -> Iterator[Any]:
-    """What one of ebbflow's own objects calls."""
+    """The functions and reducers that one of ebbflow's own objects holds."""
     slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
     for name in [*slots, *getattr(value, "__dict__", ())]:
         part: Any = getattr(value, name, None)

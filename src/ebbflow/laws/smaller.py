@@ -21,7 +21,7 @@ SECONDS = 3.0
 
 
 def now() -> float:
-    """A clock that goes slower while others work: what is found is the same on a busy machine."""
+    """A clock that runs slower on a busy machine, so that searches find the same cases there."""
     return process_time() + monotonic() / 4
 
 
@@ -43,7 +43,7 @@ class _Smaller:
         return again
 
     def takes(self, name: str, value: Any) -> bool:
-        """Whether it still fails with this value instead; then it is the case from now on."""
+        """Whether the law still fails with this value instead; then the case has it from now on."""
         again = self.fails({**self.broken.case, name: value})
         self.broken = again or self.broken
         return again is not None

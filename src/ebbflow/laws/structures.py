@@ -99,7 +99,7 @@ RIGHT_LINEAR = Law(
 
 
 def monoid_laws(m: Monoid[Any]) -> list[Law]:
-    """What a monoid owes, by what it declares."""
+    """The laws that a monoid owes, by what it declares."""
     laws = [ZERO_LEFT, ZERO_RIGHT, ASSOCIATIVE, ARGUMENTS_KEPT]
     laws += [COMMUTATIVE] * m.commutative + [IDEMPOTENT] * m.idempotent
     laws += [INVERSE_LEFT, INVERSE_RIGHT, NEGATE_CLOSED] * m.is_group
@@ -260,7 +260,7 @@ COMPRESS_SHORTENS = Law(
 
 
 def change_laws(structure: ChangeStructure[Any, Any]) -> list[Law]:
-    """What a change structure owes: two laws more where it has a `diff`."""
+    """The laws that a change structure owes: two more where it has a `diff`."""
     laws = [VALIDITY, VALUE_KEPT, COMPRESS, COMPRESS_SHORTENS]
     laws += [NOTHING] * structure.has_nothing
     return laws + [DIFF_VALID, DIFF_PATCHES] * structure.has_diff

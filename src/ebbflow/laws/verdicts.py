@@ -54,7 +54,7 @@ COSTS = {
 
 @dataclass(frozen=True)
 class Judgement(Report):
-    """What was decided about a reducer, why, and on what evidence.
+    """The verdict on a reducer, the reason, and the evidence.
 
     >>> from ebbflow.laws import check
     >>> from ebbflow.reducer import count
@@ -191,7 +191,7 @@ def telling(broken: LawBroken, search: Search) -> LawBroken:
 
 
 def explained(broken: LawBroken) -> LawBroken:
-    """With the update that goes wrong beside the case that breaks the law. (Theorem 2.)"""
+    """The broken law with the update that goes wrong beside the case. (Theorem 2.)"""
     if isinstance(broken.left, Text) and broken.left.startswith("raised "):
         error = broken.left.partition("\n")[0].removeprefix("raised ")
         broken.what = f"{shown(broken.thing, width=160)} fails for some rows: {error}"
@@ -244,7 +244,7 @@ def _lost(acc: Any) -> bool:
 
 
 def _said(r: AnyReducer, make: Callable[[], Any]) -> Text:
-    """An accumulator with what it shows, or the error that came instead."""
+    """An accumulator and its result as text, or the error that was raised instead."""
     try:
         acc = make()
         if acc is RECOMPUTE or r.result is None:

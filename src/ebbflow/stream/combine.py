@@ -49,7 +49,7 @@ class Sequential(Processor[Any, Any]):
 
 
 def sequential(*processors: Processor[Any, Any]) -> Processor[Any, Any]:
-    """One after the other; `sequential(a, b, c)` is `a >> b >> c`, nested ones flattened."""
+    """Processors one after the other: `a >> b >> c` for `sequential(a, b, c)`, without nesting."""
     stages: list[Processor[Any, Any]] = []
     for each in processors:
         inner = each.stages if isinstance(each, Sequential) else (each,)

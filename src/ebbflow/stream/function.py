@@ -60,7 +60,7 @@ class StreamFunction(Generic[X, Y]):
         return self.f(whole)
 
     def __mul__(self, other: StreamFunction[Any, Any]) -> StreamFunction[Any, Any]:
-        """Both side by side on pairs.
+        """Both functions side by side on pairs.
 
         >>> from ebbflow.algebra import ADD
         >>> double = by_cancelling(lambda n: 2 * n, source=ADD, target=ADD)

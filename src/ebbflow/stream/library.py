@@ -271,7 +271,7 @@ class TickedDifference(Processor[Any, Any]):
 
 
 class StratifiedDifference(Processor[list[Any], list[Any]]):
-    """The same on a list of strata `(plus, minus)`, each of them complete when it comes.
+    """`TickedDifference` on a list of strata `(plus, minus)`, each of them complete when it comes.
 
     >>> a, b, none = frozenset("a"), frozenset("b"), frozenset()
     >>> StratifiedDifference()([(none, a), (a | b, none)])

@@ -18,7 +18,7 @@ from ebbflow.stream.processor import Named, Processor, Pure, pure
 
 
 class Evaluate(Processor[Hypothetical, Any]):
-    """Runs what it is told, on a state; see `evaluate`."""
+    """Applies the functions of the state that it reads; see `evaluate`."""
 
     def __init__(self, inner: Processor[Any, Any], after: Homomorphism[Any, Any] | None) -> None:
         self.inner = inner

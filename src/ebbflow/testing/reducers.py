@@ -57,7 +57,7 @@ def reducer(shape: RowShape, choices: Choices, sorts: tuple[str, ...] = SORTS) -
 
 
 def library(shape: RowShape, choices: Choices) -> Made:
-    """One of the library's.
+    """One of the reducers of the library.
 
     >>> library(RowShape(("int",), whole=True), Choices(0))
     (count(), 'int')

@@ -38,7 +38,8 @@ class Grown:
         return self.rows.node.type
 
     def then(self, rows: Any, kinds: Sequence[str] | None = None, **facts: Any) -> Grown:
-        """What comes of it: `rows`, with rows of the same shape, or with parts of these kinds."""
+        """The collection that was made of this one: `rows` of the same shape, or of parts of these
+        kinds."""
         whole = facts.pop("whole", self.shape.whole if kinds is None else False)
         kinds = self.shape.kinds if kinds is None else tuple(kinds)
         shape = RowShape(kinds, whole=True) if whole else RowShape.of(kinds, rows.node.type)
@@ -293,7 +294,7 @@ def _reduces(*sorts: str) -> Verb:
 
 
 def _grouped(of: Grown, choices: Choices) -> tuple[Any, dict[str, str]]:
-    """What is to be reduced, and the fields of its key with their kinds."""
+    """The rows or groups to be reduced, and the fields of the key with their kinds."""
     form = choices.pick(("one", "function", "two", "named", "all"))
     first, second = of.shape.key(choices), of.shape.key(choices)
     if form == "all":

@@ -57,7 +57,7 @@ def fuse(plan: Plan) -> Plan:
 
 
 def _one(run: list[Node]) -> Node:
-    """One node instead of a run, the first first."""
+    """One node in place of a run of stateless nodes, given in the order in which they run."""
     first, last = run[0], run[-1]
     steps: list[Step] = []
     for node in run:

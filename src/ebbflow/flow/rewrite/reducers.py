@@ -26,7 +26,7 @@ _FOR: dict[str, tuple[Classes, ...]] = {
 
 
 def union(*names: Names) -> Names:
-    """All of them; the whole row when one of them is the whole row.
+    """All fields of these sets; the whole row when one of them is the whole row.
 
     >>> sorted(union(frozenset("ab"), frozenset("bc"))), union(frozenset("a"), None)
     (['a', 'b', 'c'], None)

@@ -72,7 +72,7 @@ def computes(expression: Expression, types: Sequence[Any]) -> bool:
 
 
 def sorts(expression: Expression, types: Sequence[Any]) -> bool:
-    """Whether it has a value for every row, and any two of them can be compared by `<`.
+    """Whether an expression has a value for every row, and any two values can be compared by `<`.
 
     >>> sorts(Row(0), [int]), sorts(Row(0), [int | None])
     (True, False)

@@ -245,7 +245,7 @@ def _ink(state: Any, piece: str) -> tuple[Any, int]:
 
 
 class _Trimmed(Edited):
-    """The text, and where what is kept of it begins and ends."""
+    """The text, and where the part that is not trimmed begins and ends."""
 
     __slots__ = ("end", "start")
 

@@ -40,7 +40,7 @@ class Matcher:
         return self.begun(parts[-1]), len(parts) - 1
 
     def begun(self, tail: str) -> int:
-        """With how many letters of the pattern the tail ends, without holding all of it.
+        """How many first letters of the pattern the tail ends with, if it does not hold all of it.
 
         Compares where the first letter is, mostly once or never. A text that looks like the pattern
         in many places would be compared with it m times; so after a few the rest is read letter by
@@ -87,7 +87,7 @@ class BackMatcher(Matcher):
         return self.ended(parts[0]), len(parts) - 1
 
     def ended(self, head: str) -> int:
-        """With how many letters of the pattern's end the head begins, without holding all of it.
+        """How many last letters of the pattern the head begins with, if it does not hold all of it.
 
         >>> BackMatcher("caba").ended("abaabac")
         3
@@ -121,7 +121,7 @@ def _borders(pattern: str) -> list[int]:
 
 
 def _ending(pattern: str, borders: list[int], text: str) -> int:
-    """With how many letters of the pattern a text ends that is shorter than it: in O(text)."""
+    """How many first letters of the pattern a text ends with, if it is shorter: in O(text)."""
     size = 0
     for letter in text:
         while size and pattern[size] != letter:

@@ -208,7 +208,7 @@ class Rope(TextTree):
     def _seek(
         self, node: Any, height: int, base: int, start: int, stop: int, state: Any, back: bool
     ) -> tuple[Hit | None, Any]:
-        """The first hit within `node`, or the state after what was read of it in vain.
+        """The first hit within `node`, or the state after all of it was read without one.
 
         `base` is where the node begins. Nothing is read beyond the hit.
         """
@@ -241,7 +241,7 @@ class Rope(TextTree):
         return self._root
 
     def _carry_out(self) -> None:
-        """Do what was noted, neighbouring edits as one."""
+        """Apply the noted edits to the tree, neighbouring ones as one."""
         notes, self._notes = self._notes, []
         self._splice(_splices(notes, self._leaf))
 
@@ -251,7 +251,7 @@ def _made(text: str, read: Read, chunk: int) -> Rope:
 
 
 def _splices(notes: list[tuple[int, Any]], most: int) -> list[tuple[int, int, str]]:
-    """The edits, each as a place, how much goes there and what comes there.
+    """The noted edits as splices: a position, how many code points go there, and the new text.
 
     Edits that touch are one: typing, a row of backspaces, a word that is replaced, what was typed
     and taken back. (Where that would copy much text again and again, they stay apart.)
