@@ -361,29 +361,12 @@ def _minus_bag(prefix: ZSet[Any], whole: ZSet[Any]) -> ZSet[Any]:
     return rest
 
 
-BASIS = Basis(lambda z: MappingProxyType(weights_of(z)), ZSet)
-ZSETS: Monoid[ZSet[Any]] = Monoid(
-    ZSet(),
-    operator.add,
-    name="ZSETS",
-    home=__name__,
-    commutative=True,
-    negate=operator.neg,
-    basis=BASIS,
-)
-BAGS: Monoid[ZSet[Any]] = Monoid(
-    ZSet(),
-    operator.add,
-    name="BAGS",
-    home=__name__,
-    commutative=True,
-    cancel=_minus_bag,
-    basis=BASIS,
-)
-
-
-def _summed(f: Callable[[Any], G], group: Monoid[G], z: ZSet[Any]) -> G:
-    return z.sum(f, group)
+_of_rows = partial(
+    Monoid, ZSet(), operator.add, home=__name__, commutative=True,
+    basis=Basis(lambda z: MappingProxyType(weights_of(z)), ZSet),
+)  # fmt: skip
+ZSETS: Monoid[ZSet[Any]] = _of_rows(name="ZSETS", negate=operator.neg)
+BAGS: Monoid[ZSet[Any]] = _of_rows(name="BAGS", cancel=_minus_bag)
 
 
 def linear(
@@ -405,4 +388,4 @@ def linear(
             remedy="use ADD, ZSETS, dict_of(ADD), a product of these, or a monoid with negate=",
         )
     named = name or f"linear({function_name(f)}, {group!r})"
-    return Homomorphism(partial(_summed, f, group), ZSETS, group, name=named)
+    return Homomorphism(partial(ZSet.sum, f=f, group=group), ZSETS, group, name=named)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -269,30 +270,24 @@ def _suffix(prefix: Any, whole: Any) -> Any:
     return whole[size:]
 
 
-ADD: Monoid[Any] = Monoid(
-    0, operator.add, name="ADD", home=__name__, commutative=True, negate=operator.neg,
+_here = partial(Monoid, home=__name__)
+_choice = partial(_here, commutative=True, idempotent=True)
+_joining = partial(_here, combine=operator.add, cancel=_suffix)
+
+ADD: Monoid[Any] = _here(
+    0, operator.add, name="ADD", commutative=True, negate=operator.neg,
     basis=Basis(lambda n: {1: n} if n else {}, lambda parts: sum(parts.values())),
 )  # fmt: skip
-MULTIPLY: Monoid[Any] = Monoid(1, operator.mul, name="MULTIPLY", home=__name__, commutative=True)
-MAX: Monoid[Any] = Monoid(
-    float("-inf"), max, name="MAX", home=__name__, commutative=True, idempotent=True
-)
-MIN: Monoid[Any] = Monoid(
-    float("inf"), min, name="MIN", home=__name__, commutative=True, idempotent=True
-)
-OR: Monoid[bool] = Monoid(
-    False, lambda a, b: a or b, name="OR", home=__name__, commutative=True, idempotent=True
-)
-AND: Monoid[bool] = Monoid(
-    True, lambda a, b: a and b, name="AND", home=__name__, commutative=True, idempotent=True
-)
-LIST: Monoid[list[Any]] = Monoid([], operator.add, name="LIST", home=__name__, cancel=_suffix)
-TUPLE: Monoid[tuple[Any, ...]] = Monoid(
-    (), operator.add, name="TUPLE", home=__name__, cancel=_suffix
-)
-STR: Monoid[str] = Monoid("", operator.add, name="STR", home=__name__, cancel=_suffix)
-BYTES: Monoid[bytes] = Monoid(b"", operator.add, name="BYTES", home=__name__, cancel=_suffix)
-SET: Monoid[frozenset[Any]] = Monoid(
-    frozenset(), operator.or_, name="SET", home=__name__, commutative=True, idempotent=True,
+MULTIPLY: Monoid[Any] = _here(1, operator.mul, name="MULTIPLY", commutative=True)
+MAX: Monoid[Any] = _choice(float("-inf"), max, name="MAX")
+MIN: Monoid[Any] = _choice(float("inf"), min, name="MIN")
+OR: Monoid[bool] = _choice(False, lambda a, b: a or b, name="OR")
+AND: Monoid[bool] = _choice(True, lambda a, b: a and b, name="AND")
+SET: Monoid[frozenset[Any]] = _choice(
+    frozenset(), operator.or_, name="SET",
     basis=Basis(lambda elements: dict.fromkeys(elements, 1), frozenset),
 )  # fmt: skip
+LIST: Monoid[list[Any]] = _joining([], name="LIST")
+TUPLE: Monoid[tuple[Any, ...]] = _joining((), name="TUPLE")
+STR: Monoid[str] = _joining("", name="STR")
+BYTES: Monoid[bytes] = _joining(b"", name="BYTES")

@@ -213,17 +213,6 @@ def _extreme(*hints: Any) -> Any:
     return reduce(common_or_any, hints)
 
 
-_BY_NAME: dict[str, Callable[..., Any]] = {
-    "abs": _size,
-    "float": lambda *_: float,
-    "int": lambda *_: int,
-    "len": lambda *_: int,
-    "max": _extreme,
-    "min": _extreme,
-    "round": _rounded,
-}
-
-
 # ---- parts of values ----
 
 
@@ -299,3 +288,6 @@ _FUNCTIONS: list[tuple[Any, Callable[..., Any]]] = [
     (abs, _size), (max, _extreme), (min, _extreme), (round, _rounded), (sorted, _sorted),
     (tuple, _tuple_of),
 ]  # fmt: skip
+_BY_NAME = {each.__name__: hint_of for each, hint_of in _FUNCTIONS} | {
+    "float": lambda *_: float, "int": lambda *_: int, "len": lambda *_: int,
+}  # fmt: skip

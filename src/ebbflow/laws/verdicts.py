@@ -16,10 +16,10 @@ another value than recomputing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from typing import Any
 
 from ebbflow.errors import LawBroken, Text, shown
@@ -95,7 +95,8 @@ def decided(
             "removing and adding commute (not required)" if apart is None else
             f"removing before adding is not removing after it (not required): {apart.case}"
         )  # fmt: skip
-    if _floats(r.fold(rows)) - _floats(tuple(rows)):
+    calculated = set(_floats(r.fold(rows))) - set(_floats(tuple(rows)))
+    if any(map(math.isfinite, calculated)):
         notes.append("its accumulator holds floats, which round: right on these examples only")
     if verdict == "invertible" and r.partial is None:
         notes.append("partial=False would save the engines from keeping its rows")
@@ -167,11 +168,12 @@ def _parts(acc: Any) -> int:
     return 1 + sum(map(_parts, acc)) if isinstance(acc, (tuple, list, set, frozenset)) else 1
 
 
-def _floats(value: Any) -> set[float]:
-    """The finite floats in an accumulator or in rows: those in no row have been calculated."""
+def _floats(value: Any) -> Iterator[float]:
+    """The floats in an accumulator or in rows."""
     if isinstance(value, (tuple, list)):
-        return set().union(*map(_floats, value))
-    return {value} if isinstance(value, float) and math.isfinite(value) else set()
+        yield from chain.from_iterable(map(_floats, value))
+    elif isinstance(value, float):
+        yield value
 
 
 def refuted(broken: LawBroken, examples: int) -> Judgement:
@@ -238,9 +240,7 @@ def _only_rounded(a: Any, b: Any) -> bool:
 
 def _lost(acc: Any) -> bool:
     """Whether there is a float in an accumulator that is not finite."""
-    if isinstance(acc, (tuple, list)):
-        return any(map(_lost, acc))
-    return isinstance(acc, float) and not math.isfinite(acc)
+    return not all(map(math.isfinite, _floats(acc)))
 
 
 def _said(r: AnyReducer, make: Callable[[], Any]) -> Text:

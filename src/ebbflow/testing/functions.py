@@ -200,7 +200,7 @@ class RowKey:
 
     @property
     def given(self) -> Any:
-        """The key as a program asks for it: the name of a field where it is one, else a function."""
+        """The key as a program asks for it: the name of a field if it is one, else a function."""
         return self.name or function(self.text)
 
 
