@@ -32,7 +32,8 @@ def schema(hint: Any, within: tuple[Any, ...] = ()) -> str:
     """
     origin, given = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return " | ".join(sorted([schema(each, within) for each in given], key=_none_last))
+        texts = [schema(each, within) for each in given]
+        return " | ".join(sorted(texts, key=lambda text: (text == "None", text)))
     if origin is typing.Literal:
         return f"Literal[{', '.join(map(repr, given))}]"
     if origin is not None:
@@ -52,10 +53,6 @@ def _argument(given: Any, within: tuple[Any, ...]) -> str:
     known = isinstance(given, type) or typing.get_origin(given) is not None
     text = schema(given, within) if known or given is None else repr(given)
     return text.partition(" at 0x")[0]
-
-
-def _none_last(text: str) -> tuple[bool, str]:
-    return text == "None", text
 
 
 def _name(hint: Any) -> str:

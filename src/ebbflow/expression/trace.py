@@ -132,13 +132,10 @@ def _known(value: Any) -> Any:
     """A value from outside as it is put on the stack; None when it cannot be."""
     if is_simple(value):
         return Constant(value)
-    if (isinstance(value, type) and is_plain(value)) or _is_function(value):
+    function = any(value is each for each in FUNCTIONS.values())
+    if function or (isinstance(value, type) and is_plain(value)):
         return _Callee(value)
     return None
-
-
-def _is_function(value: Any) -> bool:
-    return any(value is each for each in FUNCTIONS.values())
 
 
 class Reading:

@@ -280,13 +280,9 @@ def _sorted(hint: Any, *_: Any) -> Any:
     return list.__class_getitem__(iterated(hint) or Any)
 
 
-def _tuple_of(hint: Any) -> Any:
-    return tuple.__class_getitem__((iterated(hint) or Any, ...))
-
-
 _FUNCTIONS: list[tuple[Any, Callable[..., Any]]] = [
     (abs, _size), (max, _extreme), (min, _extreme), (round, _rounded), (sorted, _sorted),
-    (tuple, _tuple_of),
+    (tuple, lambda hint: tuple.__class_getitem__((iterated(hint) or Any, ...))),
 ]  # fmt: skip
 _BY_NAME = {each.__name__: hint_of for each, hint_of in _FUNCTIONS} | {
     "float": lambda *_: float, "int": lambda *_: int, "len": lambda *_: int,

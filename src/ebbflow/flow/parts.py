@@ -58,7 +58,8 @@ def part_type(node: Node, given: Any) -> Any:
     <class 'str'>
     """
     if isinstance(given, str):
-        return _field_type(node.type, given)
+        fields = fields_of(node.type)
+        return held((hints_of(node.type) if fields is None else fields).get(given, Any))
     if isinstance(given, (tuple, list)):
         return tuple[tuple(part_type(node, each) for each in given)]  # type: ignore[misc]
     return inferred(given, node.type)
@@ -97,11 +98,6 @@ def field(shape: str, node: Node, name: str) -> None:
 
 def _call(shape: str, name: str) -> str:
     return shape.format(f'"{name}"')
-
-
-def _field_type(hint: Any, name: str) -> Any:
-    fields = fields_of(hint)
-    return held((hints_of(hint) if fields is None else fields).get(name, Any))
 
 
 def rows_of(node: Node) -> str:

@@ -73,10 +73,6 @@ def likely(node: Node, *, numbers_only: bool = False) -> str:
     return f'"{some[-1]}"' if some else ""
 
 
-def _is_library(make: Any) -> bool:
-    return bool(make.__module__.startswith("ebbflow.reducer"))
-
-
 def _shape(call: str, reducer: AnyReducer, name: str) -> str:
     """The call with the reducer as it was written, open at the field."""
     around, quoted = call.replace("{", "{{").replace("}", "}}"), repr(reducer)
@@ -145,7 +141,9 @@ def _numbers(call: str, reducer: AnyReducer, of: Any, node: Node) -> None:
     """Refuse a reducer that adds up what is clearly no number."""
     make, _, named = reducer.made or (None, (), {})
     never = _NEVER_ADDED.get(getattr(make, "__name__", ""), ())
-    if make is None or not never or not _is_library(make) or named.get("discrete"):
+    if make is None or not never or named.get("discrete"):
+        return
+    if not make.__module__.startswith("ebbflow.reducer"):
         return
     part = node.type if of is None else part_type(node, of)
     known = [each for each in classes(part) or () if each is not NoneType]

@@ -51,11 +51,6 @@ def total(processor: Processor[Any, Any], pieces: Iterable[Any]) -> Any:
     return processor.target.fold(said(processor, pieces))
 
 
-def _repeats(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
-    alone = said(processor, [p, a])[-1]
-    return alone, said(processor, [p, a])[-1]
-
-
 def _undisturbed(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
     alone = said(processor, [p, a])[-1]
     one, other = processor.open(), processor.open()
@@ -93,7 +88,8 @@ def _output_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, A
 
 REPEATABLE = Law(
     "REPEATABLE", "the same run twice says different things",
-    "step(s, a) == step(s, a), in a fresh run", PA, _repeats,
+    "step(s, a) == step(s, a), in a fresh run", PA,
+    lambda f, p, a: (said(f, [p, a])[-1], said(f, [p, a])[-1]),
     "keep what is remembered in the state, not outside it; take out what is random", of_target,
 )  # fmt: skip
 UNDISTURBED = Law(

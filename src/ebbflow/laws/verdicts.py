@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, cycle, islice
 from typing import Any
 
@@ -273,15 +272,12 @@ def _as_orders(r: AnyReducer, rows: Rows, x: Any, y: Any) -> dict[str, Text]:
 
 def _as_updates(r: AnyReducer, rows: Rows, updates: Sequence[ZSet[Any]]) -> dict[str, Text]:
     left = list(sum(updates, ZSet.of(rows)).rows())
-    updated, again = (_said(r, partial(_side, r, rows, updates, i)) for i in (0, 1))
+    updated = _said(r, lambda: INCREMENTAL.sides(r, rows, updates)[0])
+    again = _said(r, lambda: INCREMENTAL.sides(r, rows, updates)[1])
     return {
         "update": Text(f"the view says {updated}"),
         "recomputed": Text(f"the rows {shown(left)} give {again}"),
     }
-
-
-def _side(r: AnyReducer, rows: Rows, updates: Sequence[ZSet[Any]], which: int) -> Any:
-    return INCREMENTAL.sides(r, rows, updates)[which]
 
 
 _SHOWN: dict[str, Callable[..., dict[str, Text]]] = {

@@ -97,7 +97,8 @@ def _pushed(plan: Plan) -> Plan:
     for node in reversed(nodes):
         below: list[list[Wish]] = [[] for _ in node.parents]
         if isinstance(node, Filter):
-            below[0] = [*_wishes(node), *at.pop(id(node), [])]
+            parts = tuple(conjuncts(node.fn))
+            below[0] = [Wish(fn, node, parts) for fn in parts] + at.pop(id(node), [])
         else:
             blocked = [
                 i for i, parent in enumerate(node.parents) if (id(node), id(parent)) in shared
@@ -118,11 +119,6 @@ class Wish:
     fn: Fn
     origin: Filter
     parts: tuple[Fn, ...]
-
-
-def _wishes(node: Filter) -> list[Wish]:
-    parts = tuple(conjuncts(node.fn))
-    return [Wish(fn, node, parts) for fn in parts]
 
 
 def _moved(
