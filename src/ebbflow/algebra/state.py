@@ -12,6 +12,7 @@ elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any
 
 from ebbflow.algebra.monoid import Monoid
@@ -21,14 +22,9 @@ Hypothetical = Callable[[Any], tuple[Any, Any]]
 Table = tuple[tuple[Any, Any], ...]
 
 
-class Stay:
-    """The neutral element: the state stays, the output is empty."""
-
-    def __init__(self, output: Monoid[Any]) -> None:
-        self.output = output
-
-    def __call__(self, state: Any) -> tuple[Any, Any]:
-        return state, self.output.zero
+def _stay(output: Monoid[Any], state: Any) -> tuple[Any, Any]:
+    """What the neutral element does: the state stays, the output is empty."""
+    return state, output.zero
 
 
 class Chained:
@@ -79,7 +75,9 @@ def state_monoid(output: Monoid[Any], states: Iterable[Any] = ()) -> Monoid[Hypo
             )
         return all(_same(f(state), g(state), output) for state in points)
 
-    return Monoid(Stay(output), combine, equal=equal, built=(state_monoid, (output, points)))
+    return Monoid(
+        partial(_stay, output), combine, equal=equal, built=(state_monoid, (output, points))
+    )
 
 
 def table_monoid(states: Iterable[Hashable], output: Monoid[Any]) -> Monoid[Table]:

@@ -60,6 +60,15 @@ def function_name(f: Any) -> str:
     return getattr(f, "__qualname__", None) or repr(f)
 
 
+def same(x: Any) -> Any:
+    """The value itself: the identity function, which can be pickled.
+
+    >>> same(3)
+    3
+    """
+    return x
+
+
 def in_brackets(part: object, *looser: type) -> str:
     """A part of an expression, in brackets where its own sign binds more loosely."""
     return f"({part!r})" if isinstance(part, looser) else repr(part)

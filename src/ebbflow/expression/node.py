@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ebbflow.algebra.value import same
 from ebbflow.errors import shown
 from ebbflow.expression.schema import schema
 from ebbflow.expression.value import constant_key, literal, tuple_text
@@ -336,17 +337,13 @@ class _Source(ExpressionWriter):
         fixed = not any(isinstance(each, (Row, Get)) for each in expression.walk())
         text = self(expression, IF if fixed else level)
         if fixed or isinstance(expression, Tuple):
-            return f"{self.bind(_itself)}({text})"
+            return f"{self.bind(same)}({text})"
         return text
 
 
 def made_text(bind: Bind, cls: Any, items: str) -> str:
     """Python text of a tuple of this class from the text of a plain one."""
     return items if cls is tuple else f"{bind(new)}({bind(cls)}, {items})"
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 class _ReadableText(ExpressionWriter):

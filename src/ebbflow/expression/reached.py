@@ -24,7 +24,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ebbflow.expression.bytecode import Missing
+from ebbflow.expression.bytecode import content_of
 from ebbflow.expression.library import home_of, library, named
 from ebbflow.expression.outside import Unseen, outside
 
@@ -371,7 +371,7 @@ _EXACT: dict[type, Callable[[Any], Parts]] = {
     types.ClassMethodDescriptorType: _builtin,
     types.GetSetDescriptorType: lambda each: iter(("slot", each.__name__)),
     types.MemberDescriptorType: lambda each: iter(("slot", each.__name__)),
-    types.CellType: lambda cell: iter(("cell", (_cell(cell),))),
+    types.CellType: lambda cell: iter(("cell", (content_of(cell),))),
     types.GenericAlias: _typing,
     types.UnionType: _typing,
     staticmethod: lambda each: iter(("staticmethod", (each.__func__,), *_sorted(vars(each)))),
@@ -388,10 +388,3 @@ _EXACT: dict[type, Callable[[Any], Parts]] = {
     type(threading.Lock()): lambda each: iter(("lock",)),
     type(threading.RLock()): lambda each: iter(("lock",)),
 }
-
-
-def _cell(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return Missing

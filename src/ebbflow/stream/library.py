@@ -18,7 +18,7 @@ from ebbflow.algebra import (
     product,
     ticked,
 )
-from ebbflow.algebra.value import function_name
+from ebbflow.algebra.value import function_name, same
 from ebbflow.errors import AlgebraError, CompositionError, place
 from ebbflow.stream.combine import Loop
 from ebbflow.stream.processor import Named, Processor, Running
@@ -29,17 +29,13 @@ Predicate = Callable[[Any], object]
 # ---- without state ----
 
 
-def _same(x: Any) -> Any:
-    return x
-
-
 def identity(monoid: Monoid[Any]) -> Processor[Any, Any]:
     """What comes in goes out; changes nothing on either side of `>>`.
 
     >>> identity(LIST)([1, 2])
     [1, 2]
     """
-    return Named(Homomorphism(_same, monoid, monoid, name=f"identity({monoid!r})"))
+    return Named(Homomorphism(same, monoid, monoid, name=f"identity({monoid!r})"))
 
 
 def _map(f: Callable[[Any], Any], elements: list[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ other also the lines that it touches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
@@ -214,14 +214,4 @@ def _rewritten(at: int, old: list[str], new: list[str]) -> tuple[LineChange, ...
     if both:
         found += [EditLine(at, edit) for edit in TEXT.edits(new[0], old[0])]
     changes = LINES.edits(new[both:], old[both:])
-    return (*found, *(_lower_down(change, at + both) for change in changes))
-
-
-def _lower_down(change: LineChange, by: int) -> LineChange:
-    match change:
-        case InsertLines():
-            return InsertLines(change.at + by, change.lines)
-        case DeleteLines():
-            return DeleteLines(change.at + by, change.count)
-        case EditLine():
-            return EditLine(change.at + by, change.edit)
+    return (*found, *(replace(change, at=change.at + at + both) for change in changes))
