@@ -32,7 +32,6 @@ Tables = Mapping[str, Columns]
 class Local:
     """In this process: rows, and a Python program with dicts to compare with."""
 
-    name = "local"
     against = "a Python program with dicts"
     warm_up = 0
 
@@ -73,7 +72,6 @@ class Local:
 class Spark:
     """On Spark: Parquet files, then Arrow tables; and Spark SQL to compare with."""
 
-    name = "spark"
     against = "Spark SQL over cached tables"
     warm_up = 2
 

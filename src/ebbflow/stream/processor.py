@@ -132,10 +132,6 @@ class Running(Generic[X, Y]):
         self.state, output = self.processor.step(self.state, change)
         return output
 
-    def feed(self, stream: Iterable[X]) -> Iterator[Y]:
-        """Take a stream of pieces, lazily, and give one output for each."""
-        return map(self.send, stream)
-
     def __repr__(self) -> str:
         return f"<{self.processor!r} at {self.state!r}>"
 

@@ -19,7 +19,7 @@ from itertools import chain
 from os import cpu_count
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.algebra import BYTES, LIST, TUPLE, Homomorphism, Monoid, table_monoid
+from ebbflow.algebra import BYTES, LIST, TUPLE, Monoid, table_monoid
 from ebbflow.algebra.state import Hypothetical
 from ebbflow.errors import AlgebraError, place, value_text
 from ebbflow.stream.processor import Processor, elementwise
@@ -43,13 +43,6 @@ class Representation(ABC):
     @abstractmethod
     def decode(self, code: Any) -> Hypothetical:
         """What data stands for, as a function of the state."""
-
-    # ---- everything below is written with these ----
-
-    @property
-    def homomorphism(self) -> Homomorphism[Any, Any]:
-        """`encode` with its monoids: it must respect every cut."""
-        return Homomorphism(self.encode, self.processor.source, self.monoid)
 
 
 class Defunctionalised(Representation):
