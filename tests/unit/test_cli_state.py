@@ -11,7 +11,8 @@ from typing import NamedTuple
 import pytest
 
 import ebbflow as ef
-from ebbflow.cli import _amount, main
+from ebbflow.cli import main
+from ebbflow.demo.show import amount
 from ebbflow.state.spine import Store
 
 
@@ -131,4 +132,4 @@ ef.Input("words", str).run(path={str(tmp_path)!r})
                         (3 << 20, "3.0 MB"), (5_000 << 30, "5,000 GB")],
 )  # fmt: skip
 def test_amounts_are_short(count: int, text: str) -> None:
-    assert _amount(count) == text
+    assert amount(count) == text
