@@ -21,18 +21,18 @@ from ebbflow.chain import Chain, Step, gather, grouping
 from ebbflow.engine.runtime.stage import (
     BY_KEY,
     INDEX,
-    Counting,
-    Gathered,
-    Guard,
-    Indexing,
-    Meeting,
-    Moving,
+    ArrangeStage,
+    FusedReduceStage,
+    GroupByKeyStage,
+    GroupReduceStage,
+    GuardStage,
+    JoinStage,
+    KeyedStage,
+    LinearStage,
     Reader,
-    Regrouping,
     Run,
-    Sorted,
+    SemiJoinStage,
     Stage,
-    Swapping,
 )
 from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
@@ -132,7 +132,7 @@ class Compiler:
         while len(deep) > DEEPEST:
             cut = deep[DEEPEST]
             first = Chain(steps[:cut])
-            slot = self._add(node, [slot], Gathered(gather([first]), False, [first]))
+            slot = self._add(node, [slot], LinearStage(gather([first]), False, [first]))
             self.stages[-1].type = getattr(steps[cut - 1].owner, "type", Any)
             steps, deep = steps[cut:], [i - cut for i in deep[DEEPEST:]]
         return slot, Chain(steps, chain.sign)
@@ -149,7 +149,7 @@ class Compiler:
         return self._add(
             node,
             [slot for slot, _ in port],
-            Gathered(gather(chains), _certain(*chains), chains),
+            LinearStage(gather(chains), _certain(*chains), chains),
             label=node.verb,
         )
 
@@ -190,12 +190,12 @@ class Compiler:
             slot, chain = self._bagged(node, self.slot(node), owner), WHOLE
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
-            at = self._add(node, [slot], Sorted(by_key), label=BY_KEY)
+            at = self._add(node, [slot], GroupByKeyStage(by_key), label=BY_KEY)
             self.stages[-1].key = key
             return at, None
         bag = guarded or node.bag
         index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
-        at = self._add(node, [slot], Indexing(index), index, label=INDEX)
+        at = self._add(node, [slot], ArrangeStage(index), index, label=INDEX)
         self.stages[-1].key, self.stages[-1].owner = key, owner
         return at, index
 
@@ -206,7 +206,7 @@ class Compiler:
         at = slot, id(owner) if self.apart else 0
         if at not in self.guarded:
             cells: Cells[Any, int] = Cells()
-            self.guarded[at] = self._add(owner, [slot], Guard(cells), cells, label="guard")
+            self.guarded[at] = self._add(owner, [slot], GuardStage(cells), cells, label="guard")
         return self.guarded[at]
 
     def _rows_wanted(self) -> set[tuple[int, Any]]:
@@ -257,7 +257,7 @@ class Compiler:
         certain = node.merge.expression is not None and _certain(operator.after)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, rights = self._arrange(node.right, node.right_key, node)
-        run = Meeting(operator.met, lefts, rights, certain, operator.after)
+        run = JoinStage(operator.met, lefts, rights, certain, operator.after)
         slot = self._add(node, [left, right], run)
         if after is not None:
             self.absorbed[id(after)] = slot
@@ -271,7 +271,7 @@ class Compiler:
         right, _ = self._arrange(node.right, node.right_key, node)
         counts: Cells[Any, int] = Cells()
         return self._add(
-            node, [left, right], Counting(operator.met, lefts, counts), counts,
+            node, [left, right], SemiJoinStage(operator.met, lefts, counts), counts,
             label="anti" if node.anti else node.verb,
         )  # fmt: skip
 
@@ -285,10 +285,10 @@ class Compiler:
         if operator.loop is not None:
             if not fused:
                 slot = self._bagged(node.parent, self.slot(node.parent), node)
-            found = self._add(node, [slot], Swapping(operator, cells), cells)
+            found = self._add(node, [slot], FusedReduceStage(operator, cells), cells)
         else:
             slot, index = self._arrange(node.parent, node.key, node)
-            run = Regrouping(operator, index, cells)
+            run = GroupReduceStage(operator, index, cells)
             found = self._add(node, [slot], run, cells)
         state = cells if not operator.keeps_rows else (None, cells)
         self.states[id(node)] = Reader(operator, state)
@@ -302,7 +302,7 @@ class Compiler:
         if hasattr(operator, "read"):
             self.states[id(node)] = Reader(operator, state)
         held = state if isinstance(state, tuple) else (state,)
-        return self._add(node, [slot], Moving(operator, state), *held)
+        return self._add(node, [slot], KeyedStage(operator, state), *held)
 
     def _after(self) -> dict[int, Node]:
         """Joins that have the steps behind them in their own loop, with those steps."""

@@ -71,7 +71,7 @@ class Stage:
         return f"<stage {self.label}: {self.reads} → {self.slot}>"
 
 
-class Gathered(Run):
+class LinearStage(Run):
     """A gathering loop, with nothing where a slot holds no change."""
 
     __slots__ = ("certain", "chains", "loop")
@@ -87,7 +87,7 @@ class Gathered(Run):
         return self.loop(*[change or {} for change in changes])
 
 
-class Sorted(Run):
+class GroupByKeyStage(Run):
     """Rows by key, not kept."""
 
     __slots__ = ("by_key",)
@@ -101,7 +101,7 @@ class Sorted(Run):
         return self.by_key(change.items())
 
 
-class Indexing(Run):
+class ArrangeStage(Run):
     """Rows by key, kept in an index, which fetches for itself."""
 
     __slots__ = ("index",)
@@ -118,7 +118,7 @@ class Indexing(Run):
         return {key: list(rows.items()) for key, rows in self.index.everything().items()}
 
 
-class Guard(Run):
+class GuardStage(Run):
     """Lets a change pass unless it leaves a row with a negative weight."""
 
     __slots__ = ("weights",)
@@ -146,7 +146,7 @@ class Guard(Run):
         return self.weights.everything()
 
 
-class Meeting(Run):
+class JoinStage(Run):
     """A join of two indices."""
 
     __slots__ = ("after", "certain", "left", "met", "right")
@@ -171,7 +171,7 @@ class Meeting(Run):
         return self.met(left, {}, self.left.everything(), self.right.everything())
 
 
-class Counting(Run):
+class SemiJoinStage(Run):
     """A semijoin of an index with counts."""
 
     __slots__ = ("counts", "left", "met")
@@ -193,7 +193,7 @@ class Partial(list[tuple[Any, Any]]):
     """Pairs of a key and what a change adds to its cell, instead of the change."""
 
 
-class Swapping(Run):
+class FusedReduceStage(Run):
     """A reduce in one loop; where cells have to be fetched, in two (see `ebbflow.reducer.fused`):
     what `fetch` has found out about a change, `given`, is for the call that comes next."""
 
@@ -227,7 +227,7 @@ class Swapping(Run):
         return self.operator.read(self.cells)
 
 
-class Regrouping(Run):
+class GroupReduceStage(Run):
     """A reduce group by group; the rows are in an index, where they are kept."""
 
     __slots__ = ("cells", "index", "operator")
@@ -250,7 +250,7 @@ class Regrouping(Run):
         return operator.read((None, self.cells) if operator.keeps_rows else self.cells)
 
 
-class Moving(Run):
+class KeyedStage(Run):
     """Any other operator with state."""
 
     __slots__ = ("certain", "kept", "operator", "state")

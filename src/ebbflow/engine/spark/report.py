@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import Elsewhere
-from ebbflow.engine.runtime.stage import Gathered, Sorted, Stage
+from ebbflow.engine.runtime.stage import GroupByKeyStage, LinearStage, Stage
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.flow.describe import details, verb
@@ -238,7 +238,7 @@ class Facts:
         return [
             stage
             for stage in self.machine.stages
-            if not isinstance(stage.run, Sorted)
+            if not isinstance(stage.run, GroupByKeyStage)
             and (stage.owner is node or self.ways.is_step(stage, node))
         ]
 
@@ -298,7 +298,7 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
         for act in wave.acts:
             found.setdefault(id(act.stage), []).append(number)
     for stage in replica.machine.stages:
-        if isinstance(stage.run, Gathered):
+        if isinstance(stage.run, LinearStage):
             found[id(stage)] = [waves._made[stage.slot]]
     return found
 

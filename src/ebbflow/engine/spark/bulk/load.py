@@ -22,7 +22,7 @@ from pyspark.sql import types as t
 
 from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.runtime.inputs import Inlet
-from ebbflow.engine.runtime.stage import Indexing, Stage
+from ebbflow.engine.runtime.stage import ArrangeStage, Stage
 from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, Keep, Place, Totals
 from ebbflow.engine.spark.native.functions import native_key
@@ -195,7 +195,7 @@ def _written(sql: Queries, inlets: Mapping[str, Inlet], part: Held) -> tuple[int
             slot = sql.replica.machine.inputs.get(name)
             return None if slot is None else (slot, inlet.source.key)
     for stage in sql.replica.machine.stages:
-        if isinstance(stage.run, Indexing) and stage.run.index is part.owner:
+        if isinstance(stage.run, ArrangeStage) and stage.run.index is part.owner:
             slot = sql.raw(stage.slot)
             guarded = sql.stages[stage.slot].reads[0] != slot
             if guarded or stage.key is None or sql.frame(slot) is None:

@@ -17,7 +17,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from ebbflow.engine.runtime.stage import Stage, Swapping
+from ebbflow.engine.runtime.stage import FusedReduceStage, Stage
 from ebbflow.engine.spark.native.functions import native, native_key, quoted
 from ebbflow.engine.spark.native.queries import Queries, arranges
 from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
@@ -40,7 +40,7 @@ def grouped(sql: Queries, stage: Stage) -> tuple[DataFrame, bool] | None:
     """For each group its key, how many rows it has, and the slots of its accumulators, and whether
     keys are plain values; None where that is no native query."""
     node, run = stage.node, stage.run
-    if not isinstance(node, Reduce) or not isinstance(run, Swapping) or node.key is None:
+    if not isinstance(node, Reduce) or not isinstance(run, FusedReduceStage) or node.key is None:
         return None
     (slot,) = stage.reads
     if slot in sql.stages and arranges(sql.stages[slot]):

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ebbflow.chain import Chain, Step
-from ebbflow.engine.runtime.stage import Gathered, Meeting, Stage
+from ebbflow.engine.runtime.stage import JoinStage, LinearStage, Stage
 from ebbflow.engine.spark.native.functions import why_not
 from ebbflow.engine.spark.native.groups import grouped
 from ebbflow.engine.spark.native.queries import NATIVE, Queries
@@ -40,7 +40,7 @@ class Lowering:
         self.sql = Queries(replica, Job(program, "", 0, 1), nothing)
         self._found: dict[int, list[str]] = {}
         for stage in replica.machine.stages:
-            if isinstance(stage.run, Gathered):
+            if isinstance(stage.run, LinearStage):
                 self._steps(stage, stage.run)
             elif not stage.sorts and stage.label != "guard":
                 self._stage(stage)
@@ -54,16 +54,16 @@ class Lowering:
     def is_step(stage: Stage, node: Node) -> bool:
         """Whether a node is a step inside a stage."""
         chains: Iterable[Chain] = ()
-        if isinstance(stage.run, Gathered):
+        if isinstance(stage.run, LinearStage):
             chains = stage.run.chains
-        elif isinstance(stage.run, Meeting):
+        elif isinstance(stage.run, JoinStage):
             chains = (stage.run.after,)
         return any(step.owner is node for chain in chains for step in chain.steps)
 
     def _add(self, node: Any, way: str) -> None:
         self._found.setdefault(id(node), []).append(way)
 
-    def _steps(self, stage: Stage, run: Gathered) -> None:
+    def _steps(self, stage: Stage, run: LinearStage) -> None:
         for slot, chain in zip(stage.reads, run.chains, strict=True):
             row_type, python = self.sql.row_type(slot), self.sql.frame(slot) is None
             if python:
@@ -85,7 +85,7 @@ class Lowering:
             why = self._why_not_joined(stage, stage.node)
             way = f"{IN_TASK} (why not native: {why})" if why else way
         self._add(stage.node, way)
-        if isinstance(stage.run, Meeting):
+        if isinstance(stage.run, JoinStage):
             for step in stage.run.after.steps:
                 self._add(step.owner, way)
 
@@ -103,7 +103,7 @@ class Lowering:
         why = why_not(node.merge, *row_types, result=node.type)
         if why:
             return f"what it makes of two rows: {why}"
-        assert isinstance(stage.run, Meeting)
+        assert isinstance(stage.run, JoinStage)
         row_type = node.type
         for step in stage.run.after.steps:
             why = _why_not(step, row_type)

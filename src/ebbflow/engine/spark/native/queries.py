@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 
 from ebbflow.chain import Chain, Step, gather
 from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.stage import Counting, Gathered, Meeting, Stage
+from ebbflow.engine.runtime.stage import JoinStage, LinearStage, SemiJoinStage, Stage
 from ebbflow.engine.spark.native.functions import (
     native_filter,
     native_key,
@@ -83,9 +83,9 @@ class Queries:
         if stage is None:
             return True
         functions: list[Any] = [getattr(stage.node, name, None) for name in _FUNCTIONS]
-        if isinstance(stage.run, Gathered):
+        if isinstance(stage.run, LinearStage):
             functions = [step.fn for chain in stage.run.chains for step in chain.steps]
-        if isinstance(stage.run, Meeting):
+        if isinstance(stage.run, JoinStage):
             functions += [step.fn for step in stage.run.after.steps]
         traced = [fn.expression for fn in functions if isinstance(fn, Fn)]
         if any(expression is None or not _simple(expression) for expression in traced):
@@ -98,14 +98,14 @@ class Queries:
         if stage is None:
             return 1
         inside = [self.factors(self.raw(each)) for each in stage.reads]
-        return sum(inside) if isinstance(stage.run, Meeting) else max(inside)
+        return sum(inside) if isinstance(stage.run, JoinStage) else max(inside)
 
     def cheap(self, slot: int) -> bool:
         """Whether a query only has native steps on one row at a time, so that it may run twice."""
         stage = self.stages.get(slot)
         if stage is None:
             return True
-        simple = isinstance(stage.run, Gathered) and self.native(slot)
+        simple = isinstance(stage.run, LinearStage) and self.native(slot)
         return simple and all(self.cheap(each) for each in stage.reads)
 
     def raw(self, slot: int) -> int:
@@ -120,11 +120,11 @@ class Queries:
         if slot in self.names:
             return self.leaf(self.names[slot])
         stage = self.stages[slot]
-        if isinstance(stage.run, Gathered):
+        if isinstance(stage.run, LinearStage):
             return self._gathered(stage, stage.run)
-        if isinstance(stage.run, Meeting):
+        if isinstance(stage.run, JoinStage):
             return self._joined(stage)
-        if isinstance(stage.run, Counting):
+        if isinstance(stage.run, SemiJoinStage):
             return self._kept_by_key(stage)
         if isinstance(stage.node, Distinct):
             return self._once_each(stage)
@@ -132,7 +132,7 @@ class Queries:
 
     # ---- steps on one row at a time ----
 
-    def _gathered(self, stage: Stage, run: Gathered) -> DataFrame | None:
+    def _gathered(self, stage: Stage, run: LinearStage) -> DataFrame | None:
         parts = []
         self.how[stage.slot] = NATIVE
         for number, (slot, chain) in enumerate(zip(stage.reads, run.chains, strict=True)):
@@ -166,7 +166,7 @@ class Queries:
     def _joined(self, stage: Stage) -> DataFrame | None:
         node = stage.node
         assert isinstance(node, Join)
-        assert isinstance(stage.run, Meeting)
+        assert isinstance(stage.run, JoinStage)
         slots = [self.raw(slot) for slot in stage.reads]
         sides = []
         for slot, key, prefix in zip(
@@ -294,7 +294,7 @@ class Steps:
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         run = replica.machine.stages[self.stage].run
-        assert isinstance(run, Gathered)
+        assert isinstance(run, LinearStage)
         steps = run.chains[self.read].steps
         row_types = [step.owner.type for step in steps[: self.first] if step.verb != "filter"]
         row_type = [

@@ -21,14 +21,14 @@ from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.outputs import Outlet, may_be_negative
 from ebbflow.engine.runtime.rows import Rows
 from ebbflow.engine.runtime.stage import (
-    Gathered,
-    Indexing,
-    Moving,
+    ArrangeStage,
+    FusedReduceStage,
+    GroupByKeyStage,
+    GroupReduceStage,
+    KeyedStage,
+    LinearStage,
     Partial,
-    Regrouping,
-    Sorted,
     Stage,
-    Swapping,
 )
 from ebbflow.engine.spark.tasks.waves import From, Key, Waves, by_row
 from ebbflow.errors import ChangeError, EbbflowError, cause_of
@@ -83,7 +83,7 @@ class Replica:
         slot = self.machine.inputs.get(source.name)
         if check_input and source.key is None:
             for stage in self.machine.stages:
-                if isinstance(stage.run, Indexing) and stage.reads == (slot,):
+                if isinstance(stage.run, ArrangeStage) and stage.reads == (slot,):
                     return Elsewhere(source, stage.run.index)
         return inlet_of(source, check_input)
 
@@ -246,7 +246,7 @@ class Replica:
     def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
         """Have the steps on one row at a time run on these pieces, and on what they give."""
         for stage in self.machine.stages:
-            if not isinstance(stage.run, Gathered) or stage.slot in but:
+            if not isinstance(stage.run, LinearStage) or stage.slot in but:
                 continue
             if any(pieces.get(slot) for slot in stage.reads):
                 out = self._run(stage, [pieces.get(slot) for slot in stage.reads])
@@ -317,11 +317,11 @@ def _count(machine: Machine, slot: int, read: Any) -> int:
 
 def _keys_of(run: Any, delta: Delta) -> None:
     """Compute the keys of a change as a stage does."""
-    if isinstance(run, Sorted):
+    if isinstance(run, GroupByKeyStage):
         run.by_key(delta.items())
-    elif isinstance(run, Indexing):
+    elif isinstance(run, ArrangeStage):
         run.index.grouped(delta)
-    elif isinstance(run, (Swapping, Regrouping, Moving)):
+    elif isinstance(run, (FusedReduceStage, GroupReduceStage, KeyedStage)):
         run.operator.keys(delta)
 
 

@@ -23,10 +23,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.stage import Gathered, Guard, Indexing, Sorted, Stage, Swapping
+from ebbflow.engine.runtime.stage import (
+    ArrangeStage,
+    FusedReduceStage,
+    GroupByKeyStage,
+    GuardStage,
+    LinearStage,
+    Stage,
+)
 from ebbflow.flow.plan import Distinct
 
-ARRANGING = (Sorted, Indexing, Guard)
+ARRANGING = (GroupByKeyStage, ArrangeStage, GuardStage)
 Key = Callable[[Any], Any]
 
 
@@ -113,7 +120,7 @@ class Waves:
         for stage in machine.stages:
             if stage.slot in self.provided:
                 continue
-            if isinstance(stage.run, Gathered):
+            if isinstance(stage.run, LinearStage):
                 self._made[stage.slot] = max(self._made[slot] for slot in stage.reads)
             elif not isinstance(stage.run, ARRANGING):
                 self._act(stage)
@@ -136,7 +143,7 @@ class Waves:
         steps = [
             stage.reads
             for stage in self.machine.stages
-            if isinstance(stage.run, Gathered) and stage.slot not in self.provided
+            if isinstance(stage.run, LinearStage) and stage.slot not in self.provided
         ]
         read = {*self.routes, *(slot for reads in steps for slot in reads)}
         return [slot for slot, wave in self._made.items() if not wave and slot in read
@@ -192,14 +199,14 @@ class Waves:
         stage = self._stages.get(slot)
         if stage is None or not isinstance(stage.run, ARRANGING):
             return From(True, self._port(Port(slot, key, wave, adds=adds)))
-        by = key if isinstance(stage.run, Guard) else stage.key or by_nothing
+        by = key if isinstance(stage.run, GuardStage) else stage.key or by_nothing
         acts.append(Act(stage, (self._from(stage.reads[0], by, wave, acts),)))
         return From(False, slot)
 
 
 def adds_up(stage: Stage) -> bool:
     """Whether a stage can be given what rows add up to."""
-    return isinstance(stage.run, Swapping) and stage.run.operator.partial is not None
+    return isinstance(stage.run, FusedReduceStage) and stage.run.operator.partial is not None
 
 
 def _key(stage: Stage) -> Key:

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.runtime.stage import Gathered, Indexing
+from ebbflow.engine.runtime.stage import ArrangeStage, LinearStage
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.waves import ARRANGING, Waves, by_nothing, by_row
 from ebbflow.flow.plan import Plan
@@ -88,7 +88,7 @@ def test_an_index_that_two_waves_read_is_written_once() -> None:
         (number, id(act.stage.run.index))
         for number, wave in enumerate(waves.waves)
         for act in wave.acts
-        if isinstance(act.stage.run, Indexing)
+        if isinstance(act.stage.run, ArrangeStage)
     ]
     (shared,) = {index for _, index in runs if [at for _, at in runs].count(index) == 2}
     assert [number for number, index in runs if index == shared] == [1, 2]
@@ -124,7 +124,7 @@ def test_every_stage_runs_in_one_wave_behind_those_that_it_reads(seed: int) -> N
                     else:
                         assert source.at in [act.stage.slot for act in wave.acts]
         stages = replica.machine.stages
-        wanted = [s for s in stages if not isinstance(s.run, (*ARRANGING, Gathered))]
+        wanted = [s for s in stages if not isinstance(s.run, (*ARRANGING, LinearStage))]
         assert set(ran) == {stage.slot for stage in wanted}
         containers = [id(x) for stage in stages for x in stage.containers]
         written = [one for wave in waves.waves for one in wave.writes]
