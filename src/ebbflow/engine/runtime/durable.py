@@ -194,7 +194,7 @@ class Disk:
                 container.begin()
             wholes[stage.slot] = {}
             if any(reads):
-                stage.run.fetch(*reads)
+                stage.fetch(*reads)
                 wholes[stage.slot] = stage.run(*reads)
             self._append_open()  # at once: what comes after may read it from there
             machine.commit()

@@ -92,11 +92,11 @@ class Machine:
                     container.begin()
                 started = perf_counter()
                 if self.backed:
-                    stage.run.fetch(*reads)
+                    stage.fetch(*reads)
                 out = slots[stage.slot] = stage.run(*reads)
                 stage.seconds += perf_counter() - started
                 rows = sum([sizes[slot] for slot in stage.reads])
-                sizes[stage.slot] = rows if stage.sorts else len(out)
+                sizes[stage.slot] = rows if stage.grouped else len(out)
                 stage.rows_in += rows
                 stage.rows_out += sizes[stage.slot]
         except Exception as error:
@@ -159,9 +159,9 @@ class Machine:
             if slot in sources:
                 continue
             stage = self.by_slot.get(slot)
-            if stage is None or not stage.run.certain:
+            if stage is None or not stage.certain:
                 return False
-            if not stage.run.kept:
+            if not stage.kept:
                 slots += stage.reads
         return True
 
@@ -178,12 +178,12 @@ class Machine:
                 wholes[at] = rows(names[at])
                 continue
             stage = self.by_slot[at]
-            reads = () if stage.run.kept else stage.reads
+            reads = () if stage.kept else stage.reads
             missing = [each for each in reads if each not in wholes]
             if missing:
                 waiting += [at, *missing]
             else:
-                wholes[at] = stage.run.whole(*[wholes[each] for each in reads])
+                wholes[at] = stage.whole(*[wholes[each] for each in reads])
         return wholes[slot]
 
     def stats(self) -> list[NodeStats]:

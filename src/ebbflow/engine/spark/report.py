@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import Elsewhere
-from ebbflow.engine.runtime.stage import GroupByKeyStage, LinearStage, Stage
-from ebbflow.engine.spark.native.lowering import Lowering
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.spark.native.lowering import NATIVE, Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.flow.describe import details, verb
 from ebbflow.flow.plan import Node, Source
@@ -201,8 +201,10 @@ def staged_entries(replica: Replica, store: Store) -> dict[int, int]:
 class Facts:
     """What holds for each node of a plan that runs on Spark."""
 
-    def __init__(self, replica: Replica, store: Store, ways: Lowering, history: History) -> None:
-        self.replica, self.ways, self.history = replica, ways, history
+    def __init__(
+        self, replica: Replica, store: Store, lowering: Lowering, history: History
+    ) -> None:
+        self.replica, self.lowered, self.history = replica, lowering.nodes(), history
         self.machine = replica.machine
         spines = {spine["operator"]: spine for spine in store.info()["spines"]}
         self.sizes = {
@@ -223,7 +225,7 @@ class Facts:
         if inlet is not None:
             return [self._rows(inlet), *self._outputs(node)]
         stages = self._stages(node)
-        said = [f"bulk: {self.ways.of(node)}"]
+        said = [f"bulk: {self.lowered.get(id(node), NATIVE)}"]
         waves = sorted({wave for each in stages for wave in self.waves.get(id(each), ())})
         if waves:
             some = "waves" if len(waves) > 1 else "wave"
@@ -238,8 +240,8 @@ class Facts:
         return [
             stage
             for stage in self.machine.stages
-            if not isinstance(stage.run, GroupByKeyStage)
-            and (stage.owner is node or self.ways.is_step(stage, node))
+            if (stage.containers or not stage.arranges)
+            and (stage.owner is node or any(step.owner is node for step in stage.steps))
         ]
 
     def _inlet(self, node: Node) -> Any:
@@ -265,7 +267,7 @@ class Facts:
         """What its own stage did in the last epoch."""
         for number, stage in enumerate(self.machine.stages):
             work = self.history.last.get(number)
-            if stage.node is node and not stage.sorts and stage.label != "guard" and work:
+            if stage.node is node and not stage.arranges and work:
                 time = f"{work.seconds * 1e3:,.1f} ms"
                 return [f"last epoch {work.rows_in:,} rows in, {work.rows_out:,} out, {time}"]
         return []
@@ -298,7 +300,7 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
         for act in wave.acts:
             found.setdefault(id(act.stage), []).append(number)
     for stage in replica.machine.stages:
-        if isinstance(stage.run, LinearStage):
+        if stage.linear:
             found[id(stage)] = [waves._made[stage.slot]]
     return found
 

@@ -371,7 +371,7 @@ class View:
         with self._lock:
             self._require_open()
             if self._ways is None:
-                self._ways = Lowering(self.session, self._replica, self._epochs.program)
+                self._ways = Lowering(self._replica, self._epochs.job(1), self._epochs.empty)
             store = self._disk.store
             facts = Facts(self._replica, store, self._ways, self._history)
             about = {

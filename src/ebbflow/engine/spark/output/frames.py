@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.spark.borrowed import exact, unprinted
-from ebbflow.engine.spark.native.queries import Queries, added
+from ebbflow.engine.spark.native.lowering import Lowering, added
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
@@ -122,13 +122,12 @@ def derived(
             return session.createDataFrame([], schema)
         return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Stored(job, each), schema)
 
-    sql = Queries(replica, job, rows)
+    lowering = Lowering(replica, job, rows)
     slot = replica.machine.outputs[name]
     with exact(session):
-        found = sql.frame(slot)
-        if found is None or not (sql.native(slot) and sql.sure(slot)):
+        if not (lowering.native(slot) and lowering.sure(slot)):
             return None
-        return once_each(found)
+        return once_each(lowering.rows(slot))
 
 
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.session import Remote, failed, said_by
 from ebbflow.engine.spark.table.local import table_of
@@ -42,7 +43,6 @@ from ebbflow.engine.spark.tasks.task import (
     write_changes,
 )
 from ebbflow.engine.spark.tasks.transport import PackedProgram, packed, routed
-from ebbflow.engine.spark.tasks.waves import by_row
 from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
@@ -196,6 +196,10 @@ class Epochs:
             return given.frame
         schema = schema_of(self.replica.plan.sources[name].type, weight=True)
         return self.session.createDataFrame(self.table(name, given), schema)
+
+    def empty(self, name: str) -> DataFrame:
+        """A frame without rows of an input."""
+        return self.frame(name, InputChange("apply", {}))
 
     def table(self, name: str, given: InputChange) -> Any:
         """What is done to an input, as a table of rows with weights."""

@@ -23,6 +23,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.local import rows_of
 from ebbflow.engine.spark.tasks.gc_paused import gc_paused
@@ -37,7 +38,7 @@ from ebbflow.engine.spark.tasks.transport import (
     settled,
     unpacked,
 )
-from ebbflow.engine.spark.tasks.waves import Waves, by_row
+from ebbflow.engine.spark.tasks.waves import Waves
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.paths import PRIVATE, make_folder, open_file
