@@ -39,7 +39,7 @@ REMEMBERED = 100
 
 
 @dataclass(frozen=True)
-class Epoch:
+class EpochStats:
     """One epoch: its number, how it ran, how many rows went in and came out, and the time it took,
     in all, in the job, and committing. Rows out are None where everything was new and is derived.
     """
@@ -99,7 +99,7 @@ class Stats:
 
     epoch: int
     seconds: float
-    epochs: tuple[Epoch, ...]
+    epochs: tuple[EpochStats, ...]
     nodes: tuple[StageStats, ...]
 
     def __repr__(self) -> str:
@@ -154,11 +154,11 @@ class History:
 
     stages: Sequence[Stage]
     seconds: float = 0.0
-    epochs: deque[Epoch] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    epochs: deque[EpochStats] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     last: dict[int, Work] = field(default_factory=dict)
     total: dict[int, Work] = field(default_factory=dict)
 
-    def add(self, epoch: Epoch, done: EpochResult, written: Mapping[int, int]) -> None:
+    def add(self, epoch: EpochStats, done: EpochResult, written: Mapping[int, int]) -> None:
         """One more epoch; `written` are the entries of state by the number of their stage."""
         self.last = {number: Work(written=count) for number, count in written.items() if count}
         for number, rows_in, rows_out, seconds in done.stats:

@@ -43,7 +43,7 @@ from ebbflow.engine.spark.output.frames import (
 from ebbflow.engine.spark.output.log import Entry, Log, rows_in
 from ebbflow.engine.spark.output.sinks import Sinks
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.report import Epoch, Facts, History, Stats, explained, staged_entries
+from ebbflow.engine.spark.report import EpochStats, Facts, History, Stats, explained, staged_entries
 from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import APPLY, Replica
@@ -127,9 +127,8 @@ class View:
                     shown.rows = done.rows_in
                 self.last, now = done, perf_counter()
                 times = now - started, ran - running, now - ran
-                self._history.add(
-                    Epoch(epoch, done.mode, done.rows_in, rows_in(entry), *times), done, written
-                )
+                ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
+                self._history.add(ended, done, written)
                 letter = self._settle()
                 result = self._changes(epoch, entry)
             except BaseException:
@@ -308,9 +307,9 @@ class View:
         Which epochs it has finished is remembered in the state under `name`, its own when there is
         none: opened again, it goes on after them, so none is left out and the last may come twice.
         """
-        from ebbflow.engine.spark.output.sinks import Function, name_of
+        from ebbflow.engine.spark.output.sinks import FunctionSink, name_of
 
-        return self._sinks.add(Function(self, function, name or name_of(function)))
+        return self._sinks.add(FunctionSink(self, function, name or name_of(function)))
 
     def deliver(self) -> None:
         """Give to all sinks what they have not had, as after a failure; else every step does."""

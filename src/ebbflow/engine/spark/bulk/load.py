@@ -25,14 +25,14 @@ from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.runtime.inputs import Inlet
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.spark.borrowed import exact
-from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, Keep, Place, Totals
+from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, PartitionRows, WriteRows, WriteTotals
 from ebbflow.engine.spark.native.functions import KeyColumns, native_key
-from ebbflow.engine.spark.native.groups import Groups
+from ebbflow.engine.spark.native.groups import WriteGroups
 from ebbflow.engine.spark.native.lowering import Lowering, added
 from ebbflow.engine.spark.native.values import NotNative
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange, collected
-from ebbflow.engine.spark.tasks.task import SCHEMA, Job
+from ebbflow.engine.spark.tasks.task import SCHEMA, EpochJob
 from ebbflow.flow.plan import Source
 from ebbflow.record import fields_of
 from ebbflow.state.spine.part import BAG
@@ -52,7 +52,7 @@ def load(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochR
         with exact(epochs.session):
             sql, lines = _query(epochs, given, tasks, kept)
             new = tuple(_all_new(epochs, sql))
-        done = epochs.staged_notes(BULK, collected(lines, sql.job))
+        done = epochs.stage_reports(BULK, collected(lines, sql.job))
         return replace(done, rows_in=_loaded(epochs), derived=new)
     finally:
         for frame in kept:
@@ -163,18 +163,19 @@ def _lines(
 # ---- cells to disk ----
 
 
-def _cells(job: Job, sql: Lowering, stage: Stage) -> DataFrame:
+def _cells(job: EpochJob, sql: Lowering, stage: Stage) -> DataFrame:
     """Write the cells of a stage; those of a reduce give rows for later waves too."""
     found = sql.of(stage.slot)
     assert found.cells is not None
     if found.rows is None:
         number = sql.replica.machine.stages.index(stage)
-        return found.cells.mapInArrow(Groups(job, number, isinstance(found.shape, str)), SCHEMA)
+        task = WriteGroups(job, number, isinstance(found.shape, str))
+        return found.cells.mapInArrow(task, SCHEMA)
     how = "tuple" if isinstance(found.shape, tuple) else "one"
     if found.shape is None and fields_of(sql.row_type(stage.reads[0])) is not None:
         how = "record"
     number = sql.replica.parts.index(sql.replica.part(stage.containers[0]))
-    return found.cells.mapInArrow(Totals(job, number, how), SCHEMA)
+    return found.cells.mapInArrow(WriteTotals(job, number, how), SCHEMA)
 
 
 # ---- rows to disk, as columns ----
@@ -209,16 +210,16 @@ def _of_input(sql: Lowering, slot: int, source: Source) -> KeyColumns:
     return KeyColumns(rows, columns_but_weight(rows) if flat else [], None)
 
 
-def _store(job: Job, sql: Lowering, part: Held, slot: int, found: KeyColumns) -> DataFrame:
+def _store(job: EpochJob, sql: Lowering, part: Held, slot: int, found: KeyColumns) -> DataFrame:
     frame, by, shape = found
     number = sql.replica.parts.index(part)
-    keep = Keep(job, number, slot, shape)
+    keep = WriteRows(job, number, slot, shape)
     if part.layout == BAG:  # rows of one key may be in several segments: their weights add up
         return frame.coalesce(max(SEGMENTS, job.tasks)).mapInArrow(keep, SCHEMA)
     if by:
         columns = [f.col(f"`{name}`") for name in by]
         return frame.repartition(job.tasks, *columns).mapInArrow(keep, SCHEMA)
-    task = Place(job, number, slot, shape)
+    task = PartitionRows(job, number, slot, shape)
     schema = t.StructType([*frame.schema.fields, t.StructField(TASK, t.IntegerType())])
     placed = frame.mapInArrow(task, schema)
     return placed.repartitionById(job.tasks, f.col(TASK)).mapInArrow(keep, SCHEMA)

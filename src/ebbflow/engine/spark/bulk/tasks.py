@@ -22,7 +22,7 @@ from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.report import TaskReport, reported
-from ebbflow.engine.spark.tasks.task import Job, batches
+from ebbflow.engine.spark.tasks.task import EpochJob, batches
 from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of, settled
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.record import fields_of
@@ -43,11 +43,11 @@ FLAT = {"int", "float", "bool", "text", "bytes", "date", "time", "instant", "dec
 
 
 @dataclass(frozen=True)
-class Rows:
+class StoredRows:
     """Rows that a part keeps. `shape` is that of the columns of their key; without one, and without
     a key function, they are found by themselves."""
 
-    job: Job
+    job: EpochJob
     part: int
     slot: int
     shape: Any
@@ -99,7 +99,7 @@ class Rows:
             raise explained(error, stage) from cause_of(error)
 
 
-class Place(Rows):
+class PartitionRows(StoredRows):
     """Every row with the task that has the hash of its key."""
 
     @gc_paused
@@ -120,7 +120,7 @@ class Place(Rows):
             )
 
 
-class Keep(Rows):
+class WriteRows(StoredRows):
     """The rows of one task into one segment."""
 
     @gc_paused
@@ -202,10 +202,10 @@ class Keep(Rows):
 
 
 @dataclass(frozen=True)
-class Totals:
+class WriteTotals:
     """Keys with their totals into the cells of a part; `how` the keys are laid out."""
 
-    job: Job
+    job: EpochJob
     part: int
     how: str
 

@@ -24,7 +24,7 @@ from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import Line, TaskReport
-from ebbflow.engine.spark.tasks.task import Job, batches, routes, write_changes
+from ebbflow.engine.spark.tasks.task import EpochJob, batches, routes, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
 from ebbflow.reducer.strategy import owing, part_of
@@ -88,10 +88,10 @@ def _slots(inline: Any, row_type: Any) -> list[Expression]:
 
 
 @dataclass(frozen=True)
-class Groups:
+class WriteGroups:
     """Cells made of lines of `group_query`, for the stage of this number."""
 
-    job: Job
+    job: EpochJob
     stage: int
     plain: bool
     """Whether keys are single values, and not tuples."""

@@ -38,7 +38,7 @@ from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import reported
-from ebbflow.engine.spark.tasks.task import Job
+from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import add, replica_of, settled
 from ebbflow.engine.spark.tasks.waves import raw_slot
 from ebbflow.errors import cause_of
@@ -82,7 +82,7 @@ class Lowered:
 class Lowering:
     """How the slots of a plan are computed. `leaf` gives the rows of an input."""
 
-    def __init__(self, replica: Replica, job: Job, leaf: Callable[[str], DataFrame]) -> None:
+    def __init__(self, replica: Replica, job: EpochJob, leaf: Callable[[str], DataFrame]) -> None:
         self.replica, self.job, self.leaf = replica, job, leaf
         self.stages = replica.machine.by_slot
         self.names = {slot: name for name, slot in replica.machine.inputs.items()}
@@ -316,7 +316,7 @@ def _column(prefix: str) -> Callable[[str], Any]:
 class ArrowSteps:
     """The steps on one of the slots that a stage reads, from the `first` on, on Arrow batches."""
 
-    job: Job
+    job: EpochJob
     stage: int
     read: int
     first: int

@@ -27,7 +27,7 @@ from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.task import CHANGES, Job
+from ebbflow.engine.spark.tasks.task import CHANGES, EpochJob
 from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of, settled
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
@@ -89,10 +89,10 @@ def file_uri(path: Path, *, glob: bool = False) -> str:
     return "file://" + (re.sub(r"([\\{}\[\]*?])", r"\\\1", text) if glob else text)
 
 
-def weighted(session: SparkSession, job: Job, name: str, row_type: Any) -> DataFrame:
+def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> DataFrame:
     """The rows of an output with their weights, read from the state."""
     schema = schema_of(row_type, weight=True)
-    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Read(job, name), schema)
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadOutput(job, name), schema)
 
 
 def repeated(frame: DataFrame, name: str) -> DataFrame:
@@ -111,7 +111,7 @@ def repeated(frame: DataFrame, name: str) -> DataFrame:
 
 
 def derived(
-    session: SparkSession, job: Job, replica: Replica, name: str, *, again: bool = False
+    session: SparkSession, job: EpochJob, replica: Replica, name: str, *, again: bool = False
 ) -> DataFrame | None:
     """An output, every row once, as a query on the rows of inputs, where all of it is native. The
     inputs are read from the state; with `again`, they are empty, to see whether it is one."""
@@ -120,7 +120,7 @@ def derived(
         schema = schema_of(replica.plan.sources[each].type, weight=True)
         if again:
             return session.createDataFrame([], schema)
-        return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Stored(job, each), schema)
+        return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, each), schema)
 
     lowering = Lowering(replica, job, rows)
     slot = replica.machine.outputs[name]
@@ -135,7 +135,7 @@ def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> lis
     replica = Replica(plan, check_input=check_input, names=None)
     if not all(inlet.keeps for inlet in replica.inlets.values()):
         return []
-    job = Job(PackedProgram(b"", ""), "", 0, 1)
+    job = EpochJob(PackedProgram(b"", ""), "", 0, 1)
     return [
         name
         for name, node in plan.outputs.items()
@@ -186,10 +186,10 @@ def once_each(frame: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class Stored:
+class ReadInput:
     """The rows of an input that are in the state, of one range of hashes, as columns."""
 
-    job: Job
+    job: EpochJob
     name: str
 
     @gc_paused
@@ -234,10 +234,10 @@ def _fit(column: Any, row_type: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadOutput:
     """The rows of an output whose hashes are in one range."""
 
-    job: Job
+    job: EpochJob
     name: str
 
     @gc_paused

@@ -23,7 +23,7 @@ from ebbflow.state.spine.files import Damaged, InUse, StateError
 from ebbflow.state.spine.manifest import piece_epoch
 from ebbflow.state.spine.segment import Ref
 
-NOTE = -1
+REPORT = -1
 """The port of notes."""
 CLASSES: dict[str, type[EbbflowError]] = {
     cls.__name__: cls
@@ -65,7 +65,7 @@ class TaskReport:
             "segments": [(name, how, [*vars(ref).values()]) for name, how, ref in self.segments],
             "error": None if self.error is None else parts_of(self.error),
         }
-        return 0, NOTE, json.dumps(said).encode()
+        return 0, REPORT, json.dumps(said).encode()
 
     @staticmethod
     def read(blob: bytes) -> TaskReport:
