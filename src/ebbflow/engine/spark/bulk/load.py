@@ -62,7 +62,7 @@ def load(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochR
 def _query(
     epochs: Epochs, given: Mapping[str, InputChange], tasks: int, kept: list[DataFrame]
 ) -> tuple[Lowering, DataFrame]:
-    """The query whose rows are the notes of a load; what is persisted for it is put into `kept`."""
+    """The query that gives the reports of a load; what is persisted for it is put into `kept`."""
     frames = {name: epochs.frame(name, each) for name, each in given.items()}
     frames = {
         name: frame if given[name].added else added(frame, columns_but_weight(frame))
@@ -128,7 +128,7 @@ def estimated(frame: DataFrame) -> int | None:
 def _lines(
     epochs: Epochs, sql: Lowering, frames: Mapping[str, DataFrame], kept: list[DataFrame]
 ) -> DataFrame:
-    """The notes of a load; what is persisted in between is put into `kept`."""
+    """The reports of a load; what is persisted in between is put into `kept`."""
     replica = epochs.replica
     stages = [stage for stage in replica.machine.stages if not stage.arranges]
     lowered = {stage.slot: sql.of(stage.slot) for stage in stages}

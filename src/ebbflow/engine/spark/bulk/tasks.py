@@ -1,7 +1,7 @@
 """What runs in the tasks of a bulk load: rows and totals to disk, as columns where they can be.
 
-Each task writes one file of its own, and says so in a note. Rows become rows of Python only where a
-key is a function that cannot be read, or an input has rows that are repeated or taken away.
+Each task writes one file of its own, and says so in its report. Rows become rows of Python only
+where a key is a function that cannot be read, or an input has rows that are repeated or taken away.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ebbflow.engine.spark.native.compare import BEYOND
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.tasks.gc_paused import gc_paused
-from ebbflow.engine.spark.tasks.report import TaskReport, reported
+from ebbflow.engine.spark.tasks.report import TaskReport, task_failed
 from ebbflow.engine.spark.tasks.task import EpochJob, batches
 from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of, settled
 from ebbflow.errors import EbbflowError, cause_of
@@ -113,7 +113,7 @@ class PartitionRows(StoredRows):
                 try:
                     words = hashes(self.keys_of(from_arrow(batch, self.row_type)[0]))
                 except EbbflowError as error:
-                    raise reported(error, self.job.secret) from cause_of(error)
+                    raise task_failed(error, self.job.secret) from cause_of(error)
             task = pa.array(ranges(words, self.job.tasks).astype(np.int32))
             yield pa.RecordBatch.from_arrays(
                 [*batch.columns, task], schema=batch.schema.append(pa.field(TASK, pa.int32()))

@@ -37,7 +37,7 @@ from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import reported
+from ebbflow.engine.spark.tasks.report import task_failed
 from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import add, replica_of, settled
 from ebbflow.engine.spark.tasks.waves import raw_slot
@@ -336,5 +336,5 @@ class ArrowSteps:
                 add(delta, *from_arrow(batch, row_type))
                 out = loop(settled(delta))
             except Exception as error:
-                raise reported(explained(error, stage), self.job.secret) from cause_of(error)
+                raise task_failed(explained(error, stage), self.job.secret) from cause_of(error)
             yield to_arrow(list(out), list(out.values()), stage.type)

@@ -28,7 +28,7 @@ from ebbflow.engine.spark.session import Remote, failed, said_by
 from ebbflow.engine.spark.table.local import table_of
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import DELETE, Replica
-from ebbflow.engine.spark.tasks.report import Line, TaskReport, reported_error
+from ebbflow.engine.spark.tasks.report import Line, TaskReport, error_in
 from ebbflow.engine.spark.tasks.task import (
     SCHEMA,
     EnterTables,
@@ -183,7 +183,7 @@ class Epochs:
     def through(
         self, job: EpochJob, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()
     ) -> DataFrame:
-        """Lines through all waves; notes come out."""
+        """Lines through all waves; reports come out."""
         for wave in range(1, len(job.waves(self.replica))):
             arrived = lines.repartitionById(job.tasks, f.col("task"))
             lines = arrived.mapInArrow(WaveTask(job, wave, verbs), SCHEMA)
@@ -220,7 +220,7 @@ class Epochs:
                 raise TooMany
             first = min(failed, key=lambda report: (report.wave, not _at_input(report.error)))
             assert first.error is not None
-            raise first.error from Remote(first.trace)
+            raise first.error from (Remote(first.trace) if first.trace else None)
         try:
             for report in reports:
                 for name, _, ref in report.segments:
@@ -260,15 +260,15 @@ def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[s
 
 
 def collected(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[TaskReport]:
-    """The notes that a job gives; an error in one sentence when it fails."""
+    """The reports of the tasks of a job; an error in one sentence when the job fails otherwise."""
     try:
         with unprinted():
             plan(lines, once=once)
             found = lines.collect()
     except Exception as error:
-        said = reported_error(str(error), job.secret)
-        if said is not None:
-            raise said from None
+        told = error_in(str(error), job.secret)
+        if told is not None:
+            return [TaskReport(error=told)]
         what = "the epoch failed in Spark, and changed nothing"
         raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
     return [TaskReport.read(bytes(line.blob)) for line in found]

@@ -1,12 +1,13 @@
 """What runs in Spark's tasks.
 
 Tasks take and give tables of three columns: the *task* that a line is for, the *port* that it goes
-to, and a *blob*. A blob has packed rows, or, at the port `REPORT`, a note for the driver: which
-segments were written, what changed in the outputs, what it took, and what went wrong. Notes travel
-along to the end of the chain; so those arrive that belong to the attempts whose rows were used.
+to, and a *blob*. A blob has packed rows, or, at the port `REPORT`, a report for the driver:
+which segments were written, what changed in the outputs, what it took, and what went wrong. Reports
+travel along to the end of the chain; so those arrive that belong to the attempts whose rows were
+used.
 
-What goes wrong in a user's function is a note, not a failure of the task: it would go wrong again.
-Anything else fails the task, and Spark runs it again.
+What goes wrong in a user's function is in the report. Anything else fails the task, and Spark runs
+it again.
 """
 
 from __future__ import annotations
@@ -320,7 +321,7 @@ class StatefulTask:
         self.token = uuid4().hex
 
     def run(self, work: Any, waves: Any, rows_in: int = 0) -> list[Line]:
-        """The lines that the work gives: rows for later waves, and a note."""
+        """The lines that the work gives: rows for later waves, and a report."""
         report = TaskReport(self.wave, rows_in=rows_in)
         replica, job = self.replica, self.job
         piece = Piece(job.path, job.epoch, self.token)
