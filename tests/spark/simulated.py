@@ -20,9 +20,9 @@ from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, Replica
 from ebbflow.engine.spark.tasks.report import REPORT, TaskReport
 from ebbflow.engine.spark.tasks.route import given_of
 from ebbflow.engine.spark.tasks.task import EnterTables, SingleTask, WaveTask, in_slices, lines_of
-from ebbflow.engine.spark.tasks.transport import add, pack_program, packed, settled
+from ebbflow.engine.spark.tasks.transport import add, pack_program, packed
 from ebbflow.flow.plan import Plan
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, trusted, without_zeros
 
 
 class Cluster(Epochs):
@@ -143,7 +143,7 @@ class View:
             assert not (set(found) & set(total)), "a row is in two files of one change"
             add(total, found, weights)
         assert 0 not in total.values()
-        return trusted(settled(total))
+        return trusted(without_zeros(total))
 
     @property
     def value(self) -> Any:
@@ -188,4 +188,4 @@ def read(epochs: Epochs, tasks: int, name: str) -> ZSet[Any]:
         batch = pa.RecordBatch.from_pydict({"id": [task]})
         for found in task_of_each(iter([batch])):
             add(total, *from_arrow(found, epochs.replica.plan.outputs[name].type))
-    return trusted(settled(total))
+    return trusted(without_zeros(total))

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
+from ebbflow.engine.runtime.gc_paused import pause_gc
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.errors import cause_of
 from ebbflow.flow.plan import Plan, Source
@@ -79,9 +80,7 @@ class Machine:
         opened = self.open
         stage = None
         stages, outputs = self._from(tuple(changes))
-        calm = sum(sizes) > LARGE and gc.isenabled()
-        if calm:
-            gc.disable()
+        paused = sum(sizes) > LARGE and pause_gc()
         try:
             for stage in stages:
                 reads = [slots[slot] for slot in stage.reads]
@@ -102,7 +101,7 @@ class Machine:
         except Exception as error:
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
-            if calm:
+            if paused:
                 gc.enable()
         return {name: slots[slot] for name, slot in outputs if slots[slot]}
 

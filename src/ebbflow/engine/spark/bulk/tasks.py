@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.engine.runtime.failure import explained
+from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.runtime.inputs import Elsewhere, Inlet, Keyed, absent
 from ebbflow.engine.spark.native.compare import BEYOND
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.report import TaskReport, task_failed
 from ebbflow.engine.spark.tasks.task import EpochJob, batches
-from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of, settled
+from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
@@ -32,7 +32,7 @@ from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.state.spine.part import BAG
 from ebbflow.state.spine.piece import Piece
-from ebbflow.zset import trusted
+from ebbflow.zset import trusted, without_zeros
 
 LARGE = 4_000_000
 """So many rows of an index are one segment; a task that has more writes several."""
@@ -186,7 +186,7 @@ class WriteRows(StoredRows):
         delta: dict[Any, int] = {}
         for batch in table.to_batches():
             add(delta, *from_arrow(batch, self.row_type))
-        delta = settled(delta)
+        delta = without_zeros(delta)
         if self.is_input():
             inlet = self.owner()
             store = inlet.store

@@ -22,6 +22,7 @@ from pyspark.sql import functions as f
 
 from ebbflow.chain import Chain, Step, gather
 from ebbflow.engine.runtime.failure import explained
+from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.stage import LinearStage
 from ebbflow.engine.spark.native.functions import (
     KeyColumns,
@@ -35,14 +36,14 @@ from ebbflow.engine.spark.native.values import NotNative, shown
 from ebbflow.engine.spark.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import task_failed
 from ebbflow.engine.spark.tasks.task import EpochJob
-from ebbflow.engine.spark.tasks.transport import add, replica_of, settled
+from ebbflow.engine.spark.tasks.transport import add, replica_of
 from ebbflow.engine.spark.tasks.waves import raw_slot
 from ebbflow.errors import cause_of
 from ebbflow.expression.node import COMPARISONS, Expression, Operation
+from ebbflow.zset import without_zeros
 
 NATIVE, ARROW, IN_TASK = "native", "Arrow function", "operator in task"
 SEVERAL = "it gives several rows"
@@ -334,7 +335,7 @@ class ArrowSteps:
             delta: dict[Any, int] = {}
             try:
                 add(delta, *from_arrow(batch, row_type))
-                out = loop(settled(delta))
+                out = loop(without_zeros(delta))
             except Exception as error:
                 raise task_failed(explained(error, stage), self.job.secret) from cause_of(error)
             yield to_arrow(list(out), list(out.values()), stage.type)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.spark.borrowed import exact, unprinted
 from ebbflow.engine.spark.native.lowering import Lowering, added
@@ -25,16 +26,15 @@ from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.task import CHANGES, EpochJob
-from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of, settled
+from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import StateError, Store
 from ebbflow.state.spine.columns import decode
 from ebbflow.state.spine.part import Part
-from ebbflow.zset import trusted
+from ebbflow.zset import trusted, without_zeros
 
 _CHUNK = 1 << 16
 
@@ -272,4 +272,4 @@ def zset_of(frame: DataFrame, row_type: Any) -> Any:
         raise failed(error, "Spark could not read these rows") from said_by(error)
     for batch in table.to_batches():
         add(total, *from_arrow(batch, row_type))
-    return trusted(settled(total))
+    return trusted(without_zeros(total))

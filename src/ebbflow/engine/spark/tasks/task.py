@@ -24,10 +24,10 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.local import rows_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
 from ebbflow.engine.spark.tasks.transport import (
@@ -36,7 +36,6 @@ from ebbflow.engine.spark.tasks.transport import (
     partials,
     replica_of,
     routed,
-    settled,
     unpacked,
 )
 from ebbflow.engine.spark.tasks.waves import Waves
@@ -45,7 +44,7 @@ from ebbflow.flow.plan import Source
 from ebbflow.paths import PRIVATE, make_folder, open_file
 from ebbflow.state.spine import Folder, Snapshot, StateError
 from ebbflow.state.spine.piece import Piece
-from ebbflow.zset import trusted
+from ebbflow.zset import trusted, without_zeros
 
 SCHEMA = "task int, port int, blob binary"
 CHANGES = "changes"
@@ -159,10 +158,10 @@ class EnterTask:
                 rows_in += batch.num_rows
                 rows, weights = from_arrow(batch, row_type)
                 if len(total) > _BATCH:
-                    yield from batches(self._lines(replica, settled(total)))
+                    yield from batches(self._lines(replica, without_zeros(total)))
                     total = {}
                 add(total, rows, weights)
-            yield from batches(self._lines(replica, settled(total)))
+            yield from batches(self._lines(replica, without_zeros(total)))
         except EbbflowError as error:
             yield from batches([TaskReport.failed(error, 0).line()])
         known = self.slot in replica.machine.inputs.values()
@@ -310,7 +309,7 @@ def _in_structs(tables: Iterable[Any], number: int, source: Source) -> Delta:
         structs = batch.column(struct_of(number)).drop_null()
         if len(structs):
             add(total, *rows_of(source, pa.RecordBatch.from_struct_array(structs)))
-    return settled(total)
+    return without_zeros(total)
 
 
 class StatefulTask:

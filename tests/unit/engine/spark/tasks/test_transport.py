@@ -27,13 +27,13 @@ from ebbflow.engine.spark.tasks.transport import (
     ranges,
     replica_of,
     routed,
-    settled,
     unpacked,
 )
 from ebbflow.errors import AbsentRow, CompositionError, EbbflowError
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.state.spine.segment import Ref
+from ebbflow.zset import without_zeros
 
 
 class Row(NamedTuple):
@@ -75,7 +75,7 @@ def test_rows_that_are_repeated_in_one_batch_are_added_up() -> None:
     add(total, ["a", "b", "a"], [1, 1, -1])
     assert total == {"a": 0, "b": 1}
     add(total, ["b"], [-1])
-    assert settled(total) == {}
+    assert without_zeros(total) == {}
 
 
 # ---- which task ----
