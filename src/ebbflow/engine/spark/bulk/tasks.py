@@ -19,6 +19,7 @@ from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.runtime.inputs import Elsewhere, Inlet, Keyed, absent
 from ebbflow.engine.spark.native.compare import BEYOND
+from ebbflow.engine.spark.native.groups import is_simple
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.tasks.report import TaskReport, task_failed
@@ -63,10 +64,8 @@ class StoredRows:
             own = self.owner().source.key is None if self.is_input() else False
             return self.rows(table) if own and _flat(self.row_type) else None
         names = [name for name in table.schema.names if name.startswith(KEY)]
-        if isinstance(self.shape, tuple):
-            simple = all(isinstance(each, str) and each != "none" for each in self.shape)
-            return _columns(table, names, "tuple") if names and simple else None
-        return None if self.shape == "none" else _columns(table, names, "one")
+        how = "tuple" if isinstance(self.shape, tuple) else "one"
+        return _columns(table, names, how) if is_simple(self.shape) else None
 
     def rows(self, table: Any) -> tuple[Shape, list[Any]]:
         """The rows as columns."""
