@@ -20,13 +20,16 @@ from typing import Any, NamedTuple
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import pause_gc
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.stage import Counts, Stage
 from ebbflow.errors import cause_of
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.cells import Journalled
 from ebbflow.state.tree import Tree
 
 Delta = dict[Any, int]
+Act = tuple[Stage, tuple[int, ...], int, tuple[Any, ...], Callable[..., Any], bool, Counts]
+"""A stage, and what running it takes, at hand: stages are of several classes, and Python finds
+attributes much faster where all objects are of one."""
 REMEMBERED = 1000
 
 LARGE = 20_000
@@ -62,7 +65,7 @@ class Machine:
         self.backed = False
         self.unchecked: frozenset[str] = frozenset()
         """Inputs whose rows come in unchecked: an index has to tell where one is not there."""
-        self.reached: dict[tuple[str, ...], tuple[list[Stage], list[tuple[str, int]]]] = {}
+        self.reached: dict[tuple[str, ...], tuple[list[Act], list[tuple[str, int]]]] = {}
 
     def begin(self) -> None:
         """From here on, remember how to go back."""
@@ -77,27 +80,27 @@ class Machine:
             slot = inputs[name]
             slots[slot] = change
             sizes[slot] = len(change)
-        opened = self.open
+        opened, backed = self.open, self.backed
         stage = None
-        stages, outputs = self._from(tuple(changes))
+        acts, outputs = self._from(tuple(changes))
         paused = sum(sizes) > LARGE and pause_gc()
         try:
-            for stage in stages:
-                reads = [slots[slot] for slot in stage.reads]
+            for stage, places, slot, containers, run, grouped, counts in acts:
+                reads = [slots[at] for at in places]
                 if not any(reads):
                     continue
-                for container in stage.containers:
+                for container in containers:
                     opened.append(container)
                     container.begin()
                 started = perf_counter()
-                if self.backed:
+                if backed:
                     stage.fetch(*reads)
-                out = slots[stage.slot] = stage.run(*reads)
-                stage.seconds += perf_counter() - started
-                rows = sum([sizes[slot] for slot in stage.reads])
-                sizes[stage.slot] = rows if stage.grouped else len(out)
-                stage.rows_in += rows
-                stage.rows_out += sizes[stage.slot]
+                out = slots[slot] = run(*reads)
+                counts.seconds += perf_counter() - started
+                rows = sum([sizes[at] for at in places])
+                sizes[slot] = size = rows if grouped else len(out)
+                counts.rows_in += rows
+                counts.rows_out += size
         except Exception as error:
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
@@ -110,20 +113,21 @@ class Machine:
         node = None if stage is None else stage.node
         return self.trusting or (isinstance(node, Source) and node.name in self.unchecked)
 
-    def _from(self, names: tuple[str, ...]) -> tuple[list[Stage], list[tuple[str, int]]]:
+    def _from(self, names: tuple[str, ...]) -> tuple[list[Act], list[tuple[str, int]]]:
         """The stages and the outputs that a change of these inputs may reach."""
         found = self.reached.get(names)
         if found is None:
             slots = {self.inputs[name] for name in names}
-            stages = []
+            acts: list[Act] = []
             for stage in self.stages:
                 if not slots.isdisjoint(stage.reads):
                     slots.add(stage.slot)
-                    stages.append(stage)
+                    acts.append((stage, stage.reads, stage.slot, stage.containers, stage.run,
+                                 stage.grouped, stage.counts))  # fmt: skip
             outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
             if len(self.reached) >= REMEMBERED:
                 self.reached.clear()
-            found = self.reached[names] = stages, outputs
+            found = self.reached[names] = acts, outputs
         return found
 
     def commit(self) -> None:
@@ -189,8 +193,8 @@ class Machine:
         """What each stage has done so far."""
         return [
             NodeStats(
-                stage.label, stage.node.place, stage.rows_in, stage.rows_out,
-                sum(map(_rows, stage.containers)), stage.seconds,
+                stage.label, stage.node.place, stage.counts.rows_in, stage.counts.rows_out,
+                sum(map(_rows, stage.containers)), stage.counts.seconds,
             )
             for stage in self.stages
         ]  # fmt: skip

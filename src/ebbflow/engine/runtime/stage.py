@@ -38,6 +38,20 @@ def by_nothing(row: Any) -> Any:
     return ()
 
 
+class Counts:
+    """What a stage has done so far."""
+
+    __slots__ = ("rows_in", "rows_out", "seconds")
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again."""
+        self.rows_in = self.rows_out = 0
+        self.seconds = 0.0
+
+
 class Stage:
     """One step of a compiled plan, with its state.
 
@@ -45,8 +59,7 @@ class Stage:
     gives, and `label` what it is called, where state is stored as well.
     """
 
-    __slots__ = ("containers", "label", "node", "owner", "reads", "rows_in", "rows_out", "seconds",
-                 "slot", "type")  # fmt: skip
+    __slots__ = ("containers", "counts", "label", "node", "owner", "reads", "slot", "type")
 
     kept = False
     """Whether `whole` needs nothing but the state."""
@@ -87,8 +100,7 @@ class Stage:
         self.slot = -1
         self.containers = containers
         self.type: Any = node.type
-        self.rows_in = self.rows_out = 0
-        self.seconds = 0.0
+        self.counts = Counts()
 
     def run(self, *changes: Any) -> Any:
         """The change of its slot, from those of the slots that it reads."""
@@ -256,17 +268,17 @@ class JoinStage(Stage):
 
 
 class SemiJoinStage(Stage):
-    """A semijoin of an index with counts."""
+    """A semijoin of an index with how many rows each key of the right has."""
 
-    __slots__ = ("counts", "join", "left")
+    __slots__ = ("join", "left", "totals")
 
     query = "semijoin"
 
     def __init__(
         self, node: Semi, reads: Iterable[int], operator: Any, left: Index[Any, Any]
     ) -> None:
-        self.counts: Cells[Any, int] = Cells()
-        super().__init__(node, reads, self.counts, label="anti" if node.anti else node.verb)
+        self.totals: Cells[Any, int] = Cells()
+        super().__init__(node, reads, self.totals, label="anti" if node.anti else node.verb)
         self.join, self.left = operator.met, left
 
     @property
@@ -275,13 +287,13 @@ class SemiJoinStage(Stage):
         return [node.left_key, node.right_key]
 
     def run(self, left: Any, right: Any) -> Any:
-        return self.join(left or {}, right or {}, self.left.reach(), self.counts)
+        return self.join(left or {}, right or {}, self.left.reach(), self.totals)
 
     def fetch(self, left: Any, right: Any) -> None:
-        fetched(self.counts, {**(left or {}), **(right or {})})
+        fetched(self.totals, {**(left or {}), **(right or {})})
 
     def whole(self, left: Any, right: Any) -> Any:
-        return self.join(left, {}, self.left.everything(), Cells(self.counts.everything()))
+        return self.join(left, {}, self.left.everything(), Cells(self.totals.everything()))
 
 
 class Partial(list[tuple[Any, Any]]):

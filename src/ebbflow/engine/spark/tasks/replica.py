@@ -132,8 +132,7 @@ class Replica:
     def count_anew(self) -> None:
         """Forget what the stages have done so far."""
         for stage in self.machine.stages:
-            stage.rows_in = stage.rows_out = 0
-            stage.seconds = 0.0
+            stage.counts.reset()
 
     def close(self) -> None:
         """Forget everything."""
@@ -214,11 +213,11 @@ class Replica:
             out = stage.run(*reads)
         except Exception as error:
             raise explained(error, stage, self.machine.trusts(stage)) from cause_of(error)
-        stage.seconds += perf_counter() - started
+        stage.counts.seconds += perf_counter() - started
         rows = sum([_count(self.machine, slot, read)
                     for slot, read in zip(stage.reads, reads, strict=True) if read])  # fmt: skip
-        stage.rows_in += rows
-        stage.rows_out += rows if stage.grouped else len(out)
+        stage.counts.rows_in += rows
+        stage.counts.rows_out += rows if stage.grouped else len(out)
         return out
 
     def added(self, slot: int, delta: Delta) -> dict[Any, Any]:
@@ -229,8 +228,8 @@ class Replica:
             found: dict[Any, Any] = stage.partial(delta)
         except Exception as error:
             raise explained(error, stage, self.machine.trusts(stage)) from cause_of(error)
-        stage.seconds += perf_counter() - started
-        stage.rows_in += len(delta)
+        stage.counts.seconds += perf_counter() - started
+        stage.counts.rows_in += len(delta)
         return found
 
     def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
@@ -291,9 +290,9 @@ class Replica:
     def stats(self) -> list[tuple[int, int, int, float]]:
         """For each stage that ran: its number, rows in, rows out, seconds."""
         return [
-            (i, stage.rows_in, stage.rows_out, stage.seconds)
+            (i, stage.counts.rows_in, stage.counts.rows_out, stage.counts.seconds)
             for i, stage in enumerate(self.machine.stages)
-            if stage.rows_in or stage.rows_out
+            if stage.counts.rows_in or stage.counts.rows_out
         ]
 
 
