@@ -19,7 +19,14 @@ from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, Replica
 from ebbflow.engine.spark.tasks.report import REPORT, TaskReport
 from ebbflow.engine.spark.tasks.route import given_of
-from ebbflow.engine.spark.tasks.task import EnterTables, SingleTask, WaveTask, in_slices, lines_of
+from ebbflow.engine.spark.tasks.task import (
+    EnterTables,
+    EnterTask,
+    SingleTask,
+    WaveTask,
+    in_slices,
+    lines_of,
+)
 from ebbflow.engine.spark.tasks.transport import add, pack_program, packed
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted, without_zeros
@@ -41,7 +48,8 @@ class Cluster(Epochs):
         job = self.job(tasks, given)
         inputs = self.replica.machine.inputs
         rows = {name: each for name, each in given.items() if each.verb != DELETE}
-        enter = EnterTables(tuple(self.enter(job, inputs[n], n in job.by_key) for n in rows))
+        by_key = {name: name if name in job.by_key else "" for name in rows}
+        enter = EnterTables(tuple(EnterTask(job, inputs[n], by_key[n]) for n in rows))
         tables = [self.table(name, each) for name, each in rows.items()]
         lines = list(lines_of(enter(iter(in_slices(tables, 2).to_batches()))))
         for name in set(given) - set(rows):

@@ -116,7 +116,7 @@ class Stage:
     @property
     def partition_key(self) -> Callable[[Any], Any]:
         """By what the rows that it reads have to come together."""
-        return getattr(self.node, "key", None) or by_nothing
+        return (self.key if self.grouped else getattr(self.node, "key", None)) or by_nothing
 
     @property
     def functions(self) -> list[Fn]:
@@ -125,6 +125,8 @@ class Stage:
 
     def compute_keys(self, change: Any) -> None:
         """Compute the keys of a change as `run` does, to raise what it would."""
+        if self.operator is not None:
+            self.operator.keys(change)
 
     def __repr__(self) -> str:
         return f"<stage {self.label}: {self.reads} → {self.slot}>"
@@ -163,10 +165,6 @@ class GroupByKeyStage(Stage):
         super().__init__(node, [slot], label=BY_KEY)
         self.key, self.by_key = key, by_key
 
-    @property
-    def partition_key(self) -> Callable[[Any], Any]:
-        return self.key or by_nothing
-
     def run(self, change: Any) -> Any:
         return self.by_key(change.items())
 
@@ -187,10 +185,6 @@ class ArrangeStage(Stage):
     ) -> None:
         super().__init__(node, [slot], index, label=INDEX)
         self.key, self.index, self.owner = key, index, owner
-
-    @property
-    def partition_key(self) -> Callable[[Any], Any]:
-        return self.key or by_nothing
 
     def run(self, change: Any) -> Any:
         return self.index.apply(change)
@@ -332,9 +326,6 @@ class FusedReduceStage(Stage):
     def whole(self, *_: Any) -> Any:
         return self.operator.read(self.cells)
 
-    def compute_keys(self, change: Any) -> None:
-        self.operator.keys(change)
-
 
 class GroupReduceStage(Stage):
     """A reduce group by group; the rows are in an index, where they are kept."""
@@ -360,9 +351,6 @@ class GroupReduceStage(Stage):
     def whole(self, *_: Any) -> Any:
         operator = self.operator
         return operator.read((None, self.cells) if operator.keeps_rows else self.cells)
-
-    def compute_keys(self, change: Any) -> None:
-        self.operator.keys(change)
 
 
 class KeyedStage(Stage):
@@ -400,9 +388,6 @@ class KeyedStage(Stage):
         if self.kept:
             return self.operator.read(self.state)
         return self.operator.moved(self.operator.init(NOTHING), *wholes)
-
-    def compute_keys(self, change: Any) -> None:
-        self.operator.keys(change)
 
 
 class Reader:

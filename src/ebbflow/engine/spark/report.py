@@ -8,7 +8,7 @@
     wave 2                              when it runs in an epoch of many tasks; see `waves`
     state 1,000 entries, 24 KB          what is on disk for it, with entries not yet merged
 
-`Stats` has the last epochs and the work of the stages, those of the local engine.
+`SparkStats` has the last epochs and the work of the stages, those of the local engine.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class StageStats:
 
 
 @dataclass(frozen=True, repr=False)
-class Stats:
+class SparkStats:
     """What a view did since it was opened: the last epochs, and the work of every stage.
 
     `epochs` are at most 100, the last one last; `epoch` is the number of the last, `seconds` the
@@ -169,7 +169,7 @@ class History:
         self.seconds += epoch.seconds
         self.epochs.append(epoch)
 
-    def stats(self, epoch: int) -> Stats:
+    def stats(self, epoch: int) -> SparkStats:
         nodes = [
             StageStats(
                 stage.label, str(stage.node.place),
@@ -177,7 +177,7 @@ class History:
             )
             for i, stage in enumerate(self.stages)
         ]  # fmt: skip
-        return Stats(epoch, self.seconds, tuple(self.epochs), tuple(nodes))
+        return SparkStats(epoch, self.seconds, tuple(self.epochs), tuple(nodes))
 
 
 def staged_entries(replica: Replica, store: Store) -> dict[int, int]:

@@ -43,7 +43,14 @@ from ebbflow.engine.spark.output.frames import (
 from ebbflow.engine.spark.output.log import Entry, Log, rows_in
 from ebbflow.engine.spark.output.sinks import Sinks
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.report import EpochStats, Facts, History, Stats, explained, staged_entries
+from ebbflow.engine.spark.report import (
+    EpochStats,
+    Facts,
+    History,
+    SparkStats,
+    explained,
+    staged_entries,
+)
 from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import APPLY, Replica
@@ -87,7 +94,7 @@ class View:
         self._told = self.epoch
         """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
-        self._ways: Lowering | None = None
+        self._lowering: Lowering | None = None
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
         self.last: EpochResult | None = None
 
@@ -359,7 +366,7 @@ class View:
 
     # ---- about itself ----
 
-    def stats(self) -> Stats:
+    def stats(self) -> SparkStats:
         """What was done since the view was opened: its last epochs, and the work of every stage."""
         with self._lock:
             self._require_open()
@@ -369,10 +376,10 @@ class View:
         """What runs here, how, and what it keeps, in the format text, mermaid, dot or json."""
         with self._lock:
             self._require_open()
-            if self._ways is None:
-                self._ways = Lowering(self._replica, self._epochs.job(1), self._epochs.empty)
+            if self._lowering is None:
+                self._lowering = Lowering(self._replica, self._epochs.job(1), self._epochs.empty)
             store = self._disk.store
-            facts = Facts(self._replica, store, self._ways, self._history)
+            facts = Facts(self._replica, store, self._lowering, self._history)
             about = {
                 "engine": "Spark", "epoch": self.epoch,
                 "last": None if self.last is None else self.last.mode,

@@ -17,22 +17,21 @@ from dataclasses import replace
 from functools import reduce
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql import types as t
+from pyspark.lowering import DataFrame
+from pyspark.lowering import functions as f
+from pyspark.lowering import types as t
 
 from ebbflow.engine.runtime.held import Held
-from ebbflow.engine.runtime.inputs import Inlet
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, PartitionRows, WriteRows, WriteTotals
 from ebbflow.engine.spark.native.functions import KeyColumns, native_key
 from ebbflow.engine.spark.native.groups import WriteGroups
-from ebbflow.engine.spark.native.lowering import Lowering, added
+from ebbflow.engine.spark.native.lowering import Lowering, once_each, row_columns
 from ebbflow.engine.spark.native.values import NotNative
-from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
+from ebbflow.engine.spark.table.column_types import columns_of
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange, collected
-from ebbflow.engine.spark.tasks.task import SCHEMA, EpochJob
+from ebbflow.engine.spark.tasks.task import SCHEMA, EnterTask, EpochJob
 from ebbflow.flow.plan import Source
 from ebbflow.record import fields_of
 from ebbflow.state.spine.part import BAG
@@ -50,9 +49,9 @@ def load(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochR
     kept: list[DataFrame] = []
     try:
         with exact(epochs.session):
-            sql, lines = _query(epochs, given, tasks, kept)
-            new = tuple(_all_new(epochs, sql))
-        done = epochs.stage_reports(BULK, collected(lines, sql.job))
+            lowering, lines = _query(epochs, given, tasks, kept)
+            new = tuple(_all_new(epochs, lowering))
+        done = epochs.stage_reports(BULK, collected(lines, lowering.job))
         return replace(done, rows_in=_loaded(epochs), derived=new)
     finally:
         for frame in kept:
@@ -65,8 +64,7 @@ def _query(
     """The query that gives the reports of a load; what is persisted for it is put into `kept`."""
     frames = {name: epochs.frame(name, each) for name, each in given.items()}
     frames = {
-        name: frame if given[name].added else added(frame, columns_but_weight(frame))
-        for name, frame in frames.items()
+        name: frame if given[name].added else once_each(frame) for name, frame in frames.items()
     }
     kept += [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
              if not steady(frame)]  # fmt: skip
@@ -76,17 +74,17 @@ def _query(
     def leaf(name: str) -> DataFrame:
         return frames[name] if name in frames else epochs.empty(name)
 
-    sql = Lowering(epochs.replica, job, leaf)
+    lowering = Lowering(epochs.replica, job, leaf)
     machine = epochs.replica.machine
-    factors = [sql.factors(machine.outputs[name]) for name in epochs.replica.derived]
-    sql.job = replace(job, heaviest=2 ** (63 // max(factors, default=1)) - 1)
-    return sql, _lines(epochs, sql, frames, kept)
+    factors = [lowering.factors(machine.outputs[name]) for name in epochs.replica.derived]
+    lowering.job = replace(job, heaviest=2 ** (63 // max(factors, default=1)) - 1)
+    return lowering, _lines(epochs, lowering, frames, kept)
 
 
-def _all_new(epochs: Epochs, sql: Lowering) -> list[str]:
+def _all_new(epochs: Epochs, lowering: Lowering) -> list[str]:
     """Outputs of which nobody wrote down what changed: the state tells, and it was empty."""
     machine = epochs.replica.machine
-    read = [name for name in machine.readers if sql.of(machine.outputs[name]).rows is not None]
+    read = [name for name in machine.readers if lowering.of(machine.outputs[name]).rows is not None]
     return [*epochs.replica.derived, *read]
 
 
@@ -95,11 +93,6 @@ def _loaded(epochs: Epochs) -> int:
     replica = epochs.replica
     owners = [inlet.holder for inlet in replica.inlets.values() if inlet.keeps]
     return sum(len(replica.part(owner).spine(epochs.store)) for owner in owners)
-
-
-def columns_but_weight(frame: DataFrame) -> list[str]:
-    """The columns of a row."""
-    return [name for name in frame.columns if name != WEIGHT]
 
 
 def steady(frame: DataFrame) -> bool:
@@ -126,33 +119,33 @@ def estimated(frame: DataFrame) -> int | None:
 
 
 def _lines(
-    epochs: Epochs, sql: Lowering, frames: Mapping[str, DataFrame], kept: list[DataFrame]
+    epochs: Epochs, lowering: Lowering, frames: Mapping[str, DataFrame], kept: list[DataFrame]
 ) -> DataFrame:
     """The reports of a load; what is persisted in between is put into `kept`."""
     replica = epochs.replica
     stages = [stage for stage in replica.machine.stages if not stage.arranges]
-    lowered = {stage.slot: sql.of(stage.slot) for stage in stages}
+    lowered = {stage.slot: lowering.of(stage.slot) for stage in stages}
     queries = {slot for slot, each in lowered.items() if each.rows is not None}
     groups = {slot for slot, each in lowered.items() if each.cells is not None} - queries
     provided = queries | groups
-    job = replace(sql.job, provided=frozenset(provided))
+    job = replace(lowering.job, provided=frozenset(provided))
     counted = [stage for stage in stages if lowered[stage.slot].cells is not None]
-    there = queries | {slot for slot, name in sql.names.items() if name in frames}
+    there = queries | {slot for slot, name in lowering.names.items() if name in frames}
     writers = [(part, *found) for part in replica.parts
-               if (found := _written(sql, replica.inlets, part, there)) is not None]  # fmt: skip
+               if (found := _written(lowering, part, there)) is not None]  # fmt: skip
     cells = {id(stage.containers[0]) for stage in counted}
     written = [part.name for part in replica.parts if id(part.owner) in cells]
     job = replace(job, done=frozenset([*written, *(part.name for part, *_ in writers)]))
     entered = [slot for slot in job.waves(replica).entered if slot in there]
-    read = [sql.raw(slot) for each in provided for slot in sql.stages[each].reads]
+    read = [lowering.raw(slot) for each in provided for slot in lowering.stages[each].reads]
     uses = Counter([*(slot for _, slot, _ in writers), *entered, *read])
     for slot, count in uses.items():
-        if count > 1 and slot in queries and not sql.cheap(slot):
-            kept.append(sql.rows(slot).persist(StorageLevel.MEMORY_AND_DISK))
-    lines = [_store(job, sql, *each) for each in writers]
-    come = [sql.rows(slot).mapInArrow(epochs.enter(job, slot), SCHEMA) for slot in entered]
+        if count > 1 and slot in queries and not lowering.cheap(slot):
+            kept.append(lowering.rows(slot).persist(StorageLevel.MEMORY_AND_DISK))
+    lines = [_store(job, replica.parts.index(each[0]), *each) for each in writers]
+    come = [lowering.rows(slot).mapInArrow(EnterTask(job, slot), SCHEMA) for slot in entered]
     for stage in counted:
-        (come if stage.slot in groups else lines).append(_cells(job, sql, stage))
+        (come if stage.slot in groups else lines).append(_cells(job, lowering, stage))
     if come:
         lines.append(epochs.through(job, reduce(DataFrame.union, come)))
     if not lines:
@@ -163,56 +156,55 @@ def _lines(
 # ---- cells to disk ----
 
 
-def _cells(job: EpochJob, sql: Lowering, stage: Stage) -> DataFrame:
+def _cells(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
     """Write the cells of a stage; those of a reduce give rows for later waves too."""
-    found = sql.of(stage.slot)
+    found = lowering.of(stage.slot)
     assert found.cells is not None
     if found.rows is None:
-        number = sql.replica.machine.stages.index(stage)
+        number = lowering.replica.machine.stages.index(stage)
         task = WriteGroups(job, number, isinstance(found.shape, str))
         return found.cells.mapInArrow(task, SCHEMA)
     how = "tuple" if isinstance(found.shape, tuple) else "one"
-    if found.shape is None and fields_of(sql.row_type(stage.reads[0])) is not None:
+    if found.shape is None and fields_of(lowering.row_type(stage.reads[0])) is not None:
         how = "record"
-    number = sql.replica.parts.index(sql.replica.part(stage.containers[0]))
+    number = lowering.replica.parts.index(lowering.replica.part(stage.containers[0]))
     return found.cells.mapInArrow(WriteTotals(job, number, how), SCHEMA)
 
 
 # ---- rows to disk, as columns ----
 
 
-def _written(
-    sql: Lowering, inlets: Mapping[str, Inlet], part: Held, there: Set[int]
-) -> tuple[int, KeyColumns] | None:
+def _written(lowering: Lowering, part: Held, there: Set[int]) -> tuple[int, KeyColumns] | None:
     """The slot whose rows a part keeps, and these rows, where they can be written as columns: with
     the columns that tell which of them belong together, if there are any."""
-    for name, inlet in inlets.items():
+    for name, inlet in lowering.replica.inlets.items():
         if inlet.store is part.owner:
-            slot = sql.replica.machine.inputs.get(name, -1)
-            return (slot, _of_input(sql, slot, inlet.source)) if slot in there else None
-    for stage in sql.stages.values():
+            slot = lowering.replica.machine.inputs.get(name, -1)
+            return (slot, _of_input(lowering, slot, inlet.source)) if slot in there else None
+    for stage in lowering.stages.values():
         if stage.index is part.owner:
-            slot = sql.raw(stage.slot)
+            slot = lowering.raw(stage.slot)
             if stage.reads != (slot,) or stage.key is None or slot not in there:
                 return None
             with suppress(NotNative):
-                return slot, native_key(stage.key, sql.rows(slot), sql.row_type(slot), KEY)
+                rows, row_type = lowering.rows(slot), lowering.row_type(slot)
+                return slot, native_key(stage.key, rows, row_type, KEY)
     return None
 
 
-def _of_input(sql: Lowering, slot: int, source: Source) -> KeyColumns:
-    rows = sql.rows(slot)
+def _of_input(lowering: Lowering, slot: int, source: Source) -> KeyColumns:
+    rows = lowering.rows(slot)
     if source.key is not None:
         with suppress(NotNative):
             return native_key(source.key, rows, source.type, KEY)
         return KeyColumns(rows, [], None)
     flat = all(column.form in FLAT - {"float"} for _, column in columns_of(source.type))
-    return KeyColumns(rows, columns_but_weight(rows) if flat else [], None)
+    return KeyColumns(rows, row_columns(rows) if flat else [], None)
 
 
-def _store(job: EpochJob, sql: Lowering, part: Held, slot: int, found: KeyColumns) -> DataFrame:
+def _store(job: EpochJob, number: int, part: Held, slot: int, found: KeyColumns) -> DataFrame:
+    """Write the rows of a slot into the part of this number."""
     frame, by, shape = found
-    number = sql.replica.parts.index(part)
     keep = WriteRows(job, number, slot, shape)
     if part.layout == BAG:  # rows of one key may be in several segments: their weights add up
         return frame.coalesce(max(SEGMENTS, job.tasks)).mapInArrow(keep, SCHEMA)

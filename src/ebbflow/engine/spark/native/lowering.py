@@ -289,6 +289,16 @@ def added(frame: DataFrame, by: list[str]) -> DataFrame:
     return total.filter(f.col(WEIGHT) != 0)
 
 
+def row_columns(frame: DataFrame) -> list[str]:
+    """The columns of the rows of a frame: all but the weight."""
+    return [name for name in frame.columns if name != WEIGHT]
+
+
+def once_each(frame: DataFrame) -> DataFrame:
+    """Equal rows as one, with their weights added up."""
+    return added(frame, row_columns(frame))
+
+
 def _step(step: Step, frame: DataFrame, row_type: Any) -> tuple[DataFrame, Any]:
     """One step as native columns, and the type of the rows behind it."""
     match step.verb:

@@ -21,7 +21,7 @@ from pyspark.sql import functions as f
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.spark.borrowed import exact, unprinted
-from ebbflow.engine.spark.native.lowering import Lowering, added
+from ebbflow.engine.spark.native.lowering import Lowering, once_each
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
@@ -178,11 +178,6 @@ def _inputs_of(replica: Replica, slot: int) -> set[int]:
     if stage is None:
         return {slot}
     return {each for read in stage.reads for each in _inputs_of(replica, read)}
-
-
-def once_each(frame: DataFrame) -> DataFrame:
-    """Equal rows as one, with their weights added up."""
-    return added(frame, [name for name in frame.columns if name != WEIGHT])
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,8 @@ class Epochs:
                 keys = pa.Table.from_batches(batches(self.keys(job, name, each)))
                 frames.append(self.session.createDataFrame(keys))
                 continue
-            task = self.enter(job, self.replica.machine.inputs[name], name in job.by_key)
+            slot = self.replica.machine.inputs[name]
+            task = EnterTask(job, slot, name if name in job.by_key else "")
             if each.frame is not None:
                 frames.append(each.frame.mapInArrow(task, SCHEMA))
             else:
@@ -171,14 +172,6 @@ class Epochs:
         for task, blob in routed(keys, by_row, job.tasks, self.program.token):
             yield task, number, blob
         yield TaskReport(rows_in=len(keys)).line()
-
-    def enter(self, job: EpochJob, slot: int, by_key: bool = False) -> EnterTask:
-        """The task for rows that come in by a slot."""
-        machine = self.replica.machine
-        names = {at: name for name, at in machine.inputs.items()}
-        if slot in names:
-            return EnterTask(job, slot, names[slot] if by_key else "")
-        return EnterTask(job, slot)
 
     def through(
         self, job: EpochJob, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()
