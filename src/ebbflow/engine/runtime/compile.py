@@ -26,7 +26,6 @@ from ebbflow.engine.runtime.stage import (
     JoinStage,
     KeyedStage,
     LinearStage,
-    Reader,
     SemiJoinStage,
     Stage,
 )
@@ -57,7 +56,6 @@ from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
 from ebbflow.reducer.running import Reduce as Reducing
 from ebbflow.reducer.shape import Shape
-from ebbflow.state.cells import Cells
 from ebbflow.state.index import Index
 
 Port = list[tuple[int, Chain]]
@@ -80,9 +78,9 @@ class Compiler:
         self.stages: list[Stage] = []
         self.width = 0
         self.inputs: dict[str, int] = {}
-        self.readers: dict[str, Reader] = {}
+        self.readers: dict[str, Stage] = {}
         self.ports: dict[int, Port] = {}
-        self.states: dict[int, Reader] = {}
+        self.states: dict[int, Stage] = {}
         self.arranged: dict[tuple[int, Any, bool], tuple[int, Index[Any, Any] | None]] = {}
         self.guarded: dict[tuple[int, int], int] = {}
         self.absorbed: dict[int, int] = {}
@@ -254,7 +252,6 @@ class Compiler:
         return self._add(SemiJoinStage(node, [left, right], operator, lefts))
 
     def _reduce(self, node: Reduce) -> int:
-        cells: Cells[Any, Any] = Cells()
         port = self.ports[id(node.parent)]
         slot, chain = port[0]
         fused = len(port) == 1 and chain.sign == 1 and node.parent.bag
@@ -263,19 +260,18 @@ class Compiler:
         if operator.loop is not None:
             if not fused:
                 slot = self._bagged(node.parent, self.slot(node.parent), node)
-            found = self._add(FusedReduceStage(node, slot, operator, cells))
+            found = self._add(FusedReduceStage(node, slot, operator))
         else:
             slot, index = self._arrange(node.parent, node.key, node)
-            found = self._add(GroupReduceStage(node, slot, operator, index, cells))
-        state = cells if not operator.keeps_rows else (None, cells)
-        self.states[id(node)] = Reader(operator, state)
+            found = self._add(GroupReduceStage(node, slot, operator, index))
+        self.states[id(node)] = self.stages[-1]
         return found
 
     def _keyed(self, node: Unary, operator: Any, **known: Any) -> int:
         slot = self._bagged(node.parent, self.slot(node.parent), node)
         stage = KeyedStage(node, slot, operator, **known)
         if stage.kept:
-            self.states[id(node)] = Reader(operator, stage.state)
+            self.states[id(node)] = stage
         return self._add(stage)
 
     def _after(self) -> dict[int, Node]:

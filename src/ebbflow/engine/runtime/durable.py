@@ -330,7 +330,7 @@ class Disk:
                     )
                 spine = part.spine(snapshot)
                 values = Backing({}, spine, limited=False, codec=part.codec).held
-                found[name] = values if reader is None else reader.of(values)
+                found[name] = values if reader is None else reader.output_of(values)
         return found
 
     def close(self) -> None:

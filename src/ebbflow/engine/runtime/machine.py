@@ -147,7 +147,7 @@ class Machine:
     def read(self, name: str) -> Delta | None:
         """A whole output, where the state of its operator tells; None where it does not."""
         reader = self.readers.get(name)
-        return None if reader is None else reader()
+        return None if reader is None else reader.whole()
 
     def derives(self, name: str, kept: Set[str]) -> bool:
         """Whether `whole` gives an output, and surely the same that was given by and by.

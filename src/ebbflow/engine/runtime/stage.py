@@ -90,6 +90,10 @@ class Stage:
     """The type of the keys of its cells, where these are rows."""
     steps: Sequence[Step] = ()
     """Steps on one row at a time in its loop."""
+    cells: Any = None
+    """The cells that tell all of its output, where it has such; see `output_of`."""
+    paired = False
+    """Whether the state of its operator is a pair: rows, and these cells."""
 
     def __init__(
         self, node: Node, reads: Iterable[int], *containers: Journalled[Any], label: str = ""
@@ -112,6 +116,12 @@ class Stage:
     def whole(self, *wholes: Any) -> Any:
         """All that this stage has given so far, added up."""
         return self.run(*wholes)
+
+    def output_of(self, values: dict[Any, Any]) -> dict[Any, int]:
+        """The whole output when its cells hold these values."""
+        cells: Cells[Any, Any] = Cells(values)
+        out: dict[Any, int] = self.operator.read((None, cells) if self.paired else cells)
+        return out
 
     @property
     def partition_key(self) -> Callable[[Any], Any]:
@@ -303,10 +313,10 @@ class FusedReduceStage(Stage):
     kept = True
     query = "group"
 
-    def __init__(self, node: Node, slot: int, operator: Any, cells: Cells[Any, Any]) -> None:
-        super().__init__(node, [slot], cells)
-        self.operator, self.cells, self.step = operator, cells, operator.swapped
-        self.partial = operator.partial
+    def __init__(self, node: Node, slot: int, operator: Any) -> None:
+        self.cells: Cells[Any, Any] = Cells()
+        super().__init__(node, [slot], self.cells)
+        self.operator, self.step, self.partial = operator, operator.swapped, operator.partial
         self.given: tuple[Any, Any] = None, None
 
     def run(self, change: Any) -> Any:
@@ -330,15 +340,14 @@ class FusedReduceStage(Stage):
 class GroupReduceStage(Stage):
     """A reduce group by group; the rows are in an index, where they are kept."""
 
-    __slots__ = ("cells", "operator", "rows")
+    __slots__ = ("cells", "operator", "paired", "rows")
 
     kept = True
 
-    def __init__(
-        self, node: Node, slot: int, operator: Any, rows: Any, cells: Cells[Any, Any]
-    ) -> None:
-        super().__init__(node, [slot], cells)
-        self.operator, self.rows, self.cells = operator, rows, cells
+    def __init__(self, node: Node, slot: int, operator: Any, rows: Any) -> None:
+        self.operator, self.rows, self.paired = operator, rows, operator.keeps_rows
+        self.cells: Cells[Any, Any] = Cells()
+        super().__init__(node, [slot], self.cells)
 
     def run(self, found: Any) -> Any:
         rows = self.rows
@@ -349,8 +358,7 @@ class GroupReduceStage(Stage):
         fetched(self.cells, found)
 
     def whole(self, *_: Any) -> Any:
-        operator = self.operator
-        return operator.read((None, self.cells) if operator.keeps_rows else self.cells)
+        return self.operator.read((None, self.cells) if self.paired else self.cells)
 
 
 class KeyedStage(Stage):
@@ -358,15 +366,17 @@ class KeyedStage(Stage):
     which entries of its state a change touches. The key is that of the node; `by_row` where rows
     are found by themselves."""
 
-    __slots__ = ("by_row", "certain", "kept", "operator", "query", "state")
+    __slots__ = ("by_row", "cells", "certain", "kept", "operator", "paired", "query", "state")
 
     def __init__(
         self, node: Node, slot: int, operator: Any, *, by_row: bool = False, query: str = ""
     ) -> None:
         self.operator, self.state = operator, operator.init(NOTHING)
-        super().__init__(node, [slot], *_containers(self.state))
+        self.paired = isinstance(self.state, tuple)
+        super().__init__(node, [slot], *(self.state if self.paired else (self.state,)))
         self.by_row, self.query = by_row, query
         self.kept = self.certain = hasattr(operator, "read")
+        self.cells = next((each for each in self.containers if isinstance(each, Cells)), None)
 
     @property
     def partition_key(self) -> Callable[[Any], Any]:
@@ -388,31 +398,6 @@ class KeyedStage(Stage):
         if self.kept:
             return self.operator.read(self.state)
         return self.operator.moved(self.operator.init(NOTHING), *wholes)
-
-
-class Reader:
-    """The whole output of an operator, from its state: as it is now, or as it was."""
-
-    __slots__ = ("cells", "operator", "state")
-
-    def __init__(self, operator: Any, state: Any) -> None:
-        self.operator, self.state = operator, state
-        self.cells = next(each for each in _containers(state) if isinstance(each, Cells))
-
-    def __call__(self) -> dict[Any, int]:
-        out: dict[Any, int] = self.operator.read(self.state)
-        return out
-
-    def of(self, values: dict[Any, Any]) -> dict[Any, int]:
-        """The output when these are the cells."""
-        cells: Cells[Any, Any] = Cells(values)
-        state = (None, cells) if isinstance(self.state, tuple) else cells
-        out: dict[Any, int] = self.operator.read(state)
-        return out
-
-
-def _containers(state: Any) -> tuple[Any, ...]:
-    return state if isinstance(state, tuple) else (state,)
 
 
 def fetched(container: Any, keys: Iterable[Any]) -> None:

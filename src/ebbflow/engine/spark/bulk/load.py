@@ -17,9 +17,9 @@ from dataclasses import replace
 from functools import reduce
 
 from pyspark import StorageLevel
-from pyspark.lowering import DataFrame
-from pyspark.lowering import functions as f
-from pyspark.lowering import types as t
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from ebbflow.engine.runtime.held import Held
 from ebbflow.engine.runtime.stage import Stage

@@ -253,7 +253,7 @@ class ReadOutput:
                     values = {key: value for key, value, _ in some}
                     if reader is not None:
                         held = Backing({}, spine, limited=True, codec=part.codec)
-                        values = reader.of(held._loaded(values))
+                        values = reader.output_of(held._loaded(values))
                     yield to_arrow(list(values), list(values.values()), row_type)
 
 
