@@ -173,18 +173,18 @@ class Lowering:
     # ---- steps on one row at a time ----
 
     def _linear(self, stage: LinearStage) -> Lowered:
-        how, parts = NATIVE, []
+        why, parts = "", []
         wanted = [f"`{name}`" for name, _ in columns_of(stage.type)]
         frames = [self.rows(slot) for slot in stage.reads]
         for number, (frame, chain) in enumerate(zip(frames, stage.chains, strict=True)):
-            made, native = self._steps(frame, stage, number)
-            how = how if native else ARROW
+            made, refused = self._steps(frame, stage, number)
+            why = why or refused
             weight = f.col(WEIGHT) * chain.sign
             parts.append(made.select(*wanted, weight.alias(WEIGHT)))
-        return Lowered(how, rows=reduce(DataFrame.union, parts))
+        return Lowered(ARROW if why else NATIVE, why, rows=reduce(DataFrame.union, parts))
 
-    def _steps(self, frame: DataFrame, stage: LinearStage, read: int) -> tuple[DataFrame, bool]:
-        """The steps on one of the slots that a stage reads, and whether all of them are native."""
+    def _steps(self, frame: DataFrame, stage: LinearStage, read: int) -> tuple[DataFrame, str]:
+        """The steps on one of the slots that a stage reads, and why not all of them are native."""
         row_type = self.row_type(stage.reads[read])
         steps = stage.chains[read].steps
         for i, step in enumerate(steps):
@@ -197,8 +197,8 @@ class Lowering:
                     self._note(behind.owner, Lowered(ARROW, BEHIND))
                 number = self.replica.machine.stages.index(stage)
                 rest = ArrowSteps(self.job, number, read, i)
-                return frame.mapInArrow(rest, schema_of(stage.type, weight=True)), False
-        return frame, True
+                return frame.mapInArrow(rest, schema_of(stage.type, weight=True)), str(refused)
+        return frame, ""
 
     # ---- joins ----
 
@@ -263,7 +263,7 @@ class Lowering:
     def _group(self, stage: Any) -> Lowered:
         (slot,) = stage.reads
         if self.raw(slot) != slot:
-            raise NotNative("rows before it may be owed")
+            raise NotNative("rows before it may have negative weights")
         found = group_query(stage, self.rows(slot), self.row_type(slot))
         return Lowered(NATIVE, cells=found.frame, shape=found.shape)
 
