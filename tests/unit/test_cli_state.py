@@ -45,7 +45,7 @@ def test_it_shows_the_epoch_and_every_operator(
     assert head.split() == ["entries", "size", "segments"]
     assert [line.split()[0] for line in parts] == ["input", "reduce", "output"]
     assert [line.split()[-4] for line in parts] == ["40", "4", "4"]
-    assert "test_state_cli.py:" in parts[1]
+    assert "test_cli_state.py:" in parts[1]
     assert total.split()[:2] == ["total", "48"]
     assert size.endswith("files")
 
