@@ -34,7 +34,7 @@ from ebbflow.operator import (
 from ebbflow.operator.joins import Join
 from ebbflow.state.cells import Cells
 from ebbflow.state.node import Form
-from ebbflow.state.outer import Outermost
+from ebbflow.state.top_buffer import Ranking
 from ebbflow.zset import ZSet
 
 AnyOperator = Operator[Any, Any, Any, Any]
@@ -448,7 +448,7 @@ def test_004_O7_an_aggregate_tree_that_forgets_to_update_one_spine_is_refuted(
     check(planted(Form), inputs=LARGER, changes=SINGLE, laws=[law], examples=60)
 
 
-class NeverPicks(Outermost):
+class NeverPicks(Ranking):
     """Forgets that there are rows behind the outermost ones."""
 
     __slots__ = ()
@@ -459,6 +459,6 @@ class NeverPicks(Outermost):
 
 def test_004_O7_a_maximum_that_forgets_the_rows_behind_it_is_refuted() -> None:
     planted: Any = aggregate(max)
-    planted.groups.outermost = NeverPicks(up=True)
+    planted.groups.ranking = NeverPicks(up=True)
     with pytest.raises(LawBroken):
         check(planted, inputs=[ZSet.of([1, 2]), ZSet.of([5])], changes=SINGLE, examples=60)

@@ -18,10 +18,11 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local import run
+from ebbflow.engine.runtime.durable import FORMAT
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
-from ebbflow.state.spine import StateError
+from ebbflow.state.spine import StateError, Store
 from ebbflow.testing import KINDS, follow, random_epochs, random_program
 from ebbflow.testing.functions import Choices, RowShape
 from ebbflow.testing.programs import Stock
@@ -135,6 +136,15 @@ def test_oracle_each_kind_of_step_on_disk_often(kind: str) -> None:
 
 
 # ---- what random programs do not reach ----
+
+
+def test_state_of_another_format_is_refused_by_name() -> None:
+    with folder() as path:
+        with Store(path) as store:
+            store.commit(0, {"format": FORMAT - 1, "parts": {}, "inputs": {}, "rows": {}})
+        with pytest.raises(StateError, match="another version") as caught:
+            run(Input("items", Item), path=path)
+        assert caught.value.facts["format"] == FORMAT - 1
 
 
 class Person(NamedTuple):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import ebbflow as ef
 from ebbflow import cli
+from ebbflow.engine.runtime.durable import FORMAT
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.targets import places_of
 from ebbflow.errors import CompositionError
@@ -274,7 +275,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Bomb, "armed", str(tmp_path / "sprung"))
     with Store(tmp_path / "state", keep_epochs=3) as store:
         store.spine("typed", layout="value").append({"Rome": 3})
-        store.commit(0, {"format": 2, "parts": {"trap": "map"}, "inputs": {}, "rows": {}})
+        store.commit(0, {"format": FORMAT, "parts": {"trap": "map"}, "inputs": {}, "rows": {}})
         store.spine("trap", layout="value").append({"Rome": Bomb()})
         store.spine("keys", layout="bag").append({1: [(Bomb(), 1)]})
         store.commit(1)

@@ -8,15 +8,13 @@ group is ever folded again. Ties are decided by the values themselves, never by 
 from __future__ import annotations
 
 import math
-import operator
 from datetime import timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
 from ebbflow.errors import AlgebraError, cause_of, value_text
-from ebbflow.nan import NAN, is_nan
-from ebbflow.ordering import TOP, natural
+from ebbflow.nan import is_nan, one_nan
 from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.row import Key
@@ -25,43 +23,17 @@ from ebbflow.state.tree import Tree
 ORDERED: dict[str, Any] = {"size": "O(n)", "cost": "O(log n)", "elements": (0, 1, 2, 2.5, 9, None)}
 
 
-NEVER_NAN = frozenset({int, str, bool, bytes, type(None)})
-
-
-def kept(x: Any) -> Any:
-    """A value as the tree keeps it: NaN, which no order has a place for, becomes the greatest.
-
-    >>> kept(3), kept(math.nan), kept((1, math.nan))
-    (3, TOP, (1, TOP))
-    """
-    if type(x) in NEVER_NAN or (isinstance(x, tuple) and NEVER_NAN.issuperset(map(type, x))):
-        return x
-    return natural(x)
-
-
-def shown(x: Any) -> Any:
-    """A value as it was before `kept`.
-
-    >>> shown(kept(math.nan)), shown(kept((1, math.nan)))
-    (nan, (1, nan))
-    """
-    if isinstance(x, tuple):
-        parts = [shown(part) for part in x]
-        return x if all(map(operator.is_, parts, x)) else tuple.__new__(type(x), parts)
-    return NAN if x is TOP else x
-
-
 def keep(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
     """The tree with `x` put in `count` times, or taken out.
 
     >>> keep(keep(Tree(), 3, 2), 3, -1)
     Tree.counted([(3, 1)])
     """
-    return put(tree, kept(x), count)
+    return put(tree, one_nan(x), count)
 
 
 def put(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
-    """The same for an `x` without NaN.
+    """The same for an `x` without any NaN but `NAN`.
 
     >>> put(Tree(), (1, "a"), 2)
     Tree.counted([((1, 'a'), 2)])
@@ -90,11 +62,11 @@ def _sorted(made: Any, of: Key | None, result: Any, aggregate: str) -> AnyReduce
 
 
 def _first(tree: Tree[Any]) -> Any:
-    return shown(tree.first) if tree.size else None
+    return tree.first if tree.size else None
 
 
 def _last(tree: Tree[Any]) -> Any:
-    return shown(tree.last) if tree.size else None
+    return tree.last if tree.size else None
 
 
 def min(of: Key | None = None) -> AnyReducer:
@@ -129,7 +101,7 @@ class _Best:
 
     def __call__(self, tree: Tree[Any]) -> tuple[Any, ...]:
         found = tree.smallest(self.k) if self.smallest else tree.largest(self.k)
-        return tuple(map(shown, found))
+        return tuple(found)
 
 
 def top_k(k: int, of: Key | None = None, *, smallest: bool = False) -> AnyReducer:
@@ -165,13 +137,13 @@ class Quantile:
         if not size:
             return None
         if self.discrete:
-            return shown(tree.at(math.ceil(self.q * size) - 1 if self.q else 0))
+            return tree.at(math.ceil(self.q * size) - 1 if self.q else 0)
         place = self.q * (size - 1)
         low = int(place)
-        below = shown(tree.at(low))
+        below = tree.at(low)
         if place == low:
             return below
-        return between(below, shown(tree.at(low + 1)), place - low)
+        return between(below, tree.at(low + 1), place - low)
 
 
 def between(low: Any, high: Any, part: Fraction) -> Any:
@@ -273,7 +245,7 @@ class _Rank:
         self.value = value
 
     def __call__(self, tree: Tree[Any]) -> int:
-        return 1 + tree.rank(kept(self.value))
+        return 1 + tree.rank(one_nan(self.value))
 
 
 def rank(value: Any, of: Key | None = None) -> AnyReducer:
