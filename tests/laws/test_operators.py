@@ -29,7 +29,7 @@ from ebbflow.change import (
     sequence,
 )
 from ebbflow.errors import AlgebraError, ChangeError, CompositionError, LawBroken
-from ebbflow.laws import ACCEPTS, FROM_SCRATCH, INIT, OUTPUT_VALID, STEP, check, owed
+from ebbflow.laws import ACCEPTS, FROM_SCRATCH, INIT, OUTPUT_VALID, STEP, check, laws_of
 from ebbflow.operator import (
     Operator,
     aggregate,
@@ -112,7 +112,7 @@ OPERATORS = [
 
 @pytest.mark.parametrize("one", OPERATORS, ids=repr)
 def test_004_O4_every_axiom_holds_of_operators_and_of_what_is_made_of_them(one: Any) -> None:
-    laws = owed(one)
+    laws = laws_of(one)
     assert all(law in laws for law in (INIT, ACCEPTS, FROM_SCRATCH, OUTPUT_VALID, STEP))
     check(one, examples=25)
 

@@ -110,7 +110,7 @@ def test_the_top_of_many_rows_is_followed_as_it_is_drained_and_filled(smallest: 
 # ---- the index ----
 
 
-def test_an_index_of_a_bag_refuses_a_row_that_is_owed_and_goes_back() -> None:
+def test_an_index_of_a_bag_refuses_a_row_that_is_negative_and_goes_back() -> None:
     for change in ({4: -1}, {1: -2}, {4: 1, 7: -1}, {1: -1, 5: -1}, {3: -1}, {3: 1, 6: -1}):
         index: Index[Any, Any] = Index(third, ZSet.of([1, 2]), bag=True)
         before = copied(index)

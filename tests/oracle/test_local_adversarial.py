@@ -65,7 +65,7 @@ def agree(program: Any, **changes: Any) -> Any:
 # ---- behind `-` ----
 
 
-def test_a_row_that_a_filter_drops_may_be_owed_before_it() -> None:
+def test_a_row_that_a_filter_drops_may_be_negative_before_it() -> None:
     rows = {"a": [Row(1, 5)], "b": [Row(1, -5)]}
     positive = called(lambda row: row.v > 0)
     minus = A - B
@@ -77,7 +77,7 @@ def test_a_row_that_a_filter_drops_may_be_owed_before_it() -> None:
 
 
 @pytest.mark.parametrize("join_first", [True, False])
-def test_an_owed_row_is_refused_also_where_a_join_has_the_same_rows_by_the_same_key(
+def test_a_negative_row_is_refused_also_where_a_join_has_the_same_rows_by_the_same_key(
     join_first: bool,
 ) -> None:
     minus = A - B

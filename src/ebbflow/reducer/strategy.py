@@ -212,7 +212,7 @@ def _part(reducer: Reducer[Any, Any, Any], row_type: Any) -> Part:
 ENDS: dict[Callable[..., Any], bool] = {ordered.max: True, ordered.min: False}
 
 
-def owing(key: Any, size: int) -> None:
+def refuse_negative_size(key: Any, size: int) -> None:
     """More rows of a group were taken away than there were."""
     raise ChangeError(
         "more rows are taken away than there are",

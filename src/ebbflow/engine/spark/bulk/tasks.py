@@ -173,7 +173,7 @@ class WriteRows(StoredRows):
         return True
 
     def _require_there(self, table: Any, weights: Any) -> None:
-        """An error where the index of an input would have a row that is owed."""
+        """An error where the index of an input would have a row that is negative."""
         owner = self.held().owner
         for inlet in self._inlets():
             if isinstance(inlet, Elsewhere) and inlet.index is owner and weights.min() < 0:

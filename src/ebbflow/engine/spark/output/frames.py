@@ -97,7 +97,7 @@ def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> 
 
 def repeated(frame: DataFrame, name: str) -> DataFrame:
     """Every row as often as it is there."""
-    owed = f.raise_error(
+    negative = f.raise_error(
         f.lit(f"output {name!r} has rows of negative weight, behind `-`: read view.weighted")
     )
     often = f.raise_error(
@@ -105,7 +105,7 @@ def repeated(frame: DataFrame, name: str) -> DataFrame:
     )
     with exact(frame.sparkSession):
         count = f.when(f.col(WEIGHT) >= 2**31, often.cast("long"))
-        count = count.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(owed.cast("long"))
+        count = count.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(negative.cast("long"))
         once = f.explode(f.array_repeat(f.lit(1), count.cast("int")))
         return frame.withColumn(WEIGHT, once).drop(WEIGHT)
 
