@@ -23,7 +23,7 @@ _FIRST = itemgetter(0)
 # ---- how elements are ordered and merged ----
 
 
-class Form:
+class TreeForm:
     """What the trees that come from one another share: key, value, merge and width, and what their
     elements are ordered by.
 
@@ -42,7 +42,7 @@ class Form:
         self.rank, self.total = rank, total
         self.native = rank is None and not total
 
-    def totally(self) -> Form:
+    def totally(self) -> TreeForm:
         """The same for any elements."""
         return type(self)(self.key, self.value, self.merge, self.width, total=True)
 
@@ -167,7 +167,7 @@ class Edit:
 
     __slots__ = ("counts", "elements", "form", "more", "tokens")
 
-    def __init__(self, form: Form, columns: Columns) -> None:
+    def __init__(self, form: TreeForm, columns: Columns) -> None:
         self.form = form
         self.tokens, self.elements, self.counts = columns
         self.more = 0

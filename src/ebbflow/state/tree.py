@@ -36,7 +36,7 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
 from ebbflow.ordering import comparable, total_order_key
-from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Form, Node
+from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class Tree(Generic[T]):
     ) -> None:
         if width is not None and width < 4:
             raise AlgebraError("a node holds at least 4 items", width=width, remedy="width=16")
-        self._form = Form(key, value, merge, width or (NARROW if merge else WIDE), rank)
+        self._form = TreeForm(key, value, merge, width or (NARROW if merge else WIDE), rank)
         self._root, self._height = EMPTY, 0
         self.distinct = 0
         """How many different elements there are."""

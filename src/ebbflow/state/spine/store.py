@@ -29,8 +29,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ebbflow.state.spine.files import Files, Folder, Lost, StateError, Writer
-from ebbflow.state.spine.jobs import Jobs
+from ebbflow.state.spine.files import Files, FileWriter, Folder, Lost, StateError
+from ebbflow.state.spine.jobs import MergeJobs
 from ebbflow.state.spine.manifest import (
     TEMPORARY,
     WITNESS,
@@ -40,7 +40,7 @@ from ebbflow.state.spine.manifest import (
     own,
     piece_epoch,
 )
-from ebbflow.state.spine.plan import Plan, moved, planned
+from ebbflow.state.spine.plan import SpinePlan, planned, relocated
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.snapshot import Name, Pinned, Snapshot
 from ebbflow.state.spine.spine import Spine
@@ -125,7 +125,9 @@ class Store(Snapshot):
         self._sizes: dict[str, int] = {}
         self._on_disk = own(files.names())
         self._adopted: set[str] = set()
-        self._jobs = Jobs(files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}", self._open)
+        self._jobs = MergeJobs(
+            files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}", self._open
+        )
         with suppress(OSError):
             self._remove_others()
 
@@ -332,7 +334,7 @@ class Store(Snapshot):
         """Write the file of an epoch and make it the state."""
         revision = self.manifest.revision + 1 if epoch == self.manifest.epoch else 0
         name = Manifest(epoch, revision).name
-        writer: Writer | None = None
+        writer: FileWriter | None = None
         try:
             self.files.require()
             self._clean()
@@ -371,7 +373,7 @@ class Store(Snapshot):
         self._written += writer.at
         self._tidy(sum(plan.entries for plan in plans.values()))
 
-    def _turn_to(self, manifest: Manifest, plans: Mapping[Name, Plan], staged: bool) -> Turn:
+    def _turn_to(self, manifest: Manifest, plans: Mapping[Name, SpinePlan], staged: bool) -> Turn:
         """What the store becomes with a manifest, which has a temporary name yet."""
         content = self.files.map(self._leftover)
 
@@ -467,15 +469,15 @@ class Store(Snapshot):
         epoch: int,
         revision: int,
         notes: Mapping[str, Any],
-        plans: Mapping[Name, Plan],
-        writer: Writer,
+        plans: Mapping[Name, SpinePlan],
+        writer: FileWriter,
     ) -> Manifest:
         refs = {
             name: plans[name].refs if name in plans else list(listed.segments)
             for name, listed in self._listed.items()
         }
         found = Manifest(epoch, revision, notes=notes)
-        there = moved(
+        there = relocated(
             writer,
             found.name,
             [ref for known in refs.values() for ref in known],
