@@ -11,8 +11,8 @@ anything else is one column. That is the *shape* of a list: how, and the encodin
 
 Integers, texts and bytes have encodings of several *widths*, which differ in the room they take and
 in nothing else: `int8`, `int16`, `int32` and `int` are integers of 8 to 64 bits, and in `text64`
-and `bytes64` it takes 64 bits to say where a value begins, in `text` and `bytes` 32. A column that is
-made of Python values has the least width that holds them; `narrowed` does this to other columns.
+and `bytes64` it takes 64 bits to say where a value begins, in `text` and `bytes` 32. A column that
+is made of Python values has the least width that holds them; `narrowed` does this to other columns.
 """
 
 from __future__ import annotations

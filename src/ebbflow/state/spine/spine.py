@@ -1,4 +1,4 @@
-"""Spine: the state of one operator and bucket, as a list of segments.
+"""Spine: what an operator keeps in one container, as a list of segments.
 
 What an epoch does is a new segment at the end of the list; nothing before it changes. To look up
 keys, every segment is asked, so there must not be many: segments of about one size are merged into
