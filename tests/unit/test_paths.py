@@ -371,6 +371,25 @@ def test_a_view_of_other_values_is_refused_without_unpickling(tmp_path: Path) ->
     assert by_colour.run(path=tmp_path).epoch == 1, "and the state was let go of"
 
 
+def test_values_that_are_not_plain_are_refused_when_they_come(tmp_path: Path) -> None:
+    with Store(tmp_path / "store", unpickle=False) as store:
+        for layout, value in (("value", Colour("red")), ("bag", [(Colour("red"), 1)])):
+            spine = store.spine(layout, layout=layout)
+            with pytest.raises(StateError, match="a value is not plain") as caught:
+                spine.append({"Rome": value})
+            assert "Colour" in str(caught.value)
+            assert not spine.staged
+            spine.append({"Rome": 3 if layout == "value" else [(("red", 1.5), 1)]})
+        store.commit(0)
+    by_colour = orders.group_by(lambda order: Colour(order.city)).agg(n=ef.count())
+    with by_colour.run(path=tmp_path / "view", unpickle=False) as view:
+        with pytest.raises(StateError, match="a value is not plain"):
+            view.step(orders=[Order("red", 3)])
+        assert view.epoch == 0
+        view.step()
+    assert by_colour.run(path=tmp_path / "view", unpickle=False).epoch == 1
+
+
 @pytest.mark.parametrize("field", ["sizes", "retained", "spines"])
 def test_a_manifest_names_files_of_its_own_folder_only(field: str, tmp_path: Path) -> None:
     from dataclasses import replace

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.state.spine.columns import PICKLED, PLAIN, ColumnShape, decode, numbers_of
+from ebbflow.state.spine.files import StateError
 from ebbflow.state.spine.hashing import Words
 
 BAG, VALUE = "bag", "value"
@@ -113,12 +114,26 @@ class EntryBatch:
     @property
     def texts(self) -> int:
         """How many bytes its texts are, where they begin among them; only those of 32 bits."""
-        pairs = zip(
-            (*self.form.key.encodings, *self.form.row.encodings),
-            (*self.keys, *self.rows),
-            strict=True,
-        )
-        return sum(column.nbytes for encoding, column in pairs if encoding in ("text", "bytes"))
+        return sum(column.nbytes for column in self._encoded("text", "bytes"))
+
+    def check_plain(self) -> None:
+        """Refuse pickles that are not made of plain values."""
+        for column in self._encoded(PICKLED):
+            try:
+                decode(ColumnShape("one", (PLAIN,)), [column])
+            except StateError as error:
+                raise StateError(
+                    "a value is not plain, and state that is opened with unpickle=False holds no "
+                    "others",
+                    cause=error,
+                    remedy="keys, rows and results made of plain values, or unpickle=True",
+                ) from error
+
+    def _encoded(self, *encodings: str) -> list[Any]:
+        """The columns that are encoded in one of these ways."""
+        known = (*self.form.key.encodings, *self.form.row.encodings)
+        pairs = zip(known, (*self.keys, *self.rows), strict=True)
+        return [column for encoding, column in pairs if encoding in encodings]
 
     def pick(self, at: Any) -> EntryBatch:
         """The entries at these places: an array of places, or a slice."""

@@ -86,7 +86,9 @@ class Snapshot:
             )
         if name not in self._spines:
             segments = map(self._open, listed.segments)
-            self._spines[name] = Spine(layout, key_type, row_type, segments, chunk=self._chunk)
+            self._spines[name] = Spine(
+                layout, key_type, row_type, segments, chunk=self._chunk, plain=not self.unpickle
+            )
         return self._spines[name]
 
     def _open(self, ref: Ref) -> Segment:

@@ -64,6 +64,7 @@ class Spine:
         segments: Iterable[Segment] = (),
         *,
         chunk: int = CHUNK,
+        plain: bool = False,
     ) -> None:
         if layout not in (BAG, VALUE):
             raise AlgebraError("a spine is a bag or holds values", layout=layout, remedy='"bag"')
@@ -74,6 +75,8 @@ class Spine:
         self.segments: list[Segment] = list(segments)
         self.staged: list[Segment] = []
         self.chunk = chunk
+        self.plain = plain
+        """Whether what is pickled must be made of plain values, as its reader asks for."""
 
     # ---- writing ----
 
@@ -127,6 +130,8 @@ class Spine:
         self._stage(settled(within(part), False, self._types))
 
     def _stage(self, part: EntryBatch) -> None:
+        if self.plain:
+            part.check_plain()
         parts = cut(part, self.chunk)
         if parts:
             self.staged.append(Segment.held(parts))
