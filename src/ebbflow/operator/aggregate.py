@@ -32,7 +32,7 @@ from ebbflow.zset import ZSet, trusted, weights_of
 
 Bag = ZSet[Any]
 Merge = Callable[[Any, Any], Any]
-Moved = dict[Any, tuple[Any, Any]]
+Results = dict[Any, tuple[Any, Any]]
 
 SIMPLE = {int, float, bool, str, bytes}
 
@@ -48,7 +48,7 @@ class Trees:
         grouped = self.rows.grouped(x)
         return Cells({key: self.empty.update(pairs) for key, pairs in grouped.items()})
 
-    def step(self, state: Any, change: Bag) -> Moved:
+    def step(self, state: Any, change: Bag) -> Results:
         """Take a change in, and give the old and the new result of each touched key."""
         get, empty = state.values.get, self.empty
         grouped = self.rows.grouped(change)
@@ -87,7 +87,7 @@ class Ends:
         picked = self.ranking.picked
         return index, Cells({key: picked(rows, ROOM) for key, rows in index.groups.items()})
 
-    def step(self, state: Any, change: Bag) -> Moved:
+    def step(self, state: Any, change: Bag) -> Results:
         index, cells = state
         groups, there = index.groups, cells.values
         update, empty = self.ranking.update, self.ranking.empty
@@ -184,10 +184,24 @@ def _everything(row: Any) -> tuple[()]:
     return ()
 
 
-class Aggregate(Operator[Bag, Bag, Any, Any]):
-    """All rows merged into one value; see `aggregate`."""
+class _Merging(Operator[Bag, Bag, Any, Any]):
+    """What both aggregates do with their groups."""
 
     input = BAG
+    groups: Trees | Ends
+
+    def init(self, x: Bag) -> Any:
+        return self.groups.init(x)
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        return self.groups.invariant(x, state)
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        return self.input.is_change(change) and self.groups.holds(state, change)
+
+
+class Aggregate(_Merging):
+    """All rows merged into one value; see `aggregate`."""
 
     def __init__(
         self, merge: Merge, order: Any, value: Any, empty: Any, output: ChangeStructure[Any, Any]
@@ -199,9 +213,6 @@ class Aggregate(Operator[Bag, Bag, Any, Any]):
 
     def f(self, x: Bag) -> Any:
         return _folded(x, self.merge, self.order, self.value, self.empty)
-
-    def init(self, x: Bag) -> Any:
-        return self.groups.init(x)
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Any]:
         old = self.now(state)
@@ -223,12 +234,6 @@ class Aggregate(Operator[Bag, Bag, Any, Any]):
         """The value as it is."""
         found = self.groups.result(state, ())
         return self.empty if found is ABSENT else found
-
-    def invariant(self, x: Bag, state: Any) -> bool:
-        return self.groups.invariant(x, state)
-
-    def accepts(self, state: Any, change: Bag) -> bool:
-        return self.input.is_change(change) and self.groups.holds(state, change)
 
     def __repr__(self) -> str:
         options = _options(order=self.order, value=self.value)
@@ -266,10 +271,9 @@ def aggregate(
     return Aggregate(merge, order, value, empty, output)
 
 
-class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
+class GroupAggregate(_Merging):
     """The rows of each key merged into one value; see `group_aggregate`."""
 
-    input = BAG
     output = BAG
 
     def __init__(
@@ -288,9 +292,6 @@ class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
             for key, pairs in parts.items()
         )
 
-    def init(self, x: Bag) -> Any:
-        return self.groups.init(x)
-
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
         out: dict[Any, int] = {}
         for key, (old, new) in self.groups.step(state, change).items():
@@ -305,12 +306,6 @@ class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose state a step with this change touches."""
         return {self.key(row) for row in change}
-
-    def invariant(self, x: Bag, state: Any) -> bool:
-        return self.groups.invariant(x, state)
-
-    def accepts(self, state: Any, change: Bag) -> bool:
-        return self.input.is_change(change) and self.groups.holds(state, change)
 
     def __repr__(self) -> str:
         functions = f"{function_name(self.key)}, {function_name(self.merge)}"

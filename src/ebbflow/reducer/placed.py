@@ -6,6 +6,7 @@ ties are decided by the total order of `ebbflow.ordering`, which has a place for
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from itertools import repeat as repeated
 from typing import Any
@@ -19,16 +20,8 @@ from ebbflow.reducer.row import Key, getter
 from ebbflow.state.tree import Tree
 
 
-class _Placed:
-    """The value at one end of an order."""
-
-    def __init__(self, last: bool) -> None:
-        self.last = last
-
-    def __call__(self, tree: Tree[Any]) -> Any:
-        if not tree.size:
-            return None
-        return (tree.last if self.last else tree.first)[1]
+def _value_at_end(last: bool, tree: Tree[Any]) -> Any:
+    return (tree.last if last else tree.first)[1] if tree.size else None
 
 
 def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
@@ -39,8 +32,8 @@ def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
         return tree if place is None else keep(tree, (place, part(row)), count)
 
     return counted(
-        Tree(), repeat, _Placed(last), merge=tree_merge, made=made, aggregate="distributive",
-        size="O(n)", cost="O(log n)", partial=False,
+        Tree(), repeat, partial(_value_at_end, last), merge=tree_merge, made=made,
+        aggregate="distributive", size="O(n)", cost="O(log n)", partial=False,
     )  # fmt: skip
 
 
@@ -113,17 +106,11 @@ def collect(of: Key | None = None) -> AnyReducer:
     )  # fmt: skip
 
 
-class _Joined:
-    """The texts in order, with a separator between them."""
-
-    def __init__(self, separator: str) -> None:
-        self.separator = separator
-
-    def __call__(self, tree: Tree[Any]) -> str | None:
-        if not tree.size:
-            return None
-        texts = chain.from_iterable(repeated(text, n) for (_, _, text), n in tree)
-        return self.separator.join(texts)
+def _joined(separator: str, tree: Tree[Any]) -> str | None:
+    if not tree.size:
+        return None
+    texts = chain.from_iterable(repeated(text, n) for (_, _, text), n in tree)
+    return separator.join(texts)
 
 
 def string_agg(
@@ -149,7 +136,7 @@ def string_agg(
         return keep(tree, (place_of(row), x, str(x)), count)
 
     return counted(
-        Tree(), repeat, _Joined(separator), merge=tree_merge,
+        Tree(), repeat, partial(_joined, separator), merge=tree_merge,
         made=(string_agg, arguments(of), named), aggregate="holistic", size="O(n)",
         cost="O(log n)", partial=False, elements=None if of or by else ("", "a", "b", "ab", None),
     )  # fmt: skip
