@@ -20,6 +20,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
+from operator import eq
 from types import NoneType
 from typing import Any
 
@@ -38,6 +39,7 @@ def total_order_key(x: Any) -> tuple[Any, ...]:
     return (_KEYS.get(type(x)) or _learned(x))(x)
 
 
+_FLOAT = {float}
 _NATIVE = frozenset(
     {int, bool, str, bytes, Fraction, date, datetime, time, timedelta, NoneType}
 )  # fmt: skip
@@ -59,7 +61,10 @@ def comparable(x: Any) -> bool:
         return not is_nan(x)
     if not isinstance(x, tuple) or cls.__lt__ is not tuple.__lt__:
         return False
-    return _NATIVE.issuperset(map(type, x)) or all(map(comparable, x))
+    others = {*map(type, x)} - _NATIVE
+    if others <= _FLOAT:
+        return not others or all(map(eq, x, x))
+    return all(map(comparable, x))
 
 
 # ---- a key for each class ----

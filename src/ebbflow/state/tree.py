@@ -126,7 +126,8 @@ class Tree(Generic[T]):
         if not pairs:
             return self
         tree, form = self, self._form
-        tokens = [form.token(x) for x, _ in pairs]
+        bare = form.native and form.key is None
+        tokens = [x if bare else form.token(x) for x, _ in pairs]
         if form.native:
             try:
                 if all(map(comparable, tokens)):
