@@ -119,6 +119,8 @@ class Ranking:
     def best(self, buffer: TopBuffer) -> list[Any]:
         """The first `least` elements in order, each as often as it is there."""
         tree = buffer.tree
+        if self.least == 1 and tree.distinct:
+            return [tree.last if self.up else tree.first]
         return tree.largest(self.least) if self.up else tree.smallest(self.least)
 
     def shift(self, was: TopBuffer, now: TopBuffer, moved: Iterable[Any]) -> list[tuple[Any, int]]:
