@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import pickle
 from collections.abc import Callable
 from functools import partial, reduce
 from random import Random
@@ -139,11 +140,26 @@ def test_004_O7_a_front_that_misses_a_row_or_its_order_does_not_agree() -> None:
     ranking, rows = MergeRanking(fn), dict.fromkeys(range(10), 1)
     right = ranking.picked(rows, ROOM)
     assert ranking.agrees(right, rows)
-    other = selective(smaller)
-    assert other is not None
-    reversed_ = Tree.of(rows, rank=MergeRanking(other))
-    for wrong in (right.tree.remove(0), reversed_, right.tree.add(11), ranking.empty.tree):
+    for wrong in (right.tree.remove(0), right.tree.add(11), ranking.empty.tree):
         assert not ranking.agrees(right._replace(tree=wrong), rows)
     assert not ranking.agrees(right._replace(tree=right.tree.add(3)), rows)
+    disordered = Tree[int](ranking=ranking)
+    disordered = disordered.update((row, 1) for row in rows)
+    disordered._root = (disordered._root[0][::-1], disordered._root[1][::-1], *disordered._root[2:])
+    assert not ranking.agrees(right._replace(tree=disordered), rows)
     missing = ranking.empty.tree.update([(9, 1), (7, 1)])
     assert not ranking.agrees(TopBuffer(missing, 16, False), rows)
+
+
+def test_a_buffer_that_was_pickled_gets_its_order_back() -> None:
+    fn = selective(last_of_class)
+    assert fn is not None
+    ranking, rows = MergeRanking(fn), dict.fromkeys(range(900), 1)
+    buffer = ranking.picked(rows, ROOM)
+    again = pickle.loads(pickle.dumps(buffer))
+    assert ranking.best(again) == ranking.best(buffer) == [899]
+    assert ranking.agrees(again, rows)
+    del rows[899]
+    again = ranking.update(again, [(899, -1)], lambda: rows)
+    assert ranking.agrees(again, rows)
+    assert ranking.best(again) == [849]

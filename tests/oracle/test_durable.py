@@ -22,6 +22,7 @@ from ebbflow.engine.runtime.durable import FORMAT
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
+from ebbflow.operator import aggregate
 from ebbflow.state.spine import StateError, Store
 from ebbflow.testing import KINDS, follow, random_epochs, random_program
 from ebbflow.testing.functions import Choices, RowShape
@@ -145,6 +146,22 @@ def test_state_of_another_format_is_refused_by_name() -> None:
         with pytest.raises(StateError, match="another version") as caught:
             Input("items", Item).run(path=path)
         assert caught.value.facts["format"] == FORMAT - 1
+
+
+def test_the_rows_that_a_merge_ranks_come_back_from_disk() -> None:
+    best = aggregate(lambda a, b: a if a[0] >= b[0] else b)
+    program = Input("pairs", tuple[int, int]).through(best, per=lambda pair: pair[1] % 3)
+    rows = [(n, n % 7) for n in range(200)]
+    with folder() as path:
+        with program.run(path=path) as view:
+            view.step(pairs=rows)
+        for row in reversed(rows[-60:]):
+            with program.run(path=path) as view:
+                view.step(pairs={row: -1})
+                rows.remove(row)
+        kept = {row[1] % 3: row for row in rows}
+        with program.run(path=path) as view:
+            assert view.value == ZSet.of(list(kept.items()))
 
 
 class Person(NamedTuple):

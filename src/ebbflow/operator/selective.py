@@ -17,7 +17,7 @@ its arguments on every way through it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cmp_to_key
 from heapq import nlargest
 from typing import Any
@@ -26,7 +26,7 @@ from ebbflow.codegen import GeneratedLoop
 from ebbflow.expression.node import Expression, Operation, Row
 from ebbflow.fn import Fn
 from ebbflow.ordering import total_order_key
-from ebbflow.state.top_buffer import Ranking
+from ebbflow.state.top_buffer import Ranking, TopBuffer
 from ebbflow.state.tree import Tree
 
 
@@ -67,7 +67,7 @@ class MergeRanking(Ranking):
         self.compared = _compared(merge, self._comes_before)
         self.rank = cmp_to_key(self.compared)
         self.unbeaten = _unbeaten(merge)
-        super().__init__(up=True, empty=Tree(rank=self))
+        super().__init__(up=True, empty=Tree(ranking=self))
 
     def __call__(self, row: Any) -> Any:
         """What stands for a row in comparisons."""
@@ -81,6 +81,21 @@ class MergeRanking(Ranking):
 
     def _place(self, row: Any) -> Any:
         return total_order_key(row if self.order is None else (self.order(row), row))
+
+    def update(self, buffer: TopBuffer, pairs: Any, everything: Any) -> TopBuffer:
+        return super().update(self._ranked(buffer), pairs, everything)
+
+    def best(self, buffer: TopBuffer) -> list[Any]:
+        return super().best(self._ranked(buffer))
+
+    def agrees(self, buffer: TopBuffer, everything: Mapping[Any, int]) -> bool:
+        return super().agrees(self._ranked(buffer), everything)
+
+    def _ranked(self, buffer: TopBuffer) -> TopBuffer:
+        """The same buffer in this order, which one that was pickled has lost."""
+        if buffer.tree.ranking is self:
+            return buffer
+        return buffer._replace(tree=self.empty.tree.update(buffer.tree))
 
     def near(self, pairs: list[tuple[Any, int]], tree: Tree[Any]) -> list[tuple[Any, int]]:
         floor, compared = tree.first, self.compared

@@ -27,20 +27,20 @@ class TreeForm:
     """What the trees that come from one another share: key, value, merge and width, and what their
     elements are ordered by.
 
-    That is one of three: with a `rank`, what it gives for an element; where `total` is true, the
+    That is one of three: with a `ranking`, what it gives for an element; where `total` is true, the
     keys of the total order; otherwise the elements themselves, with their keys before them, as long
     as all of them are `comparable`.
     """
 
-    __slots__ = ("key", "least", "merge", "native", "rank", "total", "value", "width")
+    __slots__ = ("key", "least", "merge", "native", "ranking", "total", "value", "width")
 
     def __init__(
-        self, key: Any, value: Any, merge: Any, width: int, rank: Any = None, total: bool = False
+        self, key: Any, value: Any, merge: Any, width: int, ranking: Any = None, total: bool = False
     ) -> None:
         self.key, self.value, self.merge = key, value, merge
         self.width, self.least = width, width // 2
-        self.rank, self.total = rank, total
-        self.native = rank is None and not total
+        self.ranking, self.total = ranking, total
+        self.native = ranking is None and not total
 
     def totally(self) -> TreeForm:
         """The same for any elements."""
@@ -48,8 +48,8 @@ class TreeForm:
 
     def token(self, x: Any) -> Any:
         """What an element is ordered by."""
-        if self.rank is not None:
-            return self.rank(x)
+        if self.ranking is not None:
+            return self.ranking(x)
         token = x if self.key is None else (self.key(x), x)
         return total_order_key(token) if self.total else token
 

@@ -22,7 +22,8 @@ Python function is called, and narrower where a `merge` has to be called for eve
 **Order.** `(key(x), x)`: where keys are equal, the elements decide. The order is the total one of
 `ebbflow.ordering`, which has a place for values of any types. As long as all elements are
 `comparable`, they are their own tokens; when another comes, the tree is made anew with the keys of
-that order as tokens. A tree with a `rank` is ordered by what this gives, and by nothing else.
+that order as tokens. A tree with a `ranking` is ordered by what this gives for an element, and by
+nothing else.
 """
 
 from __future__ import annotations
@@ -71,11 +72,11 @@ class Tree(Generic[T]):
         value: Callable[[T], Any] | None = None,
         merge: Callable[[Any, Any], Any] | None = None,
         width: int | None = None,
-        rank: Callable[[T], Any] | None = None,
+        ranking: Callable[[T], Any] | None = None,
     ) -> None:
         if width is not None and width < 4:
             raise AlgebraError("a node holds at least 4 items", width=width, remedy="width=16")
-        self._form = TreeForm(key, value, merge, width or (NARROW if merge else WIDE), rank)
+        self._form = TreeForm(key, value, merge, width or (NARROW if merge else WIDE), ranking)
         self._root, self._height = EMPTY, 0
         self.distinct = 0
         """How many different elements there are."""
@@ -156,6 +157,11 @@ class Tree(Generic[T]):
     def native(self) -> bool:
         """Whether `<` on the elements is the order of the tree."""
         return self._form.native
+
+    @property
+    def ranking(self) -> Any:
+        """What ranks the elements, if something does. It is not pickled with the tree."""
+        return self._form.ranking
 
     # ---- reading ----
 
@@ -281,8 +287,7 @@ class Tree(Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         form = self._form
-        rank = () if form.rank is None else (form.rank,)
-        return _again, (list(self), form.key, form.value, form.merge, form.width, *rank)
+        return _again, (list(self), form.key, form.value, form.merge, form.width)
 
     def invariant(self) -> bool:
         """Whether order, balance, counts and totals are all as they should be. For tests."""
@@ -324,8 +329,8 @@ _total_left = partial(bisect_left, key=total_order_key)
 _total_right = partial(bisect_right, key=total_order_key)
 
 
-def _again(pairs: Any, key: Any, value: Any, merge: Any, width: int, rank: Any = None) -> Tree[Any]:
-    return Tree.counted(pairs, key=key, value=value, merge=merge, width=width, rank=rank)
+def _again(pairs: Any, key: Any, value: Any, merge: Any, width: int) -> Tree[Any]:
+    return Tree.counted(pairs, key=key, value=value, merge=merge, width=width)
 
 
 def _walk(node: Node, height: int, way: Callable[[Any], Any]) -> Iterator[tuple[Any, int]]:
