@@ -144,7 +144,7 @@ def test_state_of_another_format_is_refused_by_name() -> None:
         with Store(path) as store:
             store.commit(0, {"format": FORMAT - 1, "parts": {}, "inputs": {}, "rows": {}})
         with pytest.raises(StateError, match="another version") as caught:
-            Input("items", Item).run(path=path)
+            Input("items", Stock).run(path=path)
         assert caught.value.facts["format"] == FORMAT - 1
 
 

@@ -122,8 +122,8 @@ def _compared(merge: Fn, comes_before: Callable[[Any, Any], bool]) -> Callable[[
 def _unbeaten(merge: Fn) -> Callable[..., list[Any]]:
     """A loop for the rows of a change that a floor does not beat, or not in both orders."""
     loop = GeneratedLoop("unbeaten", "pairs, floor")
-    ways = [merge.source(loop.bind, *two) for two in (("floor", "row"), ("row", "floor"))]
-    near = " or ".join(["row is floor", *(f"({way}) is not floor" for way in ways)])
+    merges = [merge.source(loop.bind, *two) for two in (("floor", "row"), ("row", "floor"))]
+    near = " or ".join(["row is floor", *(f"({each}) is not floor" for each in merges)])
     loop.write("found = []")
     with loop.inside("for pair in pairs:"):
         loop.write("row = pair[0]")

@@ -123,12 +123,14 @@ class Ranking:
             return [tree.last if self.up else tree.first]
         return tree.largest(self.least) if self.up else tree.smallest(self.least)
 
-    def shift(self, was: TopBuffer, now: TopBuffer, moved: Iterable[Any]) -> list[tuple[Any, int]]:
-        """How the first `least` of `now` differ from those of `was`; only `moved` have come or gone
-        in between, each named once.
+    def shift(
+        self, was: TopBuffer, now: TopBuffer, changed: Iterable[Any]
+    ) -> list[tuple[Any, int]]:
+        """How the first `least` of `now` differ from those of `was`; only `changed` have come or
+        gone in between, each named once.
 
         Of all the others as many more, or fewer, are among the first as is left by those that
-        moved, and they are the last there; so nothing else is looked at.
+        changed, and they are the last there; so nothing else is looked at.
 
         >>> ranking = Ranking(up=True, least=2)
         >>> was = TopBuffer(Tree.of([5, 7, 9]))
@@ -137,7 +139,7 @@ class Ranking:
         """
         found = []
         more = min(now.tree.size, self.least) - min(was.tree.size, self.least)
-        skipped = dict.fromkeys(moved)
+        skipped = dict.fromkeys(changed)
         for each in skipped:
             change = self._among(now.tree, each) - self._among(was.tree, each)
             more -= change

@@ -27,7 +27,7 @@ from ebbflow.engine.spark.tasks.report import Line, TaskReport
 from ebbflow.engine.spark.tasks.task import EpochJob, batches, routes, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
-from ebbflow.reducer.strategy import refuse_negative_size, part_of
+from ebbflow.reducer.strategy import part_of, refuse_negative_size
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.piece import Piece
 
