@@ -43,7 +43,7 @@ RETIRED = {
 }
 """Words that are no part of a name any more, with what is written instead."""
 
-RETIRED_ALONE = {"heard": "received", "met": "join_delta", "told": "sent", "ways": "lowering"}
+RETIRED_ALONE = {"heard": "received", "met": "join_delta", "told": "sent"}
 """Words that are no names by themselves."""
 
 RETIRED_CLASSES = {
@@ -53,7 +53,6 @@ RETIRED_CLASSES = {
     "Gathered": "GroupByKey",
     "Given": "InputChange",
     "Indexing": "Arrange",
-    "Loop": "GeneratedLoop",
     "Meeting": "Join",
     "Moving": "Linear",
     "Note": "TaskReport",
@@ -62,6 +61,7 @@ RETIRED_CLASSES = {
     "Sorted": "GroupByKey",
     "Sql": "Queries",
     "Swapping": "FusedReduce",
+    "Ways": "Lowering",
     "Written": "FusedReduce",
 }
 """Words that name no class any more; as verbs and adjectives they are fine."""
