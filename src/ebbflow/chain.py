@@ -19,7 +19,7 @@ from ebbflow.zset import without_zeros
 Delta = dict[Any, int]
 
 
-class Step(NamedTuple):
+class RowStep(NamedTuple):
     """`verb` is filter, map or flat_map; `owner` is to blame when `fn` raises."""
 
     verb: str
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 class Chain:
     """Steps, the first first.
 
-    >>> chain = Chain([Step("filter", Fn(str.isalpha)), Step("map", Fn(str.upper))])
+    >>> chain = Chain([RowStep("filter", Fn(str.isalpha)), RowStep("map", Fn(str.upper))])
     >>> list(chain.rows("a"))
     ['A']
     >>> chain.compiled()({"a": 2, "A": -2, "b": 1, "1": 1})
@@ -47,7 +47,7 @@ class Chain:
         return all(step.verb == "filter" for step in self.steps)
 
     def rows(self, row: Any) -> Iterable[Any]:
-        """What becomes of one row. This is the meaning of a chain, without a written loop."""
+        """What becomes of one row. This is the meaning of a chain, without a generated loop."""
         rows = [row]
         for step in self.steps:
             if step.verb == "filter":

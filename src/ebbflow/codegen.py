@@ -97,7 +97,7 @@ class GeneratedLoop:
 
 
 def blame(error: BaseException) -> Blame | None:
-    """Whose line raised, when it was raised inside a written loop.
+    """Whose line raised, when it was raised inside a generated loop.
 
     >>> loop = GeneratedLoop("halves", "rows")
     >>> with loop.inside("for row in rows:"):

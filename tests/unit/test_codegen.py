@@ -1,4 +1,4 @@
-"""Written loops: what they run, whom they blame, and the two that sort and gather rows."""
+"""Generated loops: what they run, whom they blame, and the two that sort and gather rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ebbflow.chain import Chain, Step, gather, grouping
+from ebbflow.chain import Chain, RowStep, gather, grouping
 from ebbflow.codegen import Blame, GeneratedLoop, blame
 from ebbflow.fn import Fn
 
@@ -154,7 +154,7 @@ def test_gather_gives_a_single_change_without_steps_as_it_is() -> None:
 
 
 def test_gather_adds_up_what_becomes_equal_and_drops_zeros() -> None:
-    lower = Chain([Step("map", Fn(str.lower))])
+    lower = Chain([RowStep("map", Fn(str.lower))])
     assert gather([lower])({"a": 1, "A": 2, "B": 1, "b": -1}) == {"a": 3}
     assert gather([lower, Chain(sign=-1)])({"A": 2}, {"a": 1, "c": 1}) == {"a": 1, "c": -1}
     assert gather([Chain(), Chain(), Chain(sign=-1)])({"a": 1}, {"a": 1}, {"a": 2}) == {}
@@ -163,8 +163,8 @@ def test_gather_adds_up_what_becomes_equal_and_drops_zeros() -> None:
 
 def test_gather_takes_filters_maps_and_flat_maps_in_their_order() -> None:
     chain = Chain([
-        Step("flat_map", Fn(str.split)), Step("filter", Fn(str.isalpha)),
-        Step("map", Fn(len)), Step("flat_map", Fn(range)), Step("filter", Fn(bool)),
+        RowStep("flat_map", Fn(str.split)), RowStep("filter", Fn(str.isalpha)),
+        RowStep("map", Fn(len)), RowStep("flat_map", Fn(range)), RowStep("filter", Fn(bool)),
     ])  # fmt: skip
     change = {"to be 2": 1, "known": -1, "": 5}
     expected: dict[int, int] = {}
@@ -178,19 +178,19 @@ def test_gather_takes_filters_maps_and_flat_maps_in_their_order() -> None:
 @pytest.mark.parametrize("verb", ["filter", "map", "flat_map"])
 @pytest.mark.parametrize("owner", [None, "the node"])
 def test_gather_blames_the_step_that_raised_for_the_row_before_it(verb: str, owner: Any) -> None:
-    step = Step(verb, Fn(breaks), owner)
-    loop = gather([Chain([Step("map", Fn(abs)), step])])
+    step = RowStep(verb, Fn(breaks), owner)
+    loop = gather([Chain([RowStep("map", Fn(abs)), step])])
     assert blame(caught(loop, {-3: 1})) == Blame(owner or step, (3,))
 
 
 def test_gather_blames_a_generator_that_raises_later() -> None:
-    step = Step("flat_map", Fn(breaks_later))
+    step = RowStep("flat_map", Fn(breaks_later))
     assert blame(caught(gather([Chain([step])]), {3: 1})) == Blame(step, (3,))
 
 
 def test_gather_blames_the_step_that_made_what_cannot_be_hashed() -> None:
-    step = Step("map", Fn(lambda row: [row]), "maker")
-    later = Step("filter", Fn(bool), "keeper")
+    step = RowStep("map", Fn(lambda row: [row]), "maker")
+    later = RowStep("filter", Fn(bool), "keeper")
     found = blame(caught(gather([Chain([step, later])]), {3: 1}))
     assert found is not None
     assert found.owner == "maker"
@@ -209,7 +209,7 @@ def test_grouping_sorts_pairs_by_key() -> None:
 
 
 def test_grouping_leaves_out_what_the_filters_before_it_leave_out() -> None:
-    short = Chain([Step("filter", Fn(lambda row: len(row) < 4))])
+    short = Chain([RowStep("filter", Fn(lambda row: len(row) < 4))])
     change = {"fig": 1, "pear": 2}
     assert grouping(len, short)(change.items()) == {3: [("fig", 1)]}
     assert grouping(None, short)(change.items()) == {(): [("fig", 1)]}
@@ -222,6 +222,6 @@ def test_grouping_blames_its_owner_or_the_key() -> None:
     assert blame(caught(grouping(breaks, None, "node"), {3: 1}.items())) == Blame("node", (3,))
     lists = Fn(lambda row: [row])
     assert blame(caught(grouping(lists), {3: 1}.items())) == Blame(lists, (3,))
-    keeper = Step("filter", Fn(breaks), "keeper")
+    keeper = RowStep("filter", Fn(breaks), "keeper")
     found = blame(caught(grouping(len, Chain([keeper]), "node"), {3: 1}.items()))
     assert found == Blame("keeper", (3,))

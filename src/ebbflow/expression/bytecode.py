@@ -20,7 +20,7 @@ ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 _BETWEEN = ("CACHE", "EXTENDED_ARG", "NOP")
 
 
-class Step(NamedTuple):
+class Instruction(NamedTuple):
     """One instruction: where it is, its name, its number, and what that stands for."""
 
     offset: int
@@ -35,7 +35,7 @@ class Missing:
 
 
 @lru_cache(maxsize=1024)
-def steps(code: CodeType) -> tuple[Step, ...]:
+def steps(code: CodeType) -> tuple[Instruction, ...]:
     """The instructions of a piece of code.
 
     >>> [step.argval for step in steps((lambda: price).__code__) if step.opname == "LOAD_GLOBAL"]
@@ -44,11 +44,11 @@ def steps(code: CodeType) -> tuple[Step, ...]:
     return tuple([_step(each, code) for each in dis.get_instructions(code)])
 
 
-def _step(each: dis.Instruction, code: CodeType) -> Step:
+def _step(each: dis.Instruction, code: CodeType) -> Instruction:
     value = each.argval
     if each.opname == "KW_NAMES" and each.arg is not None:
         value = code.co_consts[each.arg]
-    return Step(each.offset, each.opname, each.arg, value, each.argrepr)
+    return Instruction(each.offset, each.opname, each.arg, value, each.argrepr)
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:

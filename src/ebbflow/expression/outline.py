@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from ebbflow.expression.build import NotTraced, attribute, value_of
-from ebbflow.expression.bytecode import Missing, Step, enclosed
+from ebbflow.expression.bytecode import Instruction, Missing, enclosed
 from ebbflow.expression.node import Constant, Expression, Operation, Row
 from ebbflow.expression.trace import Reading, argument_names, readable, take
 from ebbflow.expression.value import is_simple, plain_fields
@@ -63,7 +63,7 @@ class _Outline(Reading):
         found |= argument_names(code, len(types))
         super().__init__(readable(code), found, types, f.__globals__)
 
-    def simple(self, step: Step, stack: list[Any]) -> None:
+    def simple(self, step: Instruction, stack: list[Any]) -> None:
         name = step.opname
         if name == "LOAD_METHOD" or (name == "LOAD_ATTR" and step.argrepr != step.argval):
             stack += [self.attribute(value_of(stack.pop()), step.argval), _NULL]
@@ -81,7 +81,7 @@ class _Outline(Reading):
             return attribute(of, name, self.types)
         return Operation(".", (of, Constant(name)))
 
-    def operate(self, step: Step, stack: list[Any]) -> None:
+    def operate(self, step: Instruction, stack: list[Any]) -> None:
         name = step.opname
         if name in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"):
             spec = name == "FORMAT_WITH_SPEC" or (name == "FORMAT_VALUE" and step.arg & 4)
@@ -91,7 +91,7 @@ class _Outline(Reading):
         else:
             super().operate(step, stack)
 
-    def load_global(self, step: Step, stack: list[Any]) -> None:
+    def load_global(self, step: Instruction, stack: list[Any]) -> None:
         name = step.argval
         found = self.outside.get(name, getattr(builtins, name, Missing))
         if found is Missing:

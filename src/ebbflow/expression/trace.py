@@ -32,7 +32,7 @@ from ebbflow.expression.build import (
     made,
     value_of,
 )
-from ebbflow.expression.bytecode import Missing, Step, enclosed, steps
+from ebbflow.expression.bytecode import Instruction, Missing, enclosed, steps
 from ebbflow.expression.node import (
     COMPARISONS,
     FUNCTIONS,
@@ -93,7 +93,7 @@ def _function(call: FunctionType, types: Sequence[Any]) -> Expression:
     return Reading(readable(code), _names(call, code, len(types)), types, call.__globals__).whole()
 
 
-def readable(code: CodeType) -> Sequence[Step]:
+def readable(code: CodeType) -> Sequence[Instruction]:
     """The instructions of a function that computes one value, and catches nothing."""
     if code.co_flags & (_GENERATES | _STARS) or len(code.co_code) > 8 * INSTRUCTIONS:
         raise NotTraced
@@ -145,7 +145,7 @@ class Reading:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[Instruction],
         names: dict[str, Any],
         types: Sequence[Any],
         outside: dict[str, Any],
@@ -211,7 +211,7 @@ class Reading:
 
     # ---- one instruction ----
 
-    def simple(self, step: Step, stack: list[Any]) -> None:
+    def simple(self, step: Instruction, stack: list[Any]) -> None:
         """An instruction that only moves expressions about, or makes one."""
         name = step.opname
         if name in _LOADS:
@@ -235,7 +235,7 @@ class Reading:
         else:
             self.operate(step, stack)
 
-    def operate(self, step: Step, stack: list[Any]) -> None:
+    def operate(self, step: Instruction, stack: list[Any]) -> None:
         name = step.opname
         if name in _UNARY:
             stack.append(Operation(_UNARY[name], (value_of(stack.pop()),)))
@@ -268,7 +268,7 @@ class Reading:
             raise NotTraced
         return found
 
-    def load_global(self, step: Step, stack: list[Any]) -> None:
+    def load_global(self, step: Instruction, stack: list[Any]) -> None:
         name = step.argval
         if name in self.outside:
             found = _known(self.outside[name])
@@ -325,7 +325,7 @@ class Reading:
         return place
 
 
-def _makes_bool(step: Step) -> bool:
+def _makes_bool(step: Instruction) -> bool:
     """Whether a value becomes True or False: from Python 3.13 on `not not x` is this alone."""
     return step.opname == "TO_BOOL" or (
         step.opname == "COMPARE_OP" and step.argrepr != step.argval and bool(step.argrepr)

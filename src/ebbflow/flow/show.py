@@ -72,7 +72,7 @@ def explain(
 
 
 @dataclass(frozen=True)
-class Item:
+class PlanItem:
     """One node, as it is shown."""
 
     id: int
@@ -110,10 +110,10 @@ class Described:
     """A plan, as it is shown."""
 
     outputs: dict[str, int]
-    items: list[Item]
+    items: list[PlanItem]
     indices: list[Arranged]
 
-    def __getitem__(self, id: int) -> Item:
+    def __getitem__(self, id: int) -> PlanItem:
         return self.items[id - 1]
 
 
@@ -132,7 +132,7 @@ def _described(plan: Plan, facts: Facts, judge: Judge) -> Described:
     items = []
     for node in nodes:
         reducer = node.reducer if isinstance(node, Reduce) else None
-        item = Item(
+        item = PlanItem(
             id=ids[id(node)],
             node=node,
             verb=verb(node),
@@ -173,7 +173,7 @@ def _from_outputs_down(plan: Plan) -> list[Node]:
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """A line of the text; those of a node have its type and its place in columns of their own.
 
     It begins with `start`; where it does not fit, it goes on below, after `below`.
@@ -188,24 +188,24 @@ class Line:
 
 def _text(plan: Described) -> str:
     drawn: set[int] = set()
-    lines: list[Line] = []
+    lines: list[TextLine] = []
     for name, top in plan.outputs.items():
-        lines.append(Line(name))
+        lines.append(TextLine(name))
         stack = [(top, "└─ ", "   ")]
         while stack:
             id, mark, indent = stack.pop()
             item = plan[id]
             number = f"{id:>{len(str(len(plan.items)))}} "
             if id in drawn:
-                lines.append(Line(f"{mark}↑ {id} ", item.label, f"{indent}    "))
+                lines.append(TextLine(f"{mark}↑ {id} ", item.label, f"{indent}    "))
                 continue
             drawn.add(id)
             branches = len(item.parents) > 1
             below = indent + ("│" if branches else " ").ljust(len(number))
             start, more = f"{mark}{number}", f"{below}  "
-            lines.append(Line(start, item.label, more, item.type, item.place))
+            lines.append(TextLine(start, item.label, more, item.type, item.place))
             for name, words in _notes(plan, item):
-                lines.append(Line(f"{below}{name:<8} ", words, below + " " * 9))
+                lines.append(TextLine(f"{below}{name:<8} ", words, below + " " * 9))
             marks = [("├─ ", "│  ")] * (len(item.parents) - 1) + [("└─ ", "   ")]
             for parent, (own, rest) in zip(item.parents[::-1], marks[::-1], strict=False):
                 own, rest = (own, rest) if branches else ("", "")
@@ -213,7 +213,7 @@ def _text(plan: Described) -> str:
     return _laid_out(lines)
 
 
-def _notes(plan: Described, item: Item) -> list[tuple[str, str]]:
+def _notes(plan: Described, item: PlanItem) -> list[tuple[str, str]]:
     """The lines below a node."""
     found = [("steps" if i == 0 else "", step) for i, step in enumerate(item.steps)]
     if item.state:
@@ -235,7 +235,7 @@ def _notes(plan: Described, item: Item) -> list[tuple[str, str]]:
     return found
 
 
-def _laid_out(lines: list[Line]) -> str:
+def _laid_out(lines: list[TextLine]) -> str:
     """Lines in columns. What is too long goes on below; a type that is too long is cut."""
     nodes = [line for line in lines if line.type]
     place_width = max((len(line.place) for line in nodes), default=0)
@@ -304,7 +304,7 @@ def _dot_text(lines: list[str]) -> str:
     return '"' + "\\n".join(escaped) + '"'
 
 
-def _words(item: Item) -> list[str]:
+def _words(item: PlanItem) -> list[str]:
     words = [f"{item.id} {item.label}", *item.steps]
     if item.verdict is not None:
         words.append(item.verdict)

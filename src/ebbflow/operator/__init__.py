@@ -6,7 +6,7 @@ subclass `Operator`, or use `stateless` and `on_input`.
 """
 
 from ebbflow.operator.aggregate import aggregate, group_aggregate
-from ebbflow.operator.compose import Beside, Each, Fan, Seq, binary, each, seq
+from ebbflow.operator.compose import Beside, Each, FanOut, Seq, binary, each, seq
 from ebbflow.operator.joins import join, product, semi
 from ebbflow.operator.keyed import per_key
 from ebbflow.operator.operator import Live, OnInput, Operator, Stateless, on_input, stateless
@@ -25,7 +25,7 @@ from ebbflow.operator.weights import difference, distinct
 __all__ = [
     "Beside",
     "Each",
-    "Fan",
+    "FanOut",
     "Live",
     "OnInput",
     "Operator",

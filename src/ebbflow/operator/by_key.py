@@ -31,17 +31,17 @@ class ByKey(Operator[Bag, Bag, Bag, Bag]):
         self.created = place()
 
     @abstractmethod
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give the change of the output."""
 
     # ---- everything below is written with this ----
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return state, trusted(self.moved(state, change))
+        return state, trusted(self.update(state, change))
 
     @cached_property
     def by_key(self) -> Callable[[Any], Grouped]:
-        """The written loop that sorts rows by key."""
+        """The generated loop that sorts rows by key."""
         return grouping(self.key, None, self.owner)
 
     def keys(self, change: Bag) -> set[Any]:

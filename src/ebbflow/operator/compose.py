@@ -52,8 +52,8 @@ class Seq(Operator[Any, Any, Any, Any]):
         return tuple(states)
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        moved: tuple[Any, Any] = self._run(state, change)
-        return moved
+        delta: tuple[Any, Any] = self._run(state, change)
+        return delta
 
     def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
         states: list[Any] = []
@@ -78,7 +78,7 @@ class Seq(Operator[Any, Any, Any, Any]):
         return self.stages[0].accepts(state[0], change)
 
     def __repr__(self) -> str:
-        return " >> ".join(in_brackets(stage, Fan) for stage in self.stages)
+        return " >> ".join(in_brackets(stage, FanOut) for stage in self.stages)
 
     def __reduce__(self) -> Any:
         return Seq, self.stages
@@ -223,8 +223,8 @@ class EachSide(Operator[Any, Any, Any, Any]):
         self._nested = self.each._nested
         wanted, given = _sides(inner.input), _sides(input)
         self._many = [one != other for one, other in zip(wanted, given, strict=True)]
-        self._on_first: Any = getattr(inner, "on_first", None) or _Side(inner, First)
-        self._on_second: Any = getattr(inner, "on_second", None) or _Side(inner, Second)
+        self._on_first: Any = getattr(inner, "on_first", None) or _OneSide(inner, First)
+        self._on_second: Any = getattr(inner, "on_second", None) or _OneSide(inner, Second)
 
     def f(self, x: Any) -> Any:
         return self.inner.f(x)
@@ -273,7 +273,7 @@ class EachSide(Operator[Any, Any, Any, Any]):
         return repr(self.inner)
 
 
-class _Side:
+class _OneSide:
     """The step of an operator on pairs, with the change of one side."""
 
     def __init__(self, operator: AnyOperator, side: Any) -> None:
@@ -358,10 +358,10 @@ class Beside(Operator[Any, Any, Any, Any]):
 
     def __repr__(self) -> str:
         first, second = self.first, self.second
-        return f"{in_brackets(first, Seq, Fan)} * {in_brackets(second, Seq, Fan, Beside)}"
+        return f"{in_brackets(first, Seq, FanOut)} * {in_brackets(second, Seq, FanOut, Beside)}"
 
 
-class Fan(Operator[Any, Any, Any, Any]):
+class FanOut(Operator[Any, Any, Any, Any]):
     """`a & b`: both on the same input, outputs as a pair."""
 
     def __init__(self, first: AnyOperator, second: AnyOperator) -> None:
@@ -400,7 +400,7 @@ class Fan(Operator[Any, Any, Any, Any]):
         return self.first.accepts(state[0], change) and self.second.accepts(state[1], change)
 
     def __repr__(self) -> str:
-        return f"{self.first!r} & {in_brackets(self.second, Fan)}"
+        return f"{self.first!r} & {in_brackets(self.second, FanOut)}"
 
 
 def binary(f: AnyOperator, g: AnyOperator, h: AnyOperator) -> AnyOperator:

@@ -64,7 +64,7 @@ class OnKeys(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
         return {*self.by_left(left.items()), *self.by_right(right.items())}
 
     def __getstate__(self) -> dict[str, Any]:
-        written = ("by_left", "by_right", "met")
+        written = ("by_left", "by_right", "join_delta")
         return {name: value for name, value in vars(self).items() if name not in written}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class Join(OnKeys):
         super().__init__(left_key, right_key)
 
     def compile(self) -> None:
-        self.met = _met(self.merge, self.after, self.one_to_one, self.owner)
+        self.join_delta = _join_loop(self.merge, self.after, self.one_to_one, self.owner)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
         pairs = x[0].join(x[1], self.left_key, self.right_key, self.merge)
@@ -111,12 +111,14 @@ class Join(OnKeys):
         left, right = state
         left_change, right_change = sides(change)
         found = left.apply(left_change), right.apply(right_change)
-        return state, trusted(self.met(*found, left.groups, right.groups))
+        return state, trusted(self.join_delta(*found, left.groups, right.groups))
 
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
         left, right = state[0].everything(), state[1].everything()
-        rows: dict[Any, int] = self.met({k: g.items() for k, g in left.items()}, {}, left, right)
+        rows: dict[Any, int] = self.join_delta(
+            {k: g.items() for k, g in left.items()}, {}, left, right
+        )
         return rows
 
     def accepts(self, state: Any, change: Any) -> bool:
@@ -131,7 +133,7 @@ class Join(OnKeys):
         return f"join({', '.join(map(function_name, functions))}{merge})"
 
 
-def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[..., Any]:
+def _join_loop(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[..., Any]:
     """The loop of a join: from the changes of both sides by key and all rows by key, after them, to
     the change of the output.
 
@@ -163,7 +165,7 @@ def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[...
         ):
             emit(alone)
 
-    loop = GeneratedLoop("met", "from_left, from_right, lefts, rights")
+    loop = GeneratedLoop("join_delta", "from_left, from_right, lefts, rights")
     loop.write("out = {}")
     loop.write("get = out.get")
     with (
@@ -186,12 +188,12 @@ def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[...
 
 
 def _before(
-    rows: dict[Any, int] | None, moved: Any
+    rows: dict[Any, int] | None, changed: Any
 ) -> tuple[dict[Any, int], list[tuple[Any, int]]]:
     """The rows of a key as they were before a change of them: those that it leaves alone, and those
     that it does not."""
     rest, old = {} if rows is None else rows.copy(), []
-    for row, weight in moved:
+    for row, weight in changed:
         weight = rest.pop(row, 0) - weight
         if weight:
             old.append((row, weight))
@@ -217,7 +219,7 @@ def join(
     return Join(left_key, left_key if right_key is None else right_key, merge)
 
 
-class Product(Join):
+class CrossProduct(Join):
     """Every row of one with every row of the other; see `product`."""
 
     def __init__(self) -> None:
@@ -241,7 +243,7 @@ def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
     >>> product().open((ZSet.of("ab"), ZSet.of([1]))).send(Second(ZSet({2: 1})))
     ZSet({('a', 2): 1, ('b', 2): 1})
     """
-    return Product()
+    return CrossProduct()
 
 
 class Semi(OnKeys):
@@ -270,9 +272,11 @@ class Semi(OnKeys):
         index, counts = state
         left, right = sides(change)
         found = index.apply(left)
-        return state, trusted(self.met(found, self.by_right(right.items()), index.groups, counts))
+        return state, trusted(
+            self.join_delta(found, self.by_right(right.items()), index.groups, counts)
+        )
 
-    def met(
+    def join_delta(
         self, from_left: Grouped, from_right: Grouped, lefts: Any, counts: Cells[Any, int]
     ) -> dict[Any, int]:
         """The change of the output, from the changes of both sides by key and the rows of the left
@@ -289,8 +293,8 @@ class Semi(OnKeys):
                 if (now > 0) is not anti:
                     out.update(lefts.get(key, ()))
                 else:
-                    rest, moved = _before(lefts.get(key), from_left.get(key, ()))
-                    out.update({row: -weight for row, weight in (*rest.items(), *moved)})
+                    rest, changed = _before(lefts.get(key), from_left.get(key, ()))
+                    out.update({row: -weight for row, weight in (*rest.items(), *changed)})
         for key, pairs in from_left.items():
             old = there.get(key, 0)
             now = new.get(key, old)

@@ -99,10 +99,10 @@ class PerKey(ByKey):
 
     def init(self, x: Bag) -> States:
         state = States()
-        self.moved(state, x)
+        self.update(state, x)
         return state
 
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give what the operators of the touched keys make of it."""
         operator, bags, made = self.operator, self.bags, self.made
         new: dict[Any, Any] = {}
@@ -119,9 +119,9 @@ class PerKey(ByKey):
                     change=part,
                     remedy="a change that is valid for the rows as they are now",
                 )
-            inner, moved = operator.step(inner, part)
+            inner, delta = operator.step(inner, part)
             if bags:
-                for each, weight in moved.items():
+                for each, weight in delta.items():
                     _count(out, made(key, one_nan(each)), weight)
                 new[key] = (size, inner) if size else ABSENT
                 if cell is None and operator.f(NOTHING):
@@ -132,7 +132,7 @@ class PerKey(ByKey):
                         _count(out, made(key, each), -weight)
             else:
                 was = operator.f(NOTHING) if cell is None else cell[2]
-                now = one_nan(operator.output.patch(was, moved))
+                now = one_nan(operator.output.patch(was, delta))
                 if cell is not None:
                     _count(out, made(key, was), -1)
                 if size:

@@ -104,17 +104,17 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
         return Beside(self, other) if isinstance(other, Operator) else NotImplemented
 
     def __and__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
-        from ebbflow.operator.compose import Fan
+        from ebbflow.operator.compose import FanOut
 
-        return Fan(self, other) if isinstance(other, Operator) else NotImplemented
+        return FanOut(self, other) if isinstance(other, Operator) else NotImplemented
 
 
 class Live(Generic[X, DX, Y, DY]):
     """An operator with its state: send it changes.
 
     >>> from ebbflow.change import NATURAL, TEXT
-    >>> moved = lambda edit: len(edit.text) if isinstance(edit, Insert) else -edit.count
-    >>> live = stateless(len, moved, input=TEXT, output=NATURAL).open("abc")
+    >>> delta = lambda edit: len(edit.text) if isinstance(edit, Insert) else -edit.count
+    >>> live = stateless(len, delta, input=TEXT, output=NATURAL).open("abc")
     >>> from ebbflow.change import Insert, Delete
     >>> live.send(Insert(1, "xyz")), live.send(Delete(0, 4))
     (3, -4)

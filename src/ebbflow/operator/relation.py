@@ -20,7 +20,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.chain import Chain, Step, gather
+from ebbflow.chain import Chain, RowStep, gather
 from ebbflow.change import BAG, NATURAL, Both, First, Second, pair
 from ebbflow.errors import CompositionError, place
 from ebbflow.fn import Fn
@@ -35,11 +35,11 @@ TWO_BAGS = pair(BAG, BAG)
 # ---- linear: no state ----
 
 
-class Rows(Operator[Bag, Bag, Bag, Bag]):
-    """Steps on one row at a time, in one written loop.
+class RowChain(Operator[Bag, Bag, Bag, Bag]):
+    """Steps on one row at a time, in one generated loop.
 
-    >>> from ebbflow.chain import Step
-    >>> shout = Rows(Chain([Step("filter", Fn(str.isalpha)), Step("map", Fn(str.upper))]))
+    >>> from ebbflow.chain import RowStep
+    >>> shout = RowChain(Chain([RowStep("filter", Fn(str.isalpha)), RowStep("map", Fn(str.upper))]))
     >>> shout.open(ZSet.of("a1")).send(ZSet({"b": 1, "a": -1, "1": 1}))
     ZSet({'B': 1, 'A': -1})
     """
@@ -50,7 +50,7 @@ class Rows(Operator[Bag, Bag, Bag, Bag]):
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self.created = place()
-        self.moved = gather([chain])
+        self.update = gather([chain])
 
     def f(self, x: Bag) -> Bag:
         return ZSet([(new, count) for row, count in x.items() for new in self.chain.rows(row)])
@@ -59,7 +59,7 @@ class Rows(Operator[Bag, Bag, Bag, Bag]):
         return None
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return None, trusted(self.moved(change)) if self.chain.steps else change
+        return None, trusted(self.update(change)) if self.chain.steps else change
 
     def __repr__(self) -> str:
         return f"Rows({self.chain!r})"
@@ -68,7 +68,7 @@ class Rows(Operator[Bag, Bag, Bag, Bag]):
         return type(self), (self.chain,)
 
 
-class RowByRow(Rows):
+class RowByRow(RowChain):
     """One step, through one function."""
 
     verb: str
@@ -76,7 +76,7 @@ class RowByRow(Rows):
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
-        super().__init__(Chain([Step(self.step_verb, Fn(function))]))
+        super().__init__(Chain([RowStep(self.step_verb, Fn(function))]))
 
     def __repr__(self) -> str:
         return f"{self.verb}({function_name(self.function)})"

@@ -1,4 +1,4 @@
-"""The step of a reduce as one loop, for reducers whose steps can be written out.
+"""The step of a reduce as one loop, for reducers whose steps can be generated.
 
 Such a reducer says how in an `Inline`. Then rows need not be sorted into removals and additions,
 nor added up before.
@@ -7,7 +7,7 @@ The step can also be taken in two: what a change adds to every cell, which does 
 cells, and then that added to them. So cells need not be there before their keys are known, and
 where rows and cells are in different places, only what they add up to has to travel.
 
-    step(change, cells)  ==  settle(partial(change), cells)
+    step(change, cells)  ==  merge(partial(change), cells)
     partial(a + b)       ==  partial(a), partial(b)             one after the other
 """
 
@@ -19,19 +19,24 @@ from typing import Any
 from ebbflow.chain import Chain
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
-from ebbflow.reducer.shape import Shape
-from ebbflow.reducer.strategy import Part, owing, part_of, spoilt
+from ebbflow.reducer.shape import ResultShape
+from ebbflow.reducer.strategy import (
+    GroupStrategy,
+    part_of_row,
+    refuse_leftover,
+    refuse_negative_size,
+)
 from ebbflow.state.cells import ABSENT
 
 
 class FusedReduce:
-    """The loops of a reduce whose parts can all be written out."""
+    """The loops of a reduce whose parts can all be generated."""
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[GroupStrategy],
         key: Any,
-        shape: Shape,
+        shape: ResultShape,
         row_type: Any,
         before: Chain,
         owner: Any,
@@ -68,9 +73,9 @@ class FusedReduce:
         loop.write("return fresh")
         return loop.function()
 
-    def settle(self) -> Callable[..., Any]:
+    def merge(self) -> Callable[..., Any]:
         """A loop like `step`, of pairs of a key and what is added to its cell."""
-        loop = GeneratedLoop("settle", "pairs, values, old")
+        loop = GeneratedLoop("merge", "pairs, values, old")
         loop.write("fresh, out, get = {}, {}, values.get")
         with loop.inside("for key, added in pairs:"):
             self._look_up(loop)
@@ -101,7 +106,7 @@ class FusedReduce:
                 blamed = self.owner or part.reducer
                 x = row
                 if inline.of is not None:
-                    source = part_of(inline.of, self.row_type).source(loop.bind, row)
+                    source = part_of_row(inline.of, self.row_type).source(loop.bind, row)
                     x = known.get(source, "")
                     if not x:
                         x = known[source] = f"x{len(known)}"
@@ -152,7 +157,7 @@ class FusedReduce:
                 with loop.inside("if not size:"):
                     loop.write("del values[key]")
                     loop.write("out[before] = -1")
-            loop.write(f"if size: {loop.bind(owing)}(key, size)", owner)
+            loop.write(f"if size: {loop.bind(refuse_negative_size)}(key, size)", owner)
             start = loop.bind(self.start)
-            loop.write(f"if cell != {start}: {loop.bind(spoilt)}(key, cell[1:])", owner)
+            loop.write(f"if cell != {start}: {loop.bind(refuse_leftover)}(key, cell[1:])", owner)
         loop.write("return out")

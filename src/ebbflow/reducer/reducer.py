@@ -188,7 +188,7 @@ class Reducer(Generic[V, A, R]):
         if isinstance(rows, ZSet):
             if not rows.is_bag:
                 raise ChangeError(
-                    f"{self!r}.fold: only a collection can be folded, and here a row is owed",
+                    f"{self!r}.fold: only a collection can be folded: a weight is negative",
                     rows=rows,
                     remedy="update(acc, change), where negative weights take rows away",
                 )
@@ -317,9 +317,9 @@ class Reducer(Generic[V, A, R]):
         >>> live.send(ZSet({5: -1, 2: 1}))
         Replace(value=12)
         """
-        from ebbflow.reducer.running import Reduce, ReduceAll
+        from ebbflow.reducer.running import ReduceAll, ReduceByKey
 
-        return Reduce(self, key) if key else ReduceAll(self)
+        return ReduceByKey(self, key) if key else ReduceAll(self)
 
     # ---- as a value ----
 

@@ -1,12 +1,12 @@
 """Reducers in programs: as a differential operator over bags, and as a stream processor.
 
 The operator keeps a cell for each key: how many rows there are, the accumulators, and, where it is
-not made in the written loop, the row that was given for it, so that the very same is taken back. A
+not made in the generated loop, the row that was given for it, so that the same row is taken back. A
 group with no rows is not there. The operator also keeps the rows by key, in an index, where a part
-of the reducer may need them again (see `parts`). Where every part can be written out, the whole
+of the reducer may need them again (see `strategy`). Where every part can be generated, the whole
 step is one loop.
 
-The processor reads any Z-sets, in any pieces. A row whose weight is negative is owed: it does not
+The processor reads any Z-sets, in any pieces. A row whose weight is negative does not
 count until it has come as often as it was taken away. So a removal that overtakes its insertion
 does no harm, and the output does not depend on how the stream was cut.
 """
@@ -27,25 +27,25 @@ from ebbflow.operator.operator import journalled
 from ebbflow.reducer.fused import FusedReduce
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
-from ebbflow.reducer.shape import PAIR, Shape
-from ebbflow.reducer.strategy import owing, parts_of, spoilt
+from ebbflow.reducer.shape import PAIR, ResultShape
+from ebbflow.reducer.strategy import refuse_leftover, refuse_negative_size, strategies_of
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
 from ebbflow.zset import ZSETS, ZSet, trusted
 
 Bag = ZSet[Any]
-WRITTEN = 200
-"""How many parts are written out as one loop; to compile more takes longer than it saves."""
+MOST_FUSED = 200
+"""How many parts are generated as one loop; to compile more takes longer than it saves."""
 
 
-class Groups(Operator[Bag, Bag, Any, Any]):
+class ReduceGroups(Operator[Bag, Bag, Any, Any]):
     """What a reducer keeps for groups of rows, and how that follows changes."""
 
     input = BAG
 
     def __init__(
-        self, reducer: Reducer[Any, Any, Any], key: Callable[[Any], Any] | None, shape: Shape,
+        self, reducer: Reducer[Any, Any, Any], key: Callable[[Any], Any] | None, shape: ResultShape,
         row_type: Any = Any, before: Chain | None = None, owner: Any = None,
     ) -> None:  # fmt: skip
         self.reducer = reducer
@@ -59,18 +59,18 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     def compile(self) -> None:
         """Choose the way of each part, and write the loops."""
-        self.parts = parts_of(self.reducer, self.row_type)
+        self.parts = strategies_of(self.reducer, self.row_type)
         self.keeps_rows = any(part.keeps_rows for part in self.parts)
         self.start = (0, *(part.start() for part in self.parts), None)
         self.inlines = [part.reducer.inline for part in self.parts]
         self.by_key = grouping(self.key)
         self.chained = gather([self.before])
         self.make = self.shape.function(len(self.parts))
-        plain = not self.keeps_rows and None not in self.inlines and len(self.parts) <= WRITTEN
-        self.written = FusedReduce(
+        plain = not self.keeps_rows and None not in self.inlines and len(self.parts) <= MOST_FUSED
+        self.fused = FusedReduce(
             self.parts, self.key, self.shape, self.row_type, self.before, self.owner
         ) if plain else None  # fmt: skip
-        self.loop = self.written.step() if self.written else None
+        self.loop = self.fused.step() if self.fused else None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = (
@@ -95,21 +95,21 @@ class Groups(Operator[Bag, Bag, Any, Any]):
     def init(self, x: Bag) -> Any:
         cells: Cells[Any, Any] = Cells()
         state = (Index(self.key, None, self.by_key, bag=True), cells) if self.keeps_rows else cells
-        self.moved(state, x)
+        self.update(state, x)
         return state
 
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give the change of the rows `make(key, results)`."""
         if self.loop is not None:
-            return self.swapped(state, change)
+            return self.update_fused(state, change)
         change = self.chained(change)
         if not self.keeps_rows:
-            return self.regrouped(self.by_key(change.items()), None, state)
+            return self.update_groups(self.by_key(change.items()), None, state)
         index, cells = state
-        return self.regrouped(index.apply(change), index.groups, cells)
+        return self.update_groups(index.apply(change), index.groups, cells)
 
-    def swapped(self, cells: Any, change: Any) -> dict[Any, int]:
-        """A step as one written loop."""
+    def update_fused(self, cells: Any, change: Any) -> dict[Any, int]:
+        """A step as one generated loop."""
         old = _remembered(cells)
         assert self.loop is not None
         out: dict[Any, int] = self.loop(change, cells.values, old)
@@ -117,21 +117,22 @@ class Groups(Operator[Bag, Bag, Any, Any]):
 
     @cached_property
     def partial(self) -> Callable[[Any], dict[Any, Any]] | None:
-        """What a change adds to the cell of each key, for `settled`; None where all is needed."""
-        return self.written.partial() if self.written and self.written.can_merge else None
+        """What a change adds to the cell of each key, for `merge_partial`; None where the loop
+        needs the cells."""
+        return self.fused.partial() if self.fused and self.fused.can_merge else None
 
     @cached_property
-    def _settle(self) -> Callable[..., Any]:
-        assert self.written is not None
-        return self.written.settle()
+    def _merge_loop(self) -> Callable[..., Any]:
+        assert self.fused is not None
+        return self.fused.merge()
 
-    def settled(self, cells: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
+    def merge_partial(self, cells: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
         """A step from what `partial` gave, in whatever pieces."""
         old = _remembered(cells)
-        out: dict[Any, int] = self._settle(pairs, cells.values, old)
+        out: dict[Any, int] = self._merge_loop(pairs, cells.values, old)
         return out
 
-    def regrouped(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
+    def update_groups(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""
         parts, start, values = self.parts, self.start, cells.values
         old, out = _remembered(cells), dict[Any, int]()
@@ -141,8 +142,8 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             size = cell[0] + sum([weight for _, weight in pairs])
             rows = None if groups is None else groups.get(key)
             if size < 0:
-                owing(key, size)
-            accs = [part.moved(acc, pairs, rows)
+                refuse_negative_size(key, size)
+            accs = [part.update(acc, pairs, rows)
                     for part, acc in zip(parts, cell[1:-1], strict=True)]  # fmt: skip
             before, after = cell[-1], None
             old[key] = ABSENT if was is None else was
@@ -152,7 +153,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             else:
                 for part, acc in zip(parts, accs, strict=True):
                     if not part.is_empty(acc):
-                        spoilt(key, acc)
+                        refuse_leftover(key, acc)
                 values.pop(key, None)
             if before != after:
                 if was is not None:
@@ -162,7 +163,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         return out
 
     def accs(self, cell: tuple[Any, ...]) -> list[Any]:
-        """The accumulators in a cell; the written loop has them spread over it, and no row."""
+        """The accumulators in a cell; the generated loop has them spread over it, and no row."""
         if self.loop is None:
             return list(cell[1:-1])
         found, at = [], 1
@@ -244,7 +245,7 @@ def _agrees(part: Any, acc: Any, rows: Any) -> bool:
 # ---- differential operators ----
 
 
-class Reduce(Groups):
+class ReduceByKey(ReduceGroups):
     """The bag of `(key, result)` for a bag of rows; see `Reducer.operator`.
 
     >>> from ebbflow.reducer import sum
@@ -258,7 +259,8 @@ class Reduce(Groups):
 
     def __init__(
         self, reducer: Reducer[Any, Any, Any], key: tuple[Key, ...] | Fn | None,
-        shape: Shape = PAIR, row_type: Any = Any, before: Chain | None = None, owner: Any = None,
+        shape: ResultShape = PAIR, row_type: Any = Any, before: Chain | None = None,
+        owner: Any = None,
     ) -> None:  # fmt: skip
         self.given = key if isinstance(key, tuple) else (key,)
         by = getter(*key) if isinstance(key, tuple) else key
@@ -277,13 +279,13 @@ class Reduce(Groups):
         return ZSet.of(out)
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return state, trusted(self.moved(state, change))
+        return state, trusted(self.update(state, change))
 
     def __repr__(self) -> str:
         return f"({self.reducer!r}).operator({', '.join(map(key_text, self.given))})"
 
 
-class ReduceAll(Groups):
+class ReduceAll(ReduceGroups):
     """The result for all rows of a bag, replaced when it changes; see `Reducer.operator`.
 
     >>> from ebbflow.reducer import max
@@ -310,7 +312,7 @@ class ReduceAll(Groups):
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Any]:
         old = self.now(state)
-        self.moved(state, change)
+        self.update(state, change)
         new = self.now(state)
         return state, KEEP if new is old or new == old else Replace(new)
 
@@ -339,7 +341,7 @@ class Reducing(Processor[Bag, Bag]):
         self.reducer = reducer
         self.given = key
         self.source = source
-        self.operator = Reduce(reducer, key or None)
+        self.operator = ReduceByKey(reducer, key or None)
         self.created = place()
 
     def start(self) -> tuple[Any, Bag]:
@@ -347,15 +349,15 @@ class Reducing(Processor[Bag, Bag]):
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
         weights, groups = state
-        moved = []
+        delta = []
         for row, weight in change.items():
             old = weights.get(row, 0)
-            moved.append((row, max(old + weight, 0) - max(old, 0)))
+            delta.append((row, max(old + weight, 0) - max(old, 0)))
         held = list(journalled(groups))
         for container in held:
             container.begin()
         try:
-            groups, out = self.operator.step(groups, ZSet(moved))
+            groups, out = self.operator.step(groups, ZSet(delta))
         except BaseException:
             for container in held:
                 container.rollback()

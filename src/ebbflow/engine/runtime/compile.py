@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from ebbflow.chain import Chain, Step, gather, grouping
+from ebbflow.chain import Chain, RowStep, gather, grouping
 from ebbflow.engine.runtime.stage import (
     BY_KEY,
     INDEX,
@@ -57,8 +57,8 @@ from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
-from ebbflow.reducer.running import Reduce as Reducing
-from ebbflow.reducer.shape import Shape
+from ebbflow.reducer.running import ReduceByKey
+from ebbflow.reducer.shape import ResultShape
 from ebbflow.state.cells import Cells, Journalled
 from ebbflow.state.index import Index
 from ebbflow.zset import ZSet
@@ -126,7 +126,9 @@ class Compiler:
         steps = _steps(node)
         return [self._shallow(node, slot, [*chain.steps, *steps], chain) for slot, chain in parent]
 
-    def _shallow(self, node: Node, slot: int, steps: list[Step], chain: Chain) -> tuple[int, Chain]:
+    def _shallow(
+        self, node: Node, slot: int, steps: list[RowStep], chain: Chain
+    ) -> tuple[int, Chain]:
         """Steps behind a slot. Python nests only so many loops, so there are stages in between."""
         deep = [i for i, step in enumerate(steps) if step.verb == "flat_map"]
         while len(deep) > DEEPEST:
@@ -257,7 +259,7 @@ class Compiler:
         certain = node.merge.expression is not None and _certain(operator.after)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, rights = self._arrange(node.right, node.right_key, node)
-        run = Meeting(operator.met, lefts, rights, certain, operator.after)
+        run = Meeting(operator.join_delta, lefts, rights, certain, operator.after)
         slot = self._add(node, [left, right], run)
         if after is not None:
             self.absorbed[id(after)] = slot
@@ -271,7 +273,7 @@ class Compiler:
         right, _ = self._arrange(node.right, node.right_key, node)
         counts: Cells[Any, int] = Cells()
         return self._add(
-            node, [left, right], Counting(operator.met, lefts, counts), counts,
+            node, [left, right], Counting(operator.join_delta, lefts, counts), counts,
             label="anti" if node.anti else node.verb,
         )  # fmt: skip
 
@@ -322,11 +324,11 @@ class Compiler:
 # ---- nodes ----
 
 
-def _steps(node: Node) -> list[Step]:
+def _steps(node: Node) -> list[RowStep]:
     if isinstance(node, Fused):
-        return [Step(step.verb, step.fn, step) for step in node.steps]
+        return [RowStep(step.verb, step.fn, step) for step in node.steps]
     assert isinstance(node, (Map, Filter, FlatMap))
-    return [Step(node.verb, node.fn, node)]
+    return [RowStep(node.verb, node.fn, node)]
 
 
 def _certain(*chains: Chain) -> bool:
@@ -334,9 +336,9 @@ def _certain(*chains: Chain) -> bool:
     return all(step.fn.expression is not None for chain in chains for step in chain.steps)
 
 
-def _reducing(node: Reduce, before: Chain) -> Reducing:
-    shape = Shape(node.type, node.width, node.spread)
-    return Reducing(node.reducer, node.key, shape, node.parent.type, before, node)
+def _reducing(node: Reduce, before: Chain) -> ReduceByKey:
+    shape = ResultShape(node.type, node.width, node.spread)
+    return ReduceByKey(node.reducer, node.key, shape, node.parent.type, before, node)
 
 
 def _injective(node: Join) -> bool:

@@ -202,13 +202,13 @@ class Swapping(Run):
     kept = True
 
     def __init__(self, operator: Any, cells: Cells[Any, Any]) -> None:
-        self.operator, self.cells, self.step = operator, cells, operator.swapped
+        self.operator, self.cells, self.step = operator, cells, operator.update_fused
         self.given: tuple[Any, Any] = None, None
 
     def __call__(self, change: Any) -> Any:
         (fetched_for, added), self.given = self.given, (None, None)
         if fetched_for is change:
-            return self.operator.settled(self.cells, added)
+            return self.operator.merge_partial(self.cells, added)
         return self.step(self.cells, change)
 
     def partial(self, change: Any) -> Partial:
@@ -240,7 +240,7 @@ class Regrouping(Run):
     def __call__(self, found: Any) -> Any:
         index = self.index
         groups = None if index is None else index.reach()
-        return self.operator.regrouped(found, groups, self.cells)
+        return self.operator.update_groups(found, groups, self.cells)
 
     def fetch(self, found: Any) -> None:
         fetched(self.cells, found)
@@ -260,7 +260,7 @@ class Moving(Run):
         self.kept = self.certain = hasattr(operator, "read")
 
     def __call__(self, change: Any) -> Any:
-        return self.operator.moved(self.state, change)
+        return self.operator.update(self.state, change)
 
     def fetch(self, change: Any) -> None:
         keys = self.operator.keys(change)
@@ -270,7 +270,7 @@ class Moving(Run):
     def whole(self, *wholes: Any) -> Any:
         if self.kept:
             return self.operator.read(self.state)
-        return self.operator.moved(self.operator.init(NOTHING), *wholes)
+        return self.operator.update(self.operator.init(NOTHING), *wholes)
 
 
 class Reader:

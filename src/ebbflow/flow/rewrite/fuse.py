@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ebbflow.flow.plan import Filter, FlatMap, Fused, Map, Node, Plan, Step, Unary
+from ebbflow.flow.plan import Filter, FlatMap, Fused, FusedStep, Map, Node, Plan, Unary
 from ebbflow.flow.rewrite.graph import consumers, rebuilt
 from ebbflow.flow.rewrite.traced import composed
 
@@ -59,14 +59,14 @@ def fuse(plan: Plan) -> Plan:
 def _one(run: list[Node]) -> Node:
     """One node instead of a run, the first first."""
     first, last = run[0], run[-1]
-    steps: list[Step] = []
+    steps: list[FusedStep] = []
     for node in run:
         for step in _steps(node):
             both = composed(steps[-1].fn, step.fn) if steps and _maps(steps[-1], step) else None
             if both is None:
                 steps.append(step)
             else:
-                steps[-1] = Step(verb="map", fn=both, place=step.place)
+                steps[-1] = FusedStep(verb="map", fn=both, place=step.place)
     if len(steps) == len(_steps(last)) and first is last:
         return last
     assert isinstance(first, Unary)
@@ -76,12 +76,12 @@ def _one(run: list[Node]) -> Node:
     return Fused(parent=first.parent, steps=tuple(steps), type=last.type, place=last.place)
 
 
-def _steps(node: Node) -> tuple[Step, ...]:
+def _steps(node: Node) -> tuple[FusedStep, ...]:
     if isinstance(node, Fused):
         return node.steps
     assert isinstance(node, (Map, Filter, FlatMap))
-    return (Step(verb=node.verb, fn=node.fn, place=node.place),)
+    return (FusedStep(verb=node.verb, fn=node.fn, place=node.place),)
 
 
-def _maps(before: Step, after: Step) -> bool:
+def _maps(before: FusedStep, after: FusedStep) -> bool:
     return before.verb == after.verb == "map"

@@ -11,6 +11,7 @@ from ebbflow.flow.plan import (
     Filter,
     FlatMap,
     Fused,
+    FusedStep,
     Join,
     Keyed,
     Map,
@@ -20,7 +21,6 @@ from ebbflow.flow.plan import (
     Semi,
     Sessions,
     Source,
-    Step,
     TopK,
 )
 from ebbflow.flow.rewrite.graph import with_parents
@@ -189,7 +189,7 @@ def _first_fields(row_type: Any, names: Names) -> Names:
 def _of_steps(node: Map | FlatMap | Filter | Fused, need: Names) -> Names:
     if isinstance(node, Map):
         return _fields(_narrowed(node.fn, node.type, need))
-    steps = node.steps if isinstance(node, Fused) else (Step(verb=node.verb, fn=node.fn),)
+    steps = node.steps if isinstance(node, Fused) else (FusedStep(verb=node.verb, fn=node.fn),)
     for step in reversed(steps):
         need = union(need, _fields(step.fn)) if step.verb == "filter" else _fields(step.fn)
     return need

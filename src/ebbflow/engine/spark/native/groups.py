@@ -28,7 +28,7 @@ from ebbflow.engine.spark.tasks.task import Job, batches, routes, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Reduce
-from ebbflow.reducer.strategy import owing, part_of
+from ebbflow.reducer.strategy import part_of_row, refuse_negative_size
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.piece import Piece
 
@@ -79,7 +79,7 @@ def _slots(inline: Any, row_type: Any) -> list[Expression] | None:
         return None
     if inline.of is None:
         return [] if inline.sql == "count" else None
-    expression = part_of(inline.of, row_type).expression
+    expression = part_of_row(inline.of, row_type).expression
     value = None if expression is None else native(expression, (row_type,), (quoted,))
     if value is None or (inline.sql == "sum" and value.form != "int"):
         return None
@@ -125,7 +125,7 @@ class Groups:
             every = zip(*slots, strict=True) if slots else [()] * len(keys)
             for key, size, values in zip(keys, columns[_SIZE], every, strict=True):
                 if size < 0:
-                    owing(key, size)
+                    refuse_negative_size(key, size)
                 if size:
                     cell = (size, *values)
                     stored[key] = operator.dump(key, cell)

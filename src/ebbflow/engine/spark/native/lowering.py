@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ebbflow.chain import Chain, Step
+from ebbflow.chain import Chain, RowStep
 from ebbflow.engine.runtime.stage import Gathered, Meeting, Stage
 from ebbflow.engine.spark.native.functions import why_not
 from ebbflow.engine.spark.native.groups import grouped
@@ -113,7 +113,7 @@ class Lowering:
         return ""
 
 
-def _why_not(step: Step, row_type: Any) -> str:
+def _why_not(step: RowStep, row_type: Any) -> str:
     if step.verb == "filter":
         return why_not(step.fn, row_type, use="filter")
     if step.verb == "map":

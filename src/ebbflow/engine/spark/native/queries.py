@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from ebbflow.chain import Chain, Step, gather
+from ebbflow.chain import Chain, RowStep, gather
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.stage import Counting, Gathered, Meeting, Stage
 from ebbflow.engine.spark.native.functions import (
@@ -268,7 +268,7 @@ def arranges(stage: Stage) -> bool:
     return isinstance(stage.run, ARRANGING)
 
 
-def _stepped(step: Step, frame: DataFrame, row_type: Any) -> DataFrame | None:
+def _stepped(step: RowStep, frame: DataFrame, row_type: Any) -> DataFrame | None:
     """One step as native columns."""
     if step.verb == "filter":
         return native_filter(step.fn, frame, row_type)
