@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -38,18 +39,24 @@ def spanned(row: Any, start: Any, end: Any) -> Any:
 class StaleSemi(Semi):
     """Judges the rows of the left by the counts of the right as they were before the step."""
 
-    def join_delta(self, from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
-        there = dict(counts.values)
-        before: Any = Index(
-            self.left_key, ZSet([p for group in lefts.values() for p in group.items()])
-        )
-        before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
-        out = super().join_delta({}, from_right, before.groups, counts)
-        for key, pairs in from_left.items():
-            if (there.get(key, 0) > 0) is not self.anti:
-                for row, weight in pairs:
-                    out[row] = out.get(row, 0) + weight
-        return {row: weight for row, weight in out.items() if weight}
+    @cached_property
+    def join_delta(self) -> Any:
+        semi = Semi(self.left_key, self.right_key, self.anti).join_delta
+
+        def stale(from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
+            there = dict(counts.values)
+            before: Any = Index(
+                self.left_key, ZSet([p for group in lefts.values() for p in group.items()])
+            )
+            before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
+            out = semi({}, from_right, before.groups, counts)
+            for key, pairs in from_left.items():
+                if (there.get(key, 0) > 0) is not self.anti:
+                    for row, weight in pairs:
+                        out[row] = out.get(row, 0) + weight
+            return {row: weight for row, weight in out.items() if weight}
+
+        return stale
 
 
 SMALL = [ZSet(), ZSet({3: 1}), ZSet({1: 1, 6: 2}), ZSet({3: 1, 9: 1})]

@@ -16,6 +16,8 @@ keeps less of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -36,7 +38,10 @@ class Seq(Operator[Any, Any, Any, Any]):
         self.input = stages[0].input
         self.output = stages[-1].output
         self._leaning = _leaning(stages)
-        self._run = _written(stages, self._leaning)
+
+    @cached_property
+    def _run(self) -> Callable[[Any, Any], tuple[Any, Any]]:
+        return _step_loop(self.stages, self._leaning)
 
     def f(self, x: Any) -> Any:
         for stage in self.stages:
@@ -52,8 +57,7 @@ class Seq(Operator[Any, Any, Any, Any]):
         return tuple(states)
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        delta: tuple[Any, Any] = self._run(state, change)
-        return delta
+        return self._run(state, change)
 
     def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
         states: list[Any] = []
@@ -92,39 +96,50 @@ def _leaning(stages: tuple[AnyOperator, ...]) -> list[Any]:
     return found
 
 
-def _written(stages: tuple[AnyOperator, ...], leaning: list[Any]) -> Any:
+_ONE_SIDE = """
+    cls = type(change)
+    if cls is $First:
+        one, two = $pair
+        one, change = $first_step(one, change.change)
+        $pair = one, two
+        $after, change = $on_first($after, change)
+    elif cls is $Second:
+        one, two = $pair
+        two, change = $second_step(two, change.change)
+        $pair = one, two
+        $after, change = $on_second($after, change)
+    else:
+        $both
+"""
+
+
+def _step_loop(stages: tuple[AnyOperator, ...], leaning: list[Any]) -> Callable[..., Any]:
     """The step of a sequence, as one function from states and a change to states and a change."""
     loop = GeneratedLoop("step", "state, change")
     names = [f"s{i}" for i in range(len(stages))]
     loop.write(f"{', '.join(names)}, = state")
 
-    def plain(i: int) -> None:
-        lean = leaning[i]
-        step = loop.bind(stages[i].step if lean is None else lean.step)
-        before = "" if lean is None else f", s{i - 1}"
-        loop.write(f"s{i}, change = {step}(s{i}, change{before})")
+    def plain(*some: int) -> None:
+        for i in some:
+            lean = leaning[i]
+            step = loop.bind(stages[i].step if lean is None else lean.step)
+            before = "" if lean is None else f", s{i - 1}"
+            loop.write(f"s{i}, change = {step}(s{i}, change{before})")
 
     i = 0
     while i < len(stages):
-        stage, after = stages[i], stages[i + 1] if i + 1 < len(stages) else None
+        stage = stages[i]
+        after: Any = stages[i + 1] if i + 1 < len(stages) else None
         if not isinstance(stage, Beside) or not hasattr(after, "on_first"):
             plain(i)
             i += 1
             continue
-        loop.write("cls = type(change)")
-        for test, side, own, part in (
-            ("if", First, stage.first, "one"),
-            ("elif", Second, stage.second, "two"),
-        ):
-            then = loop.bind(getattr(after, "on_first" if side is First else "on_second"))
-            with loop.inside(f"{test} cls is {loop.bind(side)}:"):
-                loop.write(f"one, two = s{i}")
-                loop.write(f"{part}, change = {loop.bind(own.step)}({part}, change.change)")
-                loop.write(f"s{i} = one, two")
-                loop.write(f"s{i + 1}, change = {then}(s{i + 1}, change)")
-        with loop.inside("else:"):
-            plain(i)
-            plain(i + 1)
+        loop.template(
+            _ONE_SIDE, pair=f"s{i}", after=f"s{i + 1}", First=First, Second=Second,
+            first_step=stage.first.step, second_step=stage.second.step,
+            on_first=after.on_first, on_second=after.on_second,
+            both=partial(plain, i, i + 1),
+        )  # fmt: skip
         i += 2
     loop.write(f"return ({', '.join(names)},), change")
     return loop.function()

@@ -16,6 +16,7 @@ The work of a step follows the change, never what else is there.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -50,7 +51,11 @@ class RowChain(Operator[Bag, Bag, Bag, Bag]):
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self.created = place()
-        self.update = gather([chain])
+
+    @cached_property
+    def update(self) -> Callable[..., dict[Any, int]]:
+        """The loop from a change to what the steps make of it."""
+        return gather([self.chain])
 
     def f(self, x: Bag) -> Bag:
         return ZSet([(new, count) for row, count in x.items() for new in self.chain.rows(row)])

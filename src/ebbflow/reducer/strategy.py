@@ -171,18 +171,23 @@ class ExtremeStrategy(GroupStrategy):
         return self.outermost.agrees(acc, self.values(rows.items()))
 
 
+_VALUES = """
+    total = {}
+    get = total.get
+    for row, weight in pairs:
+        x = $value
+        if x is not None:
+            if type(x) is not int: x = $kept(x)
+            total[x] = get(x, 0) + weight
+    return $without_zeros(total)
+"""
+
+
 def _values(of: Any, row_type: Any) -> Callable[[Pairs], Rows]:
     """A loop that counts how often each value comes or goes; None is no value."""
     loop = GeneratedLoop("values", "pairs")
-    loop.write("total = {}")
-    loop.write("get = total.get")
-    with loop.inside("for row, weight in pairs:"):
-        source = "row" if of is None else part_of_row(of, row_type).source(loop.bind, "row")
-        loop.write(f"x = {source}", of, "row")
-        with loop.inside("if x is not None:"):
-            loop.write(f"if type(x) is not int: x = {loop.bind(ordered.kept)}(x)")
-            loop.write("total[x] = get(x, 0) + weight")
-    loop.write(f"return {loop.bind(without_zeros)}(total)")
+    value = "row" if of is None else part_of_row(of, row_type).source(loop.bind, "row")
+    loop.template(_VALUES, of, "row", value=value, kept=ordered.kept, without_zeros=without_zeros)
     return loop.function()
 
 
