@@ -225,7 +225,8 @@ DOUBLE = RowStep("map", Fn.of(lambda o: Order(o.city, o.day, 2), Order))
 
 
 @pytest.mark.parametrize(
-    "chain", [Chain(), Chain([RowStep("filter", Fn.of(lambda o: o.day > 1, Order))]), Chain([DOUBLE])],
+    "chain",
+    [Chain(), Chain([RowStep("filter", Fn.of(lambda o: o.day > 1, Order))]), Chain([DOUBLE])],
     ids=["whole", "filter", "map"],
 )  # fmt: skip
 def test_typed_rows_are_reduced_inline_into_typed_rows(chain: Chain) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ebbflow.chain import Chain, RowStep, gather, grouping
-from ebbflow.codegen import Blame, GeneratedLoop, blame
+from ebbflow.codegen import Blame, GeneratedLoop, blame, source_of
 from ebbflow.fn import Fn
 
 
@@ -77,6 +77,81 @@ def test_a_value_is_bound_once_and_two_values_never_share_a_name() -> None:
     assert loop.bind(tuple.__new__) == "new"
     loop.write(f"return {names[0]} is {names[1]}, new(tuple, [3])")
     assert loop.function()() == (False, (3,))
+
+
+def price_of(row: Any) -> Any:
+    return row[1]
+
+
+class Amount(int):
+    pass
+
+
+def test_bound_values_have_their_own_names_in_the_text() -> None:
+    loop = GeneratedLoop("f", "row")
+    names = [loop.bind(each) for each in (price_of, Amount, len, lambda row: row, {1: 2})]
+    made = f"{names[1]}({names[0]}(row))"
+    loop.write(f"return {made}, {names[2]}(row), {names[3]}(row), {names[4]}, {loop.bind(3, 'N')}")
+    assert loop.text.splitlines()[1] == (
+        "    return Amount(price_of(row)), len(row), function(row), dict_1, N"
+    )
+    assert loop.function()((1, 2)) == (2, 2, (1, 2), {1: 2}, 3)
+
+
+def test_a_bound_name_never_hides_a_variable_a_builtin_or_another_bound_value() -> None:
+    def row(x: Any) -> str:
+        return f"called {x}"
+
+    def len(x: Any) -> str:
+        return f"measured {x}"
+
+    loop = GeneratedLoop("f", "row")
+    other = GeneratedLoop("row", "x")
+    other.write("return x")
+    two = [loop.bind(row), loop.bind(other.function())]
+    loop.write("later = len(row)")
+    loop.write(f"return {two[0]}(row), {two[1]}(row), {loop.bind(len)}(row), later, {'_1 row_1'!r}")
+    assert loop.function()("ab") == ("called ab", "ab", "measured ab", 2, "_1 row_1")
+
+
+def test_a_template_has_holes_for_texts_values_and_writers() -> None:
+    def opens() -> None:
+        loop.write("for each in row:", "opener", "row")
+        loop.depth += 1
+        loop.write("if each < 0: continue")
+
+    loop = GeneratedLoop("f", "rows")
+    loop.template(
+        """
+        $comment
+        out = []
+        for row in rows:
+            $each
+            out.append($LIMIT / $value)
+        return out
+        """,
+        "the template", "row", comment="", each=opens, value="each", LIMIT=12.0,
+    )  # fmt: skip
+    assert loop.text == (
+        "def f(rows):\n"
+        "    out = []\n"
+        "    for row in rows:\n"
+        "        for each in row:\n"
+        "            if each < 0: continue\n"
+        "            out.append(LIMIT / each)\n"
+        "    return out\n"
+    )
+    assert loop.function()([[1, -2], [4]]) == [12.0, 3.0]
+    assert blame(caught(loop.function(), [[1, 0]])) == Blame("the template", ([1, 0],))
+    assert blame(caught(loop.function(), [3])) == Blame("opener", (3,))
+
+
+def test_the_source_of_a_function_can_be_found() -> None:
+    loop = GeneratedLoop("f", "row")
+    loop.write("return row")
+    assert source_of(loop.function()) == "def f(row):\n    return row"
+    assert source_of(price_of) == "def price_of(row: Any) -> Any:\n    return row[1]"
+    assert source_of(len).startswith("# ")
 
 
 def test_the_text_of_a_loop_is_in_its_traceback() -> None:

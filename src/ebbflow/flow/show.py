@@ -1,4 +1,4 @@
-"""Explain: a plan as text, as a graph for Mermaid or DOT, and as JSON.
+"""Explain: a plan as text, as a graph for Mermaid or DOT, as JSON, and as the Python that runs.
 
 In all of them a node has the same number, in the order in which it is met from the outputs down. In
 the text a node stands above what it reads:
@@ -19,15 +19,17 @@ The JSON is `{"outputs": {name: id}, "nodes": [...], "indices": [...]}`. A node 
 it), `verdict`, `aggregate` and `cost` (of a reducer, else null), `shared` (whether it is read more
 than once) and `facts` (what an engine adds, else null). An index has `of` (the id of the node
 whose rows it holds), `key` and `readers` (ids). All of them are always there.
+
+The Python is the code of an engine, each function below the node that it runs for.
 """
 
 from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow.describe import details, fn_text, kept, steps, verb, verdict
@@ -40,16 +42,27 @@ from ebbflow.record import fields_of, type_text
 Judge = Callable[[Any], str]
 Facts = Mapping[Node, object]
 
+
+class Code(NamedTuple):
+    """A function that runs for a node: what it does there, where that is not the node's verb, and
+    its Python source."""
+
+    node: Node
+    label: str
+    source: str
+
+
 WIDTH = 100
 
 
 def explain(
-    plan: Plan, format: str = "text", *, facts: Facts | None = None, judge: Judge = verdict
-) -> str:
-    """What a plan does and keeps, in the format text, mermaid, dot or json.
+    plan: Plan, format: str = "text", *, facts: Facts | None = None, judge: Judge = verdict,
+    code: Iterable[Code] = (),
+) -> str:  # fmt: skip
+    """What a plan does and keeps, in the format text, mermaid, dot, json or python.
 
-    `facts` are words that an engine adds to some nodes. `judge` gives the verdict on a reducer; the
-    default is what the reducer declares.
+    `facts` are words that an engine adds to some nodes, and `code` is what it runs for them.
+    `judge` gives the verdict on a reducer; the default is what the reducer declares.
 
     >>> from ebbflow.flow.plan import Distinct, Source
     >>> print(explain(Plan({"words": Distinct(parent=Source(name="said", type=str))})))
@@ -59,13 +72,14 @@ def explain(
        2 input said  str
          keeps    its rows, to check what is taken away
     """
-    if format not in _FORMATS:
+    if format not in (*_FORMATS, "python"):
         raise CompositionError(
             f"a plan cannot be explained as {format!r}",
             created=place(),
-            remedy=" or ".join(map(repr, _FORMATS)),
+            remedy=" or ".join(map(repr, (*_FORMATS, "python"))),
         )
-    return _FORMATS[format](_described(plan, facts or {}, judge))
+    described = _described(plan, facts or {}, judge)
+    return _python(described, code) if format == "python" else _FORMATS[format](described)
 
 
 # ---- what is shown, whatever the format ----
@@ -322,6 +336,22 @@ def _json(plan: Described) -> str:
     ]
     whole = {"outputs": plan.outputs, "nodes": nodes, "indices": [*map(vars, plan.indices)]}
     return json.dumps(whole, indent=2, ensure_ascii=False)
+
+
+# ---- Python ----
+
+
+def _python(plan: Described, code: Iterable[Code]) -> str:
+    """Functions, each below a comment with the number, the words and the place of its node."""
+    items = {id(item.node): item for item in plan.items}
+    shown = []
+    for each in code:
+        item = items[id(each.node)]
+        words = [f"{item.id} {item.label}", each.label, item.place, item.facts or ""]
+        start = " · ".join(filter(None, words))
+        comment = textwrap.wrap(start, WIDTH, initial_indent="# ", subsequent_indent="#   ")
+        shown.append("\n".join([*comment, each.source]))
+    return "\n\n".join(shown) or "# no code: the inputs are the outputs"
 
 
 _FORMATS: dict[str, Callable[[Described], str]] = {

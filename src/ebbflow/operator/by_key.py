@@ -47,6 +47,3 @@ class ByKey(Operator[Bag, Bag, Bag, Bag]):
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose state a step with this change touches."""
         return set(self.by_key(change.items()))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "by_key"}

@@ -59,10 +59,6 @@ class OnKeys(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
         left, right = sides(change)
         return {*self.by_left(left.items()), *self.by_right(right.items())}
 
-    def __getstate__(self) -> dict[str, Any]:
-        loops = ("by_left", "by_right", "join_delta")
-        return {name: value for name, value in vars(self).items() if name not in loops}
-
 
 class Join(OnKeys):
     """Rows of both sides with equal keys; see `join`.

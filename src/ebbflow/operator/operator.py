@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError, Text, place
-from ebbflow.expression.reached import held_by
+from ebbflow.expression.reached import held_by, lasting
 from ebbflow.state.cells import Journalled
 
 X = TypeVar("X")
@@ -81,6 +81,12 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
                 remedy="a change that is valid for the input as it is now",
             )
         return self.step(state, change)
+
+    def __getstate__(self) -> Any:
+        """What it holds. Generated loops, and all else that is made when it is first asked for, are
+        made again."""
+        state = super().__getstate__()
+        return lasting(type(self), state) if isinstance(state, dict) else state
 
     def __identity__(self) -> Any:
         """What a fingerprint is taken of: what it holds, not where it was made."""

@@ -28,7 +28,12 @@ from ebbflow.reducer.fused import FusedReduce
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
 from ebbflow.reducer.shape import PAIR, ResultShape
-from ebbflow.reducer.strategy import refuse_leftover, refuse_negative_size, strategies_of
+from ebbflow.reducer.strategy import (
+    GroupStrategy,
+    refuse_leftover,
+    refuse_negative_size,
+    strategies_of,
+)
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
@@ -55,40 +60,67 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
         self.before = before or Chain()
         self.owner = owner
         self.created = place()
-        self.compile()
 
-    def compile(self) -> None:
-        """Choose the way of each part, and write the loops."""
-        self.parts = strategies_of(self.reducer, self.row_type)
-        self.keeps_rows = any(part.keeps_rows for part in self.parts)
-        self.start = (0, *(part.start() for part in self.parts), None)
-        self.inlines = [part.reducer.inline for part in self.parts]
-        self.by_key = grouping(self.key)
-        self.chained = gather([self.before])
-        self.make = self.shape.function(len(self.parts))
-        plain = not self.keeps_rows and None not in self.inlines and len(self.parts) <= MOST_FUSED
-        self.fused = FusedReduce(
-            self.parts, self.key, self.shape, self.row_type, self.before, self.owner
-        ) if plain else None  # fmt: skip
-        self.loop = self.fused.step() if self.fused else None
+    # ---- what is made of it, when it is first asked for ----
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = (
-            "reducer",
-            "key",
-            "shape",
-            "row_type",
-            "before",
-            "owner",
-            "created",
-            "given",
-            "output",
-        )
-        return {name: value for name, value in vars(self).items() if name in kept}
+    @cached_property
+    def parts(self) -> tuple[GroupStrategy, ...]:
+        """The reducers that are side by side in it, each with a strategy."""
+        return strategies_of(self.reducer, self.row_type)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.compile()
+    @cached_property
+    def keeps_rows(self) -> bool:
+        """Whether a part may need the rows of a group again."""
+        return any(part.keeps_rows for part in self.parts)
+
+    @cached_property
+    def start(self) -> tuple[Any, ...]:
+        """The cell of a group that has no rows yet."""
+        return (0, *(part.start() for part in self.parts), None)
+
+    @cached_property
+    def inlines(self) -> list[Any]:
+        """How each part is generated; None where one cannot be."""
+        return [part.reducer.inline for part in self.parts]
+
+    @cached_property
+    def by_key(self) -> Callable[[Any], Grouped]:
+        """The loop that sorts rows by key."""
+        return grouping(self.key)
+
+    @cached_property
+    def chained(self) -> Callable[[Any], dict[Any, int]]:
+        """The loop of the steps before."""
+        return gather([self.before])
+
+    @cached_property
+    def make(self) -> Callable[..., Any]:
+        """The row of a group, from its key and its results."""
+        return self.shape.function(len(self.parts))
+
+    @cached_property
+    def fused(self) -> FusedReduce | None:
+        """The loops of a step, where every part can be generated."""
+        if self.keeps_rows or None in self.inlines or len(self.parts) > MOST_FUSED:
+            return None
+        return FusedReduce(self.parts, self.key, self.shape, self.row_type, self.before, self.owner)
+
+    @cached_property
+    def loop(self) -> Callable[..., dict[Any, int]] | None:
+        """The loop of a whole step, where there is one."""
+        return self.fused.step() if self.fused else None
+
+    @cached_property
+    def partial(self) -> Callable[[Any], dict[Any, Any]] | None:
+        """The loop of what a change adds to the cell of each key, for `merge_partial`; None where
+        it needs the cells."""
+        return self.fused.partial() if self.fused and self.fused.can_merge else None
+
+    @cached_property
+    def merge_loop(self) -> Callable[..., dict[Any, int]]:
+        """The loop of `merge_partial`."""
+        assert self.fused is not None
+        return self.fused.merge()
 
     # ---- the state ----
 
@@ -110,27 +142,12 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     def update_fused(self, cells: Any, change: Any) -> dict[Any, int]:
         """A step as one generated loop."""
-        old = _remembered(cells)
         assert self.loop is not None
-        out: dict[Any, int] = self.loop(change, cells.values, old)
-        return out
-
-    @cached_property
-    def partial(self) -> Callable[[Any], dict[Any, Any]] | None:
-        """What a change adds to the cell of each key, for `merge_partial`; None where the loop
-        needs the cells."""
-        return self.fused.partial() if self.fused and self.fused.can_merge else None
-
-    @cached_property
-    def _merge_loop(self) -> Callable[..., Any]:
-        assert self.fused is not None
-        return self.fused.merge()
+        return self.loop(change, cells.values, _remembered(cells))
 
     def merge_partial(self, cells: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
         """A step from what `partial` gave, in whatever pieces."""
-        old = _remembered(cells)
-        out: dict[Any, int] = self._merge_loop(pairs, cells.values, old)
-        return out
+        return self.merge_loop(pairs, cells.values, _remembered(cells))
 
     def update_groups(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""

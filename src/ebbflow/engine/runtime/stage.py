@@ -43,6 +43,10 @@ class Run:
         """All that this stage has given so far, added up."""
         return self(*wholes)
 
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        """The functions that do the work of a step, to be shown by `explain("python")`."""
+        return (type(self).__call__,)
+
 
 class Stage:
     """Something to run when one of the slots it reads holds a change."""
@@ -86,6 +90,9 @@ class Gathered(Run):
     def __call__(self, *changes: Any) -> Any:
         return self.loop(*[change or {} for change in changes])
 
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        return (self.loop,)
+
 
 class Sorted(Run):
     """Rows by key, not kept."""
@@ -99,6 +106,9 @@ class Sorted(Run):
 
     def __call__(self, change: Any) -> Any:
         return self.by_key(change.items())
+
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        return (self.by_key,)
 
 
 class Indexing(Run):
@@ -116,6 +126,9 @@ class Indexing(Run):
 
     def whole(self, *_: Any) -> Any:
         return {key: list(rows.items()) for key, rows in self.index.everything().items()}
+
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        return (self.index.grouping,)
 
 
 class Guard(Run):
@@ -170,6 +183,9 @@ class Meeting(Run):
     def whole(self, left: Any, right: Any) -> Any:
         return self.met(left, {}, self.left.everything(), self.right.everything())
 
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        return (self.met,)
+
 
 class Counting(Run):
     """A semijoin of an index with counts."""
@@ -187,6 +203,9 @@ class Counting(Run):
 
     def whole(self, left: Any, right: Any) -> Any:
         return self.met(left, {}, self.left.everything(), Cells(self.counts.everything()))
+
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        return (self.met,)
 
 
 class Partial(list[tuple[Any, Any]]):
@@ -226,6 +245,12 @@ class Swapping(Run):
     def whole(self, *_: Any) -> Any:
         return self.operator.read(self.cells)
 
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        operator = self.operator
+        if self.cells.backing is None or operator.partial is None:
+            return (operator.loop,)
+        return operator.partial, operator.merge_loop
+
 
 class Regrouping(Run):
     """A reduce group by group; the rows are in an index, where they are kept."""
@@ -249,6 +274,9 @@ class Regrouping(Run):
         operator = self.operator
         return operator.read((None, self.cells) if operator.keeps_rows else self.cells)
 
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        return (self.operator.update_groups,)
+
 
 class Moving(Run):
     """Any other operator with state."""
@@ -271,6 +299,9 @@ class Moving(Run):
         if self.kept:
             return self.operator.read(self.state)
         return self.operator.update(self.operator.init(NOTHING), *wholes)
+
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        return (self.operator.update,)
 
 
 class Reader:
