@@ -283,12 +283,7 @@ def _mermaid(plan: Described) -> str:
         lines.append(f'    n{item.id}{left}"{words}"{right}')
     for i, name in enumerate(plan.outputs, 1):
         lines.append(f'    out{i}(["{_mermaid_text(name)}"])')
-    for item in plan.items:
-        for parent in item.parents:
-            lines.append(f"    n{parent} --> n{item.id}")
-    for i, top in enumerate(plan.outputs.values(), 1):
-        lines.append(f"    n{top} --> out{i}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"    {one} --> {other}" for one, other in _edges(plan))])
 
 
 def _mermaid_text(text: str) -> str:
@@ -305,12 +300,14 @@ def _dot(plan: Described) -> str:
         lines.append(f"    n{item.id} [label={_dot_text(_words(item))}{shape}];")
     for i, name in enumerate(plan.outputs, 1):
         lines.append(f"    out{i} [label={_dot_text([name])}, shape=oval];")
-    for item in plan.items:
-        for parent in item.parents:
-            lines.append(f"    n{parent} -> n{item.id};")
-    for i, top in enumerate(plan.outputs.values(), 1):
-        lines.append(f"    n{top} -> out{i};")
+    lines += [f"    {one} -> {other};" for one, other in _edges(plan)]
     return "\n".join([*lines, "}"])
+
+
+def _edges(plan: Described) -> list[tuple[str, str]]:
+    """The names of two nodes, the second of which reads the first, or of a node and an output."""
+    inside = [(f"n{parent}", f"n{item.id}") for item in plan.items for parent in item.parents]
+    return inside + [(f"n{top}", f"out{i}") for i, top in enumerate(plan.outputs.values(), 1)]
 
 
 def _dot_text(lines: list[str]) -> str:

@@ -179,7 +179,22 @@ def _fit(before: AnyOperator, after: AnyOperator) -> tuple[AnyOperator, AnyOpera
     )
 
 
-class Each(Operator[Any, Any, Any, Any]):
+class Lifted(Operator[Any, Any, Any, Any]):
+    """An operator that computes what an `inner` one does, from other changes."""
+
+    inner: AnyOperator
+
+    def f(self, x: Any) -> Any:
+        return self.inner.f(x)
+
+    def init(self, x: Any) -> Any:
+        return self.inner.init(x)
+
+    def invariant(self, x: Any, state: Any) -> bool:
+        return self.inner.invariant(x, state)
+
+
+class Each(Lifted):
     """An operator on sequences of changes; see `each`."""
 
     def __init__(self, inner: AnyOperator) -> None:
@@ -189,12 +204,6 @@ class Each(Operator[Any, Any, Any, Any]):
         self._nested = inner.output.built is not None and inner.output.built[0] is sequence
         if self._nested:
             self.output = inner.output
-
-    def f(self, x: Any) -> Any:
-        return self.inner.f(x)
-
-    def init(self, x: Any) -> Any:
-        return self.inner.init(x)
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
         if len(change) == 1:
@@ -217,9 +226,6 @@ class Each(Operator[Any, Any, Any, Any]):
                 outputs.append(output)
         return state, tuple(outputs)
 
-    def invariant(self, x: Any, state: Any) -> bool:
-        return self.inner.invariant(x, state)
-
     def accepts(self, state: Any, change: Any) -> bool:
         return self.input.is_change(change) and (not change or self.inner.accepts(state, change[0]))
 
@@ -227,7 +233,7 @@ class Each(Operator[Any, Any, Any, Any]):
         return f"each({self.inner!r})"
 
 
-class EachSide(Operator[Any, Any, Any, Any]):
+class EachSide(Lifted):
     """An operator on pairs, where a side changes by sequences of what the operator takes."""
 
     def __init__(self, inner: AnyOperator, input: ChangeStructure[Any, Any]) -> None:
@@ -240,12 +246,6 @@ class EachSide(Operator[Any, Any, Any, Any]):
         self._many = [one != other for one, other in zip(wanted, given, strict=True)]
         self._on_first: Any = getattr(inner, "on_first", None) or _OneSide(inner, First)
         self._on_second: Any = getattr(inner, "on_second", None) or _OneSide(inner, Second)
-
-    def f(self, x: Any) -> Any:
-        return self.inner.f(x)
-
-    def init(self, x: Any) -> Any:
-        return self.inner.init(x)
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
         return self.each.step(state, self._one_by_one(change))
@@ -266,9 +266,6 @@ class EachSide(Operator[Any, Any, Any, Any]):
         if not self.input.is_change(change):
             raise self.input.stranger(change)
         return self.each.checked(state, self._one_by_one(change))
-
-    def invariant(self, x: Any, state: Any) -> bool:
-        return self.inner.invariant(x, state)
 
     def accepts(self, state: Any, change: Any) -> bool:
         return self.input.is_change(change) and self.each.accepts(state, self._one_by_one(change))

@@ -219,9 +219,6 @@ class CrossProduct(Join):
     def f(self, x: tuple[Bag, Bag]) -> Bag:
         return x[0].product(x[1])
 
-    def keys(self, change: Any) -> set[Any]:
-        return {()}
-
     def __repr__(self) -> str:
         return "product()"
 

@@ -20,13 +20,12 @@ from ebbflow.errors import ChangeError, CompositionError, place
 from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.operator import Operator, journalled
-from ebbflow.operator.relation import Bag
+from ebbflow.operator.relation import NOTHING, Bag
 from ebbflow.state.cells import ABSENT, Cells, Journalled
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, without_zeros
 
 FROZEN = (type(None), bool, int, float, str, bytes, frozenset, ZSet, Tree)
-NOTHING: Bag = ZSet()
 
 
 class States(Cells[Any, Any]):

@@ -138,17 +138,7 @@ class Live(Generic[X, DX, Y, DY]):
         All or nothing: when a part refuses the change or raises, the state is what it was, wherever
         it is kept in an `Index`, in `Cells`, or in values that are not altered in place.
         """
-        held = list(journalled(self.state))
-        for container in held:
-            container.begin()
-        try:
-            self.state, output = self.operator.checked(self.state, change)
-        except BaseException:
-            for container in held:
-                container.rollback()
-            raise
-        for container in held:
-            container.commit()
+        self.state, output = all_or_nothing(self.operator.checked, self.state, change)
         return output
 
     def feed(self, changes: Iterable[DX]) -> Iterator[DY]:
@@ -157,6 +147,24 @@ class Live(Generic[X, DX, Y, DY]):
 
     def __repr__(self) -> str:
         return f"<{self.operator!r} at {self.state!r}>"
+
+
+def all_or_nothing(
+    step: Callable[[Any, DX], tuple[Any, DY]], state: Any, change: DX
+) -> tuple[Any, DY]:
+    """`step(state, change)`; when it raises, the containers of the state are what they were."""
+    held = list(journalled(state))
+    for container in held:
+        container.begin()
+    try:
+        made = step(state, change)
+    except BaseException:
+        for container in held:
+            container.rollback()
+        raise
+    for container in held:
+        container.commit()
+    return made
 
 
 def journalled(state: Any) -> Iterator[Journalled[Any]]:

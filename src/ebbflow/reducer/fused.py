@@ -29,25 +29,24 @@ from ebbflow.reducer.strategy import (
 )
 from ebbflow.state.cells import ABSENT
 
-_LOOK_UP = """
-    if key in fresh:
-        $cell, = fresh[key]
-    else:
-        $cell, = get(key, $NO_ROWS)
-"""
-
 _ADD_ROWS = """
     for row, n in change.items():
         $before
         key = $key
-        $look_up
+        if key in fresh:
+            $cell, = fresh[key]
+        else:
+            $cell, = get(key, $NO_ROWS)
         $add
         fresh[key] = ($changed,)
 """
 
 _MERGE = """
     for key, added in pairs:
-        $look_up
+        if key in fresh:
+            $cell, = fresh[key]
+        else:
+            $cell, = get(key, $NO_ROWS)
         $added, = added
         $merge
         fresh[key] = ($changed,)
@@ -106,9 +105,11 @@ class FusedReduce:
         self.inlines = [part.reducer.inline for part in parts]
         self.names = _slot_names(parts)
         self.slots = [name for several in self.names for name in several]
-        self.cell = ", ".join(["size", *self.slots])
-        self.changed = ", ".join(["size + n", *self.slots])
-        self.start = (0, *(value for inline in self.inlines for value in inline.slots))
+        self.cells = {
+            "cell": ", ".join(["size", *self.slots]),
+            "changed": ", ".join(["size + n", *self.slots]),
+            "NO_ROWS": (0, *(value for inline in self.inlines for value in inline.slots)),
+        }
 
     @property
     def can_merge(self) -> bool:
@@ -138,8 +139,8 @@ class FusedReduce:
         loop.write("fresh, out, get = {}, {}, values.get")
         added = ", ".join(["n", *(f"more_{name}" for name in self.slots)])
         loop.template(
-            _MERGE, self.owner or self.key, look_up=partial(self._look_up, loop), added=added,
-            merge=partial(self._merge_slots, loop), changed=self.changed,
+            _MERGE, self.owner or self.key, **self.cells, added=added,
+            merge=partial(self._merge_slots, loop),
         )  # fmt: skip
         self._give(loop)
         return loop.function()
@@ -150,14 +151,10 @@ class FusedReduce:
         """Every row is added to the cell of its key in `fresh`."""
         row = self.before.last_row
         loop.template(
-            _ADD_ROWS, self.owner or self.key, row, before=partial(self.before.write, loop),
-            key=key_source(loop, self.key, row), look_up=partial(self._look_up, loop, row),
-            add=partial(self._add_row, loop, row), changed=self.changed,
+            _ADD_ROWS, self.owner or self.key, row, **self.cells,
+            key=key_source(loop, self.key, row), before=partial(self.before.write, loop),
+            add=partial(self._add_row, loop, row),
         )  # fmt: skip
-
-    def _look_up(self, loop: GeneratedLoop, *rows: str) -> None:
-        owner = self.owner or self.key
-        loop.template(_LOOK_UP, owner, *rows, cell=self.cell, NO_ROWS=self.start)
 
     def _add_row(self, loop: GeneratedLoop, row: str) -> None:
         """What each part looks at is computed once, and added to its slots."""
@@ -187,8 +184,8 @@ class FusedReduce:
             for inline, own in zip(self.inlines, self.names, strict=True)
         ]
         loop.template(
-            _GIVE, self.owner, cell=self.cell, made=self.shape.source(loop, "key", results),
-            ABSENT=ABSENT, NO_ROWS=self.start, refuse_negative_size=refuse_negative_size,
+            _GIVE, self.owner, **self.cells, made=self.shape.source(loop, "key", results),
+            ABSENT=ABSENT, refuse_negative_size=refuse_negative_size,
             refuse_leftover=refuse_leftover,
         )  # fmt: skip
 

@@ -23,7 +23,7 @@ from ebbflow.change import BAG, KEEP, REPLACE, Replace
 from ebbflow.errors import place
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator
-from ebbflow.operator.operator import journalled
+from ebbflow.operator.operator import all_or_nothing
 from ebbflow.reducer.fused import FusedReduce
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
@@ -241,7 +241,10 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
             and cells.values.keys() == groups.keys()
             and all(
                 cell[0] == sum(groups[key].values())
-                and all(map(_agrees, self.parts, self.accs(cell), [groups[key]] * len(self.parts)))
+                and all(
+                    part.agrees(acc, groups[key])
+                    for part, acc in zip(self.parts, self.accs(cell), strict=True)
+                )
                 for key, cell in cells.values.items()
             )
         )
@@ -253,10 +256,6 @@ def _remembered(cells: Any) -> dict[Any, Any]:
     if cells.journal is not None:
         cells.journal.append(old)
     return old
-
-
-def _agrees(part: Any, acc: Any, rows: Any) -> bool:
-    return bool(part.agrees(acc, rows))
 
 
 # ---- differential operators ----
@@ -370,17 +369,7 @@ class Reducing(Processor[Bag, Bag]):
         for row, weight in change.items():
             old = weights.get(row, 0)
             delta.append((row, max(old + weight, 0) - max(old, 0)))
-        held = list(journalled(groups))
-        for container in held:
-            container.begin()
-        try:
-            groups, out = self.operator.step(groups, ZSet(delta))
-        except BaseException:
-            for container in held:
-                container.rollback()
-            raise
-        for container in held:
-            container.commit()
+        groups, out = all_or_nothing(self.operator.step, groups, ZSet(delta))
         for row, weight in change.items():
             weight += weights.get(row, 0)
             if weight:

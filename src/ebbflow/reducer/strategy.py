@@ -96,10 +96,7 @@ class FoldStrategy(GroupStrategy):
                 f"{self.reducer!r} asks to recompute, but is declared partial=False",
                 remedy="leave partial= out: then the rows are kept for it",
             )
-        acc, added = self.reducer.start(), self.reducer.added
-        for row, weight in (rows or {}).items():
-            acc = added(acc, row, weight)
-        return acc
+        return self.reducer.add_all(self.reducer.start(), rows or {})
 
 
 class TreeStrategy(GroupStrategy):

@@ -9,6 +9,7 @@ whole of what it reads; so a stage that is new to a program that has run can be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ebbflow.chain import Chain
@@ -26,12 +27,14 @@ class Run:
 
     `kept` says that `whole` needs nothing but the state; `certain`, that it surely gives what was
     given by and by: no function is on the way that might do something else the second time.
+    `code` names the attribute with the function that does the work.
     """
 
     __slots__ = ()
 
     kept = False
     certain = True
+    code = "__call__"
 
     def __call__(self, *changes: Any) -> Any:
         raise NotImplementedError
@@ -44,8 +47,8 @@ class Run:
         return self(*wholes)
 
     def loops(self) -> tuple[Callable[..., Any], ...]:
-        """The functions that do the work of a step, to be shown by `explain("python")`."""
-        return (type(self).__call__,)
+        """The functions that do the work of a step, for `explain("python")`."""
+        return (attrgetter(self.code)(self),)
 
 
 class Stage:
@@ -79,6 +82,7 @@ class Gathered(Run):
     """A gathering loop, with nothing where a slot holds no change."""
 
     __slots__ = ("certain", "chains", "loop")
+    code = "loop"
 
     def __init__(
         self, loop: Callable[..., Any], certain: bool, chains: Sequence[Chain] = ()
@@ -90,14 +94,12 @@ class Gathered(Run):
     def __call__(self, *changes: Any) -> Any:
         return self.loop(*[change or {} for change in changes])
 
-    def loops(self) -> tuple[Callable[..., Any], ...]:
-        return (self.loop,)
-
 
 class Sorted(Run):
     """Rows by key, not kept."""
 
     __slots__ = ("by_key",)
+    code = "by_key"
 
     certain = False
 
@@ -107,14 +109,12 @@ class Sorted(Run):
     def __call__(self, change: Any) -> Any:
         return self.by_key(change.items())
 
-    def loops(self) -> tuple[Callable[..., Any], ...]:
-        return (self.by_key,)
-
 
 class Indexing(Run):
     """Rows by key, kept in an index, which fetches for itself."""
 
     __slots__ = ("index",)
+    code = "index.grouping"
 
     kept = True
 
@@ -126,9 +126,6 @@ class Indexing(Run):
 
     def whole(self, *_: Any) -> Any:
         return {key: list(rows.items()) for key, rows in self.index.everything().items()}
-
-    def loops(self) -> tuple[Callable[..., Any], ...]:
-        return (self.index.grouping,)
 
 
 class Guard(Run):
@@ -163,6 +160,7 @@ class Meeting(Run):
     """A join of two indices."""
 
     __slots__ = ("after", "certain", "left", "met", "right")
+    code = "met"
 
     def __init__(
         self, met: Callable[..., Any], left: Index[Any, Any], right: Any, certain: bool,
@@ -183,14 +181,12 @@ class Meeting(Run):
     def whole(self, left: Any, right: Any) -> Any:
         return self.met(left, {}, self.left.everything(), self.right.everything())
 
-    def loops(self) -> tuple[Callable[..., Any], ...]:
-        return (self.met,)
-
 
 class Counting(Run):
     """A semijoin of an index with counts."""
 
     __slots__ = ("counts", "left", "met")
+    code = "met"
 
     def __init__(self, met: Callable[..., Any], left: Index[Any, Any], counts: Any) -> None:
         self.met, self.left, self.counts = met, left, counts
@@ -203,9 +199,6 @@ class Counting(Run):
 
     def whole(self, left: Any, right: Any) -> Any:
         return self.met(left, {}, self.left.everything(), Cells(self.counts.everything()))
-
-    def loops(self) -> tuple[Callable[..., Any], ...]:
-        return (self.met,)
 
 
 class Partial(list[tuple[Any, Any]]):
@@ -256,6 +249,7 @@ class Regrouping(Run):
     """A reduce group by group; the rows are in an index, where they are kept."""
 
     __slots__ = ("cells", "index", "operator")
+    code = "operator.update_groups"
 
     kept = True
 
@@ -274,14 +268,12 @@ class Regrouping(Run):
         operator = self.operator
         return operator.read((None, self.cells) if operator.keeps_rows else self.cells)
 
-    def loops(self) -> tuple[Callable[..., Any], ...]:
-        return (self.operator.update_groups,)
-
 
 class Moving(Run):
     """Any other operator with state."""
 
     __slots__ = ("certain", "kept", "operator", "state")
+    code = "operator.update"
 
     def __init__(self, operator: Any, state: Any) -> None:
         self.operator, self.state = operator, state
@@ -299,9 +291,6 @@ class Moving(Run):
         if self.kept:
             return self.operator.read(self.state)
         return self.operator.update(self.operator.init(NOTHING), *wholes)
-
-    def loops(self) -> tuple[Callable[..., Any], ...]:
-        return (self.operator.update,)
 
 
 class Reader:
