@@ -1,7 +1,8 @@
-"""Plans as text, graphs and JSON.
+"""Plans as text, graphs, JSON and the Python that runs.
 
-The golden files beside this one hold what `explain` says about the programs beside them. After a
-change that is meant: `EBBFLOW_GOLDEN=write pytest tests/unit/flow/test_show.py`, and read the diff.
+The golden files beside this one hold what `explain` says about the programs beside them, and the
+loops that are generated for those in `loops.py`. After a change that is meant:
+`EBBFLOW_GOLDEN=write pytest tests/unit/flow/test_show.py`, and read the diff.
 """
 
 from __future__ import annotations

@@ -377,7 +377,8 @@ class View:
                 for inlet in self._inlets.values()
             }
             plan = getattr(self._machine, "plan", self.plan)
-            code = code_of(getattr(self._machine, "stages", ())) if format == "python" else ()
+            stages = getattr(self._machine, "stages", ()) if format == "python" else ()
+            code = code_of(stages, stored=self._disk is not None)
             return explain(plan, format, facts=facts, code=code)
 
     def close(self) -> None:

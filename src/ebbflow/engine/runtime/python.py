@@ -12,12 +12,13 @@ from ebbflow.flow.plan import Plan
 from ebbflow.flow.show import Code, explain
 
 
-def code_of(stages: Iterable[Stage]) -> list[Code]:
-    """The functions that stages run, in the order in which they run."""
+def code_of(stages: Iterable[Stage], stored: bool = False) -> list[Code]:
+    """The functions that stages run, in the order in which they run; `stored` says that their state
+    is not in memory."""
     return [
         Code(stage.node, _label(stage), source_of(loop))
         for stage in stages
-        for loop in stage.run.loops()
+        for loop in stage.run.loops(stored)
     ]
 
 

@@ -46,8 +46,9 @@ class Run:
         """All that this stage has given so far, added up."""
         return self(*wholes)
 
-    def loops(self) -> tuple[Callable[..., Any], ...]:
-        """The functions that do the work of a step, for `explain("python")`."""
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        """The functions that do the work of a step, for `explain("python")`; `stored` says that
+        state has to be fetched."""
         return (attrgetter(self.code)(self),)
 
 
@@ -238,11 +239,11 @@ class Swapping(Run):
     def whole(self, *_: Any) -> Any:
         return self.operator.read(self.cells)
 
-    def loops(self) -> tuple[Callable[..., Any], ...]:
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
         operator = self.operator
-        if self.cells.backing is None or operator.partial is None:
-            return (operator.loop,)
-        return operator.partial, operator.merge_loop
+        if stored and operator.partial is not None:
+            return operator.partial, operator.merge_loop
+        return (operator.loop,)
 
 
 class Regrouping(Run):

@@ -306,7 +306,7 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
 
 def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
     """The plan with its facts; what holds for all of it in the first line, or under `engine`."""
-    code = code_of(facts.machine.stages) if format == "python" else ()
+    code = code_of(facts.machine.stages, stored=True) if format == "python" else ()
     text = explain(facts.machine.plan, format, facts=facts.all(), code=code)
     if format == "json":
         return json.dumps({"engine": about, **json.loads(text)}, indent=2, ensure_ascii=False)
