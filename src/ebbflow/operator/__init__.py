@@ -6,9 +6,10 @@ subclass `Operator`, or use `stateless` and `on_input`.
 """
 
 from ebbflow.operator.aggregate import aggregate, group_aggregate
-from ebbflow.operator.compose import Beside, Each, FanOut, Seq, binary, each, seq
+from ebbflow.operator.compose import Beside, FanOut, Seq, binary, seq
 from ebbflow.operator.joins import join, product, semi
 from ebbflow.operator.keyed import per_key
+from ebbflow.operator.lift import Each, each
 from ebbflow.operator.operator import Live, OnInput, Operator, Stateless, on_input, stateless
 from ebbflow.operator.relation import (
     count,

@@ -123,12 +123,9 @@ class PerKey(ByKey):
                 for each, weight in delta.items():
                     _count(out, made(key, one_nan(each)), weight)
                 new[key] = (size, inner) if size else ABSENT
-                if cell is None and operator.f(NOTHING):
+                if sign := (cell is None) - (not size):
                     for each, weight in operator.f(NOTHING).items():
-                        _count(out, made(key, each), weight)
-                if not size:
-                    for each, weight in operator.f(NOTHING).items():
-                        _count(out, made(key, each), -weight)
+                        _count(out, made(key, each), sign * weight)
             else:
                 was = operator.f(NOTHING) if cell is None else cell[2]
                 now = one_nan(operator.output.patch(was, delta))

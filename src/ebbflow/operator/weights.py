@@ -85,7 +85,7 @@ def distinct() -> Operator[Bag, Bag, Bag, Bag]:
     return Distinct()
 
 
-class Difference(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
+class BagDifference(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
     """The rows of the first without those of the second; see `difference`."""
 
     input = TWO_BAGS
@@ -141,4 +141,4 @@ def difference() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
     >>> live.send(Second(ZSet({"a": -1}))), live.send(Second(ZSet({"a": -1})))
     (ZSet({}), ZSet({'a': 1}))
     """
-    return Difference()
+    return BagDifference()
