@@ -153,7 +153,7 @@ def all_or_nothing(
     step: Callable[[Any, DX], tuple[Any, DY]], state: Any, change: DX
 ) -> tuple[Any, DY]:
     """`step(state, change)`; when it raises, the containers of the state are what they were."""
-    held = list(journalled(state))
+    held = journalled(state)
     for container in held:
         container.begin()
     try:
@@ -167,18 +167,16 @@ def all_or_nothing(
     return made
 
 
-def journalled(state: Any) -> Iterator[Journalled[Any]]:
+def journalled(state: Any) -> list[Journalled[Any]]:
     """The containers that a state is made of.
 
     >>> from ebbflow.state.cells import Cells
-    >>> list(journalled((Cells({"a": 1}), 3)))
+    >>> journalled((Cells({"a": 1}), 3))
     [Cells({'a': 1})]
     """
-    if isinstance(state, Journalled):
-        yield state
-    elif isinstance(state, tuple):
-        for part in state:
-            yield from journalled(part)
+    if isinstance(state, tuple):
+        return [container for part in state for container in journalled(part)]
+    return [state] if isinstance(state, Journalled) else []
 
 
 class ByFunctions(Operator[X, DX, Y, DY]):
