@@ -21,7 +21,7 @@ _BETWEEN = ("CACHE", "EXTENDED_ARG", "NOP")
 
 
 class Instruction(NamedTuple):
-    """One instruction: where it is, its name, its number, and what that stands for."""
+    """One instruction: its offset, name and argument, and the value the argument stands for."""
 
     offset: int
     opname: str
@@ -61,11 +61,15 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 def enclosed(f: FunctionType) -> Iterator[tuple[str, Any]]:
     """The names a function encloses, with their values."""
-    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:
-            yield name, Missing
+    return zip(f.__code__.co_freevars, map(content_of, f.__closure__ or ()), strict=True)
+
+
+def content_of(cell: Any) -> Any:
+    """The value in a cell of a closure; `Missing` where there is none yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return Missing
 
 
 def used_globals(f: FunctionType) -> list[tuple[str, Any]]:

@@ -6,7 +6,7 @@ subclass `Operator`, or use `stateless` and `on_input`.
 """
 
 from ebbflow.operator.aggregate import aggregate, group_aggregate
-from ebbflow.operator.compose import Beside, FanOut, Seq, binary, seq
+from ebbflow.operator.compose import Beside, Fork, Seq, binary, seq
 from ebbflow.operator.joins import join, product, semi
 from ebbflow.operator.keyed import per_key
 from ebbflow.operator.lift import Each, each
@@ -26,7 +26,7 @@ from ebbflow.operator.weights import difference, distinct
 __all__ = [
     "Beside",
     "Each",
-    "FanOut",
+    "Fork",
     "Live",
     "OnInput",
     "Operator",

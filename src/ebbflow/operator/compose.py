@@ -81,7 +81,7 @@ class Seq(Operator[Any, Any, Any, Any]):
         return self.stages[0].accepts(state[0], change)
 
     def __repr__(self) -> str:
-        return " >> ".join(in_brackets(stage, FanOut) for stage in self.stages)
+        return " >> ".join(in_brackets(stage, Fork) for stage in self.stages)
 
     def __reduce__(self) -> Any:
         return Seq, self.stages
@@ -229,10 +229,10 @@ class Beside(Operator[Any, Any, Any, Any]):
 
     def __repr__(self) -> str:
         first, second = self.first, self.second
-        return f"{in_brackets(first, Seq, FanOut)} * {in_brackets(second, Seq, FanOut, Beside)}"
+        return f"{in_brackets(first, Seq, Fork)} * {in_brackets(second, Seq, Fork, Beside)}"
 
 
-class FanOut(Operator[Any, Any, Any, Any]):
+class Fork(Operator[Any, Any, Any, Any]):
     """`a & b`: both on the same input, outputs as a pair."""
 
     def __init__(self, first: AnyOperator, second: AnyOperator) -> None:
@@ -271,7 +271,7 @@ class FanOut(Operator[Any, Any, Any, Any]):
         return self.first.accepts(state[0], change) and self.second.accepts(state[1], change)
 
     def __repr__(self) -> str:
-        return f"{self.first!r} & {in_brackets(self.second, FanOut)}"
+        return f"{self.first!r} & {in_brackets(self.second, Fork)}"
 
 
 def binary(f: AnyOperator, g: AnyOperator, h: AnyOperator) -> AnyOperator:

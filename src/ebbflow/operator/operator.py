@@ -110,9 +110,9 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
         return Beside(self, other) if isinstance(other, Operator) else NotImplemented
 
     def __and__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
-        from ebbflow.operator.compose import FanOut
+        from ebbflow.operator.compose import Fork
 
-        return FanOut(self, other) if isinstance(other, Operator) else NotImplemented
+        return Fork(self, other) if isinstance(other, Operator) else NotImplemented
 
 
 class Live(Generic[X, DX, Y, DY]):

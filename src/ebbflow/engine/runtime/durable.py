@@ -194,7 +194,7 @@ class Disk:
                 container.begin()
             wholes[stage.slot] = {}
             if any(reads):
-                stage.run.fetch(*reads)
+                stage.fetch(*reads)
                 wholes[stage.slot] = stage.run(*reads)
             self._append_open()  # at once: what comes after may read it from there
             machine.commit()
@@ -330,7 +330,7 @@ class Disk:
                     )
                 spine = part.spine(snapshot)
                 values = Backing({}, spine, limited=False, codec=part.codec).held
-                found[name] = values if reader is None else reader.of(values)
+                found[name] = values if reader is None else reader.output_of(values)
         return found
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import ebbflow
 from ebbflow.codegen import blame
+from ebbflow.engine.runtime.stage import GUARD
 from ebbflow.errors import (
     AbsentRow,
     ChangeError,
@@ -71,7 +72,7 @@ def _placed(
     error: EbbflowError, owner: Any, stage: Any, facts: dict[str, Any], trusting: bool
 ) -> EbbflowError:
     """An error of ours, and where it happened."""
-    if isinstance(error, NotDeterministic) and stage.label == "guard":
+    if isinstance(error, NotDeterministic) and stage.label == GUARD:
         return ChangeError(
             f"{_named(owner)} needs a collection, and a row before it is owed: "
             "`-` took away more than there was",

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from ebbflow.engine.runtime.identity import Names, digest
 from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.stage import Stage
 from ebbflow.expression.schema import schema
-from ebbflow.flow.plan import Distinct, Plan, Unary
+from ebbflow.flow.plan import Plan
 from ebbflow.record import fields_of
 from ebbflow.state.cells import Cells
 from ebbflow.state.index import Index
@@ -67,9 +66,10 @@ def unnamed(
                 yield Held("", label, each, each.groups, "bag", Any, typed(stage.node.type))
             else:
                 assert isinstance(each, Cells)
-                codec = getattr(stage.run, "operator", None)
-                codec = codec if hasattr(codec, "dump") else None
-                yield Held("", label, each, each.values, "value", _keys(stage), Any, codec)
+                codec = stage.operator if hasattr(stage.operator, "dump") else None
+                yield Held(
+                    "", label, each, each.values, "value", typed(stage.cell_keys), Any, codec
+                )
     for name, outlet in outlets.items():
         if outlet.rows is not None:
             row_type, rows = typed(plan.outputs[name].type), outlet.rows
@@ -86,7 +86,7 @@ def _named(
         node = compiled[id(stage.node)]
         by = "" if stage.key is None else known.of_value(stage.key)
         for i, each in enumerate(stage.containers):
-            row_type = stage.node.type if isinstance(each, Index) else _keys(stage)
+            row_type = stage.node.type if isinstance(each, Index) else typed(stage.cell_keys)
             names.append(digest(node, stage.label, by, str(i), schema(row_type)))
     meant = known.of(plan)
     for name, outlet in outlets.items():
@@ -109,14 +109,6 @@ def _told_apart(parts: Iterable[Held]) -> list[Held]:
 def typed(row_type: Any) -> Any:
     """A row type where rows are columns, else Any."""
     return row_type if fields_of(row_type) is not None else Any
-
-
-def _keys(stage: Stage) -> Any:
-    """The type of the keys of a stage's cells, where these are rows."""
-    if stage.label == "guard":
-        assert isinstance(stage.node, Unary)
-        return typed(stage.node.parent.type)
-    return typed(stage.node.type) if isinstance(stage.node, Distinct) else Any
 
 
 def written(container: Any) -> list[Any]:

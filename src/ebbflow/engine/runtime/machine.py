@@ -19,13 +19,17 @@ from typing import Any, NamedTuple
 
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.gc_paused import pause_gc
+from ebbflow.engine.runtime.stage import Counts, Stage
 from ebbflow.errors import cause_of
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.cells import Journalled
 from ebbflow.state.tree import Tree
 
 Delta = dict[Any, int]
+Act = tuple[Stage, tuple[int, ...], int, tuple[Any, ...], Callable[..., Any], bool, Counts]
+"""A stage, and what running it takes, at hand: stages are of several classes, and Python finds
+attributes much faster where all objects are of one."""
 REMEMBERED = 1000
 
 LARGE = 20_000
@@ -61,7 +65,7 @@ class Machine:
         self.backed = False
         self.unchecked: frozenset[str] = frozenset()
         """Inputs whose rows come in unchecked: an index has to tell where one is not there."""
-        self.reached: dict[tuple[str, ...], tuple[list[Stage], list[tuple[str, int]]]] = {}
+        self.reached: dict[tuple[str, ...], tuple[list[Act], list[tuple[str, int]]]] = {}
 
     def begin(self) -> None:
         """From here on, remember how to go back."""
@@ -76,33 +80,31 @@ class Machine:
             slot = inputs[name]
             slots[slot] = change
             sizes[slot] = len(change)
-        opened = self.open
+        opened, backed = self.open, self.backed
         stage = None
-        stages, outputs = self._from(tuple(changes))
-        calm = sum(sizes) > LARGE and gc.isenabled()
-        if calm:
-            gc.disable()
+        acts, outputs = self._from(tuple(changes))
+        paused = sum(sizes) > LARGE and pause_gc()
         try:
-            for stage in stages:
-                reads = [slots[slot] for slot in stage.reads]
+            for stage, places, slot, containers, run, grouped, counts in acts:
+                reads = [slots[at] for at in places]
                 if not any(reads):
                     continue
-                for container in stage.containers:
+                for container in containers:
                     opened.append(container)
                     container.begin()
                 started = perf_counter()
-                if self.backed:
-                    stage.run.fetch(*reads)
-                out = slots[stage.slot] = stage.run(*reads)
-                stage.seconds += perf_counter() - started
-                rows = sum([sizes[slot] for slot in stage.reads])
-                sizes[stage.slot] = rows if stage.sorts else len(out)
-                stage.rows_in += rows
-                stage.rows_out += sizes[stage.slot]
+                if backed:
+                    stage.fetch(*reads)
+                out = slots[slot] = run(*reads)
+                counts.seconds += perf_counter() - started
+                rows = sum([sizes[at] for at in places])
+                sizes[slot] = size = rows if grouped else len(out)
+                counts.rows_in += rows
+                counts.rows_out += size
         except Exception as error:
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
-            if calm:
+            if paused:
                 gc.enable()
         return {name: slots[slot] for name, slot in outputs if slots[slot]}
 
@@ -111,20 +113,21 @@ class Machine:
         node = None if stage is None else stage.node
         return self.trusting or (isinstance(node, Source) and node.name in self.unchecked)
 
-    def _from(self, names: tuple[str, ...]) -> tuple[list[Stage], list[tuple[str, int]]]:
+    def _from(self, names: tuple[str, ...]) -> tuple[list[Act], list[tuple[str, int]]]:
         """The stages and the outputs that a change of these inputs may reach."""
         found = self.reached.get(names)
         if found is None:
             slots = {self.inputs[name] for name in names}
-            stages = []
+            acts: list[Act] = []
             for stage in self.stages:
                 if not slots.isdisjoint(stage.reads):
                     slots.add(stage.slot)
-                    stages.append(stage)
+                    acts.append((stage, stage.reads, stage.slot, stage.containers, stage.run,
+                                 stage.grouped, stage.counts))  # fmt: skip
             outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
             if len(self.reached) >= REMEMBERED:
                 self.reached.clear()
-            found = self.reached[names] = stages, outputs
+            found = self.reached[names] = acts, outputs
         return found
 
     def commit(self) -> None:
@@ -144,7 +147,7 @@ class Machine:
     def read(self, name: str) -> Delta | None:
         """A whole output, where the state of its operator tells; None where it does not."""
         reader = self.readers.get(name)
-        return None if reader is None else reader()
+        return None if reader is None else reader.whole()
 
     def derives(self, name: str, kept: Set[str]) -> bool:
         """Whether `whole` gives an output, and surely the same that was given by and by.
@@ -159,9 +162,9 @@ class Machine:
             if slot in sources:
                 continue
             stage = self.by_slot.get(slot)
-            if stage is None or not stage.run.certain:
+            if stage is None or not stage.certain:
                 return False
-            if not stage.run.kept:
+            if not stage.kept:
                 slots += stage.reads
         return True
 
@@ -178,20 +181,20 @@ class Machine:
                 wholes[at] = rows(names[at])
                 continue
             stage = self.by_slot[at]
-            reads = () if stage.run.kept else stage.reads
+            reads = () if stage.kept else stage.reads
             missing = [each for each in reads if each not in wholes]
             if missing:
                 waiting += [at, *missing]
             else:
-                wholes[at] = stage.run.whole(*[wholes[each] for each in reads])
+                wholes[at] = stage.whole(*[wholes[each] for each in reads])
         return wholes[slot]
 
     def stats(self) -> list[NodeStats]:
         """What each stage has done so far."""
         return [
             NodeStats(
-                stage.label, stage.node.place, stage.rows_in, stage.rows_out,
-                sum(map(_rows, stage.containers)), stage.seconds,
+                stage.label, stage.node.place, stage.counts.rows_in, stage.counts.rows_out,
+                sum(map(_rows, stage.containers)), stage.counts.seconds,
             )
             for stage in self.stages
         ]  # fmt: skip

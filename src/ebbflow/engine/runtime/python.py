@@ -18,7 +18,7 @@ def code_of(stages: Iterable[Stage], stored: bool = False) -> list[Code]:
     return [
         Code(stage.node, _label(stage), source_of(loop))
         for stage in stages
-        for loop in stage.run.loops(stored)
+        for loop in stage.loops(stored)
     ]
 
 

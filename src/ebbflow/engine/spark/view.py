@@ -43,7 +43,14 @@ from ebbflow.engine.spark.output.frames import (
 from ebbflow.engine.spark.output.log import Entry, Log, rows_in
 from ebbflow.engine.spark.output.sinks import Sinks
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.report import Epoch, Facts, History, Stats, explained, staged_entries
+from ebbflow.engine.spark.report import (
+    EpochStats,
+    Facts,
+    History,
+    SparkStats,
+    explained,
+    staged_entries,
+)
 from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import APPLY, Replica
@@ -87,7 +94,7 @@ class View:
         self._told = self.epoch
         """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
-        self._ways: Lowering | None = None
+        self._lowering: Lowering | None = None
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
         self.last: EpochResult | None = None
 
@@ -127,9 +134,8 @@ class View:
                     shown.rows = done.rows_in
                 self.last, now = done, perf_counter()
                 times = now - started, ran - running, now - ran
-                self._history.add(
-                    Epoch(epoch, done.mode, done.rows_in, rows_in(entry), *times), done, written
-                )
+                ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
+                self._history.add(ended, done, written)
                 letter = self._settle()
                 result = self._changes(epoch, entry)
             except BaseException:
@@ -308,9 +314,9 @@ class View:
         Which epochs it has finished is remembered in the state under `name`, its own when there is
         none: opened again, it goes on after them, so none is left out and the last may come twice.
         """
-        from ebbflow.engine.spark.output.sinks import Function, name_of
+        from ebbflow.engine.spark.output.sinks import FunctionSink, name_of
 
-        return self._sinks.add(Function(self, function, name or name_of(function)))
+        return self._sinks.add(FunctionSink(self, function, name or name_of(function)))
 
     def deliver(self) -> None:
         """Give to all sinks what they have not had, as after a failure; else every step does."""
@@ -360,7 +366,7 @@ class View:
 
     # ---- about itself ----
 
-    def stats(self) -> Stats:
+    def stats(self) -> SparkStats:
         """What was done since the view was opened: its last epochs, and the work of every stage."""
         with self._lock:
             self._require_open()
@@ -371,10 +377,10 @@ class View:
         python."""
         with self._lock:
             self._require_open()
-            if self._ways is None:
-                self._ways = Lowering(self.session, self._replica, self._epochs.program)
+            if self._lowering is None:
+                self._lowering = Lowering(self._replica, self._epochs.job(1), self._epochs.empty)
             store = self._disk.store
-            facts = Facts(self._replica, store, self._ways, self._history)
+            facts = Facts(self._replica, store, self._lowering, self._history)
             about = {
                 "engine": "Spark", "epoch": self.epoch,
                 "last": None if self.last is None else self.last.mode,

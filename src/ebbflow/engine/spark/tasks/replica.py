@@ -20,17 +20,8 @@ from ebbflow.engine.runtime.inputs import Elsewhere, Inlet, Keyed, inlet_of
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.outputs import Outlet, may_be_negative
 from ebbflow.engine.runtime.rows import Rows
-from ebbflow.engine.runtime.stage import (
-    Gathered,
-    Indexing,
-    Moving,
-    Partial,
-    Regrouping,
-    Sorted,
-    Stage,
-    Swapping,
-)
-from ebbflow.engine.spark.tasks.waves import From, Key, Waves, by_row
+from ebbflow.engine.runtime.stage import Partial, Stage, by_row
+from ebbflow.engine.spark.tasks.waves import From, Key, Waves
 from ebbflow.errors import ChangeError, EbbflowError, cause_of
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.backing import Backing
@@ -83,8 +74,8 @@ class Replica:
         slot = self.machine.inputs.get(source.name)
         if check_input and source.key is None:
             for stage in self.machine.stages:
-                if isinstance(stage.run, Indexing) and stage.reads == (slot,):
-                    return Elsewhere(source, stage.run.index)
+                if stage.index is not None and stage.reads == (slot,):
+                    return Elsewhere(source, stage.index)
         return inlet_of(source, check_input)
 
     @property
@@ -141,8 +132,7 @@ class Replica:
     def count_anew(self) -> None:
         """Forget what the stages have done so far."""
         for stage in self.machine.stages:
-            stage.rows_in = stage.rows_out = 0
-            stage.seconds = 0.0
+            stage.counts.reset()
 
     def close(self) -> None:
         """Forget everything."""
@@ -198,7 +188,7 @@ class Replica:
             reads = [found(each) for each in sources]
             if any(reads):
                 done[stage.slot] = self._run(stage, reads)
-                if not stage.sorts and stage.label != "guard":
+                if not stage.arranges:
                     pieces[stage.slot] = done[stage.slot]
         self._stage([each for each in self.machine.open if id(each) in wave.writes])
         made = self._spread(pieces, waves.provided)
@@ -219,34 +209,33 @@ class Replica:
                 self.machine.open.append(container)
                 container.begin()
             started = perf_counter()
-            stage.run.fetch(*reads)
+            stage.fetch(*reads)
             out = stage.run(*reads)
         except Exception as error:
             raise explained(error, stage, self.machine.trusts(stage)) from cause_of(error)
-        stage.seconds += perf_counter() - started
+        stage.counts.seconds += perf_counter() - started
         rows = sum([_count(self.machine, slot, read)
                     for slot, read in zip(stage.reads, reads, strict=True) if read])  # fmt: skip
-        stage.rows_in += rows
-        stage.rows_out += rows if stage.sorts else len(out)
+        stage.counts.rows_in += rows
+        stage.counts.rows_out += rows if stage.grouped else len(out)
         return out
 
     def added(self, slot: int, delta: Delta) -> dict[Any, Any]:
         """What rows add to the cells of a reduce, by key."""
         stage = self.machine.by_slot[slot]
-        run: Any = stage.run
         started = perf_counter()
         try:
-            found: dict[Any, Any] = run.operator.partial(delta)
+            found: dict[Any, Any] = stage.partial(delta)
         except Exception as error:
             raise explained(error, stage, self.machine.trusts(stage)) from cause_of(error)
-        stage.seconds += perf_counter() - started
-        stage.rows_in += len(delta)
+        stage.counts.seconds += perf_counter() - started
+        stage.counts.rows_in += len(delta)
         return found
 
     def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
         """Have the steps on one row at a time run on these pieces, and on what they give."""
         for stage in self.machine.stages:
-            if not isinstance(stage.run, Gathered) or stage.slot in but:
+            if not stage.linear or stage.slot in but:
                 continue
             if any(pieces.get(slot) for slot in stage.reads):
                 out = self._run(stage, [pieces.get(slot) for slot in stage.reads])
@@ -263,7 +252,7 @@ class Replica:
             if end in self.inlets and isinstance(self.inlets[end], Keyed):
                 self.inlets[end].prepare(trusted(delta))
             elif stage is not None:
-                _keys_of(stage.run, delta)
+                stage.compute_keys(delta)
         except EbbflowError as found:
             return found
         except Exception as found:
@@ -301,9 +290,9 @@ class Replica:
     def stats(self) -> list[tuple[int, int, int, float]]:
         """For each stage that ran: its number, rows in, rows out, seconds."""
         return [
-            (i, stage.rows_in, stage.rows_out, stage.seconds)
+            (i, stage.counts.rows_in, stage.counts.rows_out, stage.counts.seconds)
             for i, stage in enumerate(self.machine.stages)
-            if stage.rows_in or stage.rows_out
+            if stage.counts.rows_in or stage.counts.rows_out
         ]
 
 
@@ -312,17 +301,7 @@ def _count(machine: Machine, slot: int, read: Any) -> int:
     if isinstance(read, Partial):
         return 0  # they were counted where they were added up
     maker = machine.by_slot.get(slot)
-    return sum(map(len, read.values())) if maker is not None and maker.sorts else len(read)
-
-
-def _keys_of(run: Any, delta: Delta) -> None:
-    """Compute the keys of a change as a stage does."""
-    if isinstance(run, Sorted):
-        run.by_key(delta.items())
-    elif isinstance(run, Indexing):
-        run.index.grouped(delta)
-    elif isinstance(run, (Swapping, Regrouping, Moving)):
-        run.operator.keys(delta)
+    return sum(map(len, read.values())) if maker is not None and maker.grouped else len(read)
 
 
 def _taken(inlet: Inlet, verb: str, rows: Any) -> Delta:
