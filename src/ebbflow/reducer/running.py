@@ -142,8 +142,9 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     def update_fused(self, cells: Any, change: Any) -> dict[Any, int]:
         """A step as one generated loop."""
-        assert self.loop is not None
-        return self.loop(change, cells.values, _remembered(cells))
+        loop: Any = self.loop
+        out: dict[Any, int] = loop(change, cells.values, _remembered(cells))
+        return out
 
     def merge_partial(self, cells: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
         """A step from what `partial` gave, in whatever pieces."""
