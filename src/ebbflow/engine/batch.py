@@ -254,11 +254,11 @@ def _groups(node: Node, key: Callable[[Any], Any] | None, rows: Weights) -> dict
 
 
 def _bags(node: Keyed, rows: Weights) -> Iterable[tuple[Any, Weights]]:
-    """The rows of each key, after a check that none of them is owed."""
+    """The rows of each key, after a check that none of them is negative."""
     for row, weight in rows.items():
         if weight < 0:
             raise ChangeError(
-                f"{node.verb}: a row is owed: it was taken away more often than it was there",
+                f"{node.verb}: a row is negative: it was taken away more often than it was there",
                 row=row,
                 weight=weight,
                 created=node.place,

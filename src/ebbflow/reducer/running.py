@@ -6,8 +6,8 @@ group with no rows is not there. The operator also keeps the rows by key, in an 
 of the reducer may need them again (see `strategy`). Where every part can be generated, the whole
 step is one loop.
 
-The processor reads any Z-sets, in any pieces. A row whose weight is negative does not
-count until it has come as often as it was taken away. So a removal that overtakes its insertion
+The processor reads any Z-sets, in any pieces. A row whose weight is negative does not count
+until it has come as often as it was taken away. So a removal that overtakes its insertion
 does no harm, and the output does not depend on how the stream was cut.
 """
 

@@ -23,7 +23,7 @@ from ebbflow.reducer import ordered
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.reducer import Recompute, Reducer
 from ebbflow.reducer.row import getter
-from ebbflow.state.outer import NONE, Outer, Outermost
+from ebbflow.state.top_buffer import Ranking, TopBuffer
 from ebbflow.state.tree import Tree
 from ebbflow.zset import without_zeros
 
@@ -100,10 +100,7 @@ class FoldStrategy(GroupStrategy):
 
 
 class TreeStrategy(GroupStrategy):
-    """The rows in an aggregate tree, whose total is the reducer's accumulator.
-
-    The tree keeps them as `ordered.kept` does, so that NaN has a place in it.
-    """
+    """The rows in an aggregate tree, whose total is the reducer's accumulator."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
         super().__init__(reducer)
@@ -114,13 +111,13 @@ class TreeStrategy(GroupStrategy):
         return self.empty
 
     def update(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
-        return acc.update([(ordered.kept(row), weight) for row, weight in pairs])
+        return acc.update(pairs)
 
     def result(self, acc: Any) -> Any:
         return super().result(acc.total if acc.distinct else self.reducer.start())
 
     def dump(self, acc: Any) -> Any:
-        return tuple([(ordered.shown(row), count) for row, count in acc])
+        return tuple(acc)
 
     def load(self, stored: Any) -> Any:
         return self.update(self.empty, stored, None)
@@ -136,36 +133,35 @@ class SingleRow:
         self.reducer = reducer
 
     def __call__(self, row: Any) -> Any:
-        return self.reducer.add(self.reducer.start(), ordered.shown(row))
+        return self.reducer.add(self.reducer.start(), row)
 
 
 class ExtremeStrategy(GroupStrategy):
-    """For max and min: the outermost values; see `ebbflow.state.outer`."""
+    """For max and min: a top buffer of the values; see `ebbflow.state.top_buffer`."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any, row_type: Any) -> None:
         super().__init__(reducer)
         self.keeps_rows = True
         self.values = _values(of, row_type)
-        self.outermost = Outermost(up)
+        self.ranking = Ranking(up)
 
-    def start(self) -> Outer:
-        return NONE
+    def start(self) -> TopBuffer:
+        return self.ranking.empty
 
     def update(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
         delta, there = self.values(pairs), rows or {}
         if not delta:
             return acc
-        return self.outermost.moved(acc, delta.items(), lambda: self.values(there.items()))
+        return self.ranking.update(acc, delta.items(), lambda: self.values(there.items()))
 
     def result(self, acc: Any) -> Any:
         tree = acc[0]
         if not tree.distinct:
             return None
-        end = tree.last if self.outermost.up else tree.first
-        return end if type(end) is int else ordered.shown(end)
+        return tree.last if self.ranking.up else tree.first
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
-        return self.outermost.agrees(acc, self.values(rows.items()))
+        return self.ranking.agrees(acc, self.values(rows.items()))
 
 
 _VALUES = """
@@ -174,7 +170,7 @@ _VALUES = """
     for row, weight in pairs:
         x = $value
         if x is not None:
-            if type(x) is not int: x = $kept(x)
+            if type(x) is not int: x = $one_nan(x)
             total[x] = get(x, 0) + weight
     return $without_zeros(total)
 """
@@ -184,7 +180,7 @@ def _values(of: Any, row_type: Any) -> Callable[[Pairs], Rows]:
     """A loop that counts how often each value comes or goes; None is no value."""
     loop = GeneratedLoop("values", "pairs")
     value = "row" if of is None else part_of_row(of, row_type).source(loop.bind, "row")
-    loop.template(_VALUES, of, "row", value=value, kept=ordered.kept, without_zeros=without_zeros)
+    loop.template(_VALUES, of, "row", value=value, one_nan=one_nan, without_zeros=without_zeros)
     return loop.function()
 
 

@@ -102,7 +102,7 @@ def test_concat_adds_and_takes_away() -> None:
     assert value(node, {1: 1, 2: 1}, {2: 2, 3: 1}) == {1: 2, 3: -1}
 
 
-def test_distinct_drops_what_is_owed() -> None:
+def test_distinct_drops_what_is_negative() -> None:
     assert value(Distinct(parent=A), {1: 3, 2: -1}) == {1: 1}
 
 
@@ -277,8 +277,8 @@ def test_every_output_is_given_by_name() -> None:
     ],
     ids=lambda node: node.verb,
 )
-def test_what_needs_a_bag_refuses_a_row_that_is_owed(node: Any) -> None:
-    with pytest.raises(ChangeError, match="a row is owed") as error:
+def test_what_needs_a_bag_refuses_a_row_that_is_negative(node: Any) -> None:
+    with pytest.raises(ChangeError, match="a row is negative") as error:
         value(node, {("a", 1): 1, ("b", 2): -1})
     text = str(error.value)
     assert text.startswith(node.verb)

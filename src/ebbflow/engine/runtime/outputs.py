@@ -36,7 +36,7 @@ class Machine(Protocol):
 class Outlet:
     """One output: its rows, kept here or read from the machine, and the last snapshot of them."""
 
-    __slots__ = ("_owed", "_read", "_whole", "rows", "seen")
+    __slots__ = ("_on_negative", "_read", "_whole", "rows", "seen")
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class Outlet:
     ) -> None:
         self._read = _reader(machine, name)
         self._whole = whole
-        self._owed = None if negative else partial(_owed, name, trusting)
+        self._on_negative = None if negative else partial(_negative_weight, name, trusting)
         self.rows: Rows | None = None
         if self._read is None and whole is None:
-            self.rows = Rows(self._owed)
+            self.rows = Rows(self._on_negative)
         self.seen: ZSet[Any] | None = None
 
     def value(self) -> ZSet[Any]:
@@ -66,7 +66,7 @@ class Outlet:
             return trusted(self._read())
         if self.rows is None:
             assert self._whole is not None
-            rows = Rows(self._owed)
+            rows = Rows(self._on_negative)
             rows.rows = self._whole()
             self.rows = rows
         return self.rows.snapshot()
@@ -80,7 +80,9 @@ def _reader(machine: Machine, name: str) -> Callable[[], Weights] | None:
     return partial(read, name)
 
 
-def _owed(name: str, trusting: bool, row: Any, there: int, taken: int) -> NotDeterministic:
+def _negative_weight(
+    name: str, trusting: bool, row: Any, there: int, taken: int
+) -> NotDeterministic:
     return NotDeterministic(
         f"output {name!r}: a row is taken back that is not there, or not that often",
         row=row,

@@ -20,14 +20,14 @@ from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet, trusted
 
 Weights = dict[Any, int]
-Owed = Callable[[Any, int, int], EbbflowError]
+OnNegative = Callable[[Any, int, int], EbbflowError]
 NONE: Weights = {}
 NOBODY: tuple[()] = ()
 
 
 class Rows:
-    """Rows with their weights. When a weight would become negative, `owed` says which error it is;
-    without it, weights may be negative.
+    """Rows with their weights. When a weight would become negative, `on_negative` says which error
+    it is; without it, weights may be negative.
 
     >>> rows = Rows()
     >>> rows.prepare({"a": 2, "b": 1}); rows.keep()
@@ -37,19 +37,19 @@ class Rows:
     {'a': 1, 'c': -1}
     """
 
-    __slots__ = ("_after", "_delta", "_gone", "_owed", "backing", "rows")
+    __slots__ = ("_after", "_delta", "_gone", "_on_negative", "backing", "rows")
 
-    def __init__(self, owed: Owed | None = None) -> None:
+    def __init__(self, on_negative: OnNegative | None = None) -> None:
         self.rows: Weights = {}
         self.backing: Backing | None = None
-        self._owed = owed
+        self._on_negative = on_negative
         self._delta: Weights = NONE
         self._after: Weights = NONE
         self._gone: list[Any] | tuple[()] = NOBODY
 
     def prepare(self, delta: Weights) -> None:
         """Be ready to `keep` what `delta` makes of the rows; an error when it cannot be."""
-        rows, owed = self.rows, self._owed
+        rows, on_negative = self.rows, self._on_negative
         if self.backing is not None:
             self.backing.fetch(delta)
         after: Weights = {}
@@ -59,14 +59,14 @@ class Rows:
             for row, weight in delta.items():
                 there = get(row)
                 if there is None:
-                    if weight < 0 and owed is not None:
-                        raise owed(row, 0, -weight)
+                    if weight < 0 and on_negative is not None:
+                        raise on_negative(row, 0, -weight)
                 else:
                     weight += there
                     if not weight:
                         gone.append(row)
-                    elif weight < 0 and owed is not None:
-                        raise owed(row, there, there - weight)
+                    elif weight < 0 and on_negative is not None:
+                        raise on_negative(row, there, there - weight)
                     else:
                         after[row] = weight
         self._delta, self._after, self._gone = delta, after, gone
