@@ -8,6 +8,7 @@ fuse into one loop, and that loop into the operator behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ebbflow.codegen import GeneratedLoop
@@ -19,7 +20,7 @@ from ebbflow.zset import without_zeros
 Delta = dict[Any, int]
 
 
-class Step(NamedTuple):
+class RowStep(NamedTuple):
     """`verb` is filter, map or flat_map; `owner` is to blame when `fn` raises."""
 
     verb: str
@@ -30,7 +31,7 @@ class Step(NamedTuple):
 class Chain:
     """Steps, the first first.
 
-    >>> chain = Chain([Step("filter", Fn(str.isalpha)), Step("map", Fn(str.upper))])
+    >>> chain = Chain([RowStep("filter", Fn(str.isalpha)), RowStep("map", Fn(str.upper))])
     >>> list(chain.rows("a"))
     ['A']
     >>> chain.compiled()({"a": 2, "A": -2, "b": 1, "1": 1})
@@ -47,7 +48,7 @@ class Chain:
         return all(step.verb == "filter" for step in self.steps)
 
     def rows(self, row: Any) -> Iterable[Any]:
-        """What becomes of one row. This is the meaning of a chain, without a written loop."""
+        """What becomes of one row. This is the meaning of a chain, without a generated loop."""
         rows = [row]
         for step in self.steps:
             if step.verb == "filter":
@@ -58,15 +59,23 @@ class Chain:
                 rows = [one_nan(new) for each in rows for new in step.fn(each)]
         return rows
 
-    def write(self, loop: GeneratedLoop, row: str) -> str:
-        """The steps inside a loop over `row`; gives the variable that holds the row after them."""
+    @property
+    def last_row(self) -> str:
+        """The variable that holds the row after the steps, in a loop over `row`."""
+        made = sum(step.verb != "filter" for step in self.steps)
+        return f"row{made}" if made else "row"
+
+    def write(self, loop: GeneratedLoop) -> None:
+        """Write the steps inside a loop over `row`."""
+        row, made = "row", 0
         for step in self.steps:
             owner = step if step.owner is None else step.owner
             row_type = getattr(owner, "type", Any)
             if step.verb == "filter":
-                loop.write(f"if not ({step.fn.source(loop.bind, row)}): continue", owner, row)
+                loop.write(f"if not {step.fn.source(loop.bind, row)}: continue", owner, row)
                 continue
-            after = f"row{len(loop.lines)}"
+            made += 1
+            after = f"row{made}"
             if step.verb == "map":
                 source = step.fn.kept(loop.bind, row, hint=row_type)
                 loop.write(f"{after} = {source}", owner, row)
@@ -77,7 +86,6 @@ class Chain:
                 if one != after:
                     loop.write(f"{after} = {one}", owner, after)
             row = after
-        return row
 
     def compiled(self) -> Callable[[Delta], Delta]:
         """The chain as a function from a change to a change."""
@@ -85,6 +93,13 @@ class Chain:
 
     def __repr__(self) -> str:
         return " ".join(f"{step.verb}({step.fn.name})" for step in self.steps) or "nothing"
+
+
+_GATHER = """
+    for row, weight in $change.items():
+        $steps
+        out[$row] = $total
+"""
 
 
 def gather(chains: Sequence[Chain]) -> Callable[..., Delta]:
@@ -103,20 +118,34 @@ def gather(chains: Sequence[Chain]) -> Callable[..., Delta]:
     if not certain:
         loop.write("get = out.get")
     for i, chain in enumerate(chains):
-        with loop.inside(f"for row, weight in change{i}.items():"):
-            row = chain.write(loop, "row")
-            sign = "-" if chain.sign < 0 else ""
-            total = f"{sign}weight" if certain else f"get({row}, 0) {sign or '+'} weight"
-            loop.write(f"out[{row}] = {total}", *_maker(chain), "row")
+        row, sign = chain.last_row, "-" if chain.sign < 0 else ""
+        loop.template(
+            _GATHER, _maker(chain), "row", change=f"change{i}", steps=partial(chain.write, loop),
+            row=row, total=f"{sign}weight" if certain else f"get({row}, 0) {sign or '+'} weight",
+        )  # fmt: skip
     loop.write("return out" if certain else f"return {loop.bind(without_zeros)}(out)")
     return loop.function()
 
 
-def _maker(chain: Chain) -> tuple[Any]:
+def _maker(chain: Chain) -> Any:
     """The step that made the rows, to blame when one cannot be hashed."""
     makers = [step for step in chain.steps if step.verb != "filter"]
     last = makers[-1] if makers else None
-    return (last if last is None or last.owner is None else last.owner,)
+    return last if last is None or last.owner is None else last.owner
+
+
+_GROUPING = """
+    found = {}
+    for pair in pairs:
+        row = pair[0]
+        $steps
+        key = $key
+        if key in found:
+            found[key].append(pair)
+        else:
+            found[key] = [pair]
+    return found
+"""
 
 
 def grouping(
@@ -130,23 +159,19 @@ def grouping(
     {3: [('fig', 1), ('nut', -1)], 4: [('pear', 2)]}
     """
     loop = GeneratedLoop("grouping", "pairs")
-    steps = before is not None and before.steps
-    if key is None and not steps:
+    steps = before or Chain()
+    if key is None and not steps.steps:
         loop.write("return {(): pairs} if pairs else {}")
         return loop.function()
-    loop.write("found = {}")
-    with loop.inside("for pair in pairs:"):
-        loop.write("row = pair[0]")
-        if before is not None:
-            before.write(loop, "row")
-        if key is None:
-            loop.write("key = ()")
-        else:
-            fn = key if isinstance(key, Fn) else Fn(key)
-            loop.write(f"key = {fn.kept(loop.bind, 'row')}", owner or fn, "row")
-        with loop.inside("if key in found:", owner or key, "row"):
-            loop.write("found[key].append(pair)")
-        with loop.inside("else:"):
-            loop.write("found[key] = [pair]")
-    loop.write("return found")
+    loop.template(
+        _GROUPING, owner or key, "row", steps=partial(steps.write, loop), key=key_source(loop, key)
+    )
     return loop.function()
+
+
+def key_source(loop: GeneratedLoop, key: Callable[[Any], Any] | None, row: str = "row") -> str:
+    """Python text of the key of a row; without a key all rows have the same."""
+    if key is None:
+        return "()"
+    fn = key if isinstance(key, Fn) else Fn(key)
+    return fn.kept(loop.bind, row)

@@ -13,20 +13,18 @@ outside that gets another value later keeps the old one in it.
 
 from __future__ import annotations
 
-import builtins
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import CompositionError, Text, place
-from ebbflow.expression.bytecode import used_globals
+from ebbflow.expression.callables import accepts, arity_of, frozen, importable, parameters
 from ebbflow.expression.fingerprints import assumed, fingerprint
-from ebbflow.expression.identity import essence
+from ebbflow.expression.identity import Alike, essence
 from ebbflow.expression.kept import kept, one_of
 from ebbflow.expression.node import Bind, Constant, Expression, Get, Record, Tuple
 from ebbflow.expression.parts import Always, Field, Parts, Then, composed, limited, unknown_field
@@ -63,7 +61,7 @@ class Fn:
     )
 
     def __init__(self, call: Callable[..., Any], *types: Any, name: str = "") -> None:
-        arity = len(types) or _arity(call)
+        arity = len(types) or arity_of(call)
         found = trace(call, types or (Any,) * arity) if arity else None
         self._set(call, types, name or function_name(call), found, place())
 
@@ -74,7 +72,7 @@ class Fn:
         self.name = name
         self.expression = expression
         self._given = call
-        self.call: Callable[..., Any] = call if expression is None else _frozen(call)
+        self.call: Callable[..., Any] = call if expression is None else frozen(call)
         self.place = where
         self._shown = ""
         self._essence: Any = None
@@ -114,7 +112,8 @@ class Fn:
                 created=place(),
                 remedy="a field name, several of them in a tuple, or a function of a row",
             )
-        _check_arity(given, len(types), verb)
+        if not accepts(given, len(types)):
+            raise _wrong_arity(given, len(types), verb)
         return cls(given, *types)
 
     @classmethod
@@ -207,7 +206,7 @@ class Fn:
     @property
     def arity(self) -> int:
         """How many rows it takes."""
-        return len(self.types) or _arity(self.call) or 1
+        return len(self.types) or arity_of(self.call) or 1
 
     @property
     def reads(self) -> tuple[frozenset[str] | None, ...]:
@@ -262,7 +261,7 @@ class Fn:
         """How it is shown in a plan: a field, an expression, or the name of a function."""
         if self.expression is None:
             return self.call.text if isinstance(self.call, Parts) else self.name
-        return self.expression.text(*_parameters(self.call, self.arity))
+        return self.expression.text(*parameters(self.call, self.arity))
 
     @property
     def fingerprint(self) -> str:
@@ -293,7 +292,7 @@ class Fn:
     def _meaning(self) -> Any:
         if self._essence is None:
             plain = type(self.call) is FunctionType
-            self._essence = essence(self.call) if plain else _Alike(self.call)
+            self._essence = essence(self.call) if plain else Alike(self.call)
         return self._essence
 
     def __hash__(self) -> int:
@@ -303,7 +302,7 @@ class Fn:
             elif type(self.call) is FunctionType:
                 inside = hash(self.call.__code__.co_code)
             else:
-                inside = hash(_Alike(self.call))
+                inside = hash(Alike(self.call))
             self._hash = hash((Fn, len(self.types), inside))
         return self._hash
 
@@ -311,7 +310,7 @@ class Fn:
         return self._shown or f"Fn({self.name})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        call = self._given if _importable(self._given) else self.call
+        call = self._given if importable(self._given) else self.call
         return _again, (call, self.types, self.name, self.expression, self.place, self._shown)
 
 
@@ -324,29 +323,6 @@ def _again(
     return made
 
 
-class _Alike:
-    """A callable to compare: equal to itself, and to what says it is equal."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, call: Any) -> None:
-        self.call = call
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Alike) or type(self.call) is not type(other.call):
-            return False
-        try:
-            return self.call is other.call or bool(self.call == other.call)
-        except Exception:
-            return False
-
-    def __hash__(self) -> int:
-        try:
-            return hash(self.call)
-        except Exception:
-            return hash(type(self.call))
-
-
 def _read(row_type: Any, names: frozenset[str] | None) -> Any:
     """The types of what an expression reads of its rows: their methods may do its operations."""
     fields = fields_of(row_type)
@@ -355,49 +331,14 @@ def _read(row_type: Any, names: frozenset[str] | None) -> Any:
     return [each for name, each in fields.items() if names is None or name in names]
 
 
-# ---- what a callable takes ----
-
-
-def _arity(call: Any) -> int:
-    """How many rows a plain function must be given; 0 where that is not known."""
-    code = getattr(call, "__code__", None)
-    if type(call) is FunctionType and code is not None:
-        return int(code.co_argcount) - len(call.__defaults__ or ())
-    return 0
-
-
-def _check_arity(call: Any, arity: int, verb: str) -> None:
-    if type(call) is FunctionType:
-        code, defaults = call.__code__, len(call.__defaults__ or ())
-        many = bool(code.co_flags & 0x04)
-        missing = code.co_kwonlyargcount > len(call.__kwdefaults__ or ())
-        fits = code.co_argcount - defaults <= arity and (many or arity <= code.co_argcount)
-        if fits and not missing:
-            return
-    else:
-        try:
-            inspect.signature(call).bind(*(None,) * arity)
-            return
-        except ValueError:
-            return
-        except TypeError:
-            if not _has_signature(call):
-                return
+def _wrong_arity(call: Any, arity: int, verb: str) -> CompositionError:
     rows = "one row" if arity == 1 else f"{arity} rows"
-    raise CompositionError(
+    return CompositionError(
         f"{_asked(verb, function_name(call))}{function_name(call)} cannot be called with {rows}",
         takes=Text(str(inspect.signature(call))),
         created=place(),
         remedy=f"a function of {rows}",
     )
-
-
-def _has_signature(call: Any) -> bool:
-    try:
-        inspect.signature(call)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _inner(part: Fn) -> str:
@@ -408,36 +349,3 @@ def _inner(part: Fn) -> str:
 
 def _asked(verb: str, given: Any) -> str:
     return f"{verb}({given}): " if verb else ""
-
-
-def _parameters(call: Any, arity: int) -> tuple[str, ...]:
-    """What the arguments are called in text."""
-    if type(call) is FunctionType:
-        return call.__code__.co_varnames[:arity]
-    return {1: ("row",), 2: ("l", "r")}.get(arity, tuple(f"row{i}" for i in range(arity)))
-
-
-def _frozen(call: Any) -> Any:
-    """A traced function that keeps the values its outside names have now."""
-    if type(call) is not FunctionType:
-        return call
-    scope = call.__globals__
-    outside = {name: value for name, value in used_globals(call) if name in scope}
-    cells = call.__closure__
-    if not outside and not cells:
-        return call
-    if outside:
-        outside["__builtins__"] = scope.get("__builtins__", builtins)
-        outside["__name__"] = call.__module__
-    held = cells and tuple([CellType(cell.cell_contents) for cell in cells])
-    kept = FunctionType(call.__code__, outside or scope, call.__name__, call.__defaults__, held)
-    kept.__kwdefaults__, kept.__qualname__ = call.__kwdefaults__, call.__qualname__
-    return kept
-
-
-def _importable(call: Any) -> bool:
-    """Whether pickle would find this very function by its name."""
-    found: Any = sys.modules.get(getattr(call, "__module__", None) or "")
-    for part in getattr(call, "__qualname__", "").split("."):
-        found = getattr(found, part, None)
-    return found is call

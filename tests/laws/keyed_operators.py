@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from ebbflow.chain import Chain, Step
+from ebbflow.chain import Chain, RowStep
 from ebbflow.change import BAG, Both, First, Second, pair
 from ebbflow.fn import Fn
 from ebbflow.operator import (
@@ -22,15 +22,15 @@ from ebbflow.operator import (
     top_rows,
 )
 from ebbflow.operator.joins import Join
-from ebbflow.operator.relation import Rows
+from ebbflow.operator.relation import RowChain
 from ebbflow.reducer import RECOMPUTE, Reducer, mean, median
 from ebbflow.reducer import count as how_many
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as least
 from ebbflow.reducer import sum as total
 from ebbflow.reducer.combine import together
-from ebbflow.reducer.running import Reduce
-from ebbflow.reducer.shape import Shape
+from ebbflow.reducer.running import ReduceByKey
+from ebbflow.reducer.shape import ResultShape
 from ebbflow.zset import ZSet
 
 AnyOperator = Operator[Any, Any, Any, Any]
@@ -121,7 +121,7 @@ class Hoarder(Operator[Any, Any, Any, Any]):
 
 
 def steps(w: Wrap, *verbs: tuple[str, Callable[..., Any]]) -> Chain:
-    return Chain([Step(verb, Fn(w(function))) for verb, function in verbs])
+    return Chain([RowStep(verb, Fn(w(function))) for verb, function in verbs])
 
 
 FILTERED = (("filter", odd), ("map", half))
@@ -140,25 +140,25 @@ ONE: dict[str, Make] = {
     "hoarder per key": lambda w: per_key(Hoarder(w(itself)), w(third)),
     "hoarder": lambda w: per_key(Hoarder(w(itself)), width=0),
     "distinct": lambda w: distinct(),
-    "no steps": lambda w: Rows(Chain()),
-    "steps": lambda w: Rows(steps(w, *SPREAD)),
-    "sum": lambda w: Reduce(total(w(half)), Fn(w(third))),
-    "inline": lambda w: Reduce(total(w(half)) & how_many() & mean(w(fifth)), Fn(w(third))),
-    "inline behind steps": lambda w: Reduce(
+    "no steps": lambda w: RowChain(Chain()),
+    "steps": lambda w: RowChain(steps(w, *SPREAD)),
+    "sum": lambda w: ReduceByKey(total(w(half)), Fn(w(third))),
+    "inline": lambda w: ReduceByKey(total(w(half)) & how_many() & mean(w(fifth)), Fn(w(third))),
+    "inline behind steps": lambda w: ReduceByKey(
         total() & how_many(), Fn(w(third)), before=steps(w, *SPREAD)
     ),
-    "max": lambda w: Reduce(greatest(w(half)), Fn(w(third))),
-    "mixed": lambda w: Reduce(mixed(w), Fn(w(third))),
-    "mixed behind steps": lambda w: Reduce(mixed(w), Fn(w(third)), before=steps(w, *FILTERED)),
-    "tree": lambda w: Reduce(listed(w), Fn(w(third))),
-    "tree and median": lambda w: Reduce(
+    "max": lambda w: ReduceByKey(greatest(w(half)), Fn(w(third))),
+    "mixed": lambda w: ReduceByKey(mixed(w), Fn(w(third))),
+    "mixed behind steps": lambda w: ReduceByKey(mixed(w), Fn(w(third)), before=steps(w, *FILTERED)),
+    "tree": lambda w: ReduceByKey(listed(w), Fn(w(third))),
+    "tree and median": lambda w: ReduceByKey(
         listed(w) & median(), Fn(w(third)), before=steps(w, *SPREAD)
     ),
-    "partial": lambda w: Reduce(lowest(w), Fn(w(third))),
-    "one side by side": lambda w: Reduce(together(greatest(w(half))), Fn(w(third))),
-    "spread": lambda w: Reduce(mixed(w), Fn(w(third)), Shape(width=1, spread=True)),
-    "all rows": lambda w: Reduce(
-        least(w(third)) & total(), None, Shape(width=0, spread=True)
+    "partial": lambda w: ReduceByKey(lowest(w), Fn(w(third))),
+    "one side by side": lambda w: ReduceByKey(together(greatest(w(half))), Fn(w(third))),
+    "spread": lambda w: ReduceByKey(mixed(w), Fn(w(third)), ResultShape(width=1, spread=True)),
+    "all rows": lambda w: ReduceByKey(
+        least(w(third)) & total(), None, ResultShape(width=0, spread=True)
     ),
 }  # fmt: skip
 TWO: dict[str, Make] = {
@@ -170,7 +170,7 @@ TWO: dict[str, Make] = {
         w(fifth), w(fifth), w(operator.mul), after=steps(w, *SPREAD)
     ),
     "join then a filter": lambda w: Join(
-        w(third), w(third), after=Chain([Step("filter", Fn(w(uneven)))])
+        w(third), w(third), after=Chain([RowStep("filter", Fn(w(uneven)))])
     ),
     "join one to one": lambda w: Join(w(third), w(third), w(flipped), one_to_one=True),
     "join one to one then steps": lambda w: Join(

@@ -32,7 +32,7 @@ from tests.laws.keyed_operators import (
     unless_lowest,
 )
 
-from ebbflow.chain import Chain, Step
+from ebbflow.chain import Chain, RowStep
 from ebbflow.errors import ChangeError, NotDeterministic
 from ebbflow.fn import Fn
 from ebbflow.laws import check
@@ -46,15 +46,15 @@ from ebbflow.operator import (
     top_rows,
 )
 from ebbflow.operator.joins import Join
-from ebbflow.operator.relation import Rows
+from ebbflow.operator.relation import RowChain
 from ebbflow.reducer import Reducer, mean
 from ebbflow.reducer import count as how_many
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as least
 from ebbflow.reducer import sum as total
 from ebbflow.reducer.combine import together
-from ebbflow.reducer.running import Reduce
-from ebbflow.reducer.shape import PAIR, Shape
+from ebbflow.reducer.running import ReduceByKey
+from ebbflow.reducer.shape import PAIR, ResultShape
 from ebbflow.zset import ZSet, trusted
 
 # ---- the axioms ----
@@ -142,10 +142,10 @@ ON_ODD_ROWS: dict[str, tuple[AnyOperator, list[Any]]] = {
     "semi": (semi(head), ODDER_ROWS),
     "anti": (semi(tail, head, anti=True), ODDER_ROWS),
     "join": (Join(head, head), ODDER_ROWS),
-    "join on the other": (Join(head, tail, after=Chain([Step("map", Fn(first))])), ODDER_ROWS),
-    "reduce": (Reduce(numbers(second), Fn(first)), ODD_ROWS),
-    "max": (Reduce(greatest(tail) & least(tail), Fn(lambda row: 0)), ODDER_ROWS),
-    "inline": (Reduce(how_many(tail) & how_many(), Fn(head)), ODDER_ROWS),
+    "join on the other": (Join(head, tail, after=Chain([RowStep("map", Fn(first))])), ODDER_ROWS),
+    "reduce": (ReduceByKey(numbers(second), Fn(first)), ODD_ROWS),
+    "max": (ReduceByKey(greatest(tail) & least(tail), Fn(lambda row: 0)), ODDER_ROWS),
+    "inline": (ReduceByKey(how_many(tail) & how_many(), Fn(head)), ODDER_ROWS),
 }  # fmt: skip
 
 
@@ -167,14 +167,14 @@ VERBS = {
 
 def some_steps(random: Random, most: int) -> Chain:
     verbs = random.choices(list(VERBS), k=random.randint(0, most))
-    return Chain([Step(verb, Fn(random.choice(VERBS[verb]))) for verb in verbs])
+    return Chain([RowStep(verb, Fn(random.choice(VERBS[verb]))) for verb in verbs])
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_steps_in_any_order_are_the_steps_one_by_one(seed: int) -> None:
     random = Random(seed)
     chain = some_steps(random, 6)
-    x = run(Rows(chain), list(range(-5, 30)), seed, n=25)
+    x = run(RowChain(chain), list(range(-5, 30)), seed, n=25)
     one_by_one = x
     for step in chain.steps:
         if step.verb == "filter":
@@ -183,7 +183,7 @@ def test_steps_in_any_order_are_the_steps_one_by_one(seed: int) -> None:
             one_by_one = one_by_one.map(step.fn)
         else:
             one_by_one = one_by_one.flat_map(step.fn)
-    assert Rows(chain).f(x) == one_by_one
+    assert RowChain(chain).f(x) == one_by_one
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -192,7 +192,7 @@ def test_steps_before_a_reduce_and_after_a_join_are_those_steps(seed: int) -> No
     chain = some_steps(random, 4)
     rows = list(range(-5, 25))
     reducer = random.choice([total(), total() & how_many(), greatest() & total(), lowest()])
-    run(Reduce(reducer, Fn(third), before=chain), rows, seed, n=25)
+    run(ReduceByKey(reducer, Fn(third), before=chain), rows, seed, n=25)
     run(Join(third, fifth, lambda a, b: a - b, after=chain), rows, seed, n=25)
 
 
@@ -221,16 +221,17 @@ class Best(NamedTuple):
 ORDERS = [Order(city, day, price) for city in ("Rome", None, "Oslo") for day in (1, 2)
           for price in (1, 2, 0.1, 1e16, -1e16, None)]  # fmt: skip
 BY_BOTH = Fn.of(("city", "day"), Order)
-DOUBLE = Step("map", Fn.of(lambda o: Order(o.city, o.day, 2), Order))
+DOUBLE = RowStep("map", Fn.of(lambda o: Order(o.city, o.day, 2), Order))
 
 
 @pytest.mark.parametrize(
-    "chain", [Chain(), Chain([Step("filter", Fn.of(lambda o: o.day > 1, Order))]), Chain([DOUBLE])],
+    "chain",
+    [Chain(), Chain([RowStep("filter", Fn.of(lambda o: o.day > 1, Order))]), Chain([DOUBLE])],
     ids=["whole", "filter", "map"],
 )  # fmt: skip
 def test_typed_rows_are_reduced_inline_into_typed_rows(chain: Chain) -> None:
     inline = total("price") & how_many("price") & mean(lambda o: o.price)
-    of = Reduce(inline, BY_BOTH, Shape(Summary, 2, True), Order, chain)
+    of = ReduceByKey(inline, BY_BOTH, ResultShape(Summary, 2, True), Order, chain)
     assert of.loop is not None
     x = run(of, ORDERS, seed=8)
     assert {type(row) for row in of.f(x)} == {Summary}
@@ -240,7 +241,7 @@ def test_typed_rows_are_reduced_inline_into_typed_rows(chain: Chain) -> None:
 
 def test_several_results_that_are_not_spread_are_one_field() -> None:
     both = greatest("price") & least("price")
-    of = Reduce(both, Fn.of("city", Order), Shape(Best), Order)
+    of = ReduceByKey(both, Fn.of("city", Order), ResultShape(Best), Order)
     assert of.loop is None
     run(of, ORDERS, seed=9)
     moved = of.open(ZSet()).send(ZSet.of([Order("Rome", 1, 5), Order("Rome", 2, 3)]))
@@ -249,7 +250,7 @@ def test_several_results_that_are_not_spread_are_one_field() -> None:
 
 
 def test_the_sum_of_floats_does_not_drift_inline() -> None:
-    of = Reduce(total("price"), Fn.of("city", Order), PAIR, Order)
+    of = ReduceByKey(total("price"), Fn.of("city", Order), PAIR, Order)
     live = of.open(ZSet.of([Order("Rome", 1, 1e16), Order("Rome", 1, 1.0)]))
     assert live.send(ZSet({Order("Rome", 1, 1e16): -1})) == ZSet(
         {("Rome", 1e16): -1, ("Rome", 1.0): 1}
@@ -257,7 +258,7 @@ def test_the_sum_of_floats_does_not_drift_inline() -> None:
 
 
 def test_a_sum_that_is_not_a_number_can_be_taken_back() -> None:
-    of = Reduce(total("price"), Fn.of("city", Order), PAIR, Order)
+    of = ReduceByKey(total("price"), Fn.of("city", Order), PAIR, Order)
     live = of.open(ZSet.of([Order("Rome", 1, float("inf"))]))
     y = of.f(ZSet.of([Order("Rome", 1, float("inf"))]))
     for row in (Order("Rome", 1, float("-inf")), Order("Rome", 1, NAN)):
@@ -312,10 +313,10 @@ def test_what_is_kept_up_to_date_is_what_lists_would_give(
     once = [(key, row) for key, rows in groups.items() for row in set(rows)]
     assert per_key(distinct(), third).f(left) == ZSet.of(once)
     joined = [x - y for x in a for y in b if third(x) == fifth(y) and (x - y) % 2]
-    after = Chain([Step("filter", Fn(odd))])
+    after = Chain([RowStep("filter", Fn(odd))])
     assert Join(third, fifth, operator.sub, after=after).f((left, right)) == ZSet.of(joined)
     reduced = [(key, (sum(rows), max(rows), min(rows))) for key, rows in groups.items()]
-    assert Reduce(total() & greatest() & lowest(), Fn(third)).f(left) == ZSet.of(reduced)
+    assert ReduceByKey(total() & greatest() & lowest(), Fn(third)).f(left) == ZSet.of(reduced)
     runs: list[list[int]] = []
     for row in a:
         if runs and row - runs[-1][-1] <= 2:
@@ -339,7 +340,7 @@ def test_a_step_that_is_not_asked_first_refuses_what_is_not_there() -> None:
 
 def test_a_group_cannot_lose_more_rows_than_it_has() -> None:
     for reducer in (how_many(), how_many().where(odd), mixed()):
-        of = Reduce(reducer, Fn(third))
+        of = ReduceByKey(reducer, Fn(third))
         state = of.init(ZSet.of([1, 4, 3]))
         with pytest.raises((ChangeError, NotDeterministic), match="taken") as caught:
             of.step(state, ZSet({1: -3, 3: 1}))
@@ -350,7 +351,7 @@ def test_a_group_cannot_lose_more_rows_than_it_has() -> None:
 
 def test_a_single_result_that_is_spread_is_a_tuple_itself() -> None:
     for reducer in (together(total()), (total() & how_many()).then(itself), total().then(twice)):
-        of = Reduce(reducer, Fn(third), Shape(width=1, spread=True))
+        of = ReduceByKey(reducer, Fn(third), ResultShape(width=1, spread=True))
         moved = of.open(ZSet.of([1])).send(ZSet({4: 1, 1: -1, 2: 1}))
         width = len(reducer([1]))
         assert {len(row) for row in moved} == {1 + width}
@@ -364,7 +365,7 @@ def twice(x: Any) -> tuple[Any, Any]:
 # ---- a planted bug ----
 
 
-class KeepsZeros(Rows):
+class KeepsZeros(RowChain):
     """Says of rows that come and go at once that they change by nothing."""
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
@@ -376,7 +377,7 @@ class KeepsZeros(Rows):
 
 
 def test_steps_that_forget_to_drop_zeros_are_refuted() -> None:
-    chain = Chain([Step("map", Fn(half))])
+    chain = Chain([RowStep("map", Fn(half))])
     with pytest.raises(AssertionError, match="no_zeros"):
         run(KeepsZeros(chain), list(range(9)), seed=15)
-    run(Rows(chain), list(range(9)), seed=15)
+    run(RowChain(chain), list(range(9)), seed=15)

@@ -30,7 +30,7 @@ from ebbflow.operator.operator import journalled
 from ebbflow.reducer import Reducer, median
 from ebbflow.reducer import count as how_many
 from ebbflow.reducer import sum as total
-from ebbflow.reducer.running import Reduce
+from ebbflow.reducer.running import ReduceByKey
 from ebbflow.state.cells import Cells
 from ebbflow.zset import ZSet
 
@@ -171,7 +171,7 @@ def test_what_is_not_there_cannot_be_taken_away(name: str) -> None:
 
 
 def test_a_tree_notices_that_the_last_row_to_leave_was_another() -> None:
-    live = Reduce(listed(), Fn(third)).open(ZSet.of([3]))
+    live = ReduceByKey(listed(), Fn(third)).open(ZSet.of([3]))
     with pytest.raises(AbsentRow):
         live.send(ZSet({6: -1}))
     assert live.send(ZSet({3: -1})) == ZSet({(0, (3,)): -1})
@@ -179,7 +179,7 @@ def test_a_tree_notices_that_the_last_row_to_leave_was_another() -> None:
 
 def test_an_accumulator_notices_that_the_last_row_to_leave_was_another() -> None:
     for reducer in (total(), median(), total() & how_many()):
-        live = Reduce(reducer, Fn(third)).open(ZSet.of([3]))
+        live = ReduceByKey(reducer, Fn(third)).open(ZSet.of([3]))
         before = copied(live.state)
         with pytest.raises((NotDeterministic, AbsentRow)):
             live.send(ZSet({6: -1}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from ebbflow.operator.session import SessionRows
 from ebbflow.reducer import Reducer
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer.inline import Inline
-from ebbflow.reducer.running import Reduce
+from ebbflow.reducer.running import ReduceByKey
 from ebbflow.state.index import Index
 from ebbflow.state.top_buffer import Ranking
 from ebbflow.zset import ZSet
@@ -38,18 +39,24 @@ def spanned(row: Any, start: Any, end: Any) -> Any:
 class StaleSemi(Semi):
     """Judges the rows of the left by the counts of the right as they were before the step."""
 
-    def met(self, from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
-        there = dict(counts.values)
-        before: Any = Index(
-            self.left_key, ZSet([p for group in lefts.values() for p in group.items()])
-        )
-        before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
-        out = super().met({}, from_right, before.groups, counts)
-        for key, pairs in from_left.items():
-            if (there.get(key, 0) > 0) is not self.anti:
-                for row, weight in pairs:
-                    out[row] = out.get(row, 0) + weight
-        return {row: weight for row, weight in out.items() if weight}
+    @cached_property
+    def join_delta(self) -> Any:
+        semi = Semi(self.left_key, self.right_key, self.anti).join_delta
+
+        def stale(from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
+            there = dict(counts.values)
+            before: Any = Index(
+                self.left_key, ZSet([p for group in lefts.values() for p in group.items()])
+            )
+            before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
+            out = semi({}, from_right, before.groups, counts)
+            for key, pairs in from_left.items():
+                if (there.get(key, 0) > 0) is not self.anti:
+                    for row, weight in pairs:
+                        out[row] = out.get(row, 0) + weight
+            return {row: weight for row, weight in out.items() if weight}
+
+        return stale
 
 
 SMALL = [ZSet(), ZSet({3: 1}), ZSet({1: 1, 6: 2}), ZSet({3: 1, 9: 1})]
@@ -140,7 +147,7 @@ DRAINS = [ZSet(dict.fromkeys(range(30, 100), -1)), ZSet(dict.fromkeys(range(50, 
 def test_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> None:
     top = top_rows(2, itself)
     top.ranking = planted(True, 2)
-    reduced = Reduce(greatest(), Fn(lambda row: 0))
+    reduced = ReduceByKey(greatest(), Fn(lambda row: 0))
     part: Any = reduced.parts[0]
     part.ranking = planted(True)
     for of in (top, reduced):
@@ -150,10 +157,10 @@ def test_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> No
 
 
 def test_an_inline_sum_that_ignores_weights_is_refuted() -> None:
-    def planted(line: str) -> Reduce:
+    def planted(line: str) -> ReduceByKey:
         adding = Reducer(0, operator.add, operator.sub, partial=False)
         adding.inline = Inline(None, (0,), (line,), "{0}")
-        return Reduce(adding, Fn(third))
+        return ReduceByKey(adding, Fn(third))
 
     for line in ("{0} += {x}", "{0} += {x} * abs({n})", "{0} = {x} * {n}"):
         with pytest.raises((LawBroken, NotDeterministic)):

@@ -15,7 +15,7 @@ from ebbflow.nan import NAN
 from ebbflow.operator import top_rows
 from ebbflow.ordering import total_order_key
 from ebbflow.reducer import max as greatest
-from ebbflow.reducer.running import Reduce
+from ebbflow.reducer.running import ReduceByKey
 from ebbflow.state.index import Index
 from ebbflow.state.top_buffer import Ranking
 from ebbflow.state.tree import in_order
@@ -82,7 +82,7 @@ def test_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool) ->
 
 def test_a_set_that_comes_late_is_put_in_order_as_sets_are() -> None:
     pairs: list[Any] = [(n, 0) for n in range(100)]
-    live = Reduce(greatest(), Fn(lambda row: 0)).open(ZSet.of(pairs))
+    live = ReduceByKey(greatest(), Fn(lambda row: 0)).open(ZSet.of(pairs))
     live.send(ZSet({(200, frozenset({1})): 1}))
     live.send(ZSet(dict.fromkeys(pairs[40:], -1)))
     assert live.send(ZSet({(200, frozenset({2})): 1})) == ZSet(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ebbflow import reducer as r
-from ebbflow.reducer.running import Reduce
+from ebbflow.reducer.running import ReduceByKey
 from ebbflow.state.cells import Cells
 from ebbflow.zset import ZSet, trusted
 
@@ -49,7 +49,7 @@ def changes(dice: Random, value: Any, rows: dict[Any, int], size: int) -> dict[A
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", REDUCERS)
 def test_003_what_pieces_of_a_change_add_up_to_is_the_step(name: str, kind: str) -> None:
-    operator = Reduce(REDUCERS[name], (KEY,))
+    operator = ReduceByKey(REDUCERS[name], (KEY,))
     assert operator.partial is not None
     for seed in range(30):
         dice = Random(seed)
@@ -63,7 +63,7 @@ def test_003_what_pieces_of_a_change_add_up_to_is_the_step(name: str, kind: str)
             pairs = [pair for piece in pieces for pair in operator.partial(piece).items()]
             dice.shuffle(pairs)
             _, moved = operator.step(whole, trusted(change))
-            assert trusted(operator.settled(halves, pairs)) == moved
+            assert trusted(operator.merge_partial(halves, pairs)) == moved
             assert halves.values == whole.values
             for row, n in change.items():
                 rows[row] = rows.get(row, 0) + n
@@ -71,28 +71,30 @@ def test_003_what_pieces_of_a_change_add_up_to_is_the_step(name: str, kind: str)
 
 
 def test_what_is_added_is_in_the_journal() -> None:
-    operator = Reduce(r.sum(VALUE), (KEY,))
+    operator = ReduceByKey(r.sum(VALUE), (KEY,))
     assert operator.partial is not None
     cells = operator.init(ZSet.of([("a", 1), ("b", 2)]))
     before = dict(cells.values)
     cells.begin()
-    operator.settled(cells, operator.partial({("a", 5): 1, ("b", 2): -1, ("c", 3): 1}).items())
+    operator.merge_partial(
+        cells, operator.partial({("a", 5): 1, ("b", 2): -1, ("c", 3): 1}).items()
+    )
     assert cells.values != before
     cells.rollback()
     assert cells.values == before
 
 
 def test_a_group_that_owes_rows_is_refused() -> None:
-    operator = Reduce(r.count(), (KEY,))
+    operator = ReduceByKey(r.count(), (KEY,))
     assert operator.partial is not None
     added = operator.partial({("a", 1): -1})
     assert added == {"a": (-1,)}
     with pytest.raises(Exception, match="taken"):
-        operator.settled(Cells(), added.items())
+        operator.merge_partial(Cells(), added.items())
 
 
 @pytest.mark.parametrize(
     "reducer", [r.max(VALUE), r.median(VALUE), r.Reducer(0, lambda a, x: a + x[1])]
 )
 def test_other_reducers_have_no_halves(reducer: Any) -> None:
-    assert Reduce(reducer, (KEY,)).partial is None
+    assert ReduceByKey(reducer, (KEY,)).partial is None

@@ -121,6 +121,19 @@ def test_all_formats_have_what_holds_for_the_whole(view: Any) -> None:
         view.explain("xml")
 
 
+def test_explain_shows_the_python_that_tasks_run_for_each_node(view: Any) -> None:
+    view.step(orders=ORDERS[:3], cities=CITIES)
+    text = view.explain("python")
+    compile(text, "explained", "exec")
+    assert text.startswith("# Spark · epoch 1 · ")
+    headers = re.findall(r"^# (\d+ \w+.*)\n(?:#   .*\n)*def (\w+)", text, re.MULTILINE)
+    found = [(header.split()[1], title) for header, title in headers]
+    assert ("join", "join_delta") in found
+    assert [title for verb, title in found if verb == "reduce"] == ["partial", "merge"]
+    assert ("filter", "gather") in found
+    assert "shouted(row)" in text
+
+
 def test_explain_and_stats_run_no_job(spark: Any, view: Any) -> None:
     view.step(orders=ORDERS)
     before = jobs(spark)

@@ -15,13 +15,11 @@ SRC = Path(__file__).parents[2] / "src" / "ebbflow"
 FILES = {str(path.relative_to(SRC)): ast.parse(path.read_text()) for path in SRC.rglob("*.py")}
 
 SHARED = {
-    "Difference": "a change structure, and the operator that gives its changes",
     "Distinct": "the plan node, and the operator that runs it",
     "Input": "a source of a program; what an engine holds of one; the handle of one on Spark",
     "Join": "the plan node, and the operator that runs it",
     "Map": "the plan node, and the mapping that reducers count with",
     "Output": "a result of a view, in this process and on Spark",
-    "Reduce": "the plan node, and the operator that runs it",
     "Semi": "the plan node, and the operator that runs it",
     "View": "a running program, in this process and on Spark",
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ebbflow.chain import Chain, Step
+from ebbflow.chain import Chain, RowStep
 from ebbflow.change import BAG, Both, First, Second
 from ebbflow.fn import Fn
 from ebbflow.operator import (
@@ -23,13 +23,13 @@ from ebbflow.operator import (
     top_rows,
 )
 from ebbflow.operator.joins import Join
-from ebbflow.operator.relation import Rows
+from ebbflow.operator.relation import RowChain
 from ebbflow.reducer import RECOMPUTE, Reducer, mean
 from ebbflow.reducer import count as how_many
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as least
 from ebbflow.reducer import sum as total
-from ebbflow.reducer.running import Reduce
+from ebbflow.reducer.running import ReduceByKey
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
@@ -199,7 +199,7 @@ def test_a_state_that_cannot_go_back_is_copied_for_the_touched_keys_alone(
 
 def test_what_is_reduced_inline_is_asked_of_changed_rows_only() -> None:
     key, price = key_of(), number_of()
-    of = Reduce(total(price) & mean(price) & how_many(), Fn(key))
+    of = ReduceByKey(total(price) & mean(price) & how_many(), Fn(key))
     assert of.loop is not None
     state = of.init(ROWS)
     stepped(of, state, ZSet({(5, 0): -1, (5, 100): 1, (6, 1): 1}), key, price)
@@ -209,12 +209,12 @@ def test_what_is_reduced_inline_is_asked_of_changed_rows_only() -> None:
 
 def test_steps_before_a_reduce_are_taken_once_per_changed_row() -> None:
     kept, made, key = Counted(lambda row: row[1] % 2), Counted(lambda row: (row[0], 1)), key_of()
-    chain = Chain([Step("filter", Fn(kept)), Step("map", Fn(made))])
-    of = Reduce(total(lambda row: row[1]), Fn(key), before=chain)
+    chain = Chain([RowStep("filter", Fn(kept)), RowStep("map", Fn(made))])
+    of = ReduceByKey(total(lambda row: row[1]), Fn(key), before=chain)
     state = of.init(ROWS)
     stepped(of, state, ZSet({(5, 1): -1, (5, 2): 1, (6, 3): 1}), kept, made, key)
     assert (kept.calls, made.calls, key.calls) == (3, 2, 2)
-    rows = Rows(chain)
+    rows = RowChain(chain)
     stepped(rows, None, ZSet({(5, 1): -1, (5, 2): 1, (6, 3): 1}), kept, made)
     assert (kept.calls, made.calls) == (3, 2)
 
@@ -223,7 +223,7 @@ def test_steps_before_a_reduce_are_taken_once_per_changed_row() -> None:
 def test_a_group_is_folded_again_log_n_times_while_its_greatest_go_one_by_one(up: bool) -> None:
     n = 6_000
     of_row = number_of()
-    of = Reduce(greatest(of_row) if up else least(of_row), Fn(lambda row: row[0]))
+    of = ReduceByKey(greatest(of_row) if up else least(of_row), Fn(lambda row: row[0]))
     rows = [(0, i) for i in range(n)]
     state = of.init(ZSet.of([*rows, *[(1, i) for i in range(n)]]))
     refolds = 0
@@ -236,7 +236,7 @@ def test_a_group_is_folded_again_log_n_times_while_its_greatest_go_one_by_one(up
 
 def test_a_greatest_that_comes_and_goes_does_not_fold_the_group_again() -> None:
     of_row = number_of()
-    of = Reduce(greatest(of_row), Fn(lambda row: row[0]))
+    of = ReduceByKey(greatest(of_row), Fn(lambda row: row[0]))
     state = of.init(ZSet.of([(0, i) for i in range(3_000)]))
     of_row.seen.clear()
     for i in range(3_000, 3_400):
@@ -256,7 +256,7 @@ def test_only_the_part_that_asks_sees_the_rows_again() -> None:
         & Reducer(None, lows, asks)
         & Reducer(0, single, None, merges)
     )
-    of = Reduce(reducer, Fn(lambda row: row[0]))
+    of = ReduceByKey(reducer, Fn(lambda row: row[0]))
     state = of.init(ROWS)
     every = (adds, removes, lows, asks, single, merges)
     stepped(of, state, ZSet({(5, 0): -1}), *every)
@@ -296,7 +296,7 @@ def of_sides(change: Any) -> list[Any]:
 
 def test_steps_after_a_join_see_its_new_rows_only() -> None:
     seen = Counted(lambda row: row[0][1] == 3)
-    of = Join(key_of(), key_of(), after=Chain([Step("filter", Fn(seen))]))
+    of = Join(key_of(), key_of(), after=Chain([RowStep("filter", Fn(seen))]))
     state = of.init((ROWS, ROWS))
     moved = stepped(of, state, Second(ZSet({(5, 99): 1})), seen)
     assert seen.calls == EACH

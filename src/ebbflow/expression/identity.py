@@ -32,6 +32,29 @@ class Same:
         return id(self.thing)
 
 
+class Alike:
+    """A callable to compare: equal to itself, and to what says it is equal."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Alike) or type(self.call) is not type(other.call):
+            return False
+        try:
+            return self.call is other.call or bool(self.call == other.call)
+        except Exception:
+            return False
+
+    def __hash__(self) -> int:
+        try:
+            return hash(self.call)
+        except Exception:
+            return hash(type(self.call))
+
+
 def essence(value: Any, within: tuple[Any, ...] = ()) -> Any:
     """What two values have in common when they surely mean the same.
 

@@ -46,7 +46,7 @@ def kept(
     if isinstance(of, Constant):
         return Constant(one_nan(of.value)).source(bind, rows)
     source = of.source(bind, rows)
-    if not _computed(of, types) or not may_hold(hint):
+    if not _float(of, types, computed=True) or not may_hold(hint):
         return source
     return one_of(source, bind, hint, whole=_is_number(of))
 
@@ -65,34 +65,26 @@ def one_of(source: str, bind: Bind, hint: Any = Any, whole: bool = False) -> str
     return f"(_x if {bind(WAYS)}[type(_x := {source})] is None else {bind(one_nan)}(_x))"
 
 
-def _computed(of: Expression, types: Sequence[Any]) -> bool:
-    """Whether an expression may give a NaN, or a value with one, that its arguments have not."""
-    if not isinstance(of, Operation):
-        return any(_computed(part, types) for part in of.parts)
-    if of.op in _NO_FLOAT:
-        return False
-    if of.op in _EITHER:
-        return any(_computed(each, types) or isinstance(each, Constant) for each in of.args[-2:])
-    if of.op in ("[]", "[:]"):
-        return _computed(of.args[0], types)
-    return of.op in (".", "float") or any(_float(each, types) for each in of.args)
-
-
-def _float(of: Expression, types: Sequence[Any]) -> bool:
-    """Whether an expression may give a float, or a value that holds one."""
+def _float(of: Expression, types: Sequence[Any], computed: bool = False) -> bool:
+    """Whether its value may be or hold a float; with `computed`, one that is no part of its
+    arguments."""
     match of:
         case Row():
-            return may_hold(types[of.arg] if of.arg < len(types) else Any)
+            return not computed and may_hold(types[of.arg] if of.arg < len(types) else Any)
         case Get():
             known = fields_of(types[of.arg]) if of.arg < len(types) else None
-            return may_hold((known or {}).get(of.name, Any))
+            return not computed and may_hold((known or {}).get(of.name, Any))
         case Constant():
-            return may_hold(type(of.value))
-        case Operation():
-            return of.op not in _NO_FLOAT and (
-                of.op in (".", "float") or any(_float(each, types) for each in of.args)
-            )
-    return any(_float(each, types) for each in of.parts)
+            return not computed and may_hold(type(of.value))
+        case Operation(op, args):
+            if op in _NO_FLOAT:
+                return False
+            if computed and op in _EITHER:
+                return any(isinstance(a, Constant) or _float(a, types, True) for a in args[-2:])
+            if computed and op in ("[]", "[:]"):
+                return _float(args[0], types, True)
+            return op in (".", "float") or any(_float(each, types) for each in args)
+    return any(_float(each, types, computed) for each in of.parts)
 
 
 def _is_number(of: Expression) -> bool:

@@ -270,7 +270,7 @@ def _recipe(value: Any) -> Any:
     make, given, *rest = recipe
     state, *items = [*rest, None, None, None][:3]
     if isinstance(state, dict):
-        state = dict(_by_name(_lasting(type(value), state))) or None
+        state = dict(_by_name(lasting(type(value), state))) or None
     return [make, given, state, *(None if part is None else list(part) for part in items)]
 
 
@@ -308,10 +308,10 @@ def state_of(value: Any) -> dict[str, Any]:
         inside = object.__getattribute__(value, "__dict__")
     except AttributeError:
         inside = {}
-    return {**found, **_lasting(cls, inside)} if type(inside) is dict else found
+    return {**found, **lasting(cls, inside)} if type(inside) is dict else found
 
 
-def _lasting(cls: type, inside: dict[str, Any]) -> dict[str, Any]:
+def lasting(cls: type, inside: dict[str, Any]) -> dict[str, Any]:
     """Attributes without those that are computed when they are first asked for."""
     computed = {
         name

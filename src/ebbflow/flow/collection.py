@@ -360,7 +360,8 @@ class Collection:
         return run(self.plan, engine, **options)
 
     def explain(self, format: str = "text") -> str:
-        """The plan, with what every node keeps as state: "text", "mermaid", "dot" or "json"."""
+        """The plan, with what every node keeps as state: "text", "mermaid", "dot" or "json"; or
+        the loops that would run in this process: "python"."""
         return explain(self.plan, format)
 
     if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one

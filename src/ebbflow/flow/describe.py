@@ -124,7 +124,7 @@ def _concat(node: Concat) -> str:
 
 @details.register(Join)
 @details.register(Semi)
-def _meeting(node: Join | Semi) -> str:
+def _two_sides(node: Join | Semi) -> str:
     if _crosses(node):
         return "every row with every row"
     left, right = fn_text(node.left_key), fn_text(node.right_key)

@@ -16,10 +16,11 @@ from typing import Any, NoReturn
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, UnknownField, place
+from ebbflow.expression.callables import takes
 from ebbflow.flow import attributes
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
-from ebbflow.flow.types import held, name_of, takes, unhashable
+from ebbflow.flow.types import held, name_of, unhashable
 from ebbflow.fn import Fn
 from ebbflow.record import as_stored, fields_of, hints_of
 

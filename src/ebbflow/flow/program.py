@@ -33,7 +33,8 @@ class Program:
         return run(self.plan, engine, **options)
 
     def explain(self, format: str = "text") -> str:
-        """The plan, with what every node keeps as state: "text", "mermaid", "dot" or "json"."""
+        """The plan, with what every node keeps as state: "text", "mermaid", "dot" or "json"; or
+        the loops that would run in this process: "python"."""
         return explain(self.plan, format)
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from ebbflow.flow.plan import Node, Plan, Source
 from ebbflow.record import fields_of, type_text
 
 LOCAL = "ebbflow.engine.local"
+PYTHON = "ebbflow.engine.runtime.python"
 
 
 def planned(outputs: Mapping[str, Node]) -> Plan:
@@ -65,9 +66,12 @@ def run(plan: Plan, engine: Any, **options: Any) -> Any:
 
 
 def explain(plan: Plan, format: str) -> str:
-    """A plan as text; see `ebbflow.flow.show`."""
+    """A plan as text; see `ebbflow.flow.show`. As Python it is what would run in this process."""
     from ebbflow.flow.show import explain
 
+    if format == "python":
+        made: str = importlib.import_module(PYTHON).explain_python(plan)
+        return made
     return explain(plan, format)
 
 

@@ -1,4 +1,4 @@
-"""Explain: a plan as text, as a graph for Mermaid or DOT, and as JSON.
+"""Explain: a plan as text, as a graph for Mermaid or DOT, as JSON, and as the Python that runs.
 
 In all of them a node has the same number, in the order in which it is met from the outputs down. In
 the text a node stands above what it reads:
@@ -19,15 +19,17 @@ The JSON is `{"outputs": {name: id}, "nodes": [...], "indices": [...]}`. A node 
 it), `verdict`, `aggregate` and `cost` (of a reducer, else null), `shared` (whether it is read more
 than once) and `facts` (what an engine adds, else null). An index has `of` (the id of the node
 whose rows it holds), `key` and `readers` (ids). All of them are always there.
+
+The Python is the code of an engine, each function below the node that it runs for.
 """
 
 from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow.describe import details, fn_text, kept, steps, verb, verdict
@@ -40,16 +42,27 @@ from ebbflow.record import fields_of, type_text
 Judge = Callable[[Any], str]
 Facts = Mapping[Node, object]
 
+
+class Code(NamedTuple):
+    """A function that runs for a node: what it does there, where that is not the node's verb, and
+    its Python source."""
+
+    node: Node
+    label: str
+    source: str
+
+
 WIDTH = 100
 
 
 def explain(
-    plan: Plan, format: str = "text", *, facts: Facts | None = None, judge: Judge = verdict
-) -> str:
-    """What a plan does and keeps, in the format text, mermaid, dot or json.
+    plan: Plan, format: str = "text", *, facts: Facts | None = None, judge: Judge = verdict,
+    code: Iterable[Code] = (),
+) -> str:  # fmt: skip
+    """What a plan does and keeps, in the format text, mermaid, dot, json or python.
 
-    `facts` are words that an engine adds to some nodes. `judge` gives the verdict on a reducer; the
-    default is what the reducer declares.
+    `facts` are words that an engine adds to some nodes, and `code` is what it runs for them.
+    `judge` gives the verdict on a reducer; the default is what the reducer declares.
 
     >>> from ebbflow.flow.plan import Distinct, Source
     >>> print(explain(Plan({"words": Distinct(parent=Source(name="said", type=str))})))
@@ -59,20 +72,21 @@ def explain(
        2 input said  str
          keeps    its rows, to check what is taken away
     """
-    if format not in _FORMATS:
+    if format not in (*_FORMATS, "python"):
         raise CompositionError(
             f"a plan cannot be explained as {format!r}",
             created=place(),
-            remedy=" or ".join(map(repr, _FORMATS)),
+            remedy=" or ".join(map(repr, (*_FORMATS, "python"))),
         )
-    return _FORMATS[format](_described(plan, facts or {}, judge))
+    described = _described(plan, facts or {}, judge)
+    return _python(described, code) if format == "python" else _FORMATS[format](described)
 
 
 # ---- what is shown, whatever the format ----
 
 
 @dataclass(frozen=True)
-class Item:
+class PlanItem:
     """One node, as it is shown."""
 
     id: int
@@ -110,10 +124,10 @@ class Described:
     """A plan, as it is shown."""
 
     outputs: dict[str, int]
-    items: list[Item]
+    items: list[PlanItem]
     indices: list[Arranged]
 
-    def __getitem__(self, id: int) -> Item:
+    def __getitem__(self, id: int) -> PlanItem:
         return self.items[id - 1]
 
 
@@ -132,7 +146,7 @@ def _described(plan: Plan, facts: Facts, judge: Judge) -> Described:
     items = []
     for node in nodes:
         reducer = node.reducer if isinstance(node, Reduce) else None
-        item = Item(
+        item = PlanItem(
             id=ids[id(node)],
             node=node,
             verb=verb(node),
@@ -173,7 +187,7 @@ def _from_outputs_down(plan: Plan) -> list[Node]:
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """A line of the text; those of a node have its type and its place in columns of their own.
 
     It begins with `start`; where it does not fit, it goes on below, after `below`.
@@ -188,24 +202,24 @@ class Line:
 
 def _text(plan: Described) -> str:
     drawn: set[int] = set()
-    lines: list[Line] = []
+    lines: list[TextLine] = []
     for name, top in plan.outputs.items():
-        lines.append(Line(name))
+        lines.append(TextLine(name))
         stack = [(top, "└─ ", "   ")]
         while stack:
             id, mark, indent = stack.pop()
             item = plan[id]
             number = f"{id:>{len(str(len(plan.items)))}} "
             if id in drawn:
-                lines.append(Line(f"{mark}↑ {id} ", item.label, f"{indent}    "))
+                lines.append(TextLine(f"{mark}↑ {id} ", item.label, f"{indent}    "))
                 continue
             drawn.add(id)
             branches = len(item.parents) > 1
             below = indent + ("│" if branches else " ").ljust(len(number))
             start, more = f"{mark}{number}", f"{below}  "
-            lines.append(Line(start, item.label, more, item.type, item.place))
+            lines.append(TextLine(start, item.label, more, item.type, item.place))
             for name, words in _notes(plan, item):
-                lines.append(Line(f"{below}{name:<8} ", words, below + " " * 9))
+                lines.append(TextLine(f"{below}{name:<8} ", words, below + " " * 9))
             marks = [("├─ ", "│  ")] * (len(item.parents) - 1) + [("└─ ", "   ")]
             for parent, (own, rest) in zip(item.parents[::-1], marks[::-1], strict=False):
                 own, rest = (own, rest) if branches else ("", "")
@@ -213,7 +227,7 @@ def _text(plan: Described) -> str:
     return _laid_out(lines)
 
 
-def _notes(plan: Described, item: Item) -> list[tuple[str, str]]:
+def _notes(plan: Described, item: PlanItem) -> list[tuple[str, str]]:
     """The lines below a node."""
     found = [("steps" if i == 0 else "", step) for i, step in enumerate(item.steps)]
     if item.state:
@@ -235,7 +249,7 @@ def _notes(plan: Described, item: Item) -> list[tuple[str, str]]:
     return found
 
 
-def _laid_out(lines: list[Line]) -> str:
+def _laid_out(lines: list[TextLine]) -> str:
     """Lines in columns. What is too long goes on below; a type that is too long is cut."""
     nodes = [line for line in lines if line.type]
     place_width = max((len(line.place) for line in nodes), default=0)
@@ -269,12 +283,7 @@ def _mermaid(plan: Described) -> str:
         lines.append(f'    n{item.id}{left}"{words}"{right}')
     for i, name in enumerate(plan.outputs, 1):
         lines.append(f'    out{i}(["{_mermaid_text(name)}"])')
-    for item in plan.items:
-        for parent in item.parents:
-            lines.append(f"    n{parent} --> n{item.id}")
-    for i, top in enumerate(plan.outputs.values(), 1):
-        lines.append(f"    n{top} --> out{i}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"    {one} --> {other}" for one, other in _edges(plan))])
 
 
 def _mermaid_text(text: str) -> str:
@@ -291,12 +300,14 @@ def _dot(plan: Described) -> str:
         lines.append(f"    n{item.id} [label={_dot_text(_words(item))}{shape}];")
     for i, name in enumerate(plan.outputs, 1):
         lines.append(f"    out{i} [label={_dot_text([name])}, shape=oval];")
-    for item in plan.items:
-        for parent in item.parents:
-            lines.append(f"    n{parent} -> n{item.id};")
-    for i, top in enumerate(plan.outputs.values(), 1):
-        lines.append(f"    n{top} -> out{i};")
+    lines += [f"    {one} -> {other};" for one, other in _edges(plan)]
     return "\n".join([*lines, "}"])
+
+
+def _edges(plan: Described) -> list[tuple[str, str]]:
+    """The names of two nodes, the second of which reads the first, or of a node and an output."""
+    inside = [(f"n{parent}", f"n{item.id}") for item in plan.items for parent in item.parents]
+    return inside + [(f"n{top}", f"out{i}") for i, top in enumerate(plan.outputs.values(), 1)]
 
 
 def _dot_text(lines: list[str]) -> str:
@@ -304,7 +315,7 @@ def _dot_text(lines: list[str]) -> str:
     return '"' + "\\n".join(escaped) + '"'
 
 
-def _words(item: Item) -> list[str]:
+def _words(item: PlanItem) -> list[str]:
     words = [f"{item.id} {item.label}", *item.steps]
     if item.verdict is not None:
         words.append(item.verdict)
@@ -322,6 +333,22 @@ def _json(plan: Described) -> str:
     ]
     whole = {"outputs": plan.outputs, "nodes": nodes, "indices": [*map(vars, plan.indices)]}
     return json.dumps(whole, indent=2, ensure_ascii=False)
+
+
+# ---- Python ----
+
+
+def _python(plan: Described, code: Iterable[Code]) -> str:
+    """Functions, each below a comment with the number, the words and the place of its node."""
+    items = {id(item.node): item for item in plan.items}
+    shown = []
+    for each in code:
+        item = items[id(each.node)]
+        words = [f"{item.id} {item.label}", each.label, item.place, item.facts or ""]
+        start = " · ".join(filter(None, words))
+        comment = textwrap.wrap(start, WIDTH, initial_indent="# ", subsequent_indent="#   ")
+        shown.append("\n".join([*comment, each.source]))
+    return "\n\n".join(shown) or "# no code: the inputs are the outputs"
 
 
 _FORMATS: dict[str, Callable[[Described], str]] = {

@@ -298,23 +298,6 @@ def iterated(hint: Any) -> Any:
     return inside[0]
 
 
-def takes(f: Callable[..., Any], count: int) -> bool:
-    """Whether a function can be called with so many arguments; True when it does not tell.
-
-    >>> takes(lambda a, b: a, 2), takes(lambda a, b: a, 1), takes(lambda a, b=0: a, 1)
-    (True, False, True)
-    """
-    try:
-        signature = inspect.signature(f)
-    except (TypeError, ValueError):
-        return True
-    try:
-        signature.bind(*[None] * count)
-    except TypeError:
-        return False
-    return True
-
-
 # ---- rows ----
 
 

@@ -6,9 +6,10 @@ subclass `Operator`, or use `stateless` and `on_input`.
 """
 
 from ebbflow.operator.aggregate import aggregate, group_aggregate
-from ebbflow.operator.compose import Beside, Each, Fan, Seq, binary, each, seq
+from ebbflow.operator.compose import Beside, Fork, Seq, binary, seq
 from ebbflow.operator.joins import join, product, semi
 from ebbflow.operator.keyed import per_key
+from ebbflow.operator.lift import Each, each
 from ebbflow.operator.operator import Live, OnInput, Operator, Stateless, on_input, stateless
 from ebbflow.operator.relation import (
     count,
@@ -25,7 +26,7 @@ from ebbflow.operator.weights import difference, distinct
 __all__ = [
     "Beside",
     "Each",
-    "Fan",
+    "Fork",
     "Live",
     "OnInput",
     "Operator",

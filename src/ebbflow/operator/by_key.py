@@ -31,22 +31,19 @@ class ByKey(Operator[Bag, Bag, Bag, Bag]):
         self.created = place()
 
     @abstractmethod
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give the change of the output."""
 
     # ---- everything below is written with this ----
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return state, trusted(self.moved(state, change))
+        return state, trusted(self.update(state, change))
 
     @cached_property
     def by_key(self) -> Callable[[Any], Grouped]:
-        """The written loop that sorts rows by key."""
+        """The generated loop that sorts rows by key."""
         return grouping(self.key, None, self.owner)
 
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose state a step with this change touches."""
         return set(self.by_key(change.items()))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "by_key"}

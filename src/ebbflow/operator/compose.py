@@ -1,4 +1,4 @@
-"""Operators made of operators: one after the other, side by side, both on one input, on sequences.
+"""Operators made of operators: one after the other, side by side, both on one input.
 
 Each combinator computes the plain composition of what its parts compute, and its invariant is that
 of its parts. An output may feed several operators: `a >> (b & c)` runs `a` once and hands its
@@ -16,16 +16,17 @@ keeps less of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 from ebbflow.algebra.value import in_brackets
-from ebbflow.change import Both, ChangeStructure, First, Second, pair, sequence
+from ebbflow.change import Both, First, Second, pair, sequence
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import CompositionError, place
+from ebbflow.operator.lift import AnyOperator, EachSide, each, sides_fit
 from ebbflow.operator.operator import Operator
-
-AnyOperator = Operator[Any, Any, Any, Any]
 
 
 class Seq(Operator[Any, Any, Any, Any]):
@@ -36,7 +37,10 @@ class Seq(Operator[Any, Any, Any, Any]):
         self.input = stages[0].input
         self.output = stages[-1].output
         self._leaning = _leaning(stages)
-        self._run = _written(stages, self._leaning)
+
+    @cached_property
+    def _run(self) -> Callable[[Any, Any], tuple[Any, Any]]:
+        return _step_loop(self.stages, self._leaning)
 
     def f(self, x: Any) -> Any:
         for stage in self.stages:
@@ -52,8 +56,7 @@ class Seq(Operator[Any, Any, Any, Any]):
         return tuple(states)
 
     def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        moved: tuple[Any, Any] = self._run(state, change)
-        return moved
+        return self._run(state, change)
 
     def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
         states: list[Any] = []
@@ -78,7 +81,7 @@ class Seq(Operator[Any, Any, Any, Any]):
         return self.stages[0].accepts(state[0], change)
 
     def __repr__(self) -> str:
-        return " >> ".join(in_brackets(stage, Fan) for stage in self.stages)
+        return " >> ".join(in_brackets(stage, Fork) for stage in self.stages)
 
     def __reduce__(self) -> Any:
         return Seq, self.stages
@@ -92,39 +95,50 @@ def _leaning(stages: tuple[AnyOperator, ...]) -> list[Any]:
     return found
 
 
-def _written(stages: tuple[AnyOperator, ...], leaning: list[Any]) -> Any:
+_ONE_SIDE = """
+    cls = type(change)
+    if cls is $First:
+        one, two = $pair
+        one, change = $first_step(one, change.change)
+        $pair = one, two
+        $after, change = $on_first($after, change)
+    elif cls is $Second:
+        one, two = $pair
+        two, change = $second_step(two, change.change)
+        $pair = one, two
+        $after, change = $on_second($after, change)
+    else:
+        $both
+"""
+
+
+def _step_loop(stages: tuple[AnyOperator, ...], leaning: list[Any]) -> Callable[..., Any]:
     """The step of a sequence, as one function from states and a change to states and a change."""
     loop = GeneratedLoop("step", "state, change")
     names = [f"s{i}" for i in range(len(stages))]
     loop.write(f"{', '.join(names)}, = state")
 
-    def plain(i: int) -> None:
-        lean = leaning[i]
-        step = loop.bind(stages[i].step if lean is None else lean.step)
-        before = "" if lean is None else f", s{i - 1}"
-        loop.write(f"s{i}, change = {step}(s{i}, change{before})")
+    def plain(*some: int) -> None:
+        for i in some:
+            lean = leaning[i]
+            step = loop.bind(stages[i].step if lean is None else lean.step)
+            before = "" if lean is None else f", s{i - 1}"
+            loop.write(f"s{i}, change = {step}(s{i}, change{before})")
 
     i = 0
     while i < len(stages):
-        stage, after = stages[i], stages[i + 1] if i + 1 < len(stages) else None
+        stage = stages[i]
+        after: Any = stages[i + 1] if i + 1 < len(stages) else None
         if not isinstance(stage, Beside) or not hasattr(after, "on_first"):
             plain(i)
             i += 1
             continue
-        loop.write("cls = type(change)")
-        for test, side, own, part in (
-            ("if", First, stage.first, "one"),
-            ("elif", Second, stage.second, "two"),
-        ):
-            then = loop.bind(getattr(after, "on_first" if side is First else "on_second"))
-            with loop.inside(f"{test} cls is {loop.bind(side)}:"):
-                loop.write(f"one, two = s{i}")
-                loop.write(f"{part}, change = {loop.bind(own.step)}({part}, change.change)")
-                loop.write(f"s{i} = one, two")
-                loop.write(f"s{i + 1}, change = {then}(s{i + 1}, change)")
-        with loop.inside("else:"):
-            plain(i)
-            plain(i + 1)
+        loop.template(
+            _ONE_SIDE, pair=f"s{i}", after=f"s{i + 1}", First=First, Second=Second,
+            first_step=stage.first.step, second_step=stage.second.step,
+            on_first=after.on_first, on_second=after.on_second,
+            both=partial(plain, i, i + 1),
+        )  # fmt: skip
         i += 2
     loop.write(f"return ({', '.join(names)},), change")
     return loop.function()
@@ -154,7 +168,7 @@ def _fit(before: AnyOperator, after: AnyOperator) -> tuple[AnyOperator, AnyOpera
         return before, each(after)
     if sequence(before.output) == after.input:
         return each(before), after
-    if _sides_fit(before.output, after.input):
+    if sides_fit(before.output, after.input):
         return before, EachSide(after, before.output)
     raise CompositionError(
         f"{before!r} >> {after!r}: the first writes changes of {before.output!r}, "
@@ -162,149 +176,6 @@ def _fit(before: AnyOperator, after: AnyOperator) -> tuple[AnyOperator, AnyOpera
         created=place(),
         remedy="put an operator between them that turns one kind of change into the other",
     )
-
-
-class Each(Operator[Any, Any, Any, Any]):
-    """An operator on sequences of changes; see `each`."""
-
-    def __init__(self, inner: AnyOperator) -> None:
-        self.inner = inner
-        self.input: ChangeStructure[Any, Any] = sequence(inner.input)
-        self.output: ChangeStructure[Any, Any] = sequence(inner.output)
-        self._nested = inner.output.built is not None and inner.output.built[0] is sequence
-        if self._nested:
-            self.output = inner.output
-
-    def f(self, x: Any) -> Any:
-        return self.inner.f(x)
-
-    def init(self, x: Any) -> Any:
-        return self.inner.init(x)
-
-    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        if len(change) == 1:
-            state, output = self.inner.step(state, change[0])
-            return state, output if self._nested else (output,)
-        return self._run(self.inner.step, state, change)
-
-    def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
-        if not self.input.is_change(change):
-            raise self.input.stranger(change)
-        return self._run(self.inner.checked, state, change)
-
-    def _run(self, step: Any, state: Any, change: Any) -> tuple[Any, Any]:
-        outputs = []
-        for each_one in change:
-            state, output = step(state, each_one)
-            if self._nested:
-                outputs += output
-            else:
-                outputs.append(output)
-        return state, tuple(outputs)
-
-    def invariant(self, x: Any, state: Any) -> bool:
-        return self.inner.invariant(x, state)
-
-    def accepts(self, state: Any, change: Any) -> bool:
-        return self.input.is_change(change) and (not change or self.inner.accepts(state, change[0]))
-
-    def __repr__(self) -> str:
-        return f"each({self.inner!r})"
-
-
-class EachSide(Operator[Any, Any, Any, Any]):
-    """An operator on pairs, where a side changes by sequences of what the operator takes."""
-
-    def __init__(self, inner: AnyOperator, input: ChangeStructure[Any, Any]) -> None:
-        self.inner = inner
-        self.input = input
-        self.each = Each(inner)
-        self.output = self.each.output
-        self._nested = self.each._nested
-        wanted, given = _sides(inner.input), _sides(input)
-        self._many = [one != other for one, other in zip(wanted, given, strict=True)]
-        self._on_first: Any = getattr(inner, "on_first", None) or _Side(inner, First)
-        self._on_second: Any = getattr(inner, "on_second", None) or _Side(inner, Second)
-
-    def f(self, x: Any) -> Any:
-        return self.inner.f(x)
-
-    def init(self, x: Any) -> Any:
-        return self.inner.init(x)
-
-    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
-        return self.each.step(state, self._one_by_one(change))
-
-    def on_first(self, state: Any, change: Any) -> tuple[Any, Any]:
-        changes = change if self._many[0] else (change,)
-        if self._nested and len(changes) == 1:
-            return self._on_first(state, changes[0])  # type: ignore[no-any-return]
-        return self.each._run(self._on_first, state, changes)
-
-    def on_second(self, state: Any, change: Any) -> tuple[Any, Any]:
-        changes = change if self._many[1] else (change,)
-        if self._nested and len(changes) == 1:
-            return self._on_second(state, changes[0])  # type: ignore[no-any-return]
-        return self.each._run(self._on_second, state, changes)
-
-    def checked(self, state: Any, change: Any) -> tuple[Any, Any]:
-        if not self.input.is_change(change):
-            raise self.input.stranger(change)
-        return self.each.checked(state, self._one_by_one(change))
-
-    def invariant(self, x: Any, state: Any) -> bool:
-        return self.inner.invariant(x, state)
-
-    def accepts(self, state: Any, change: Any) -> bool:
-        return self.input.is_change(change) and self.each.accepts(state, self._one_by_one(change))
-
-    def _one_by_one(self, change: Any) -> tuple[Any, ...]:
-        left, right = self._many
-        match change:
-            case First(c):
-                return tuple(map(First, c)) if left else (change,)
-            case Second(d):
-                return tuple(map(Second, d)) if right else (change,)
-            case Both(c, d):
-                return (*map(First, c if left else (c,)), *map(Second, d if right else (d,)))
-        raise self.input.stranger(change)
-
-    def __repr__(self) -> str:
-        return repr(self.inner)
-
-
-class _Side:
-    """The step of an operator on pairs, with the change of one side."""
-
-    def __init__(self, operator: AnyOperator, side: Any) -> None:
-        self.operator = operator
-        self.side = side
-
-    def __call__(self, state: Any, change: Any) -> tuple[Any, Any]:
-        return self.operator.step(state, self.side(change))
-
-
-def _sides(structure: ChangeStructure[Any, Any]) -> tuple[Any, ...]:
-    made = structure.built
-    return made[1] if made is not None and made[0] is pair else ()
-
-
-def _sides_fit(given: ChangeStructure[Any, Any], wanted: ChangeStructure[Any, Any]) -> bool:
-    sides = list(zip(_sides(given), _sides(wanted), strict=False))
-    return bool(sides) and all(one in (other, sequence(other)) for one, other in sides)
-
-
-def each(operator: AnyOperator) -> AnyOperator:
-    """The same operator on sequences of changes, one after the other. (The paper's Map.)
-
-    >>> from ebbflow.change import NUMBER
-    >>> from ebbflow.operator import on_input
-    >>> square = on_input(lambda n: n * n, lambda n, k: 2 * n * k + k * k,
-    ...                   input=NUMBER, output=NUMBER, name="square")
-    >>> each(square).open(1).send((1, 1))
-    (3, 5)
-    """
-    return Each(operator)
 
 
 class Beside(Operator[Any, Any, Any, Any]):
@@ -358,10 +229,10 @@ class Beside(Operator[Any, Any, Any, Any]):
 
     def __repr__(self) -> str:
         first, second = self.first, self.second
-        return f"{in_brackets(first, Seq, Fan)} * {in_brackets(second, Seq, Fan, Beside)}"
+        return f"{in_brackets(first, Seq, Fork)} * {in_brackets(second, Seq, Fork, Beside)}"
 
 
-class Fan(Operator[Any, Any, Any, Any]):
+class Fork(Operator[Any, Any, Any, Any]):
     """`a & b`: both on the same input, outputs as a pair."""
 
     def __init__(self, first: AnyOperator, second: AnyOperator) -> None:
@@ -400,7 +271,7 @@ class Fan(Operator[Any, Any, Any, Any]):
         return self.first.accepts(state[0], change) and self.second.accepts(state[1], change)
 
     def __repr__(self) -> str:
-        return f"{self.first!r} & {in_brackets(self.second, Fan)}"
+        return f"{self.first!r} & {in_brackets(self.second, Fork)}"
 
 
 def binary(f: AnyOperator, g: AnyOperator, h: AnyOperator) -> AnyOperator:

@@ -18,7 +18,7 @@ The work of a step follows the change and the rows that it meets, never what els
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from ebbflow.algebra.value import function_name
@@ -43,10 +43,6 @@ class OnKeys(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
     def __init__(self, left_key: Any, right_key: Any) -> None:
         self.left_key, self.right_key = left_key, right_key
         self.created = place()
-        self.compile()
-
-    def compile(self) -> None:
-        """Write the loops that this operator runs."""
 
     @cached_property
     def by_left(self) -> Callable[[Any], Grouped]:
@@ -62,14 +58,6 @@ class OnKeys(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
         """The keys whose state, on both sides, a step with this change touches."""
         left, right = sides(change)
         return {*self.by_left(left.items()), *self.by_right(right.items())}
-
-    def __getstate__(self) -> dict[str, Any]:
-        written = ("by_left", "by_right", "met")
-        return {name: value for name, value in vars(self).items() if name not in written}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.compile()
 
 
 class Join(OnKeys):
@@ -93,8 +81,11 @@ class Join(OnKeys):
         self.one_to_one = (one_to_one or merge is None) and self.after.one_to_one
         super().__init__(left_key, right_key)
 
-    def compile(self) -> None:
-        self.met = _met(self.merge, self.after, self.one_to_one, self.owner)
+    @cached_property
+    def join_delta(self) -> Callable[..., dict[Any, int]]:
+        """The loop from the changes of both sides by key, and all rows by key after them, to the
+        change of the output."""
+        return _join_loop(self.merge, self.after, self.one_to_one, self.owner)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
         pairs = x[0].join(x[1], self.left_key, self.right_key, self.merge)
@@ -111,13 +102,12 @@ class Join(OnKeys):
         left, right = state
         left_change, right_change = sides(change)
         found = left.apply(left_change), right.apply(right_change)
-        return state, trusted(self.met(*found, left.groups, right.groups))
+        return state, trusted(self.join_delta(*found, left.groups, right.groups))
 
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
         left, right = state[0].everything(), state[1].everything()
-        rows: dict[Any, int] = self.met({k: g.items() for k, g in left.items()}, {}, left, right)
-        return rows
+        return self.join_delta({k: g.items() for k, g in left.items()}, {}, left, right)
 
     def accepts(self, state: Any, change: Any) -> bool:
         if not self.input.is_change(change):
@@ -131,67 +121,70 @@ class Join(OnKeys):
         return f"join({', '.join(map(function_name, functions))}{merge})"
 
 
-def _met(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[..., Any]:
-    """The loop of a join: from the changes of both sides by key and all rows by key, after them, to
-    the change of the output.
+_JOIN = """
+    out = {}
+    get = out.get
+    for key, pairs in from_left.items():
+        if key in rights:
+            there = rights[key].items()
+            for left, weight in pairs:
+                for right, count in there:
+                    $emit
+    for key, pairs in from_right.items():
+        if key in from_left:
+            rest, old = $rows_before(lefts.get(key), from_left[key])
+            there = rest.items()
+            for right, weight in pairs:
+                for left, count in there:
+                    $emit
+            for right, weight in pairs:
+                for left, count in old:
+                    $emit_again
+        elif key in lefts:
+            there = lefts[key].items()
+            for right, weight in pairs:
+                for left, count in there:
+                    $emit
+    return $out
+"""
 
-    Where it is one to one, only pairs of two changed rows can be met twice.
-    """
+
+def _join_loop(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[..., Any]:
+    """The loop of a join. Where it is one to one, only pairs of two changed rows can meet twice."""
     fn = merge if merge is None or isinstance(merge, Fn) else Fn(merge)
     blamed = fn if owner is None else owner
+    loop = GeneratedLoop("join_delta", "from_left, from_right, lefts, rights")
+    made = "(left, right)"
+    if fn is not None:
+        made = fn.kept(loop.bind, "left", "right", hint=getattr(owner, "type", Any))
 
     def emit(alone: bool) -> None:
-        """Give the pair; `alone` says that nothing was given for it before."""
-        made = "left, right"
-        if fn is not None:
-            made = fn.kept(loop.bind, "left", "right", hint=getattr(owner, "type", Any))
-        row = "row"
+        """Write how a pair is given; `alone` says that nothing was given for it before."""
+        row = made
         if after.steps or not alone:
-            loop.write(f"row = {made}" if fn else f"row = ({made})", blamed, "left", "right")
-            row = after.write(loop, "row")
-        else:
-            row = made
+            loop.write(f"row = {made}", blamed, "left", "right")
+            after.write(loop)
+            row = after.last_row
         total = "weight * count" if alone else f"get({row}, 0) + weight * count"
         loop.write(f"out[{row}] = {total}", blamed, "left", "right")
         if one_to_one and not alone:
             loop.write(f"if not out[{row}]: del out[{row}]")
 
-    def pairs(mine: str, other: str, there: str, alone: bool) -> None:
-        with (
-            loop.inside(f"for {mine}, weight in pairs:"),
-            loop.inside(f"for {other}, count in {there}:"),
-        ):
-            emit(alone)
-
-    loop = GeneratedLoop("met", "from_left, from_right, lefts, rights")
-    loop.write("out = {}")
-    loop.write("get = out.get")
-    with (
-        loop.inside("for key, pairs in from_left.items():"),
-        loop.inside("if key in rights:"),
-    ):
-        loop.write("there = rights[key].items()")
-        pairs("left", "right", "there", one_to_one)
-    with loop.inside("for key, pairs in from_right.items():"):
-        with loop.inside("if key in from_left:"):
-            loop.write(f"rest, old = {loop.bind(_before)}(lefts.get(key), from_left[key])")
-            loop.write("there = rest.items()")
-            pairs("right", "left", "there", one_to_one)
-            pairs("right", "left", "old", False)
-        with loop.inside("elif key in lefts:"):
-            loop.write("there = lefts[key].items()")
-            pairs("right", "left", "there", one_to_one)
-    loop.write("return out" if one_to_one else f"return {loop.bind(without_zeros)}(out)")
+    loop.template(
+        _JOIN, emit=partial(emit, one_to_one), emit_again=partial(emit, False),
+        rows_before=rows_before,
+        out="out" if one_to_one else f"{loop.bind(without_zeros)}(out)",
+    )  # fmt: skip
     return loop.function()
 
 
-def _before(
-    rows: dict[Any, int] | None, moved: Any
+def rows_before(
+    rows: dict[Any, int] | None, changed: Any
 ) -> tuple[dict[Any, int], list[tuple[Any, int]]]:
     """The rows of a key as they were before a change of them: those that it leaves alone, and those
     that it does not."""
     rest, old = {} if rows is None else rows.copy(), []
-    for row, weight in moved:
+    for row, weight in changed:
         weight = rest.pop(row, 0) - weight
         if weight:
             old.append((row, weight))
@@ -217,7 +210,7 @@ def join(
     return Join(left_key, left_key if right_key is None else right_key, merge)
 
 
-class Product(Join):
+class CrossProduct(Join):
     """Every row of one with every row of the other; see `product`."""
 
     def __init__(self) -> None:
@@ -225,9 +218,6 @@ class Product(Join):
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
         return x[0].product(x[1])
-
-    def keys(self, change: Any) -> set[Any]:
-        return {()}
 
     def __repr__(self) -> str:
         return "product()"
@@ -241,7 +231,32 @@ def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
     >>> product().open((ZSet.of("ab"), ZSet.of([1]))).send(Second(ZSet({2: 1})))
     ZSet({('a', 2): 1, ('b', 2): 1})
     """
-    return Product()
+    return CrossProduct()
+
+
+_SEMI = """
+    there, totals, out = counts.values, {}, {}
+    for key, pairs in from_right.items():
+        old = there.get(key, 0)
+        now = old + sum([weight for _, weight in pairs])
+        totals[key] = now or $ABSENT
+        $check
+        if (old > 0) is not (now > 0):
+            if now $passes:
+                out.update(lefts.get(key, ()))
+            else:
+                rest, changed = $rows_before(lefts.get(key), from_left.get(key, ()))
+                out.update({row: -weight for row, weight in (*rest.items(), *changed)})
+    for key, pairs in from_left.items():
+        old = there.get(key, 0)
+        now = totals.get(key, old)
+        if now is $ABSENT: now = 0
+        if old $passes and now $passes:
+            out.update(pairs)
+    if totals:
+        counts.swap(totals)
+    return out
+"""
 
 
 class Semi(OnKeys):
@@ -270,37 +285,21 @@ class Semi(OnKeys):
         index, counts = state
         left, right = sides(change)
         found = index.apply(left)
-        return state, trusted(self.met(found, self.by_right(right.items()), index.groups, counts))
+        return state, trusted(
+            self.join_delta(found, self.by_right(right.items()), index.groups, counts)
+        )
 
-    def met(
-        self, from_left: Grouped, from_right: Grouped, lefts: Any, counts: Cells[Any, int]
-    ) -> dict[Any, int]:
-        """The change of the output, from the changes of both sides by key and the rows of the left
-        by key, after them. The counts are brought up to date here."""
-        there, anti, out = counts.values, self.anti, dict[Any, int]()
-        new: dict[Any, Any] = {}
-        for key, pairs in from_right.items():
-            old = there.get(key, 0)
-            now = old + sum([weight for _, weight in pairs])
-            new[key] = now or ABSENT
-            if now < 0 and self.bag:
-                raise not_there(next(row for row, weight in pairs if weight < 0))
-            if (old > 0) is not (now > 0):
-                if (now > 0) is not anti:
-                    out.update(lefts.get(key, ()))
-                else:
-                    rest, moved = _before(lefts.get(key), from_left.get(key, ()))
-                    out.update({row: -weight for row, weight in (*rest.items(), *moved)})
-        for key, pairs in from_left.items():
-            old = there.get(key, 0)
-            now = new.get(key, old)
-            if now is ABSENT:
-                now = 0
-            if (old > 0) is (now > 0) and (now > 0) is not anti:
-                out.update(pairs)
-        if new:
-            counts.swap(new)
-        return out
+    @cached_property
+    def join_delta(self) -> Callable[..., dict[Any, int]]:
+        """The loop from the changes of both sides by key, and the rows of the left by key after
+        them, to the change of the output. The counts are brought up to date in it."""
+        loop = GeneratedLoop("semi_delta", "from_left, from_right, lefts, counts")
+        check = f"if now < 0: raise {loop.bind(not_there)}(next(r for r, n in pairs if n < 0))"
+        loop.template(
+            _SEMI, passes="<= 0" if self.anti else "> 0", check=check if self.bag else "",
+            ABSENT=ABSENT, rows_before=rows_before,
+        )  # fmt: skip
+        return loop.function()
 
     def accepts(self, state: Any, change: Any) -> bool:
         if not self.input.is_change(change):

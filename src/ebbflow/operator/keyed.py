@@ -20,13 +20,12 @@ from ebbflow.errors import ChangeError, CompositionError, place
 from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.operator import Operator, journalled
-from ebbflow.operator.relation import Bag
+from ebbflow.operator.relation import NOTHING, Bag
 from ebbflow.state.cells import ABSENT, Cells, Journalled
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, without_zeros
 
 FROZEN = (type(None), bool, int, float, str, bytes, frozenset, ZSet, Tree)
-NOTHING: Bag = ZSet()
 
 
 class States(Cells[Any, Any]):
@@ -99,10 +98,10 @@ class PerKey(ByKey):
 
     def init(self, x: Bag) -> States:
         state = States()
-        self.moved(state, x)
+        self.update(state, x)
         return state
 
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give what the operators of the touched keys make of it."""
         operator, bags, made = self.operator, self.bags, self.made
         new: dict[Any, Any] = {}
@@ -119,20 +118,17 @@ class PerKey(ByKey):
                     change=part,
                     remedy="a change that is valid for the rows as they are now",
                 )
-            inner, moved = operator.step(inner, part)
+            inner, delta = operator.step(inner, part)
             if bags:
-                for each, weight in moved.items():
+                for each, weight in delta.items():
                     _count(out, made(key, one_nan(each)), weight)
                 new[key] = (size, inner) if size else ABSENT
-                if cell is None and operator.f(NOTHING):
+                if sign := (cell is None) - (not size):
                     for each, weight in operator.f(NOTHING).items():
-                        _count(out, made(key, each), weight)
-                if not size:
-                    for each, weight in operator.f(NOTHING).items():
-                        _count(out, made(key, each), -weight)
+                        _count(out, made(key, each), sign * weight)
             else:
                 was = operator.f(NOTHING) if cell is None else cell[2]
-                now = one_nan(operator.output.patch(was, moved))
+                now = one_nan(operator.output.patch(was, delta))
                 if cell is not None:
                     _count(out, made(key, was), -1)
                 if size:

@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError, Text, place
-from ebbflow.expression.reached import held_by
+from ebbflow.expression.reached import held_by, lasting
 from ebbflow.state.cells import Journalled
 
 X = TypeVar("X")
@@ -82,6 +82,12 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
             )
         return self.step(state, change)
 
+    def __getstate__(self) -> Any:
+        """What it holds. Generated loops, and all else that is made when it is first asked for, are
+        made again."""
+        state = super().__getstate__()
+        return lasting(type(self), state) if isinstance(state, dict) else state
+
     def __identity__(self) -> Any:
         """What a fingerprint is taken of: what it holds, not where it was made."""
         return {k: v for k, v in held_by(self).items() if k not in ("created", "owner")}
@@ -104,17 +110,17 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
         return Beside(self, other) if isinstance(other, Operator) else NotImplemented
 
     def __and__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
-        from ebbflow.operator.compose import Fan
+        from ebbflow.operator.compose import Fork
 
-        return Fan(self, other) if isinstance(other, Operator) else NotImplemented
+        return Fork(self, other) if isinstance(other, Operator) else NotImplemented
 
 
 class Live(Generic[X, DX, Y, DY]):
     """An operator with its state: send it changes.
 
     >>> from ebbflow.change import NATURAL, TEXT
-    >>> moved = lambda edit: len(edit.text) if isinstance(edit, Insert) else -edit.count
-    >>> live = stateless(len, moved, input=TEXT, output=NATURAL).open("abc")
+    >>> delta = lambda edit: len(edit.text) if isinstance(edit, Insert) else -edit.count
+    >>> live = stateless(len, delta, input=TEXT, output=NATURAL).open("abc")
     >>> from ebbflow.change import Insert, Delete
     >>> live.send(Insert(1, "xyz")), live.send(Delete(0, 4))
     (3, -4)
@@ -132,17 +138,7 @@ class Live(Generic[X, DX, Y, DY]):
         All or nothing: when a part refuses the change or raises, the state is what it was, wherever
         it is kept in an `Index`, in `Cells`, or in values that are not altered in place.
         """
-        held = list(journalled(self.state))
-        for container in held:
-            container.begin()
-        try:
-            self.state, output = self.operator.checked(self.state, change)
-        except BaseException:
-            for container in held:
-                container.rollback()
-            raise
-        for container in held:
-            container.commit()
+        self.state, output = all_or_nothing(self.operator.checked, self.state, change)
         return output
 
     def feed(self, changes: Iterable[DX]) -> Iterator[DY]:
@@ -153,18 +149,34 @@ class Live(Generic[X, DX, Y, DY]):
         return f"<{self.operator!r} at {self.state!r}>"
 
 
-def journalled(state: Any) -> Iterator[Journalled[Any]]:
+def all_or_nothing(
+    step: Callable[[Any, DX], tuple[Any, DY]], state: Any, change: DX
+) -> tuple[Any, DY]:
+    """`step(state, change)`; when it raises, the containers of the state are what they were."""
+    held = journalled(state)
+    for container in held:
+        container.begin()
+    try:
+        made = step(state, change)
+    except BaseException:
+        for container in held:
+            container.rollback()
+        raise
+    for container in held:
+        container.commit()
+    return made
+
+
+def journalled(state: Any) -> list[Journalled[Any]]:
     """The containers that a state is made of.
 
     >>> from ebbflow.state.cells import Cells
-    >>> list(journalled((Cells({"a": 1}), 3)))
+    >>> journalled((Cells({"a": 1}), 3))
     [Cells({'a': 1})]
     """
-    if isinstance(state, Journalled):
-        yield state
-    elif isinstance(state, tuple):
-        for part in state:
-            yield from journalled(part)
+    if isinstance(state, tuple):
+        return [container for part in state for container in journalled(part)]
+    return [state] if isinstance(state, Journalled) else []
 
 
 class ByFunctions(Operator[X, DX, Y, DY]):

@@ -16,11 +16,12 @@ The work of a step follows the change, never what else is there.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.chain import Chain, Step, gather
+from ebbflow.chain import Chain, RowStep, gather
 from ebbflow.change import BAG, NATURAL, Both, First, Second, pair
 from ebbflow.errors import CompositionError, place
 from ebbflow.fn import Fn
@@ -35,11 +36,11 @@ TWO_BAGS = pair(BAG, BAG)
 # ---- linear: no state ----
 
 
-class Rows(Operator[Bag, Bag, Bag, Bag]):
-    """Steps on one row at a time, in one written loop.
+class RowChain(Operator[Bag, Bag, Bag, Bag]):
+    """Steps on one row at a time, in one generated loop.
 
-    >>> from ebbflow.chain import Step
-    >>> shout = Rows(Chain([Step("filter", Fn(str.isalpha)), Step("map", Fn(str.upper))]))
+    >>> from ebbflow.chain import RowStep
+    >>> shout = RowChain(Chain([RowStep("filter", Fn(str.isalpha)), RowStep("map", Fn(str.upper))]))
     >>> shout.open(ZSet.of("a1")).send(ZSet({"b": 1, "a": -1, "1": 1}))
     ZSet({'B': 1, 'A': -1})
     """
@@ -47,10 +48,14 @@ class Rows(Operator[Bag, Bag, Bag, Bag]):
     input = BAG
     output = BAG
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
+    def __init__(self, chain: Chain, shown: str = "") -> None:
+        self.chain, self.shown = chain, shown
         self.created = place()
-        self.moved = gather([chain])
+
+    @cached_property
+    def update(self) -> Callable[..., dict[Any, int]]:
+        """The loop from a change to what the steps make of it."""
+        return gather([self.chain])
 
     def f(self, x: Bag) -> Bag:
         return ZSet([(new, count) for row, count in x.items() for new in self.chain.rows(row)])
@@ -59,36 +64,17 @@ class Rows(Operator[Bag, Bag, Bag, Bag]):
         return None
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return None, trusted(self.moved(change)) if self.chain.steps else change
+        return None, trusted(self.update(change)) if self.chain.steps else change
+
+    def __identity__(self) -> Any:
+        return self.chain
 
     def __repr__(self) -> str:
-        return f"Rows({self.chain!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.chain,)
+        return self.shown or f"RowChain({self.chain!r})"
 
 
-class RowByRow(Rows):
-    """One step, through one function."""
-
-    verb: str
-    step_verb: str
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = function
-        super().__init__(Chain([Step(self.step_verb, Fn(function))]))
-
-    def __repr__(self) -> str:
-        return f"{self.verb}({function_name(self.function)})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.function,)
-
-
-class Select(RowByRow):
-    """The rows that fulfil a condition; see `select`."""
-
-    verb, step_verb = "select", "filter"
+def _one_step(verb: str, function: Callable[[Any], Any], shown: str) -> RowChain:
+    return RowChain(Chain([RowStep(verb, Fn(function))]), shown)
 
 
 def select(predicate: Callable[[Any], object]) -> Operator[Bag, Bag, Bag, Bag]:
@@ -97,13 +83,7 @@ def select(predicate: Callable[[Any], object]) -> Operator[Bag, Bag, Bag, Bag]:
     >>> select(str.isupper).open(ZSet.of("aBc")).send(ZSet({"B": -1, "D": 1, "e": 1}))
     ZSet({'B': -1, 'D': 1})
     """
-    return Select(predicate)
-
-
-class MapRows(RowByRow):
-    """Every row through a function; see `map_rows`."""
-
-    verb, step_verb = "map_rows", "map"
+    return _one_step("filter", predicate, f"select({function_name(predicate)})")
 
 
 def map_rows(f: Callable[[Any], Hashable]) -> Operator[Bag, Bag, Bag, Bag]:
@@ -112,21 +92,7 @@ def map_rows(f: Callable[[Any], Hashable]) -> Operator[Bag, Bag, Bag, Bag]:
     >>> map_rows(str.lower).open(ZSet.of("aB")).send(ZSet({"B": -1, "b": 1, "C": 1}))
     ZSet({'c': 1})
     """
-    return MapRows(f)
-
-
-class Project(MapRows):
-    """Some fields of every row; see `project`."""
-
-    def __init__(self, fields: tuple[Any, ...]) -> None:
-        super().__init__(_getter(fields))
-        self.fields = fields
-
-    def __repr__(self) -> str:
-        return f"project({', '.join(map(repr, self.fields))})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Project, (self.fields,)
+    return _one_step("map", f, f"map_rows({function_name(f)})")
 
 
 def project(*fields: int | str) -> Operator[Bag, Bag, Bag, Bag]:
@@ -136,7 +102,7 @@ def project(*fields: int | str) -> Operator[Bag, Bag, Bag, Bag]:
     >>> swapped.open(ZSet.of([("a", 1)])).send(ZSet({("b", 2): 1}))
     ZSet({(2, 'b'): 1})
     """
-    return Project(fields)
+    return _one_step("map", _getter(fields), f"project({', '.join(map(repr, fields))})")
 
 
 def _getter(fields: tuple[Any, ...]) -> Callable[[Any], Any]:
@@ -152,19 +118,13 @@ def _getter(fields: tuple[Any, ...]) -> Callable[[Any], Any]:
     )
 
 
-class FlatMapRows(RowByRow):
-    """Every row replaced by several; see `flat_map_rows`."""
-
-    verb, step_verb = "flat_map_rows", "flat_map"
-
-
 def flat_map_rows(f: Callable[[Any], Iterable[Hashable]]) -> Operator[Bag, Bag, Bag, Bag]:
     """Every row replaced by all of `f(row)`.
 
     >>> flat_map_rows(str.split).open(ZSet()).send(ZSet({"to be": 1, "or not to be": 1}))
     ZSet({'to': 2, 'be': 2, 'or': 1, 'not': 1})
     """
-    return FlatMapRows(f)
+    return _one_step("flat_map", f, f"flat_map_rows({function_name(f)})")
 
 
 class Count(Operator[Bag, Bag, int, int]):

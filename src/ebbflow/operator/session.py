@@ -54,10 +54,10 @@ class SessionRows(ByKey):
 
     def init(self, x: Bag) -> Cells[Any, Tree[Any]]:
         state: Cells[Any, Tree[Any]] = Cells()
-        self.moved(state, x)
+        self.update(state, x)
         return state
 
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give what became of the sessions that it touches."""
         values, new, times = state.values, {}, {}
         for key, pairs in self.by_key(change.items()).items():

@@ -60,10 +60,10 @@ class TopRows(ByKey):
 
     def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Any]]:
         state = Index[Any, Any](self.key, None, self.by_key, bag=True), Cells[Any, Any]()
-        self.moved(state, x)
+        self.update(state, x)
         return state
 
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give the rows that came to the top or left it."""
         index, cells = state
         groups, get, element = index.groups, cells.values.get, self.element

@@ -32,9 +32,9 @@ class Distinct(Operator[Bag, Bag, Bag, Bag]):
         return Cells(x.items())
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return state, trusted(self.moved(state, change))
+        return state, trusted(self.update(state, change))
 
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give the rows that came or went altogether."""
         values, old, out = state.values, dict[Any, Any](), dict[Any, int]()
         get = values.get
@@ -85,7 +85,7 @@ def distinct() -> Operator[Bag, Bag, Bag, Bag]:
     return Distinct()
 
 
-class Difference(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
+class BagDifference(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
     """The rows of the first without those of the second; see `difference`."""
 
     input = TWO_BAGS
@@ -106,9 +106,9 @@ class Difference(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
             a, b = get(row, (0, 0))
             n, m = a + left.weight(row), b + right.weight(row)
             new[row] = (n, m) if n or m else ABSENT
-            moved = max(n - m, 0) - max(a - b, 0)
-            if moved:
-                out[row] = moved
+            delta = max(n - m, 0) - max(a - b, 0)
+            if delta:
+                out[row] = delta
         state.swap(new)
         return state, trusted(out)
 
@@ -141,4 +141,4 @@ def difference() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
     >>> live.send(Second(ZSet({"a": -1}))), live.send(Second(ZSet({"a": -1})))
     (ZSet({}), ZSet({'a': 1}))
     """
-    return Difference()
+    return BagDifference()

@@ -28,15 +28,15 @@ from ebbflow.reducer.numeric import covariance, product, stddev, variance, weigh
 from ebbflow.reducer.ordered import max, median, min, quantile, rank, top_k
 from ebbflow.reducer.placed import arg_max, arg_min, collect, first, last, mode, string_agg
 from ebbflow.reducer.reducer import RECOMPUTE, Recompute, Reducer
-from ebbflow.reducer.running import Reduce, ReduceAll, Reducing
+from ebbflow.reducer.running import ReduceAll, ReduceByKey, Reducing
 from ebbflow.reducer.sketch import approx_count_distinct, approx_quantile
 
 __all__ = [
     "RECOMPUTE",
     "Map",
     "Recompute",
-    "Reduce",
     "ReduceAll",
+    "ReduceByKey",
     "Reducer",
     "Reducing",
     "approx_count_distinct",

@@ -192,7 +192,7 @@ class Reducer(Generic[V, A, R]):
                     rows=rows,
                     remedy="update(acc, change), where negative weights take rows away",
                 )
-            return self._add_all(self.start(), rows)
+            return self.add_all(self.start(), rows)
         acc, add = self.start(), self.add
         for row in rows:
             acc = add(acc, row)
@@ -226,10 +226,11 @@ class Reducer(Generic[V, A, R]):
             if weight < 0 and not isinstance(now, Recompute):
                 now = self.removed(now, row, -weight)
         if not isinstance(now, Recompute):
-            return self._add_all(now, delta)
+            return self.add_all(now, delta)
         return now if bag is None else self.fold(BAG.apply(bag, delta))
 
-    def _add_all(self, acc: A, rows: ZSet[Any]) -> A:
+    def add_all(self, acc: A, rows: ZSet[Any] | dict[Any, int]) -> A:
+        """The accumulator with all rows of positive weight put in."""
         for row, weight in rows.items():
             if weight > 0:
                 acc = self.added(acc, row, weight)
@@ -317,9 +318,9 @@ class Reducer(Generic[V, A, R]):
         >>> live.send(ZSet({5: -1, 2: 1}))
         Replace(value=12)
         """
-        from ebbflow.reducer.running import Reduce, ReduceAll
+        from ebbflow.reducer.running import ReduceAll, ReduceByKey
 
-        return Reduce(self, key) if key else ReduceAll(self)
+        return ReduceByKey(self, key) if key else ReduceAll(self)
 
     # ---- as a value ----
 

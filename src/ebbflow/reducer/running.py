@@ -1,9 +1,9 @@
 """Reducers in programs: as a differential operator over bags, and as a stream processor.
 
 The operator keeps a cell for each key: how many rows there are, the accumulators, and, where it is
-not made in the written loop, the row that was given for it, so that the very same is taken back. A
+not made in the generated loop, the row that was given for it, so that the same row is taken back. A
 group with no rows is not there. The operator also keeps the rows by key, in an index, where a part
-of the reducer may need them again (see `parts`). Where every part can be written out, the whole
+of the reducer may need them again (see `strategy`). Where every part can be generated, the whole
 step is one loop.
 
 The processor reads any Z-sets, in any pieces. A row whose weight is negative does not count
@@ -23,29 +23,34 @@ from ebbflow.change import BAG, KEEP, REPLACE, Replace
 from ebbflow.errors import place
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator
-from ebbflow.operator.operator import journalled
+from ebbflow.operator.operator import all_or_nothing
 from ebbflow.reducer.fused import FusedReduce
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
-from ebbflow.reducer.shape import PAIR, Shape
-from ebbflow.reducer.strategy import parts_of, refuse_negative_size, spoilt
+from ebbflow.reducer.shape import PAIR, ResultShape
+from ebbflow.reducer.strategy import (
+    GroupStrategy,
+    refuse_leftover,
+    refuse_negative_size,
+    strategies_of,
+)
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
 from ebbflow.zset import ZSETS, ZSet, trusted
 
 Bag = ZSet[Any]
-WRITTEN = 200
-"""How many parts are written out as one loop; to compile more takes longer than it saves."""
+MOST_FUSED = 200
+"""How many parts are generated as one loop; to compile more takes longer than it saves."""
 
 
-class Groups(Operator[Bag, Bag, Any, Any]):
+class ReduceGroups(Operator[Bag, Bag, Any, Any]):
     """What a reducer keeps for groups of rows, and how that follows changes."""
 
     input = BAG
 
     def __init__(
-        self, reducer: Reducer[Any, Any, Any], key: Callable[[Any], Any] | None, shape: Shape,
+        self, reducer: Reducer[Any, Any, Any], key: Callable[[Any], Any] | None, shape: ResultShape,
         row_type: Any = Any, before: Chain | None = None, owner: Any = None,
     ) -> None:  # fmt: skip
         self.reducer = reducer
@@ -55,83 +60,97 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         self.before = before or Chain()
         self.owner = owner
         self.created = place()
-        self.compile()
 
-    def compile(self) -> None:
-        """Choose the way of each part, and write the loops."""
-        self.parts = parts_of(self.reducer, self.row_type)
-        self.keeps_rows = any(part.keeps_rows for part in self.parts)
-        self.start = (0, *(part.start() for part in self.parts), None)
-        self.inlines = [part.reducer.inline for part in self.parts]
-        self.by_key = grouping(self.key)
-        self.chained = gather([self.before])
-        self.make = self.shape.function(len(self.parts))
-        plain = not self.keeps_rows and None not in self.inlines and len(self.parts) <= WRITTEN
-        self.written = FusedReduce(
-            self.parts, self.key, self.shape, self.row_type, self.before, self.owner
-        ) if plain else None  # fmt: skip
-        self.loop = self.written.step() if self.written else None
+    # ---- what is made of it, when it is first asked for ----
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = (
-            "reducer",
-            "key",
-            "shape",
-            "row_type",
-            "before",
-            "owner",
-            "created",
-            "given",
-            "output",
-        )
-        return {name: value for name, value in vars(self).items() if name in kept}
+    @cached_property
+    def parts(self) -> tuple[GroupStrategy, ...]:
+        """The reducers that are side by side in it, each with a strategy."""
+        return strategies_of(self.reducer, self.row_type)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.compile()
+    @cached_property
+    def keeps_rows(self) -> bool:
+        """Whether a part may need the rows of a group again."""
+        return any(part.keeps_rows for part in self.parts)
+
+    @cached_property
+    def start(self) -> tuple[Any, ...]:
+        """The cell of a group that has no rows yet."""
+        return (0, *(part.start() for part in self.parts), None)
+
+    @cached_property
+    def inlines(self) -> list[Any]:
+        """How each part is generated; None where one cannot be."""
+        return [part.reducer.inline for part in self.parts]
+
+    @cached_property
+    def by_key(self) -> Callable[[Any], Grouped]:
+        """The loop that sorts rows by key."""
+        return grouping(self.key)
+
+    @cached_property
+    def chained(self) -> Callable[[Any], dict[Any, int]]:
+        """The loop of the steps before."""
+        return gather([self.before])
+
+    @cached_property
+    def make(self) -> Callable[..., Any]:
+        """The row of a group, from its key and its results."""
+        return self.shape.function(len(self.parts))
+
+    @cached_property
+    def fused(self) -> FusedReduce | None:
+        """The loops of a step, where every part can be generated."""
+        if self.keeps_rows or None in self.inlines or len(self.parts) > MOST_FUSED:
+            return None
+        return FusedReduce(self.parts, self.key, self.shape, self.row_type, self.before, self.owner)
+
+    @cached_property
+    def loop(self) -> Callable[..., dict[Any, int]] | None:
+        """The loop of a whole step, where there is one."""
+        return self.fused.step() if self.fused else None
+
+    @cached_property
+    def partial(self) -> Callable[[Any], dict[Any, Any]] | None:
+        """The loop of what a change adds to the cell of each key, for `merge_partial`; None where
+        it needs the cells."""
+        return self.fused.partial() if self.fused and self.fused.can_merge else None
+
+    @cached_property
+    def merge_loop(self) -> Callable[..., dict[Any, int]]:
+        """The loop of `merge_partial`."""
+        assert self.fused is not None
+        return self.fused.merge()
 
     # ---- the state ----
 
     def init(self, x: Bag) -> Any:
         cells: Cells[Any, Any] = Cells()
         state = (Index(self.key, None, self.by_key, bag=True), cells) if self.keeps_rows else cells
-        self.moved(state, x)
+        self.update(state, x)
         return state
 
-    def moved(self, state: Any, change: Any) -> dict[Any, int]:
+    def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give the change of the rows `make(key, results)`."""
         if self.loop is not None:
-            return self.swapped(state, change)
+            return self.update_fused(state, change)
         change = self.chained(change)
         if not self.keeps_rows:
-            return self.regrouped(self.by_key(change.items()), None, state)
+            return self.update_groups(self.by_key(change.items()), None, state)
         index, cells = state
-        return self.regrouped(index.apply(change), index.groups, cells)
+        return self.update_groups(index.apply(change), index.groups, cells)
 
-    def swapped(self, cells: Any, change: Any) -> dict[Any, int]:
-        """A step as one written loop."""
-        old = _remembered(cells)
-        assert self.loop is not None
-        out: dict[Any, int] = self.loop(change, cells.values, old)
+    def update_fused(self, cells: Any, change: Any) -> dict[Any, int]:
+        """A step as one generated loop."""
+        loop: Any = self.loop
+        out: dict[Any, int] = loop(change, cells.values, _remembered(cells))
         return out
 
-    @cached_property
-    def partial(self) -> Callable[[Any], dict[Any, Any]] | None:
-        """What a change adds to the cell of each key, for `settled`; None where all is needed."""
-        return self.written.partial() if self.written and self.written.can_merge else None
-
-    @cached_property
-    def _settle(self) -> Callable[..., Any]:
-        assert self.written is not None
-        return self.written.settle()
-
-    def settled(self, cells: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
+    def merge_partial(self, cells: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
         """A step from what `partial` gave, in whatever pieces."""
-        old = _remembered(cells)
-        out: dict[Any, int] = self._settle(pairs, cells.values, old)
-        return out
+        return self.merge_loop(pairs, cells.values, _remembered(cells))
 
-    def regrouped(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
+    def update_groups(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""
         parts, start, values = self.parts, self.start, cells.values
         old, out = _remembered(cells), dict[Any, int]()
@@ -142,7 +161,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             rows = None if groups is None else groups.get(key)
             if size < 0:
                 refuse_negative_size(key, size)
-            accs = [part.moved(acc, pairs, rows)
+            accs = [part.update(acc, pairs, rows)
                     for part, acc in zip(parts, cell[1:-1], strict=True)]  # fmt: skip
             before, after = cell[-1], None
             old[key] = ABSENT if was is None else was
@@ -152,7 +171,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             else:
                 for part, acc in zip(parts, accs, strict=True):
                     if not part.is_empty(acc):
-                        spoilt(key, acc)
+                        refuse_leftover(key, acc)
                 values.pop(key, None)
             if before != after:
                 if was is not None:
@@ -162,7 +181,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
         return out
 
     def accs(self, cell: tuple[Any, ...]) -> list[Any]:
-        """The accumulators in a cell; the written loop has them spread over it, and no row."""
+        """The accumulators in a cell; the generated loop has them spread over it, and no row."""
         if self.loop is None:
             return list(cell[1:-1])
         found, at = [], 1
@@ -223,7 +242,10 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             and cells.values.keys() == groups.keys()
             and all(
                 cell[0] == sum(groups[key].values())
-                and all(map(_agrees, self.parts, self.accs(cell), [groups[key]] * len(self.parts)))
+                and all(
+                    part.agrees(acc, groups[key])
+                    for part, acc in zip(self.parts, self.accs(cell), strict=True)
+                )
                 for key, cell in cells.values.items()
             )
         )
@@ -237,14 +259,10 @@ def _remembered(cells: Any) -> dict[Any, Any]:
     return old
 
 
-def _agrees(part: Any, acc: Any, rows: Any) -> bool:
-    return bool(part.agrees(acc, rows))
-
-
 # ---- differential operators ----
 
 
-class Reduce(Groups):
+class ReduceByKey(ReduceGroups):
     """The bag of `(key, result)` for a bag of rows; see `Reducer.operator`.
 
     >>> from ebbflow.reducer import sum
@@ -258,7 +276,8 @@ class Reduce(Groups):
 
     def __init__(
         self, reducer: Reducer[Any, Any, Any], key: tuple[Key, ...] | Fn | None,
-        shape: Shape = PAIR, row_type: Any = Any, before: Chain | None = None, owner: Any = None,
+        shape: ResultShape = PAIR, row_type: Any = Any, before: Chain | None = None,
+        owner: Any = None,
     ) -> None:  # fmt: skip
         self.given = key if isinstance(key, tuple) else (key,)
         by = getter(*key) if isinstance(key, tuple) else key
@@ -277,13 +296,13 @@ class Reduce(Groups):
         return ZSet.of(out)
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        return state, trusted(self.moved(state, change))
+        return state, trusted(self.update(state, change))
 
     def __repr__(self) -> str:
         return f"({self.reducer!r}).operator({', '.join(map(key_text, self.given))})"
 
 
-class ReduceAll(Groups):
+class ReduceAll(ReduceGroups):
     """The result for all rows of a bag, replaced when it changes; see `Reducer.operator`.
 
     >>> from ebbflow.reducer import max
@@ -310,7 +329,7 @@ class ReduceAll(Groups):
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Any]:
         old = self.now(state)
-        self.moved(state, change)
+        self.update(state, change)
         new = self.now(state)
         return state, KEEP if new is old or new == old else Replace(new)
 
@@ -339,7 +358,7 @@ class Reducing(Processor[Bag, Bag]):
         self.reducer = reducer
         self.given = key
         self.source = source
-        self.operator = Reduce(reducer, key or None)
+        self.operator = ReduceByKey(reducer, key or None)
         self.created = place()
 
     def start(self) -> tuple[Any, Bag]:
@@ -347,21 +366,11 @@ class Reducing(Processor[Bag, Bag]):
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
         weights, groups = state
-        moved = []
+        delta = []
         for row, weight in change.items():
             old = weights.get(row, 0)
-            moved.append((row, max(old + weight, 0) - max(old, 0)))
-        held = list(journalled(groups))
-        for container in held:
-            container.begin()
-        try:
-            groups, out = self.operator.step(groups, ZSet(moved))
-        except BaseException:
-            for container in held:
-                container.rollback()
-            raise
-        for container in held:
-            container.commit()
+            delta.append((row, max(old + weight, 0) - max(old, 0)))
+        groups, out = all_or_nothing(self.operator.step, groups, ZSet(delta))
         for row, weight in change.items():
             weight += weights.get(row, 0)
             if weight:

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from ebbflow.codegen import GeneratedLoop
 
 
-class Shape(NamedTuple):
+class ResultShape(NamedTuple):
     """A row of type `row_type`: the `width` parts of the key, then the results.
 
     A key of several parts is a tuple and is spread; so are the results with `spread`, and otherwise
     several of them are one tuple. A single result that is spread is a tuple itself. Without a
     `row_type` the row is a plain tuple.
 
-    >>> Shape(width=2, spread=True).function(2)(("Rome", "May"), 30, 2)
+    >>> ResultShape(width=2, spread=True).function(2)(("Rome", "May"), 30, 2)
     ('Rome', 'May', 30, 2)
     >>> PAIR.function(1)("Rome", 30), PAIR.function(2)("Rome", 30, 2)
     (('Rome', 30), ('Rome', (30, 2)))
@@ -42,4 +42,4 @@ class Shape(NamedTuple):
         return loop.function()
 
 
-PAIR = Shape()
+PAIR = ResultShape()

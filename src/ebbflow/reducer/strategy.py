@@ -1,11 +1,11 @@
 """How one reducer follows the rows of one group, in each of the ways there are.
 
-A *part* is a reducer with such a way; `sum("price") & max("price")` has two parts, each with an
-accumulator of its own, so when one has to look at the rows again the other need not.
+`sum("price") & max("price")` has two parts. Each has a strategy and an accumulator of its own, so
+when one has to look at the rows again the other need not.
 
-    Folding      `add` and `remove` for each row; when `remove` declines, the rows again
-    Treed        no `remove`, but a `merge`: an aggregate tree of the rows
-    Extreme      max and min: the few values nearest to that end; when they are gone, the rows again
+    FoldStrategy       `add` and `remove` for each row; when `remove` declines, the rows again
+    TreeStrategy       no `remove`, but a `merge`: an aggregate tree of the rows
+    ExtremeStrategy    max and min: the values nearest to that end; when they are gone, the rows
 
 An accumulator is never altered, so the old one is all it takes to go back.
 """
@@ -31,11 +31,11 @@ Rows = dict[Any, int]
 Pairs = Any
 
 
-class Part:
+class GroupStrategy:
     """A reducer, and how it follows one group.
 
-    `moved(acc, pairs, rows)` is the accumulator after a change of the group by `pairs`, rows with
-    their weights, each row once; `rows` is the whole group after it, where the part keeps rows.
+    `update(acc, pairs, rows)` is the accumulator after a change of the group by `pairs`, rows with
+    their weights, each row once; `rows` is the whole group after it, where rows are kept.
     """
 
     def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
@@ -46,7 +46,7 @@ class Part:
         """The accumulator of no rows."""
         return self.reducer.start()
 
-    def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
+    def update(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
         raise NotImplementedError
 
     def result(self, acc: Any) -> Any:
@@ -67,17 +67,17 @@ class Part:
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
         """Whether an accumulator is right for the rows of its group."""
-        return bool(self.reducer.equal(acc, self.moved(self.start(), rows.items(), rows)))
+        return bool(self.reducer.equal(acc, self.update(self.start(), rows.items(), rows)))
 
 
 def _floats(acc: Any) -> bool:
     return isinstance(acc, float) or (isinstance(acc, tuple) and any(map(_floats, acc)))
 
 
-class Folding(Part):
+class FoldStrategy(GroupStrategy):
     """One call for each row: removals first, then additions."""
 
-    def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
+    def update(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
         removed, added = self.reducer.removed, self.reducer.added
         for row, weight in pairs:
             if weight < 0:
@@ -96,24 +96,21 @@ class Folding(Part):
                 f"{self.reducer!r} asks to recompute, but is declared partial=False",
                 remedy="leave partial= out: then the rows are kept for it",
             )
-        acc, added = self.reducer.start(), self.reducer.added
-        for row, weight in (rows or {}).items():
-            acc = added(acc, row, weight)
-        return acc
+        return self.reducer.add_all(self.reducer.start(), rows or {})
 
 
-class Treed(Part):
+class TreeStrategy(GroupStrategy):
     """The rows in an aggregate tree, whose total is the reducer's accumulator."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
         super().__init__(reducer)
         self.keeps_rows = False
-        self.empty: Tree[Any] = Tree(value=Single(reducer), merge=reducer.merge)
+        self.empty: Tree[Any] = Tree(value=SingleRow(reducer), merge=reducer.merge)
 
     def start(self) -> Tree[Any]:
         return self.empty
 
-    def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
+    def update(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
         return acc.update(pairs)
 
     def result(self, acc: Any) -> Any:
@@ -123,13 +120,13 @@ class Treed(Part):
         return tuple(acc)
 
     def load(self, stored: Any) -> Any:
-        return self.moved(self.empty, stored, None)
+        return self.update(self.empty, stored, None)
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
         return bool(acc.invariant()) and dict(self.dump(acc)) == rows
 
 
-class Single:
+class SingleRow:
     """The accumulator of one row, as a value that can be pickled."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
@@ -139,7 +136,7 @@ class Single:
         return self.reducer.add(self.reducer.start(), row)
 
 
-class Extreme(Part):
+class ExtremeStrategy(GroupStrategy):
     """For max and min: a top buffer of the values; see `ebbflow.state.top_buffer`."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any, row_type: Any) -> None:
@@ -151,11 +148,11 @@ class Extreme(Part):
     def start(self) -> TopBuffer:
         return self.ranking.empty
 
-    def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
-        moved, there = self.values(pairs), rows or {}
-        if not moved:
+    def update(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
+        delta, there = self.values(pairs), rows or {}
+        if not delta:
             return acc
-        return self.ranking.update(acc, moved.items(), lambda: self.values(there.items()))
+        return self.ranking.update(acc, delta.items(), lambda: self.values(there.items()))
 
     def result(self, acc: Any) -> Any:
         tree = acc[0]
@@ -167,53 +164,61 @@ class Extreme(Part):
         return self.ranking.agrees(acc, self.values(rows.items()))
 
 
+_VALUES = """
+    total = {}
+    get = total.get
+    for row, weight in pairs:
+        x = $value
+        if x is not None:
+            if type(x) is not int: x = $one_nan(x)
+            total[x] = get(x, 0) + weight
+    return $without_zeros(total)
+"""
+
+
 def _values(of: Any, row_type: Any) -> Callable[[Pairs], Rows]:
     """A loop that counts how often each value comes or goes; None is no value."""
     loop = GeneratedLoop("values", "pairs")
-    loop.write("total = {}")
-    loop.write("get = total.get")
-    with loop.inside("for row, weight in pairs:"):
-        source = "row" if of is None else part_of(of, row_type).source(loop.bind, "row")
-        loop.write(f"x = {source}", of, "row")
-        with loop.inside("if x is not None:"):
-            loop.write(f"if type(x) is not int: x = {loop.bind(one_nan)}(x)")
-            loop.write("total[x] = get(x, 0) + weight")
-    loop.write(f"return {loop.bind(without_zeros)}(total)")
+    value = "row" if of is None else part_of_row(of, row_type).source(loop.bind, "row")
+    loop.template(_VALUES, of, "row", value=value, one_nan=one_nan, without_zeros=without_zeros)
     return loop.function()
 
 
-def part_of(of: Any, row_type: Any) -> Fn:
+def part_of_row(of: Any, row_type: Any) -> Fn:
     """The part of a row of type `row_type` that a reducer looks at."""
     return Fn.of(of, row_type) if hasattr(row_type, "_fields") else Fn(getter(of))
 
 
-def parts_of(reducer: Reducer[Any, Any, Any], row_type: Any = Any) -> tuple[Part, ...]:
-    """The parts of a reducer of rows of type `row_type`: those side by side in it, or itself.
+def strategies_of(
+    reducer: Reducer[Any, Any, Any], row_type: Any = Any
+) -> tuple[GroupStrategy, ...]:
+    """A strategy for each part of a reducer of rows of type `row_type`: for those side by side in
+    it, or for the reducer itself.
 
     >>> from ebbflow.reducer import count, max, median
-    >>> [type(part).__name__ for part in parts_of(count() & max() & median())]
-    ['Folding', 'Extreme', 'Folding']
+    >>> [type(part).__name__ for part in strategies_of(count() & max() & median())]
+    ['FoldStrategy', 'ExtremeStrategy', 'FoldStrategy']
     """
     made = reducer.made
     if made is not None and made[0] is together and len(made[1]) > 1:
-        return tuple(_part(each, row_type) for each in made[1])
-    return (_part(reducer, row_type),)
+        return tuple(_strategy_of(each, row_type) for each in made[1])
+    return (_strategy_of(reducer, row_type),)
 
 
-def _part(reducer: Reducer[Any, Any, Any], row_type: Any) -> Part:
+def _strategy_of(reducer: Reducer[Any, Any, Any], row_type: Any) -> GroupStrategy:
     made = reducer.made
     if made is not None and made[0] in ENDS:
-        return Extreme(reducer, ENDS[made[0]], made[1][0] if made[1] else None, row_type)
+        return ExtremeStrategy(reducer, ENDS[made[0]], made[1][0] if made[1] else None, row_type)
     if reducer.remove is None and reducer.merge is not None:
-        return Treed(reducer)
-    return Folding(reducer)
+        return TreeStrategy(reducer)
+    return FoldStrategy(reducer)
 
 
 ENDS: dict[Callable[..., Any], bool] = {ordered.max: True, ordered.min: False}
 
 
 def refuse_negative_size(key: Any, size: int) -> None:
-    """More rows of a group were taken away than there were."""
+    """Raise: more rows of a group were taken away than there were."""
     raise ChangeError(
         "more rows are taken away than there are",
         key=key,
@@ -222,8 +227,8 @@ def refuse_negative_size(key: Any, size: int) -> None:
     )
 
 
-def spoilt(key: Any, left: Any) -> None:
-    """The last row of a group has left something in the accumulators."""
+def refuse_leftover(key: Any, left: Any) -> None:
+    """Raise: the last row of a group has left something in the accumulators."""
     raise NotDeterministic(
         "the last row of a group was taken back, and its accumulator is not that of no rows",
         key=key,

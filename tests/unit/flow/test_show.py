@@ -1,20 +1,23 @@
-"""Plans as text, graphs and JSON.
+"""Plans as text, graphs, JSON and the Python that runs.
 
-The golden files beside this one hold what `explain` says about the programs beside them. After a
-change that is meant: `EBBFLOW_GOLDEN=write pytest tests/unit/flow/test_show.py`, and read the diff.
+The golden files beside this one hold what `explain` says about the programs beside them, and the
+loops that are generated for those in `loops.py`. After a change that is meant:
+`EBBFLOW_GOLDEN=write pytest tests/unit/flow/test_show.py`, and read the diff.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ebbflow as ef
 from ebbflow.errors import CompositionError
-from ebbflow.flow.describe import verdict
+from ebbflow.flow.describe import verb, verdict
 from ebbflow.flow.plan import Distinct, Filter, Plan, Source
 from ebbflow.flow.rewrite import ALL, LOCAL, optimise, share
 from ebbflow.flow.show import explain
@@ -23,12 +26,17 @@ from ebbflow.fn import Fn
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def planned(name: str) -> Plan:
-    """The plan of a program beside the golden files; its places are lines of that file."""
+def scope(name: str) -> dict[str, Any]:
+    """The names in a file beside the golden files; places in its programs are lines of it."""
     source = (GOLDEN / f"{name}.py").read_text()
-    scope: dict[str, object] = {"__name__": name}
-    exec(compile(source, f"{name}.py", "exec"), scope)
-    return scope["program"].plan  # type: ignore[attr-defined, no-any-return]
+    found: dict[str, Any] = {"__name__": name}
+    exec(compile(source, f"{name}.py", "exec"), found)
+    return found
+
+
+def planned(name: str) -> Plan:
+    """The plan of a program beside the golden files."""
+    return scope(name)["program"].plan  # type: ignore[no-any-return]
 
 
 def golden(name: str, found: str) -> None:
@@ -61,6 +69,14 @@ def test_a_program_as_it_runs_where_rows_are_written_down(name: str) -> None:
 @pytest.mark.parametrize("name", ["shop", "shared"])
 def test_a_program_in_the_other_formats(name: str, format: str) -> None:
     golden(f"{name}.{format}", explain(share(planned(name)), format))
+
+
+@pytest.mark.parametrize(
+    "name", ["join", "join_map", "semi", "anti", "reduce", "filter_map_reduce"]
+)
+def test_the_loops_that_run(name: str) -> None:
+    made: Any = scope("loops")["LOOPS"]
+    golden(f"loop_{name}.txt", made[name].explain("python"))
 
 
 # ---- what the text must keep ----
@@ -135,7 +151,36 @@ def test_text_in_graphs_is_quoted() -> None:
 def test_another_format_is_an_error_that_says_which_there_are() -> None:
     with pytest.raises(CompositionError, match="cannot be explained as 'html'") as caught:
         explain(Plan({"out": Source(name="a")}), "html")
-    assert caught.value.remedy == "'text' or 'mermaid' or 'dot' or 'json'"
+    assert caught.value.remedy == "'text' or 'mermaid' or 'dot' or 'json' or 'python'"
+
+
+def test_python_shows_the_code_of_every_stage_with_its_node(tmp_path: Path) -> None:
+    program = scope("everything")["program"]
+    view = program.run()
+    text = view.explain("python")
+    compile(text, "explained", "exec")
+    headers = [line for line in text.splitlines() if line.startswith("# ")]
+    assert sum(line.startswith("def ") for line in text.splitlines()) == len(view._machine.stages)
+    for stage in view._machine.stages:
+        assert any(f" {verb(stage.node)}" in line for line in headers)
+    functions = [line for line in text.splitlines() if not line.startswith("#")]
+    planned = program.explain("python").splitlines()
+    assert [line for line in planned if not line.startswith("#")] == functions
+    with program.run(path=tmp_path) as durable:
+        assert "def partial(change):" not in text
+        assert "def join_delta(" in durable.explain("python")
+
+
+def test_python_shows_the_two_loops_of_a_reduce_whose_cells_are_on_disk(tmp_path: Path) -> None:
+    made = scope("loops")["LOOPS"]["reduce"]
+    titles = re.compile(r"^def (\w+)", re.MULTILINE)
+    assert titles.findall(made.explain("python")) == ["step"]
+    with made.run(path=tmp_path) as durable:
+        assert titles.findall(durable.explain("python")) == ["partial", "merge"]
+
+
+def test_where_nothing_is_computed_there_is_no_code() -> None:
+    assert ef.Input("words", str).explain("python") == "# no code: the inputs are the outputs"
 
 
 def test_programs_and_collections_explain_themselves() -> None:

@@ -32,6 +32,7 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local.handles import Input, Output
 from ebbflow.engine.runtime.inputs import Inlet, inlet_of, merged
 from ebbflow.engine.runtime.outputs import Machine, Outlet, may_be_negative
+from ebbflow.engine.runtime.python import code_of
 from ebbflow.engine.runtime.report import Stats, Verified, compare
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.engine.runtime.subscribe import Changes, Hub, Letter, Moved
@@ -367,7 +368,7 @@ class View:
             )
 
     def explain(self, format: str = "text") -> str:
-        """What runs here and what it keeps, in the format text, mermaid, dot or json."""
+        """What runs here and what it keeps, in the format text, mermaid, dot, json or python."""
         with self._lock:
             if self._barred:
                 self._refuse()
@@ -375,7 +376,10 @@ class View:
                 inlet.source: f"{len(inlet):,} rows" if inlet.keeps else "trusted: not kept"
                 for inlet in self._inlets.values()
             }
-            return explain(getattr(self._machine, "plan", self.plan), format, facts=facts)
+            plan = getattr(self._machine, "plan", self.plan)
+            stages = getattr(self._machine, "stages", ()) if format == "python" else ()
+            code = code_of(stages, stored=self._disk is not None)
+            return explain(plan, format, facts=facts, code=code)
 
     def close(self) -> None:
         """Stop, and let go of everything. A closed view can only be closed again.

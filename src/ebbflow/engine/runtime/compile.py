@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ebbflow.chain import Chain, Step, gather, grouping
+from ebbflow.chain import Chain, RowStep, gather, grouping
 from ebbflow.engine.runtime.stage import (
     ArrangeStage,
     FusedReduceStage,
@@ -54,8 +54,8 @@ from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
-from ebbflow.reducer.running import Reduce as Reducing
-from ebbflow.reducer.shape import Shape
+from ebbflow.reducer.running import ReduceByKey
+from ebbflow.reducer.shape import ResultShape
 from ebbflow.state.index import Index
 
 Port = list[tuple[int, Chain]]
@@ -119,7 +119,9 @@ class Compiler:
         steps = _steps(node)
         return [self._shallow(node, slot, [*chain.steps, *steps], chain) for slot, chain in parent]
 
-    def _shallow(self, node: Node, slot: int, steps: list[Step], chain: Chain) -> tuple[int, Chain]:
+    def _shallow(
+        self, node: Node, slot: int, steps: list[RowStep], chain: Chain
+    ) -> tuple[int, Chain]:
         """Steps behind a slot. Python nests only so many loops, so there are stages in between."""
         deep = [i for i, step in enumerate(steps) if step.verb == "flat_map"]
         while len(deep) > DEEPEST:
@@ -292,11 +294,11 @@ class Compiler:
 # ---- nodes ----
 
 
-def _steps(node: Node) -> list[Step]:
+def _steps(node: Node) -> list[RowStep]:
     if isinstance(node, Fused):
-        return [Step(step.verb, step.fn, step) for step in node.steps]
+        return [RowStep(step.verb, step.fn, step) for step in node.steps]
     assert isinstance(node, (Map, Filter, FlatMap))
-    return [Step(node.verb, node.fn, node)]
+    return [RowStep(node.verb, node.fn, node)]
 
 
 def _certain(*chains: Chain) -> bool:
@@ -304,9 +306,9 @@ def _certain(*chains: Chain) -> bool:
     return all(step.fn.expression is not None for chain in chains for step in chain.steps)
 
 
-def _reducing(node: Reduce, before: Chain) -> Reducing:
-    shape = Shape(node.type, node.width, node.spread)
-    return Reducing(node.reducer, node.key, shape, node.parent.type, before, node)
+def _reducing(node: Reduce, before: Chain) -> ReduceByKey:
+    shape = ResultShape(node.type, node.width, node.spread)
+    return ReduceByKey(node.reducer, node.key, shape, node.parent.type, before, node)
 
 
 def _injective(node: Join) -> bool:

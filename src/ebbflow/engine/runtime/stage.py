@@ -15,9 +15,10 @@ together (`partition_key`), what may be added up before rows are sent to it (`pa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
-from ebbflow.chain import Chain, Step
+from ebbflow.chain import Chain, RowStep
 from ebbflow.flow.plan import Join, Node, Semi, Unary
 from ebbflow.fn import Fn
 from ebbflow.state.cells import ABSENT, Cells, Journalled
@@ -88,12 +89,14 @@ class Stage:
     """The operator that made its cells, if one did; it may know how their values are stored."""
     cell_keys: Any = Any
     """The type of the keys of its cells, where these are rows."""
-    steps: Sequence[Step] = ()
+    steps: Sequence[RowStep] = ()
     """Steps on one row at a time in its loop."""
     cells: Any = None
     """The cells that tell all of its output, where it has such; see `output_of`."""
     paired = False
     """Whether the state of its operator is a pair: rows, and these cells."""
+    code = "run"
+    """The attribute with the function that does its work."""
 
     def __init__(
         self, node: Node, reads: Iterable[int], *containers: Journalled[Any], label: str = ""
@@ -116,6 +119,11 @@ class Stage:
     def whole(self, *wholes: Any) -> Any:
         """All that this stage has given so far, added up."""
         return self.run(*wholes)
+
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        """The functions that do the work of a step, for `explain("python")`; `stored` says that
+        state has to be fetched."""
+        return (attrgetter(self.code)(self),)
 
     def output_of(self, values: dict[Any, Any]) -> dict[Any, int]:
         """The whole output when its cells hold these values."""
@@ -150,6 +158,7 @@ class LinearStage(Stage):
 
     linear = True
     query = "linear"
+    code = "loop"
 
     def __init__(
         self, node: Node, reads: Iterable[int], loop: Callable[..., Any], chains: Sequence[Chain],
@@ -168,6 +177,7 @@ class GroupByKeyStage(Stage):
 
     __slots__ = ("by_key", "key")
 
+    code = "by_key"
     certain = False
     arranges = grouped = True
 
@@ -187,6 +197,7 @@ class ArrangeStage(Stage):
 
     __slots__ = ("index", "key")
 
+    code = "index.grouping"
     kept = True
     arranges = grouped = True
 
@@ -244,13 +255,14 @@ class JoinStage(Stage):
 
     multiplies = True
     query = "join"
+    code = "join"
 
     def __init__(
         self, node: Join, reads: Iterable[int], operator: Any, left: Index[Any, Any],
         right: Index[Any, Any], certain: bool,
     ) -> None:  # fmt: skip
         super().__init__(node, reads)
-        self.join, self.left, self.right, self.certain = operator.met, left, right, certain
+        self.join, self.left, self.right, self.certain = operator.join_delta, left, right, certain
         self.steps = operator.after.steps
 
     @property
@@ -277,13 +289,14 @@ class SemiJoinStage(Stage):
     __slots__ = ("join", "left", "totals")
 
     query = "semijoin"
+    code = "join"
 
     def __init__(
         self, node: Semi, reads: Iterable[int], operator: Any, left: Index[Any, Any]
     ) -> None:
         self.totals: Cells[Any, int] = Cells()
         super().__init__(node, reads, self.totals, label="anti" if node.anti else node.verb)
-        self.join, self.left = operator.met, left
+        self.join, self.left = operator.join_delta, left
 
     @property
     def functions(self) -> list[Fn]:
@@ -316,13 +329,13 @@ class FusedReduceStage(Stage):
     def __init__(self, node: Node, slot: int, operator: Any) -> None:
         self.cells: Cells[Any, Any] = Cells()
         super().__init__(node, [slot], self.cells)
-        self.operator, self.step, self.partial = operator, operator.swapped, operator.partial
+        self.operator, self.step, self.partial = operator, operator.update_fused, operator.partial
         self.given: tuple[Any, Any] = None, None
 
     def run(self, change: Any) -> Any:
         (fetched_for, added), self.given = self.given, (None, None)
         if fetched_for is change:
-            return self.operator.settled(self.cells, added)
+            return self.operator.merge_partial(self.cells, added)
         return self.step(self.cells, change)
 
     def fetch(self, change: Any) -> None:
@@ -336,6 +349,11 @@ class FusedReduceStage(Stage):
     def whole(self, *_: Any) -> Any:
         return self.operator.read(self.cells)
 
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        if stored and self.partial is not None:
+            return self.partial, self.operator.merge_loop
+        return (self.operator.loop,)
+
 
 class GroupReduceStage(Stage):
     """A reduce group by group; the rows are in an index, where they are kept."""
@@ -343,6 +361,7 @@ class GroupReduceStage(Stage):
     __slots__ = ("cells", "operator", "paired", "rows")
 
     kept = True
+    code = "operator.update_groups"
 
     def __init__(self, node: Node, slot: int, operator: Any, rows: Any) -> None:
         self.operator, self.rows, self.paired = operator, rows, operator.keeps_rows
@@ -352,7 +371,7 @@ class GroupReduceStage(Stage):
     def run(self, found: Any) -> Any:
         rows = self.rows
         groups = None if rows is None else rows.reach()
-        return self.operator.regrouped(found, groups, self.cells)
+        return self.operator.update_groups(found, groups, self.cells)
 
     def fetch(self, found: Any) -> None:
         fetched(self.cells, found)
@@ -367,6 +386,8 @@ class KeyedStage(Stage):
     are found by themselves."""
 
     __slots__ = ("by_row", "cells", "certain", "kept", "operator", "paired", "query", "state")
+
+    code = "operator.update"
 
     def __init__(
         self, node: Node, slot: int, operator: Any, *, by_row: bool = False, query: str = ""
@@ -387,7 +408,7 @@ class KeyedStage(Stage):
         return self.node.type if self.by_row else Any
 
     def run(self, change: Any) -> Any:
-        return self.operator.moved(self.state, change)
+        return self.operator.update(self.state, change)
 
     def fetch(self, change: Any) -> None:
         keys = self.operator.keys(change)
@@ -397,7 +418,7 @@ class KeyedStage(Stage):
     def whole(self, *wholes: Any) -> Any:
         if self.kept:
             return self.operator.read(self.state)
-        return self.operator.moved(self.operator.init(NOTHING), *wholes)
+        return self.operator.update(self.operator.init(NOTHING), *wholes)
 
 
 def fetched(container: Any, keys: Iterable[Any]) -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import Elsewhere
+from ebbflow.engine.runtime.python import code_of
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.spark.native.lowering import NATIVE, Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
@@ -307,7 +308,8 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
 
 def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
     """The plan with its facts; what holds for all of it in the first line, or under `engine`."""
-    text = explain(facts.machine.plan, format, facts=facts.all())
+    code = code_of(facts.machine.stages, stored=True) if format == "python" else ()
+    text = explain(facts.machine.plan, format, facts=facts.all(), code=code)
     if format == "json":
         return json.dumps({"engine": about, **json.loads(text)}, indent=2, ensure_ascii=False)
     said = {**about, "bytes": amount(about["bytes"])}
@@ -315,7 +317,7 @@ def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
         f"{said['engine']} · epoch {said['epoch']:,} · last epoch {said['last'] or 'none yet'} · "
         f"{said['tasks']} tasks · {said['bytes']} on disk in {said['path']}"
     )
-    mark = {"mermaid": "%% ", "dot": "// "}.get(format, "")
+    mark = {"mermaid": "%% ", "dot": "// ", "python": "# "}.get(format, "")
     return f"{mark}{first}\n{text}"
 
 

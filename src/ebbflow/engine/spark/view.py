@@ -373,7 +373,8 @@ class View:
             return self._history.stats(self.epoch)
 
     def explain(self, format: str = "text") -> str:
-        """What runs here, how, and what it keeps, in the format text, mermaid, dot or json."""
+        """What runs here, how, and what it keeps, in the format text, mermaid, dot, json or
+        python."""
         with self._lock:
             self._require_open()
             if self._lowering is None:

@@ -12,7 +12,7 @@ from ebbflow.flow.results import keys_given
 from ebbflow.flow.rewrite.total import NUMBER, SORTED, Classes
 from ebbflow.flow.types import classes
 from ebbflow.record import fields_of
-from ebbflow.reducer.strategy import parts_of
+from ebbflow.reducer.strategy import strategies_of
 
 Names = frozenset[str] | None  # None: the row as a whole
 
@@ -46,7 +46,7 @@ def adds_up(reducer: Any, row_type: Any) -> bool:
     >>> adds_up(count() & sum("price"), object), adds_up(max("price"), object)
     (True, False)
     """
-    inlines = [part.reducer.inline for part in parts_of(reducer, row_type)]
+    inlines = [part.reducer.inline for part in strategies_of(reducer, row_type)]
     return all(inline is not None and inline.can_merge for inline in inlines)
 
 

@@ -15,7 +15,7 @@ from ebbflow.flow.plan import Binary, Join, Node, Plan, Reduce
 from ebbflow.flow.rewrite.graph import rebuilt
 from ebbflow.fn import Fn
 from ebbflow.reducer import Reducer
-from ebbflow.reducer.strategy import parts_of
+from ebbflow.reducer.strategy import strategies_of
 
 Arrangement = tuple[Node, Fn]
 
@@ -87,7 +87,7 @@ def keeps_rows(reducer: object) -> bool:
     >>> keeps_rows(sum()), keeps_rows(sum() & max()), keeps_rows(Reducer(0, int.__add__))
     (False, True, True)
     """
-    return isinstance(reducer, Reducer) and any(part.keeps_rows for part in parts_of(reducer))
+    return isinstance(reducer, Reducer) and any(part.keeps_rows for part in strategies_of(reducer))
 
 
 def indices(plan: Plan) -> dict[Arrangement, list[Node]]:

@@ -27,7 +27,7 @@ from ebbflow.engine.spark.tasks.report import Line, TaskReport
 from ebbflow.engine.spark.tasks.task import EpochJob, batches, routes, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
-from ebbflow.reducer.strategy import part_of, refuse_negative_size
+from ebbflow.reducer.strategy import part_of_row, refuse_negative_size
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.piece import Piece
 
@@ -76,7 +76,7 @@ def _slots(inline: Any, row_type: Any) -> list[Expression]:
         return []
     if not inline.sql or inline.of is None:
         raise NotNative("a reducer that is no count, sum or mean")
-    value = native_value(part_of(inline.of, row_type), row_type)
+    value = native_value(part_of_row(inline.of, row_type), row_type)
     if inline.sql == "sum" and value.form != "int":
         raise NotNative(f"a sum of {shown(value.column)}")
     there = f.when(value.sql.isNotNull(), f.col(WEIGHT)).otherwise(f.lit(0))

@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from ebbflow.chain import Chain, Step, gather
+from ebbflow.chain import Chain, RowStep, gather
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.spark.native.functions import (
@@ -298,7 +298,7 @@ def once_each(frame: DataFrame) -> DataFrame:
     return added(frame, row_columns(frame))
 
 
-def _step(step: Step, frame: DataFrame, row_type: Any) -> tuple[DataFrame, Any]:
+def _step(step: RowStep, frame: DataFrame, row_type: Any) -> tuple[DataFrame, Any]:
     """One step as native columns, and the type of the rows behind it."""
     match step.verb:
         case "filter":
