@@ -82,7 +82,7 @@ class View:
 
     def _open(self) -> None:
         self.replica = Replica(self.plan, check_input=self.check_input)
-        ends = self.replica.inlets, self.replica.outlets
+        ends = self.replica.inputs, self.replica.outputs
         self.disk = Disk(self.path, self.plan, self.replica.machine, *ends, memory="64MB")
         self.replica.close()
         try:
@@ -157,7 +157,7 @@ class View:
         self.disk.close()
 
 
-class Driver(spark_view.View):
+class Driver(spark_view.SparkView):
     """The view of the Spark engine itself, with a cluster that is not there. It has several
     outputs, so that nobody makes frames of them."""
 

@@ -112,8 +112,8 @@ def everything(view: View) -> Any:
     machine: Any = view._machine
     return (
         view.epoch,
-        {name: inlet.snapshot() for name, inlet in view._inlets.items()},
-        {name: outlet.value() for name, outlet in view._outlets.items()},
+        {name: state.snapshot() for name, state in view._inputs.items()},
+        {name: state.value() for name, state in view._outputs.items()},
         {name: rows for name, rows in machine.inputs.items() if rows},
         machine.outputs,
     )

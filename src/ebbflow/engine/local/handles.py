@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.runtime.inputs import Inlet, Keyed
-from ebbflow.engine.runtime.subscribe import Changes, Moved
+from ebbflow.engine.runtime.inputs import InputState, KeyedInput
+from ebbflow.engine.runtime.subscribe import Changes, OutputDeltas
 from ebbflow.errors import ChangeError
 from ebbflow.zset import ZSet, trusted
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ebbflow.engine.local.view import View
 
 
-class Output:
+class OutputHandle:
     """One output of a view."""
 
     __slots__ = ("name", "view")
@@ -28,9 +28,9 @@ class Output:
         """The rows of this output, as they are now."""
         view = self.view
         with view._lock:
-            if view._barred:
-                view._refuse()
-            return view._outlets[self.name].value()
+            if view._status:
+                view._recover()
+            return view._outputs[self.name].value()
 
     def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
         """Call `callback` with every change of this output; see `View.on_change`."""
@@ -40,26 +40,26 @@ class Output:
         """Every change of this output from now on, for `async for`; see `View.changes`."""
         return self.view._stream(limit, self.name, self._shown)
 
-    def _shown(self, moved: Moved) -> ZSet[Any]:
-        return trusted(moved[self.name])
+    def _shown(self, deltas: OutputDeltas) -> ZSet[Any]:
+        return trusted(deltas[self.name])
 
     def __repr__(self) -> str:
         return f"<output {self.name} of {self.view!r}>"
 
 
-class Input:
+class InputHandle:
     """One input of a view. Every call is one epoch, and gives what it changed in the output."""
 
-    __slots__ = ("_inlet", "view")
+    __slots__ = ("_state", "view")
 
-    def __init__(self, view: View, inlet: Inlet) -> None:
+    def __init__(self, view: View, state: InputState) -> None:
         self.view = view
-        self._inlet = inlet
+        self._state = state
 
     @property
     def name(self) -> str:
         """The name of the input."""
-        return self._inlet.name
+        return self._state.name
 
     def apply(self, change: Any) -> Any:
         """Apply a change: a ZSet, a mapping from row to weight, or rows to add."""
@@ -67,28 +67,28 @@ class Input:
 
     def add(self, *rows: Any) -> Any:
         """Add these rows."""
-        return self.view._advance({self.name: rows}, Inlet.adds)
+        return self.view._advance({self.name: rows}, InputState.adds)
 
     def remove(self, *rows: Any) -> Any:
         """Remove these rows; each must be there."""
-        return self.view._advance({self.name: rows}, Inlet.removes)
+        return self.view._advance({self.name: rows}, InputState.removes)
 
     def upsert(self, *rows: Any) -> Any:
         """Put these rows in, each in place of the row that has its key; of several with the same
         key, the last."""
         self._require_key("upsert")
-        return self.view._advance({self.name: rows}, Keyed.upserts)
+        return self.view._advance({self.name: rows}, KeyedInput.upserts)
 
     def delete(self, *keys: Any) -> Any:
         """Take away the rows that have these keys; each must be there."""
         self._require_key("delete")
-        return self.view._advance({self.name: keys}, Keyed.deletes)
+        return self.view._advance({self.name: keys}, KeyedInput.deletes)
 
     def _require_key(self, verb: str) -> None:
-        if not isinstance(self._inlet, Keyed):
+        if not isinstance(self._state, KeyedInput):
             raise ChangeError(
                 f"{verb}: input {self.name!r} has no key",
-                created=self._inlet.source.place,
+                created=self._state.source.place,
                 remedy=f"Input({self.name!r}, ..., key=...), or add and remove rows",
             )
 

@@ -29,12 +29,12 @@ from time import perf_counter
 from typing import Any
 
 from ebbflow.engine.batch import evaluate
-from ebbflow.engine.local.handles import Input, Output
-from ebbflow.engine.runtime.inputs import Inlet, inlet_of, merged
-from ebbflow.engine.runtime.outputs import Machine, Outlet, may_be_negative
-from ebbflow.engine.runtime.report import Stats, Verified, compare
+from ebbflow.engine.local.handles import InputHandle, OutputHandle
+from ebbflow.engine.runtime.inputs import InputState, input_state_of, merged
+from ebbflow.engine.runtime.outputs import Executor, OutputState, may_be_negative
+from ebbflow.engine.runtime.report import Verified, ViewStats, compare
 from ebbflow.engine.runtime.rows import Rows, Weights
-from ebbflow.engine.runtime.subscribe import Changes, Hub, Letter, Moved
+from ebbflow.engine.runtime.subscribe import Changes, Delivery, OutputDeltas, Subscribers
 from ebbflow.errors import (
     CheckError,
     CompositionError,
@@ -67,45 +67,45 @@ class View:
 
     __slots__ = (
         "__weakref__",
-        "_barred",
         "_disk",
         "_end",
         "_epoch",
-        "_hub",
-        "_inlets",
+        "_inputs",
         "_lock",
         "_machine",
         "_only",
-        "_outlets",
+        "_outputs",
+        "_pending",
         "_seconds",
-        "_turn",
+        "_status",
+        "_subscribers",
         "plan",
     )
 
     def __init__(
-        self, plan: Plan, machine: Machine, *, check_input: bool = True, disk: Any = None
+        self, plan: Plan, machine: Executor, *, check_input: bool = True, disk: Any = None
     ) -> None:
         self.plan = plan
         self._epoch = 0
-        self._turn: tuple[int, list[Inlet | Rows], Mapping[str, Weights]] | None = None
+        self._pending: tuple[int, list[InputState | Rows], Mapping[str, Weights]] | None = None
         self._machine = machine
-        self._inlets = {
-            name: inlet_of(source, check_input) for name, source in plan.sources.items()
+        self._inputs = {
+            name: input_state_of(source, check_input) for name, source in plan.sources.items()
         }
-        kept = {name for name, inlet in self._inlets.items() if inlet.keeps}
-        self._outlets = {
-            name: Outlet(
-                name, machine, negative=negative, trusting=len(kept) < len(self._inlets),
+        kept = {name for name, state in self._inputs.items() if state.keeps}
+        self._outputs = {
+            name: OutputState(
+                name, machine, negative=negative, trusting=len(kept) < len(self._inputs),
                 whole=None if disk is not None else self._whole(name, kept),
             )
             for name, negative in may_be_negative(plan).items()
         }  # fmt: skip
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
-        self._hub = Hub()
+        self._subscribers = Subscribers()
         self._lock = RLock()
-        self._barred = OPEN
+        self._status = OPEN
         self._seconds = 0.0
-        self._disk = None if disk is None else disk(plan, machine, self._inlets, self._outlets)
+        self._disk = None if disk is None else disk(plan, machine, self._inputs, self._outputs)
         if self._disk is not None:
             self._epoch = self._disk.epoch
             self._end = self._disk.close_with(self, self._lock)
@@ -115,7 +115,7 @@ class View:
         machine: Any = self._machine
         if not hasattr(machine, "derives") or not machine.derives(name, kept):
             return None
-        rows = lambda each: dict(self._inlets[each].snapshot().items())
+        rows = lambda each: dict(self._inputs[each].snapshot().items())
         return lambda: dict(machine.whole(machine.outputs[name], rows, {}))
 
     # ---- one epoch ----
@@ -123,7 +123,7 @@ class View:
     @property
     def epoch(self) -> int:
         """The number of epochs so far. After an interrupt it tells whether the epoch happened."""
-        if self._barred in (RUNNING, BROKEN) and self._lock.acquire(blocking=False):
+        if self._status in (RUNNING, BROKEN) and self._lock.acquire(blocking=False):
             try:
                 if not self._in_epoch():
                     with suppress(ViewClosed):
@@ -147,71 +147,75 @@ class View:
     ) -> Any:
         """One epoch, of what is given to each input."""
         with self._lock:
-            if self._barred:
-                self._refuse()
+            if self._status:
+                self._recover()
             started = perf_counter()
-            machine, inlets, outlets = self._machine, self._inlets, self._outlets
+            machine, inputs, outputs = self._machine, self._inputs, self._outputs
             epoch = self._epoch + 1
             changes: dict[str, Weights] = {}
-            keeping: list[Inlet | Rows] = []
+            keeping: list[InputState | Rows] = []
             try:
-                self._barred = RUNNING
+                self._status = RUNNING
                 if self._disk is not None:
                     self._disk.require()
                 for name, change in given.items():
-                    inlet = inlets.get(name)
-                    if inlet is None:
-                        raise self._unknown("input", name, inlets)
-                    delta = inlet.prepare(change) if prepare is None else prepare(inlet, change)
+                    state = inputs.get(name)
+                    if state is None:
+                        raise self._unknown("input", name, inputs)
+                    delta = state.prepare(change) if prepare is None else prepare(state, change)
                     if delta:
                         changes[name] = delta
-                        keeping.append(inlet)
+                        keeping.append(state)
                 machine.begin()
-                moved = machine.run(changes)
-                for name, delta in moved.items():
-                    rows = outlets[name].rows
+                deltas = machine.run(changes)
+                for name, delta in deltas.items():
+                    rows = outputs[name].rows
                     if rows is not None:
                         rows.prepare(delta)
                         keeping.append(rows)
-                self._turn = epoch, keeping, moved
+                self._pending = epoch, keeping, deltas
                 if self._disk is not None:
                     self._disk.write(epoch, keeping)
-                letter = self._finish(*self._turn)
+                delivery = self._finish(*self._pending)
             except BaseException as error:
                 self._settle(error)
                 raise
             self._seconds += perf_counter() - started
-        if letter is not None:
-            self._hub.deliver(letter)
+        if delivery is not None:
+            self._subscribers.deliver(delivery)
         only = self._only
         if only is None:
-            return self._shown(moved)
-        return trusted(moved[only]) if moved else NOTHING
+            return self._shown(deltas)
+        return trusted(deltas[only]) if deltas else NOTHING
 
     def _finish(
-        self, epoch: int, keeping: list[Inlet | Rows], moved: Mapping[str, Weights]
-    ) -> Letter | None:
+        self, epoch: int, keeping: list[InputState | Rows], deltas: Mapping[str, Weights]
+    ) -> Delivery | None:
         """Make an epoch so. Doing it twice is doing it once."""
         self._machine.commit()
         for each in keeping:
             each.keep()
-        outlets = self._outlets
-        for name in moved:
-            outlets[name].seen = None
+        outputs = self._outputs
+        for name in deltas:
+            outputs[name].seen = None
         if self._disk is not None:
             self._disk.settle()
-        hub = self._hub
-        letter = hub.post(epoch, moved) if moved and (hub.callbacks or hub.streams) else None
+        subscribers = self._subscribers
+        delivery = (
+            subscribers.post(epoch, deltas)
+            if deltas and (subscribers.callbacks or subscribers.streams)
+            else None
+        )
         self._epoch = epoch
-        self._barred = OPEN
-        self._turn = None
-        return letter
+        self._status = OPEN
+        self._pending = None
+        return delivery
 
     def _settle(self, error: BaseException | None = None) -> None:
         """Have an epoch that was cut short be done altogether, or not at all. Without an error, an
         earlier call of this was cut short, and how far it came is not known."""
-        self._barred = BROKEN
-        turn, disk = self._turn, self._disk
+        self._status = BROKEN
+        turn, disk = self._pending, self._disk
         written = None if disk is None else disk.store.catch_up()
         if turn is not None and turn[0] > self._epoch and (written is None or written >= turn[0]):
             self._finish(*turn)
@@ -225,7 +229,7 @@ class View:
                 epoch=self._epoch,
                 remedy="run() a new one",
             )
-        self._barred = OPEN
+        self._status = OPEN
 
     # ---- reading ----
 
@@ -234,11 +238,11 @@ class View:
         """The output as it is now, as a ZSet; with several outputs, a dict of ZSets by name, all
         of the same epoch."""
         with self._lock:
-            if self._barred:
-                self._refuse()
+            if self._status:
+                self._recover()
             if self._only is not None:
-                return self._outlets[self._only].value()
-            return {name: outlet.value() for name, outlet in self._outlets.items()}
+                return self._outputs[self._only].value()
+            return {name: state.value() for name, state in self._outputs.items()}
 
     def at(self, epoch: int) -> Any:
         """The output at the end of an older epoch, as `value` gave it then.
@@ -246,8 +250,8 @@ class View:
         For views with a path, while the epoch is kept: see `keep_epochs` of `run`.
         """
         with self._lock:
-            if self._barred:
-                self._refuse()
+            if self._status:
+                self._recover()
             if self._disk is None:
                 raise CompositionError(
                     "a view in memory knows its last epoch only",
@@ -270,10 +274,10 @@ class View:
         reasons: it holds what cannot be looked into. `run(strict=True)` refuses it."""
         return {} if self._disk is None else dict(self._disk.assumed)
 
-    def __getitem__(self, name: str) -> Output:
-        if name not in self._outlets:
-            raise self._unknown("output", name, self._outlets)
-        return Output(self, name)
+    def __getitem__(self, name: str) -> OutputHandle:
+        if name not in self._outputs:
+            raise self._unknown("output", name, self._outputs)
+        return OutputHandle(self, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.plan.outputs)
@@ -281,11 +285,11 @@ class View:
     def __len__(self) -> int:
         return len(self.plan.outputs)
 
-    def input(self, name: str) -> Input:
+    def input(self, name: str) -> InputHandle:
         """One input, to change it alone."""
-        if name not in self._inlets:
-            raise self._unknown("input", name, self._inlets)
-        return Input(self, self._inlets[name])
+        if name not in self._inputs:
+            raise self._unknown("input", name, self._inputs)
+        return InputHandle(self, self._inputs[name])
 
     # ---- listening ----
 
@@ -314,54 +318,57 @@ class View:
         It waits without holding up the event loop, and not for readers whose task has ended. Who
         reads a stream should not wait for it to have room: a reader that writes uses `step`.
         """
-        await self._hub.room.wait(lambda: not self._hub.full())
+        await self._subscribers.room.wait(lambda: not self._subscribers.full())
         return self.step(changes, **named)
 
     def _subscribe(
-        self, callback: Callable[[Any], object], name: str | None, show: Callable[[Moved], Any]
+        self,
+        callback: Callable[[Any], object],
+        name: str | None,
+        show: Callable[[OutputDeltas], Any],
     ) -> Callable[[], None]:
         with self._lock:
-            if self._barred:
-                self._refuse()
-            return self._hub.subscribe(callback, name, show)
+            if self._status:
+                self._recover()
+            return self._subscribers.subscribe(callback, name, show)
 
-    def _stream(self, limit: int, name: str | None, show: Callable[[Moved], Any]) -> Changes:
+    def _stream(self, limit: int, name: str | None, show: Callable[[OutputDeltas], Any]) -> Changes:
         with self._lock:
-            if self._barred:
-                self._refuse()
-            return self._hub.stream(limit, name, show)
+            if self._status:
+                self._recover()
+            return self._subscribers.stream(limit, name, show)
 
     # ---- about itself ----
 
     def verify(self) -> Verified:
         """Compute everything again from the input, and compare; an error where it differs."""
         with self._lock:
-            if self._barred:
-                self._refuse()
-            trusting = [name for name, inlet in self._inlets.items() if not inlet.keeps]
+            if self._status:
+                self._recover()
+            trusting = [name for name, state in self._inputs.items() if not state.keeps]
             if trusting:
                 raise CheckError(
                     "a view that keeps no input rows cannot be verified",
                     inputs=Text(", ".join(trusting)),
                     remedy="run() without check_input=False",
                 )
-            inputs = {name: inlet.snapshot() for name, inlet in self._inlets.items()}
-            found = {name: outlet.value() for name, outlet in self._outlets.items()}
+            inputs = {name: state.snapshot() for name, state in self._inputs.items()}
+            found = {name: state.value() for name, state in self._outputs.items()}
             epoch = self._epoch
         return compare(epoch, found, evaluate(self.plan, inputs))
 
-    def stats(self) -> Stats:
+    def stats(self) -> ViewStats:
         """What was done so far: for every node rows in and out, rows of state, and time."""
         with self._lock:
-            if self._barred:
-                self._refuse()
-            return Stats(
+            if self._status:
+                self._recover()
+            return ViewStats(
                 self.epoch,
                 self._seconds,
-                {name: len(each) if each.keeps else None for name, each in self._inlets.items()},
+                {name: len(each) if each.keeps else None for name, each in self._inputs.items()},
                 {
-                    name: None if outlet.rows is None else len(outlet.rows.rows)
-                    for name, outlet in self._outlets.items()
+                    name: None if state.rows is None else len(state.rows.rows)
+                    for name, state in self._outputs.items()
                 },
                 tuple(self._machine.stats()),
             )
@@ -369,11 +376,11 @@ class View:
     def explain(self, format: str = "text") -> str:
         """What runs here and what it keeps, in the format text, mermaid, dot or json."""
         with self._lock:
-            if self._barred:
-                self._refuse()
+            if self._status:
+                self._recover()
             facts: dict[Node, object] = {
-                inlet.source: f"{len(inlet):,} rows" if inlet.keeps else "trusted: not kept"
-                for inlet in self._inlets.values()
+                state.source: f"{len(state):,} rows" if state.keeps else "trusted: not kept"
+                for state in self._inputs.values()
             }
             return explain(getattr(self._machine, "plan", self.plan), format, facts=facts)
 
@@ -383,16 +390,16 @@ class View:
         Where epochs are still to be written and cannot be, the view stays open.
         """
         with self._lock:
-            if self._barred == RUNNING:
-                self._refuse()
+            if self._status == RUNNING:
+                self._recover()
             if self._disk is not None:
                 self._disk.close()
                 self._end.detach()
                 self._disk = None
-            self._barred = CLOSED
+            self._status = CLOSED
             self._machine = None  # type: ignore[assignment]
-            self._inlets, self._outlets = {}, {}
-        self._hub.end()
+            self._inputs, self._outputs = {}, {}
+        self._subscribers.end()
 
     def __enter__(self) -> View:
         return self
@@ -401,22 +408,22 @@ class View:
         self.close()
 
     def __repr__(self) -> str:
-        state = f", {self._barred}" if self._barred else ""
+        state = f", {self._status}" if self._status else ""
         return f"<View of {', '.join(self.plan.outputs)}: epoch {self.epoch}{state}>"
 
     # ---- inside ----
 
-    def _shown(self, moved: Moved) -> Any:
+    def _shown(self, deltas: OutputDeltas) -> Any:
         only = self._only
         if only is not None:
-            return trusted(moved[only]) if only in moved else NOTHING
+            return trusted(deltas[only]) if only in deltas else NOTHING
         return {
-            name: trusted(moved[name]) if name in moved else NOTHING for name in self.plan.outputs
+            name: trusted(deltas[name]) if name in deltas else NOTHING for name in self.plan.outputs
         }
 
-    def _refuse(self) -> None:
+    def _recover(self) -> None:
         """Refuse to be used, or put right what an interrupt has left."""
-        if self._barred == CLOSED:
+        if self._status == CLOSED:
             raise ViewClosed("the view is closed", epoch=self._epoch, remedy="run() a new one")
         if self._in_epoch():
             raise EbbflowError(
@@ -437,8 +444,8 @@ class View:
         return False
 
     def _unknown(self, what: str, name: object, known: Iterable[str]) -> EbbflowError:
-        if self._barred == CLOSED:
-            self._refuse()
+        if self._status == CLOSED:
+            self._recover()
         from difflib import get_close_matches
 
         near = get_close_matches(str(name), known, 1, 0.0) or ["a name that is there"]

@@ -22,9 +22,9 @@ from typing import Any
 from weakref import finalize
 
 from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.held import Held, held_of, typed, written
 from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.machine import Machine
+from ebbflow.engine.runtime.parts import StatePart, state_parts, typed, written
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.errors import CompositionError, EbbflowError, Text, cause_of, shown
 from ebbflow.expression.schema import schema
@@ -49,17 +49,17 @@ class Disk:
 
     def __init__(
         self, path: Place, plan: Plan, machine: Machine,
-        inlets: Mapping[str, Any], outlets: Mapping[str, Any], *,
+        inputs: Mapping[str, Any], outputs: Mapping[str, Any], *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         _require_count("keep_epochs", keep_epochs)
         _require_count("flush_every", flush_every)
-        self.machine, self.inlets, self.outlets = machine, inlets, outlets
+        self.machine, self.inputs, self.outputs = machine, inputs, outputs
         names = Names()
         self.assumed = names.assumed(plan)
-        self.inputs = {name: names.of_input(each.source) for name, each in inlets.items()}
+        self.input_names = {name: names.of_input(each.source) for name, each in inputs.items()}
         if strict and self.assumed:
             raise _unknown(self.assumed)
         mapped = None if self.limit is None else self.limit + LIBRARIES
@@ -73,7 +73,7 @@ class Disk:
         known = ("format", "parts", "inputs", "rows")
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         try:
-            self.parts = held_of(plan, machine, inlets, outlets, names)
+            self.parts = state_parts(plan, machine, inputs, outputs, names)
             self._open(path)
         except BaseException:
             self.store.close()
@@ -112,7 +112,7 @@ class Disk:
                 remedy="another path",
             )
         stored: Mapping[str, str] = notes["inputs"]
-        mine = self.inputs
+        mine = self.input_names
         gone = [name for name in stored if name not in mine]
         if gone:
             raise StateError(
@@ -126,17 +126,17 @@ class Disk:
             if mine[name] != was:
                 raise StateError(
                     f"input {name!r} has another type or key than when its rows were stored",
-                    now=Text(_described(self.inlets[name].source)),
-                    created=self.inlets[name].source.place,
+                    now=Text(_described(self.inputs[name].source)),
+                    created=self.inputs[name].source.place,
                     remedy="the type and key it had, or another path and loading the rows again",
                 )
             kept = name in _kept_rows(notes)
-            if self.inlets[name].keeps != kept:
+            if self.inputs[name].keeps != kept:
                 raise StateError(
                     f"the rows of input {name!r} are kept in {_place(path)!r}, and would be no "
                     "longer" if kept else
                     f"the rows of input {name!r} were not kept in {_place(path)!r}",
-                    created=self.inlets[name].source.place,
+                    created=self.inputs[name].source.place,
                     remedy=f"run(check_input={kept}) as before, or another path",
                 )  # fmt: skip
 
@@ -154,7 +154,7 @@ class Disk:
         return {
             "format": FORMAT,
             "parts": {part.name: part.label for part in self.parts},
-            "inputs": self.inputs,
+            "inputs": self.input_names,
             "rows": self._rows(),
             **self.extra,
         }
@@ -165,7 +165,7 @@ class Disk:
         """Fill the containers that have no state, from what is before them."""
         by_owner = {id(part.owner): part for part in self.parts}
         new = {part.name for part in self.parts} - known
-        trusting = [name for name, inlet in self.inlets.items() if not inlet.keeps]
+        trusting = [name for name, state in self.inputs.items() if not state.keeps]
         if trusting:
             raise StateError(
                 f"the program has changed since {_place(path)!r} was written, and what changed "
@@ -179,10 +179,10 @@ class Disk:
         kept, here = _kept_rows(self.store.notes), self._rows()
 
         def rows(name: str) -> dict[Any, int]:
-            inlet = self.inlets[name]
+            state = self.inputs[name]
             if kept.get(name, here[name]) == here[name]:
-                return dict(inlet.snapshot().items())
-            return self._stored_rows(inlet, kept[name])
+                return dict(state.snapshot().items())
+            return self._stored_rows(state, kept[name])
 
         def lacks(stage: Stage) -> bool:
             return any(by_owner[id(each)].name in new for each in stage.containers)
@@ -199,22 +199,22 @@ class Disk:
             self._append_open()  # at once: what comes after may read it from there
             machine.commit()
 
-        for name, inlet in self.inlets.items():
-            if inlet.store is not None and by_owner[id(inlet.store)].name in new and name in kept:
-                inlet.prepare(trusted(rows(name)))
-                self._append(inlet.store)
-                inlet.keep()
+        for name, state in self.inputs.items():
+            if state.store is not None and by_owner[id(state.store)].name in new and name in kept:
+                state.prepare(trusted(rows(name)))
+                self._append(state.store)
+                state.keep()
         for stage in machine.stages:
             if lacks(stage):
                 try:
                     fill(stage)
                 except Exception as error:
                     raise explained(error, stage) from cause_of(error)
-        for name, outlet in self.outlets.items():
-            if outlet.rows is not None and by_owner[id(outlet.rows)].name in new:
-                outlet.rows.prepare(machine.whole(machine.outputs[name], rows, wholes))
-                self._append(outlet.rows)
-                outlet.rows.keep()
+        for name, state in self.outputs.items():
+            if state.rows is not None and by_owner[id(state.rows)].name in new:
+                state.rows.prepare(machine.whole(machine.outputs[name], rows, wholes))
+                self._append(state.rows)
+                state.rows.keep()
         computed = [part.label for part in self.parts if part.name in new and not _is_input(part)]
         self.rebuilt = tuple(dict.fromkeys(computed))
 
@@ -222,13 +222,13 @@ class Disk:
         """For each input whose rows are kept, the part that has them."""
         by_owner = {id(part.owner): part.name for part in self.parts}
         return {
-            name: by_owner[id(inlet.holder)] for name, inlet in self.inlets.items() if inlet.keeps
+            name: by_owner[id(state.holder)] for name, state in self.inputs.items() if state.keeps
         }
 
-    def _stored_rows(self, inlet: Any, name: str) -> dict[Any, int]:
+    def _stored_rows(self, state: Any, name: str) -> dict[Any, int]:
         """The rows of an input, from a part that the program does not have any more."""
-        row_type, layout = typed(inlet.source.type), self.store.layout(name)
-        own = layout == "value" and inlet.source.key is None
+        row_type, layout = typed(state.source.type), self.store.layout(name)
+        own = layout == "value" and state.source.key is None
         types = (row_type, Any) if own else (Any, row_type)
         spine = self.store.spine(name, layout=layout, key_type=types[0], row_type=types[1])
         if own:
@@ -318,9 +318,9 @@ class Disk:
         found = {}
         with self.store.at(epoch) as snapshot:
             known = snapshot.notes["parts"]
-            for name, outlet in self.outlets.items():
+            for name, state in self.outputs.items():
                 reader = self.machine.readers.get(name)
-                part = by_owner[id(outlet.rows if reader is None else reader.cells)]
+                part = by_owner[id(state.rows if reader is None else reader.cells)]
                 if part.name not in known:
                     raise StateError(
                         f"output {name!r} was another one at epoch {epoch}: the program has "
@@ -371,7 +371,7 @@ def _place(path: Place) -> str:
     return repr(path) if isinstance(path, Files) else os.fspath(path)
 
 
-def _is_input(part: Held) -> bool:
+def _is_input(part: StatePart) -> bool:
     return part.label.startswith("input ")
 
 

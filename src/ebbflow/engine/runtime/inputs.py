@@ -125,7 +125,7 @@ def _hashable(source: Source, row: Any) -> Any:
         ) from cause_of(error)
 
 
-class Inlet:
+class InputState:
     """Where the changes of one input go in. Without checks, it keeps no rows.
 
     `prepare` and its kin read a change, check it, and change nothing; `keep` then makes it so.
@@ -182,10 +182,10 @@ class Inlet:
         return self.prepare(trusted({row: -weight for row, weight in weights.items()}))
 
 
-class Bag(Inlet):
+class BagInput(InputState):
     """A plain input: rows, each as often as it was added.
 
-    >>> bag = Bag(Source(name="words"))
+    >>> bag = BagInput(Source(name="words"))
     >>> bag.prepare(["ebb", "flow", "ebb"]), len(bag)
     ({'ebb': 2, 'flow': 1}, 0)
     >>> bag.keep(); bag.snapshot()
@@ -211,7 +211,7 @@ class Bag(Inlet):
         return len(self._rows.rows)
 
 
-class Elsewhere(Inlet):
+class SharedInput(InputState):
     """A plain input whose rows are kept by an index that the program has anyway, and that refuses
     to lose what it does not have."""
 
@@ -238,11 +238,11 @@ class Elsewhere(Inlet):
         return sum(map(len, self.index.everything().values()))
 
 
-class Keyed(Inlet):
+class KeyedInput(InputState):
     """An input with a key: at most one row of each, found by it.
 
     >>> from ebbflow.fn import Fn
-    >>> words = Keyed(Source(name="words", key=Fn(lambda word: word[0])))
+    >>> words = KeyedInput(Source(name="words", key=Fn(lambda word: word[0])))
     >>> words.prepare(["ebb", "flow"]); words.keep()
     {'ebb': 1, 'flow': 1}
     >>> words.upserts(("east", "flow")); words.keep()
@@ -430,11 +430,11 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def inlet_of(source: Source, check_input: bool) -> Inlet:
+def input_state_of(source: Source, check_input: bool) -> InputState:
     """Where an input goes in; one with a key always keeps its rows, or it could not find them."""
     if source.key is not None:
-        return Keyed(source)
-    return Bag(source) if check_input else Inlet(source)
+        return KeyedInput(source)
+    return BagInput(source) if check_input else InputState(source)
 
 
 def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
 
 
-class Machine(Protocol):
+class Executor(Protocol):
     """A compiled plan with its state, as a view sees it.
 
     Between `begin` and `commit` everything can be undone by `rollback`. `commit` may be called
@@ -33,7 +33,7 @@ class Machine(Protocol):
     def stats(self) -> Sequence[Any]: ...
 
 
-class Outlet:
+class OutputState:
     """One output: its rows, kept here or read from the machine, and the last snapshot of them."""
 
     __slots__ = ("_owed", "_read", "_whole", "rows", "seen")
@@ -41,7 +41,7 @@ class Outlet:
     def __init__(
         self,
         name: str,
-        machine: Machine,
+        machine: Executor,
         *,
         negative: bool,
         trusting: bool,
@@ -72,7 +72,7 @@ class Outlet:
         return self.rows.snapshot()
 
 
-def _reader(machine: Machine, name: str) -> Callable[[], Weights] | None:
+def _reader(machine: Executor, name: str) -> Callable[[], Weights] | None:
     """How the machine gives all rows of an output; None where the view must keep them."""
     read = getattr(machine, "read", None)
     if read is None or read(name) is None:

@@ -52,7 +52,7 @@ def _listed(rows: ZSet[Any]) -> Text:
 
 
 @dataclass(frozen=True, repr=False)
-class Stats:
+class ViewStats:
     """What a view did so far.
 
     `nodes` are those of the machine: label, place, rows in and out, rows of state, seconds.

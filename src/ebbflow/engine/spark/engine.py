@@ -16,7 +16,7 @@ from ebbflow.flow.plan import Plan
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ebbflow.engine.spark.view import View
+    from ebbflow.engine.spark.view import SparkView
 
 
 class Engine:
@@ -25,7 +25,7 @@ class Engine:
     def __init__(self, session: SparkSession | None, options: Options) -> None:
         self.session, self.options = session, options
 
-    def run(self, plan: Plan, *, check_input: bool = True, **options: Any) -> View:
+    def run(self, plan: Plan, *, check_input: bool = True, **options: Any) -> SparkView:
         """Run a plan: begin with empty inputs, or with the state that is at the path."""
         if options:
             raise CompositionError(
@@ -34,11 +34,11 @@ class Engine:
             )
         require_packages()
         from ebbflow.engine.spark.table.untyped import require_types
-        from ebbflow.engine.spark.view import View
+        from ebbflow.engine.spark.view import SparkView
 
         require_types(plan)
         running = session() if self.session is None else check_session(self.session)
-        return View(plan, running, self.options, check_input)
+        return SparkView(plan, running, self.options, check_input)
 
     def __repr__(self) -> str:
         return f"spark(path={os.fspath(self.options.path)!r})"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.runtime.inputs import Keyed, counted
+from ebbflow.engine.runtime.inputs import KeyedInput, counted
 from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, UPSERT
 from ebbflow.errors import ChangeError
 from ebbflow.zset import ZSet
@@ -14,13 +14,13 @@ from ebbflow.zset import ZSet
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ebbflow.engine.spark.view import View
+    from ebbflow.engine.spark.view import SparkView
 
 
-class Output:
+class SparkOutput:
     """One output of a view."""
 
-    def __init__(self, view: View, name: str) -> None:
+    def __init__(self, view: SparkView, name: str) -> None:
         self.view, self.name = view, name
 
     @property
@@ -39,29 +39,29 @@ class Output:
             return view._weighted(self.name, view.epoch)
 
     def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
-        """Call `callback` with every change of this output; see `View.on_change`."""
+        """Call `callback` with every change of this output; see `SparkView.on_change`."""
         return self.view._subscribe(callback, self.name)
 
     def write_changes(
         self, path: str | os.PathLike[str], *, permissions: int | None = None
     ) -> Callable[[], None]:
-        """Have the change of every epoch in a folder; see `View.write_changes`."""
+        """Have the change of every epoch in a folder; see `SparkView.write_changes`."""
         return self.view.write_changes(path, self.name, permissions=permissions)
 
     def write_snapshot(
         self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
     ) -> None:
-        """Write this output as a table; see `View.write_snapshot`."""
+        """Write this output as a table; see `SparkView.write_snapshot`."""
         self.view.write_snapshot(path, format, mode, self.name)
 
     def __repr__(self) -> str:
         return f"<output {self.name} of {self.view!r}>"
 
 
-class Input:
+class SparkInput:
     """One input of a view. Every call is one epoch, and gives what it changed in the outputs."""
 
-    def __init__(self, view: View, name: str) -> None:
+    def __init__(self, view: SparkView, name: str) -> None:
         self.view, self.name = view, name
 
     def apply(self, change: Any) -> Any:
@@ -82,9 +82,9 @@ class Input:
         self._require_key(UPSERT)
         if len(rows) == 1 and _is_table(rows[0]):
             return self.view._advance({self.name: (UPSERT, rows[0])})
-        inlet = self.view._replica.inlets[self.name]
-        assert isinstance(inlet, Keyed)
-        latest = dict(zip(inlet._keys(rows), rows, strict=True))
+        state = self.view._replica.inputs[self.name]
+        assert isinstance(state, KeyedInput)
+        latest = dict(zip(state._keys(rows), rows, strict=True))
         return self.view._advance({self.name: (UPSERT, list(latest.values()))})
 
     def delete(self, *keys: Any) -> Any:

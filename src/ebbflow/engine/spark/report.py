@@ -8,7 +8,7 @@
     wave 2                              when it runs in an epoch of many tasks; see `waves`
     state 1,000 entries, 24 KB          what is on disk for it, with entries not yet merged
 
-`Stats` has the last epochs and the work of the stages, those of the local engine.
+`SparkStats` has the last epochs and the work of the stages, those of the local engine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.runtime.inputs import Elsewhere
+from ebbflow.engine.runtime.inputs import SharedInput
 from ebbflow.engine.runtime.stage import Gathered, Sorted, Stage
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
@@ -87,7 +87,7 @@ class StageStats:
 
 
 @dataclass(frozen=True, repr=False)
-class Stats:
+class SparkStats:
     """What a view did since it was opened: the last epochs, and the work of every stage.
 
     `epochs` are at most 100, the last one last; `epoch` is the number of the last, `seconds` the
@@ -169,7 +169,7 @@ class History:
         self.seconds += epoch.seconds
         self.epochs.append(epoch)
 
-    def stats(self, epoch: int) -> Stats:
+    def stats(self, epoch: int) -> SparkStats:
         nodes = [
             StageStats(
                 stage.label, str(stage.node.place),
@@ -177,7 +177,7 @@ class History:
             )
             for i, stage in enumerate(self.stages)
         ]  # fmt: skip
-        return Stats(epoch, self.seconds, tuple(self.epochs), tuple(nodes))
+        return SparkStats(epoch, self.seconds, tuple(self.epochs), tuple(nodes))
 
 
 def staged_entries(replica: Replica, store: Store) -> dict[int, int]:
@@ -219,9 +219,9 @@ class Facts:
         return {node: text for node, text in found.items() if text}
 
     def _of(self, node: Node) -> list[str]:
-        inlet = self._inlet(node)
-        if inlet is not None:
-            return [self._rows(inlet), *self._outputs(node)]
+        state = self._state(node)
+        if state is not None:
+            return [self._rows(state), *self._outputs(node)]
         stages = self._stages(node)
         said = [f"bulk: {self.ways.of(node)}"]
         waves = sorted({wave for each in stages for wave in self.waves.get(id(each), ())})
@@ -242,16 +242,16 @@ class Facts:
             and (stage.owner is node or self.ways.is_step(stage, node))
         ]
 
-    def _inlet(self, node: Node) -> Any:
-        return self.replica.inlets.get(node.name) if isinstance(node, Source) else None
+    def _state(self, node: Node) -> Any:
+        return self.replica.inputs.get(node.name) if isinstance(node, Source) else None
 
-    def _rows(self, inlet: Any) -> str:
-        if isinstance(inlet, Elsewhere):
-            owner = self._owner(inlet.index)
-            return f"kept in the index of {_named(owner)}: {self._size([inlet.index])}"
-        if not inlet.keeps:
+    def _rows(self, state: Any) -> str:
+        if isinstance(state, SharedInput):
+            owner = self._owner(state.index)
+            return f"kept in the index of {_named(owner)}: {self._size([state.index])}"
+        if not state.keeps:
             return "trusted: not kept"
-        return self._size([inlet.store])
+        return self._size([state.store])
 
     def _owner(self, container: Any) -> Node:
         return next(stage.owner for stage in self.machine.stages if container in stage.containers)
@@ -280,7 +280,7 @@ class Facts:
     def _output(self, name: str) -> str:
         if name in self.replica.derived:
             return "derived by a native query"
-        rows = self.replica.outlets[name].rows
+        rows = self.replica.outputs[name].rows
         if rows is None:
             return "read from its state"
         return f"kept: {self._size([rows])}"

@@ -25,8 +25,8 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import merged
 from ebbflow.engine.runtime.report import Verified, compare
-from ebbflow.engine.runtime.subscribe import Hub, Letter
-from ebbflow.engine.spark.handles import Input, Output
+from ebbflow.engine.runtime.subscribe import Delivery, Subscribers
+from ebbflow.engine.spark.handles import SparkInput, SparkOutput
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import (
@@ -43,7 +43,7 @@ from ebbflow.engine.spark.output.frames import (
 from ebbflow.engine.spark.output.log import Entry, Log, rows_in
 from ebbflow.engine.spark.output.sinks import Sinks
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.report import Epoch, Facts, History, Stats, explained, staged_entries
+from ebbflow.engine.spark.report import Epoch, Facts, History, SparkStats, explained, staged_entries
 from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import APPLY, Replica
@@ -54,7 +54,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.paths import local_path
 
 
-class View:
+class SparkView:
     """A running program; made by `run(ef.spark(...))`."""
 
     def __init__(
@@ -66,7 +66,7 @@ class View:
             plan, check_input=check_input, derived=derived_outputs(session, plan, check_input)
         )
         self._disk = Disk(
-            self.path, plan, self._replica.machine, self._replica.inlets, self._replica.outlets,
+            self.path, plan, self._replica.machine, self._replica.inputs, self._replica.outputs,
             memory=options.memory, keep_epochs=options.keep_epochs, strict=options.strict,
             permissions=options.permissions, unpickle=options.unpickle,
         )  # fmt: skip
@@ -83,7 +83,7 @@ class View:
             self._disk.close()
             raise
         self._end = self._disk.close_with(self, self._lock)
-        self._hub = Hub()
+        self._subscribers = Subscribers()
         self._told = self.epoch
         """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
@@ -130,34 +130,34 @@ class View:
                 self._history.add(
                     Epoch(epoch, done.mode, done.rows_in, rows_in(entry), *times), done, written
                 )
-                letter = self._settle()
+                delivery = self._settle()
                 result = self._changes(epoch, entry)
             except BaseException:
                 self._settle()
                 raise
-        self._deliver(letter)
+        self._deliver(delivery)
         return result
 
-    def _settle(self) -> Letter | None:
+    def _settle(self) -> Delivery | None:
         """Forget what is staged of an epoch that did not happen, and tell of those that did. Doing
         it twice is doing it once."""
         self._disk.store.rollback()
-        letter = None
+        delivery = None
         for epoch in range(self._told + 1, self.epoch + 1):
             entry = self._log.of(epoch) or {}
             moved: Any = {
                 name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
             }
-            if moved and self._hub.callbacks:
-                letter = self._hub.post(epoch, moved) or letter
+            if moved and self._subscribers.callbacks:
+                delivery = self._subscribers.post(epoch, moved) or delivery
             self._told = epoch
-        return letter
+        return delivery
 
     def _needed(self) -> int | None:
         """The first epoch that somebody has not heard of."""
-        letters = [letter.epoch for letter in tuple(self._hub._letters)]
+        deliveries = [delivery.epoch for delivery in tuple(self._subscribers._deliveries)]
         needed = self._sinks.needed
-        return min(letters if needed is None else [*letters, needed], default=None)
+        return min(deliveries if needed is None else [*deliveries, needed], default=None)
 
     def _given(self, name: str, verb: str, change: Any) -> InputChange:
         source = self.plan.sources.get(name)
@@ -237,10 +237,10 @@ class View:
             }
         return found if self._only is None else found[self._only]
 
-    def __getitem__(self, name: str) -> Output:
+    def __getitem__(self, name: str) -> SparkOutput:
         if name not in self.plan.outputs:
             raise self._unknown("output", name, self.plan.outputs)
-        return Output(self, name)
+        return SparkOutput(self, name)
 
     def __iter__(self) -> Any:
         return iter(self.plan.outputs)
@@ -248,11 +248,11 @@ class View:
     def __len__(self) -> int:
         return len(self.plan.outputs)
 
-    def input(self, name: str) -> Input:
+    def input(self, name: str) -> SparkInput:
         """One input, to change it alone."""
         if name not in self.plan.sources:
             raise self._unknown("input", name, self.plan.sources)
-        return Input(self, name)
+        return SparkInput(self, name)
 
     # ---- for others ----
 
@@ -316,15 +316,15 @@ class View:
         """Give to all sinks what they have not had, as after a failure; else every step does."""
         with self._lock:
             self._require_open()
-            letter = self._settle()
-        self._deliver(letter)
+            delivery = self._settle()
+        self._deliver(delivery)
 
-    def _deliver(self, letter: Letter | None) -> None:
+    def _deliver(self, delivery: Delivery | None) -> None:
         try:
             self._sinks.deliver()
         finally:
-            if letter is not None:
-                self._hub.deliver(letter)
+            if delivery is not None:
+                self._subscribers.deliver(delivery)
 
     @property
     def sinks(self) -> dict[str, int]:
@@ -351,7 +351,7 @@ class View:
 
         with self._lock:
             self._require_open()
-            return self._hub.subscribe(callback, name, show)
+            return self._subscribers.subscribe(callback, name, show)
 
     def _outputs(self, output: str | None) -> list[str]:
         if output is not None and output not in self.plan.outputs:
@@ -360,7 +360,7 @@ class View:
 
     # ---- about itself ----
 
-    def stats(self) -> Stats:
+    def stats(self) -> SparkStats:
         """What was done since the view was opened: its last epochs, and the work of every stage."""
         with self._lock:
             self._require_open()
@@ -388,7 +388,7 @@ class View:
         with self._lock:
             self._require_open()
             replica = self._replica
-            trusting = [name for name, inlet in replica.inlets.items() if not inlet.keeps]
+            trusting = [name for name, state in replica.inputs.items() if not state.keeps]
             if trusting:
                 raise CheckError(
                     "a view that keeps no input rows cannot be verified",
@@ -398,7 +398,7 @@ class View:
             self._settle()
             replica.open(self._disk.store)
             try:
-                inputs = {name: inlet.snapshot() for name, inlet in replica.inlets.items()}
+                inputs = {name: state.snapshot() for name, state in replica.inputs.items()}
             finally:
                 replica.close()
             found = self.zset()
@@ -413,7 +413,7 @@ class View:
                 self._end.detach()
                 self._closed = True
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> SparkView:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ebbflow.engine.local import run
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.outputs import may_be_negative
-from ebbflow.engine.runtime.report import Stats, Verified
+from ebbflow.engine.runtime.report import Verified, ViewStats
 from ebbflow.errors import (
     AbsentRow,
     CheckError,
@@ -214,9 +214,9 @@ def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
     full = view.changes(limit=1)
     view.step(words=["tide"])
     view.on_change(heard.append)
-    stream, posted = view.changes(), view._hub.post
+    stream, posted = view.changes(), view._subscribers.post
 
-    class Cut(type(view._hub)):  # type: ignore[misc]
+    class Cut(type(view._subscribers)):  # type: ignore[misc]
         __slots__ = ()
         cut = True
 
@@ -227,7 +227,7 @@ def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
                 raise KeyboardInterrupt
             return letter
 
-    view._hub.__class__ = Cut
+    view._subscribers.__class__ = Cut
     with pytest.raises(KeyboardInterrupt):
         view.step(words=["ebb"])
     assert view.epoch == 2
@@ -436,7 +436,7 @@ def test_stats_count_epochs_rows_and_time_and_read_as_a_table() -> None:
     )
     assert 0 < stats.seconds < 10
     assert stats.nodes[0].label == "recompute"
-    shown = repr(Stats(2, 1.5, {"words": 3, "more": None}, stats.outputs, stats.nodes))
+    shown = repr(ViewStats(2, 1.5, {"words": 3, "more": None}, stats.outputs, stats.nodes))
     assert shown == (
         "2 epochs, 1.500 s\n"
         "                rows in  rows out  state rows     ms  place\n"

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from ebbflow.engine.runtime.held import Held
-from ebbflow.engine.runtime.inputs import Inlet
+from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.stage import Indexing, Stage
 from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, Keep, Place, Totals
@@ -87,7 +87,7 @@ def _all_new(epochs: Epochs, sql: Queries) -> list[str]:
 def _loaded(epochs: Epochs) -> int:
     """How many rows of inputs are staged."""
     replica = epochs.replica
-    owners = [inlet.holder for inlet in replica.inlets.values() if inlet.keeps]
+    owners = [state.holder for state in replica.inputs.values() if state.keeps]
     return sum(len(replica.part(owner).spine(epochs.store)) for owner in owners)
 
 
@@ -136,9 +136,9 @@ def _lines(
     provided |= set(groups)
     job = replace(sql.job, provided=frozenset(provided))
     uses: dict[int, int] = {}
-    writers: list[tuple[Held, int, Any]] = []
+    writers: list[tuple[StatePart, int, Any]] = []
     for part in replica.parts:
-        found = _written(sql, replica.inlets, part)
+        found = _written(sql, replica.inputs, part)
         if found is not None and (found[0] in provided or sql.names.get(found[0]) in frames):
             writers.append((part, *found))
             uses[found[0]] = uses.get(found[0], 0) + 1
@@ -188,12 +188,14 @@ def _read_by_queries(sql: Queries, provided: set[int]) -> list[int]:
     return [sql.raw(slot) for each in provided for slot in sql.stages[each].reads]
 
 
-def _written(sql: Queries, inlets: Mapping[str, Inlet], part: Held) -> tuple[int, Any] | None:
+def _written(
+    sql: Queries, inputs: Mapping[str, InputState], part: StatePart
+) -> tuple[int, Any] | None:
     """The slot whose rows a part keeps, and their key, where they can be written as columns."""
-    for name, inlet in inlets.items():
-        if inlet.store is part.owner:
+    for name, state in inputs.items():
+        if state.store is part.owner:
             slot = sql.replica.machine.inputs.get(name)
-            return None if slot is None else (slot, inlet.source.key)
+            return None if slot is None else (slot, state.source.key)
     for stage in sql.replica.machine.stages:
         if isinstance(stage.run, Indexing) and stage.run.index is part.owner:
             slot = sql.raw(stage.slot)
@@ -223,7 +225,7 @@ def _count(job: Job, sql: Queries, stage: Stage) -> DataFrame:
 # ---- rows to disk, as columns ----
 
 
-def _store(job: Job, sql: Queries, part: Held, slot: int, key: Any, number: int) -> DataFrame:
+def _store(job: Job, sql: Queries, part: StatePart, slot: int, key: Any, number: int) -> DataFrame:
     row_type = sql.row_type(slot)
     frame = _frame(sql, slot)
     shape: Any = None

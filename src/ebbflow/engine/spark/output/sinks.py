@@ -28,7 +28,7 @@ from ebbflow.state.spine import Folder, StateError
 
 if TYPE_CHECKING:
     from ebbflow.engine.spark.output.log import Entry
-    from ebbflow.engine.spark.view import View
+    from ebbflow.engine.spark.view import SparkView
 
 FOLDER = "sinks"
 
@@ -52,7 +52,7 @@ class Sink:
 class Function(Sink):
     """A function of the user's."""
 
-    def __init__(self, view: View, function: Callable[[Any, int], object], name: str) -> None:
+    def __init__(self, view: SparkView, function: Callable[[Any, int], object], name: str) -> None:
         self.view, self.function, self.name = view, function, name
 
     def give(self, epoch: int, entry: Entry) -> None:
@@ -76,7 +76,7 @@ def name_of(function: Any) -> str:
 class Sinks:
     """All sinks of a view, those of earlier runs as well."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: SparkView) -> None:
         self.view = view
         self.folder = Path(view.path, FOLDER)
         self.active: dict[str, Sink] = {}

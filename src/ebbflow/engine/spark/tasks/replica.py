@@ -15,10 +15,10 @@ from time import perf_counter
 from typing import Any
 
 from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.held import Held, held_of, renamed, unnamed, written
-from ebbflow.engine.runtime.inputs import Elsewhere, Inlet, Keyed, inlet_of
+from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
 from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.outputs import Outlet, may_be_negative
+from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
+from ebbflow.engine.runtime.parts import StatePart, renamed, state_parts, unnamed, written
 from ebbflow.engine.runtime.rows import Rows
 from ebbflow.engine.runtime.stage import (
     Gathered,
@@ -59,40 +59,40 @@ class Replica:
         self.token = ""
         self.machine = Machine(plan, trusting=not check_input, apart=True)
         self.machine.backed = True
-        self.inlets: dict[str, Inlet] = {
-            name: self._inlet(source, check_input) for name, source in plan.sources.items()
+        self.inputs: dict[str, InputState] = {
+            name: self._state(source, check_input) for name, source in plan.sources.items()
         }
-        elsewhere = [name for name, each in self.inlets.items() if isinstance(each, Elsewhere)]
+        elsewhere = [name for name, each in self.inputs.items() if isinstance(each, SharedInput)]
         self.machine.unchecked = frozenset(elsewhere)
-        trusting = not all(inlet.keeps for inlet in self.inlets.values())
-        self.outlets = {
-            name: Outlet(
+        trusting = not all(state.keeps for state in self.inputs.values())
+        self.outputs = {
+            name: OutputState(
                 name, self.machine, negative=negative, trusting=trusting,
                 whole=dict if name in self.derived else None,
             )
             for name, negative in may_be_negative(plan).items()
         }  # fmt: skip
-        ends = plan, self.machine, self.inlets, self.outlets
-        self.parts: list[Held] = (
-            held_of(*ends) if names is None else renamed(list(unnamed(*ends)), names)
+        ends = plan, self.machine, self.inputs, self.outputs
+        self.parts: list[StatePart] = (
+            state_parts(*ends) if names is None else renamed(list(unnamed(*ends)), names)
         )
         self._waves: dict[Any, Waves] = {}
 
-    def _inlet(self, source: Source, check_input: bool) -> Inlet:
+    def _state(self, source: Source, check_input: bool) -> InputState:
         """Where an input goes in; one whose rows are in an index need not keep them again."""
         slot = self.machine.inputs.get(source.name)
         if check_input and source.key is None:
             for stage in self.machine.stages:
                 if isinstance(stage.run, Indexing) and stage.reads == (slot,):
-                    return Elsewhere(source, stage.run.index)
-        return inlet_of(source, check_input)
+                    return SharedInput(source, stage.run.index)
+        return input_state_of(source, check_input)
 
     @property
     def names(self) -> list[str]:
         """What each part is called where it is stored."""
         return [part.name for part in self.parts]
 
-    def part(self, owner: Any) -> Held:
+    def part(self, owner: Any) -> StatePart:
         """The part of a container."""
         return next(part for part in self.parts if part.owner is owner)
 
@@ -110,13 +110,13 @@ class Replica:
         if at not in self._waves:
             written = {id(part.owner) for part in self.parts if part.name in at[2]}
             keeping: dict[str, Key] = {
-                name: inlet.source.key or by_row
-                for name, inlet in self.inlets.items()
-                if inlet.store is not None and id(inlet.store) not in written
+                name: state.source.key or by_row
+                for name, state in self.inputs.items()
+                if state.store is not None and id(state.store) not in written
                 and name in self.machine.inputs
             }  # fmt: skip
             reported = {*self.machine.readers, *(self.derived if bulk else ())}
-            outputs = [name for name in self.outlets if name not in reported]
+            outputs = [name for name in self.outputs if name not in reported]
             self._waves[at] = Waves(self.machine, keeping, outputs, at[0], at[1], written)
         return self._waves[at]
 
@@ -157,7 +157,7 @@ class Replica:
         """A whole epoch: the change of each output that changed. What it does is staged."""
         changes: dict[str, Delta] = {}
         for name, (verb, rows) in given.items():
-            delta = _taken(self.inlets[name], verb, rows)
+            delta = _taken(self.inputs[name], verb, rows)
             if delta:
                 changes[name] = delta
         moved = self.machine.run({n: d for n, d in changes.items() if n in self.machine.inputs})
@@ -165,7 +165,7 @@ class Replica:
             self._keep(name, delta)
         self._stage(self.machine.open)
         for name in changes:
-            self._stage_rows(self.inlets[name].store)
+            self._stage_rows(self.inputs[name].store)
         return moved
 
     def enter(self, waves: Waves, slot: int, delta: Delta) -> dict[int, Delta]:
@@ -181,14 +181,14 @@ class Replica:
         pieces: dict[int, Delta] = {}
         for port, name in wave.checks.items():
             if arrived.get(port):
-                _taken(self.inlets[name], APPLY, trusted(arrived[port]))
-                self._stage_rows(self.inlets[name].store)
+                _taken(self.inputs[name], APPLY, trusted(arrived[port]))
+                self._stage_rows(self.inputs[name].store)
         for port, name in wave.lookups.items():
             if arrived.get(port):
                 verb, rows = arrived[port]
                 slot = self.machine.inputs[name]
-                pieces[slot] = _taken(self.inlets[name], verb, rows)
-                self._stage_rows(self.inlets[name].store)
+                pieces[slot] = _taken(self.inputs[name], verb, rows)
+                self._stage_rows(self.inputs[name].store)
         done: dict[int, Any] = {}
 
         def found(at: From) -> Any:
@@ -260,8 +260,8 @@ class Replica:
         end = waves.ports[port].end
         stage = waves.readers.get(port)
         try:
-            if end in self.inlets and isinstance(self.inlets[end], Keyed):
-                self.inlets[end].prepare(trusted(delta))
+            if end in self.inputs and isinstance(self.inputs[end], KeyedInput):
+                self.inputs[end].prepare(trusted(delta))
             elif stage is not None:
                 _keys_of(stage.run, delta)
         except EbbflowError as found:
@@ -273,7 +273,7 @@ class Replica:
     # ---- what is staged ----
 
     def _keep(self, name: str, delta: Delta) -> None:
-        rows = self.outlets[name].rows
+        rows = self.outputs[name].rows
         if rows is not None:
             rows.prepare(delta)
             self._stage_rows(rows)
@@ -293,7 +293,7 @@ class Replica:
                 )
             rows.backing.append(rows.changed())
 
-    def staged(self) -> list[tuple[Held, Any]]:
+    def staged(self) -> list[tuple[StatePart, Any]]:
         """The parts that this task has changed, each with the spine that has what was done."""
         spines = [(part, part.owner.backing.kept) for part in self.parts]
         return [(part, spine) for part, spine in spines if spine.staged]
@@ -325,30 +325,30 @@ def _keys_of(run: Any, delta: Delta) -> None:
         run.operator.keys(delta)
 
 
-def _taken(inlet: Inlet, verb: str, rows: Any) -> Delta:
+def _taken(state: InputState, verb: str, rows: Any) -> Delta:
     """What an input makes of what is done to it, checked."""
     if verb == APPLY:
-        return inlet.prepare(rows)
-    if not isinstance(inlet, Keyed):
+        return state.prepare(rows)
+    if not isinstance(state, KeyedInput):
         raise ChangeError(
-            f"{verb}: input {inlet.name!r} has no key",
-            created=inlet.source.place,
-            remedy=f"Input({inlet.name!r}, ..., key=...), or add and remove rows",
+            f"{verb}: input {state.name!r} has no key",
+            created=state.source.place,
+            remedy=f"Input({state.name!r}, ..., key=...), or add and remove rows",
         )
     if verb == DELETE:
-        return inlet.deletes(tuple(rows))
+        return state.deletes(tuple(rows))
     taken = [row for row, weight in rows.items() if weight < 1]
     if taken:
         raise ChangeError(
-            f"upsert: input {inlet.name!r} is given a row to take away",
+            f"upsert: input {state.name!r} is given a row to take away",
             row=taken[0],
-            created=inlet.source.place,
+            created=state.source.place,
             remedy="rows alone, each to be put in; changes, with weights or kinds, by step()",
         )
-    if len(set(inlet._keys(rows))) < len(rows):
+    if len(set(state._keys(rows))) < len(rows):
         raise ChangeError(
-            f"upsert: input {inlet.name!r} is given several rows of one key, and no order",
-            created=inlet.source.place,
+            f"upsert: input {state.name!r} is given several rows of one key, and no order",
+            created=state.source.place,
             remedy="the last row of each key alone",
         )
-    return inlet.upserts(tuple(rows))
+    return state.upserts(tuple(rows))

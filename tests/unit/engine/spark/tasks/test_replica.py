@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.runtime.inputs import Bag, Elsewhere, Keyed
+from ebbflow.engine.runtime.inputs import BagInput, KeyedInput, SharedInput
 from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, UPSERT, Replica
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed
 from ebbflow.flow.plan import Plan
@@ -62,11 +62,11 @@ def test_a_task_that_fails_leaves_nothing_for_the_next(tmp_path: Path) -> None:
 
 def test_an_input_whose_rows_an_index_has_does_not_keep_them_again() -> None:
     joined = replica_of(A.join(B, on="k", select=lambda left, right: (left.v, right.v)))
-    assert {type(inlet) for inlet in joined.inlets.values()} == {Elsewhere}
-    assert type(replica_of(A.distinct()).inlets["a"]) is Bag
-    assert type(replica_of(ef.Input("a", Row, key="k").distinct()).inlets["a"]) is Keyed
+    assert {type(state) for state in joined.inputs.values()} == {SharedInput}
+    assert type(replica_of(A.distinct()).inputs["a"]) is BagInput
+    assert type(replica_of(ef.Input("a", Row, key="k").distinct()).inputs["a"]) is KeyedInput
     trusting = replica_of(A.distinct(), check_input=False)
-    assert not trusting.inlets["a"].keeps
+    assert not trusting.inputs["a"].keeps
 
 
 def test_an_index_tells_when_a_row_is_not_there(tmp_path: Path) -> None:

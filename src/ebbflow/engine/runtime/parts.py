@@ -20,7 +20,7 @@ from ebbflow.state.cells import Cells
 from ebbflow.state.index import Index
 
 
-class Held(NamedTuple):
+class StatePart(NamedTuple):
     """A container of a view: its name where it is stored, what it is called, and where it is."""
 
     name: str
@@ -37,50 +37,50 @@ class Held(NamedTuple):
         return snapshot.spine(self.name, layout=self.layout, key_type=self.keys, row_type=self.rows)
 
 
-def held_of(
-    plan: Plan, machine: Machine, inlets: Mapping[str, Any], outlets: Mapping[str, Any],
+def state_parts(
+    plan: Plan, machine: Machine, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
     names: Names | None = None,
-) -> list[Held]:  # fmt: skip
+) -> list[StatePart]:  # fmt: skip
     """Every container of a view, with its name."""
-    return _told_apart(_named(plan, machine, inlets, outlets, names or Names()))
+    return _told_apart(_named(plan, machine, inputs, outputs, names or Names()))
 
 
-def renamed(parts: Sequence[Held], names: Iterable[str]) -> list[Held]:
+def renamed(parts: Sequence[StatePart], names: Iterable[str]) -> list[StatePart]:
     """The same parts under names that are known already."""
     return [part._replace(name=name) for part, name in zip(parts, names, strict=True)]
 
 
 def unnamed(
-    plan: Plan, machine: Machine, inlets: Mapping[str, Any], outlets: Mapping[str, Any]
-) -> Iterator[Held]:
-    """Every container of a view, in the order of `held_of`; finding names for them takes time."""
-    for name, inlet in inlets.items():
-        if inlet.store is not None:
-            source, rows = inlet.source, inlet.store
+    plan: Plan, machine: Machine, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
+) -> Iterator[StatePart]:
+    """Every container of a view, in the order of `state_parts`; finding names takes time."""
+    for name, state in inputs.items():
+        if state.store is not None:
+            source, rows = state.source, state.store
             row_type = typed(source.type)
             types = (row_type, Any) if source.key is None else (Any, row_type)
-            yield Held("", f"input {name}", rows, rows.rows, "value", *types)
+            yield StatePart("", f"input {name}", rows, rows.rows, "value", *types)
     for stage in machine.stages:
         for each in stage.containers:
             label = f"{stage.label} {stage.node.place}"
             if isinstance(each, Index):
-                yield Held("", label, each, each.groups, "bag", Any, typed(stage.node.type))
+                yield StatePart("", label, each, each.groups, "bag", Any, typed(stage.node.type))
             else:
                 assert isinstance(each, Cells)
                 codec = getattr(stage.run, "operator", None)
                 codec = codec if hasattr(codec, "dump") else None
-                yield Held("", label, each, each.values, "value", _keys(stage), Any, codec)
-    for name, outlet in outlets.items():
-        if outlet.rows is not None:
-            row_type, rows = typed(plan.outputs[name].type), outlet.rows
-            yield Held("", f"output {name}", rows, rows.rows, "value", row_type)
+                yield StatePart("", label, each, each.values, "value", _keys(stage), Any, codec)
+    for name, state in outputs.items():
+        if state.rows is not None:
+            row_type, rows = typed(plan.outputs[name].type), state.rows
+            yield StatePart("", f"output {name}", rows, rows.rows, "value", row_type)
 
 
 def _named(
-    plan: Plan, machine: Machine, inlets: Mapping[str, Any], outlets: Mapping[str, Any],
+    plan: Plan, machine: Machine, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
     known: Names,
-) -> Iterator[Held]:  # fmt: skip
-    names = [known.of_input(inlet.source) for inlet in inlets.values() if inlet.store is not None]
+) -> Iterator[StatePart]:  # fmt: skip
+    names = [known.of_input(state.source) for state in inputs.values() if state.store is not None]
     compiled = known.of(machine.plan)
     for stage in machine.stages:
         node = compiled[id(stage.node)]
@@ -89,14 +89,14 @@ def _named(
             row_type = stage.node.type if isinstance(each, Index) else _keys(stage)
             names.append(digest(node, stage.label, by, str(i), schema(row_type)))
     meant = known.of(plan)
-    for name, outlet in outlets.items():
-        if outlet.rows is not None:
+    for name, state in outputs.items():
+        if state.rows is not None:
             made = plan.outputs[name]
             names.append(digest("output", name, meant[id(made)], schema(typed(made.type))))
-    yield from renamed(list(unnamed(plan, machine, inlets, outlets)), names)
+    yield from renamed(list(unnamed(plan, machine, inputs, outputs)), names)
 
 
-def _told_apart(parts: Iterable[Held]) -> list[Held]:
+def _told_apart(parts: Iterable[StatePart]) -> list[StatePart]:
     """Containers that hold the same, each under a name of its own."""
     seen: dict[str, int] = {}
     found = []
