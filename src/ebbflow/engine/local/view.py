@@ -30,7 +30,8 @@ from typing import Any
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local.handles import InputHandle, OutputHandle
-from ebbflow.engine.runtime.inputs import InputState, input_state_of, merged
+from ebbflow.engine.runtime.changes import merged
+from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.outputs import Executor, OutputState, may_be_negative
 from ebbflow.engine.runtime.report import Verified, ViewStats, compare
 from ebbflow.engine.runtime.rows import Rows, Weights

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.runtime.inputs import KeyedInput, counted
+from ebbflow.engine.runtime.changes import counted
+from ebbflow.engine.runtime.inputs import KeyedInput
 from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, UPSERT
 from ebbflow.errors import ChangeError
 from ebbflow.zset import ZSet

@@ -22,8 +22,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.inputs import merged
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.subscribe import Delivery, Subscribers
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput

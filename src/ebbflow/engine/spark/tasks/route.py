@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from ebbflow.engine.runtime.inputs import read as read_rows
+from ebbflow.engine.runtime.changes import read as read_rows
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
