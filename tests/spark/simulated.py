@@ -11,12 +11,13 @@ from tempfile import mkdtemp
 from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
+from ebbflow.engine.runtime.inputs import APPLY, DELETE
 from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import Read
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
-from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, Replica
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import NOTE, TaskReport
 from ebbflow.engine.spark.tasks.route import given_of
 from ebbflow.engine.spark.tasks.task import EnterHere, Step, Whole, in_slices, lines_of
@@ -82,9 +83,8 @@ class View:
 
     def _open(self) -> None:
         self.replica = Replica(self.plan, check_input=self.check_input)
-        ends = self.replica.inputs, self.replica.outputs
-        self.disk = Disk(self.path, self.plan, self.replica.machine, *ends, memory="64MB")
-        self.replica.close()
+        self.disk = Disk(self.path, self.replica, memory="64MB")
+        self.replica.detach()
         try:
             self.program = pack_program(self.replica, self.check_input)
         except BaseException:
@@ -168,7 +168,7 @@ class Driver(spark_view.SparkView):
             super().__init__(plan, None, settings, True)  # type: ignore[arg-type]
         finally:
             spark_view.derived_outputs = found
-        args = (None, self._epochs.program, self._replica, self._disk.store, self.path)
+        args = (None, self._epochs.program, self._replica, self._store, self.path)
         self._epochs = self._route.epochs = Cluster(*args)  # type: ignore[arg-type]
 
     def _require_open(self) -> None:

@@ -38,8 +38,6 @@ class Passing:
     def __init__(self, *, reads: bool) -> None:
         self.reads = reads
 
-    def begin(self) -> None: ...
-
     def run(self, changes: dict[str, Any]) -> dict[str, Any]:
         return {"rows": changes["rows"]} if changes else {}
 

@@ -66,6 +66,11 @@ def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
     return with_one_nan(weights, source.type)
 
 
+def removal(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
+    """Rows as a change that removes each, once more each time it is repeated."""
+    return {row: -weight for row, weight in counted(source, rows).items()}
+
+
 def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:
     weights = dict.fromkeys(rows, 1)
     if len(weights) < len(rows):

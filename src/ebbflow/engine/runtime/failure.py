@@ -7,6 +7,8 @@ any other, the row is the one that the innermost function of this package was lo
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -19,12 +21,22 @@ from ebbflow.errors import (
     FunctionFailed,
     NotDeterministic,
     Text,
+    cause_of,
     error_text,
     shown,
 )
 from ebbflow.flow.plan import Reduce, Sessions, Source
 
 _PACKAGE = os.path.dirname(os.path.abspath(ebbflow.__file__)) + os.sep
+
+
+@contextmanager
+def explaining(stage: Any, trusting: bool = False) -> Iterator[None]:
+    """Have what goes wrong in here explained as the failure of a stage."""
+    try:
+        yield
+    except Exception as error:
+        raise explained(error, stage, trusting) from cause_of(error)
 
 
 def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception:

@@ -1,9 +1,8 @@
 """The compiled plan: a list of stages, each with its operator and its state.
 
 A stage reads the changes of some *slots* and writes the change of its own; slots begin with the
-inputs. An epoch runs the stages in order and leaves out those whose slots hold no change. Between
-`begin` and `commit` the containers of the stages that ran remember how to go back; `rollback` does
-so.
+inputs. An epoch runs the stages in order and leaves out those whose slots hold no change. Until
+`commit` the containers of the stages that ran remember how to go back; `rollback` does so.
 
 What runs are the operators of `ebbflow.operator` and `ebbflow.reducer`, with the steps before and
 after them written into the same loop where that is possible. Inputs of joins and of reduces that
@@ -13,7 +12,7 @@ keep rows are *arranged*: sorted by key, once for all who want the same rows by 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -26,6 +25,9 @@ from ebbflow.state.cells import Journalled
 from ebbflow.state.tree import Tree
 
 Delta = dict[Any, int]
+Act = tuple[Stage, Sequence[int]]
+"""A stage to run, and where among the values it finds what it reads."""
+Reached = tuple[list[Act], list[tuple[str, int]]]
 REMEMBERED = 1000
 
 LARGE = 20_000
@@ -45,7 +47,7 @@ class NodeStats(NamedTuple):
 
 
 class Machine:
-    """A plan, compiled, with all its state; see `ebbflow.engine.local.view` for who runs it."""
+    """A plan, compiled, with all its state; see `ebbflow.engine.runtime.program`."""
 
     def __init__(self, plan: Plan, *, trusting: bool = False, apart: bool = False) -> None:
         compiled = Compiler(plan, apart=apart)
@@ -58,84 +60,100 @@ class Machine:
         self.readers = compiled.readers
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.open: list[Journalled[Any]] = []
+        """The containers that can still be rolled back."""
         self.backed = False
         self.unchecked: frozenset[str] = frozenset()
         """Inputs whose rows come in unchecked: an index has to tell where one is not there."""
-        self.reached: dict[tuple[str, ...], tuple[list[Stage], list[tuple[str, int]]]] = {}
-
-    def begin(self) -> None:
-        """From here on, remember how to go back."""
-        self.open = []
+        self.reached: dict[tuple[str, ...], Reached] = {}
 
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
-        """Take changes of inputs in, and give the changes of those outputs that changed."""
-        slots: list[Any] = [None] * self.width
+        """Take changes of inputs in, and give the changes of those outputs that changed. From here
+        on until `commit`, `rollback` undoes it."""
+        values: list[Any] = [None] * self.width
         sizes = [0] * self.width
         inputs = self.inputs
         for name, change in changes.items():
-            slot = inputs[name]
-            slots[slot] = change
-            sizes[slot] = len(change)
-        opened = self.open
+            slot = inputs.get(name)
+            if slot is not None:
+                values[slot] = change
+                sizes[slot] = len(change)
+        self.open = []
+        names = tuple(changes)
+        reached = self.reached.get(names)
+        if reached is None:
+            reached = self._reach(names)
+        acts, outputs = reached
+        self.execute(acts, values, sizes)
+        return {name: values[slot] for name, slot in outputs if values[slot]}
+
+    def execute(self, acts: Iterable[Act], values: list[Any], sizes: list[int]) -> None:
+        """Run stages, one after the other: the only place where a stage runs on a change.
+
+        `values` are the changes that the stages read, `sizes` how many rows each has; a stage puts
+        its own at its slot. One that finds no change does not run.
+        """
+        opened, backed = self.open, self.backed
         stage = None
-        stages, outputs = self._from(tuple(changes))
-        calm = sum(sizes) > LARGE and gc.isenabled()
-        if calm:
+        pause_gc = sum(sizes) > LARGE and gc.isenabled()
+        if pause_gc:
             gc.disable()
         try:
-            for stage in stages:
-                reads = [slots[slot] for slot in stage.reads]
+            for stage, places in acts:
+                reads = [values[at] for at in places]
                 if not any(reads):
                     continue
                 for container in stage.containers:
                     opened.append(container)
                     container.begin()
                 started = perf_counter()
-                if self.backed:
+                if backed:
                     stage.run.fetch(*reads)
-                out = slots[stage.slot] = stage.run(*reads)
+                out = values[stage.slot] = stage.run(*reads)
                 stage.seconds += perf_counter() - started
-                rows = sum([sizes[slot] for slot in stage.reads])
+                rows = sum([sizes[at] for at in places])
                 sizes[stage.slot] = rows if stage.sorts else len(out)
                 stage.rows_in += rows
                 stage.rows_out += sizes[stage.slot]
         except Exception as error:
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
-            if calm:
+            if pause_gc:
                 gc.enable()
-        return {name: slots[slot] for name, slot in outputs if slots[slot]}
+
+    def count_anew(self) -> None:
+        """Forget what the stages have counted so far."""
+        for stage in self.stages:
+            stage.rows_in = stage.rows_out = 0
+            stage.seconds = 0.0
 
     def trusts(self, stage: Stage | None) -> bool:
         """Whether rows come into a stage that nobody has checked."""
         node = None if stage is None else stage.node
         return self.trusting or (isinstance(node, Source) and node.name in self.unchecked)
 
-    def _from(self, names: tuple[str, ...]) -> tuple[list[Stage], list[tuple[str, int]]]:
+    def _reach(self, names: tuple[str, ...]) -> Reached:
         """The stages and the outputs that a change of these inputs may reach."""
-        found = self.reached.get(names)
-        if found is None:
-            slots = {self.inputs[name] for name in names}
-            stages = []
-            for stage in self.stages:
-                if not slots.isdisjoint(stage.reads):
-                    slots.add(stage.slot)
-                    stages.append(stage)
-            outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
-            if len(self.reached) >= REMEMBERED:
-                self.reached.clear()
-            found = self.reached[names] = stages, outputs
+        slots = {self.inputs[name] for name in names if name in self.inputs}
+        acts: list[Act] = []
+        for stage in self.stages:
+            if not slots.isdisjoint(stage.reads):
+                slots.add(stage.slot)
+                acts.append((stage, stage.reads))
+        outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
+        if len(self.reached) >= REMEMBERED:
+            self.reached.clear()
+        found = self.reached[names] = acts, outputs
         return found
 
     def commit(self) -> None:
-        """Keep what was done since `begin`."""
+        """Keep what the last `run` did to the state."""
         for container in self.open:
             if container.journal is not None:
                 container.commit()
         self.open = []
 
     def rollback(self) -> None:
-        """Be as at `begin`."""
+        """Undo what the last `run` did to the state."""
         for container in reversed(self.open):
             if container.journal is not None:
                 container.rollback()

@@ -8,29 +8,14 @@ made of a row is taken back when the row is, and must then be there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.errors import NotDeterministic
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
-
-
-class Executor(Protocol):
-    """A compiled plan with its state, as a view sees it.
-
-    Between `begin` and `commit` everything can be undone by `rollback`. `commit` may be called
-    twice, and `rollback` when `begin` was cut short. A machine may also have `read(name)`: all rows
-    of an output in a new dict, made from what it keeps anyway, or None.
-    """
-
-    def begin(self) -> None: ...
-    def run(self, changes: dict[str, Weights], /) -> Mapping[str, Weights]: ...
-    def commit(self) -> None: ...
-    def rollback(self) -> None: ...
-    def stats(self) -> Sequence[Any]: ...
 
 
 class OutputState:
@@ -41,7 +26,7 @@ class OutputState:
     def __init__(
         self,
         name: str,
-        machine: Executor,
+        machine: Any,
         *,
         negative: bool,
         trusting: bool,
@@ -72,7 +57,7 @@ class OutputState:
         return self.rows.snapshot()
 
 
-def _reader(machine: Executor, name: str) -> Callable[[], Weights] | None:
+def _reader(machine: Any, name: str) -> Callable[[], Weights] | None:
     """How the machine gives all rows of an output; None where the view must keep them."""
     read = getattr(machine, "read", None)
     if read is None or read(name) is None:

@@ -7,60 +7,58 @@ digest of what it holds (`identity`); so a program finds its state again whereve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ebbflow.engine.runtime.identity import Names, digest
-from ebbflow.engine.runtime.machine import Machine
+from ebbflow.engine.runtime.identity import digest
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.expression.schema import schema
-from ebbflow.flow.plan import Distinct, Plan, Unary
+from ebbflow.flow.plan import Distinct, Unary
 from ebbflow.record import fields_of
 from ebbflow.state.cells import Cells
 from ebbflow.state.index import Index
 
+if TYPE_CHECKING:
+    from ebbflow.engine.runtime.program import Program
+
 
 class StatePart(NamedTuple):
-    """A container of a view: its name where it is stored, what it is called, and where it is."""
+    """A container that holds state: its name where it is stored, what it is called, the container
+    and its contents, and how they are laid out where they are stored."""
 
     name: str
     label: str
     owner: Any
-    held: dict[Any, Any]
+    contents: dict[Any, Any]
     layout: str
     keys: Any = Any
     rows: Any = Any
     codec: Any = None
 
     def spine(self, snapshot: Any) -> Any:
-        """Where it is stored."""
+        """The spine of a store or of a snapshot that has this part."""
         return snapshot.spine(self.name, layout=self.layout, key_type=self.keys, row_type=self.rows)
 
 
-def state_parts(
-    plan: Plan, machine: Machine, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
-    names: Names | None = None,
-) -> list[StatePart]:  # fmt: skip
-    """Every container of a view, with its name."""
-    return _told_apart(_named(plan, machine, inputs, outputs, names or Names()))
+def state_parts(program: Program) -> list[StatePart]:
+    """Every container of a program, with its name."""
+    return _told_apart(renamed(unnamed(program), _names(program)))
 
 
-def renamed(parts: Sequence[StatePart], names: Iterable[str]) -> list[StatePart]:
-    """The same parts under names that are known already."""
+def renamed(parts: Iterable[StatePart], names: Iterable[str]) -> list[StatePart]:
+    """The same parts under these names."""
     return [part._replace(name=name) for part, name in zip(parts, names, strict=True)]
 
 
-def unnamed(
-    plan: Plan, machine: Machine, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
-) -> Iterator[StatePart]:
-    """Every container of a view, in the order of `state_parts`; finding names takes time."""
-    for name, state in inputs.items():
+def unnamed(program: Program) -> Iterator[StatePart]:
+    """Every container of a program, in the order of `state_parts`; finding names takes time."""
+    for name, state in program.inputs.items():
         if state.store is not None:
             source, rows = state.source, state.store
             row_type = typed(source.type)
             types = (row_type, Any) if source.key is None else (Any, row_type)
             yield StatePart("", f"input {name}", rows, rows.rows, "value", *types)
-    for stage in machine.stages:
+    for stage in program.machine.stages:
         for each in stage.containers:
             label = f"{stage.label} {stage.node.place}"
             if isinstance(each, Index):
@@ -70,30 +68,30 @@ def unnamed(
                 codec = getattr(stage.run, "operator", None)
                 codec = codec if hasattr(codec, "dump") else None
                 yield StatePart("", label, each, each.values, "value", _keys(stage), Any, codec)
-    for name, state in outputs.items():
-        if state.rows is not None:
-            row_type, rows = typed(plan.outputs[name].type), state.rows
+    for name, output in program.outputs.items():
+        if output.rows is not None:
+            row_type, rows = typed(program.plan.outputs[name].type), output.rows
             yield StatePart("", f"output {name}", rows, rows.rows, "value", row_type)
 
 
-def _named(
-    plan: Plan, machine: Machine, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
-    known: Names,
-) -> Iterator[StatePart]:  # fmt: skip
-    names = [known.of_input(state.source) for state in inputs.values() if state.store is not None]
-    compiled = known.of(machine.plan)
-    for stage in machine.stages:
+def _names(program: Program) -> Iterator[str]:
+    """The names of the containers, in the order of `unnamed`."""
+    known, plan = program.identities, program.plan
+    for state in program.inputs.values():
+        if state.store is not None:
+            yield known.of_input(state.source)
+    compiled = known.of(program.machine.plan)
+    for stage in program.machine.stages:
         node = compiled[id(stage.node)]
         by = "" if stage.key is None else known.of_value(stage.key)
         for i, each in enumerate(stage.containers):
             row_type = stage.node.type if isinstance(each, Index) else _keys(stage)
-            names.append(digest(node, stage.label, by, str(i), schema(row_type)))
+            yield digest(node, stage.label, by, str(i), schema(row_type))
     meant = known.of(plan)
-    for name, state in outputs.items():
-        if state.rows is not None:
+    for name, output in program.outputs.items():
+        if output.rows is not None:
             made = plan.outputs[name]
-            names.append(digest("output", name, meant[id(made)], schema(typed(made.type))))
-    yield from renamed(list(unnamed(plan, machine, inputs, outputs)), names)
+            yield digest("output", name, meant[id(made)], schema(typed(made.type)))
 
 
 def _told_apart(parts: Iterable[StatePart]) -> list[StatePart]:

@@ -11,7 +11,7 @@ there before need a weight of their own, or have to go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ebbflow.errors import EbbflowError
@@ -20,6 +20,8 @@ from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet, trusted
 
 Weights = dict[Any, int]
+OutputDeltas = Mapping[str, Weights]
+"""What an epoch changed in each output that it changed."""
 Owed = Callable[[Any, int, int], EbbflowError]
 NONE: Weights = {}
 NOBODY: tuple[()] = ()
@@ -86,6 +88,11 @@ class Rows:
         """The weights that `keep` will write; ABSENT for rows that go."""
         gone = dict.fromkeys(self._gone, ABSENT)
         return {**self._delta, **self._after, **gone}
+
+    @property
+    def store(self) -> Rows:
+        """The container that is stored, as with an input."""
+        return self
 
     @property
     def heaviest(self) -> int:

@@ -20,20 +20,19 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ebbflow.algebra.value import function_name
-from ebbflow.engine.runtime.rows import Weights
+from ebbflow.engine.runtime.rows import OutputDeltas, Weights
 from ebbflow.errors import ChangeError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future, Task
 
-OutputDeltas = Mapping[str, Weights]
 Show = Callable[[OutputDeltas], Any]
 
 
@@ -132,6 +131,11 @@ class Subscribers:
                 self._current = None
         if delivery.errors:
             raise _together(delivery.errors)
+
+    @property
+    def undelivered(self) -> list[int]:
+        """The epochs that callbacks have not heard of."""
+        return [delivery.epoch for delivery in tuple(self._deliveries)]
 
     def full(self) -> bool:
         """Whether some stream that is still read has no room for a further change."""

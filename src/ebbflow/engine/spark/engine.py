@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.engine.runtime.options import require_known
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.session import check_session, require_packages, session
-from ebbflow.errors import CompositionError, Text, place
+from ebbflow.errors import CompositionError, place
 from ebbflow.flow.plan import Plan
 
 if TYPE_CHECKING:
@@ -75,15 +75,7 @@ def spark(
             remedy=_instead_of(session),
         )
     known = [each.name for each in fields(Options) if each.name != "path"]
-    for name in options:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            raise CompositionError(
-                f"spark({name}=...): there is no such option",
-                options=Text(", ".join(known)),
-                created=place(),
-                remedy=f"spark({near[0]}=...)" if near else "one of these options",
-            )
+    require_known("spark", options, known, near="spark({}=...)", otherwise="one of these options")
     if path is None:
         raise CompositionError(
             "spark(): the state needs a place", remedy='spark(path="state/"), or another folder'

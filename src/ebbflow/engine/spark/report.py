@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import SharedInput
+from ebbflow.engine.runtime.report import table
 from ebbflow.engine.runtime.stage import Gathered, Sorted, Stage
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
@@ -121,7 +122,7 @@ class SparkStats:
             for each in self.nodes
         ]  # fmt: skip
         first = f"epoch {self.epoch:,}, {self.seconds:,.3f} s since it was opened"
-        return "\n".join([first, *_table(head, ran, (1,)), "", *_table(work, nodes, (0, 6))])
+        return "\n".join([first, *table(head, ran, (1,)), "", *table(work, nodes, (0, 6))])
 
 
 def _out(rows: Mapping[str, int | None]) -> str:
@@ -132,20 +133,6 @@ def _out(rows: Mapping[str, int | None]) -> str:
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:,.1f}"
-
-
-def _table(
-    head: tuple[str, ...], lines: Iterable[tuple[str, ...]], left: tuple[int, ...]
-) -> list[str]:
-    rows = [head, *lines]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 @dataclass

@@ -13,19 +13,19 @@ an epoch that did happen those are told who listen.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from threading import RLock
 from time import perf_counter
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.report import Verified, compare
-from ebbflow.engine.runtime.subscribe import Delivery, Subscribers
+from ebbflow.engine.runtime.inputs import APPLY
+from ebbflow.engine.runtime.program import NO_VERBS
+from ebbflow.engine.runtime.subscribe import Delivery
+from ebbflow.engine.runtime.view import BaseView
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
@@ -46,49 +46,49 @@ from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.report import Epoch, Facts, History, SparkStats, explained, staged_entries
 from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
-from ebbflow.engine.spark.tasks.replica import APPLY, Replica
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.route import Route, given_of
 from ebbflow.engine.spark.tasks.transport import pack_program
-from ebbflow.errors import CheckError, CompositionError, Text, ViewClosed
+from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan
 from ebbflow.paths import local_path
+from ebbflow.zset import ZSet
 
 
-class SparkView:
+class SparkView(BaseView):
     """A running program; made by `run(ef.spark(...))`."""
 
     def __init__(
         self, plan: Plan, session: SparkSession, options: Options, check_input: bool
     ) -> None:
-        self.plan, self.session, self.options = plan, session, options
+        super().__init__(plan)
+        self.session, self.options = session, options
         self.path = str(local_path(options.path))
+        self._closed = False
         self._replica = Replica(
             plan, check_input=check_input, derived=derived_outputs(session, plan, check_input)
         )
-        self._disk = Disk(
-            self.path, plan, self._replica.machine, self._replica.inputs, self._replica.outputs,
-            memory=options.memory, keep_epochs=options.keep_epochs, strict=options.strict,
+        disk = Disk(
+            self.path, self._replica, memory=options.memory,
+            keep_epochs=options.keep_epochs, strict=options.strict,
             permissions=options.permissions, unpickle=options.unpickle,
         )  # fmt: skip
-        self._lock = RLock()
-        self._closed = False
         try:
-            self._replica.close()
+            self._replica.detach()
             program = pack_program(self._replica, check_input)
-            self._epochs = Epochs(session, program, self._replica, self._disk.store, self.path)
+            self._store = disk.store
+            self._epochs = Epochs(session, program, self._replica, self._store, self.path)
             self._route = Route(session, options, self._epochs)
-            self._log = Log(self._disk, self.path, options.keep_epochs)
+            self._log = Log(disk, self.path, options.keep_epochs)
             self._sinks = Sinks(self)
         except BaseException:
-            self._disk.close()
+            disk.close()
             raise
-        self._end = self._disk.close_with(self, self._lock)
-        self._subscribers = Subscribers()
+        self._own(self._replica, disk)
         self._told = self.epoch
         """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
         self._ways: Lowering | None = None
-        self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
         self.last: EpochResult | None = None
 
     # ---- one epoch ----
@@ -96,7 +96,7 @@ class SparkView:
     @property
     def epoch(self) -> int:
         """The number of epochs so far."""
-        return self._disk.store.epoch
+        return self._store.epoch
 
     def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
         """Change some inputs, all at once, and give what that changed: a DataFrame with the columns
@@ -106,23 +106,25 @@ class SparkView:
         the columns of a row, and may say what happens to it: `weight`, Debezium's `op`, or the
         `_change_type` of a Delta change feed.
         """
-        given = merged(changes or {}, named)
-        return self._advance({name: (APPLY, change) for name, change in given.items()})
+        return self._advance(merged(changes or {}, named))
 
-    def _advance(self, asked: Mapping[str, tuple[str, Any]]) -> Any:
+    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
         with self._lock:
             self._require_open()
-            self._disk.require()
+            self._storage.require()
             self._settle()
             started = perf_counter()
             epoch = self.epoch + 1
             try:
-                given = {name: self._given(name, *each) for name, each in asked.items()}
+                read = {
+                    name: self._given(name, verbs.get(name, APPLY), change)
+                    for name, change in given.items()
+                }
                 with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                     running = perf_counter()
-                    done = self._route.run(given)
+                    done = self._route.run(read)
                     ran = perf_counter()
-                    written = staged_entries(self._replica, self._disk.store)
+                    written = staged_entries(self._replica, self._store)
                     entry = self._log.commit(done, self._needed())
                     shown.rows = done.rows_in
                 self.last, now = done, perf_counter()
@@ -141,29 +143,25 @@ class SparkView:
     def _settle(self) -> Delivery | None:
         """Forget what is staged of an epoch that did not happen, and tell of those that did. Doing
         it twice is doing it once."""
-        self._disk.store.rollback()
+        self._store.rollback()
         delivery = None
         for epoch in range(self._told + 1, self.epoch + 1):
             entry = self._log.of(epoch) or {}
-            moved: Any = {
-                name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
-            }
-            if moved and self._subscribers.callbacks:
-                delivery = self._subscribers.post(epoch, moved) or delivery
+            told: Any = {name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0}
+            if told and self._subscribers.callbacks:
+                delivery = self._subscribers.post(epoch, told) or delivery
             self._told = epoch
         return delivery
 
     def _needed(self) -> int | None:
         """The first epoch that somebody has not heard of."""
-        deliveries = [delivery.epoch for delivery in tuple(self._subscribers._deliveries)]
+        deliveries = self._subscribers.undelivered
         needed = self._sinks.needed
         return min(deliveries if needed is None else [*deliveries, needed], default=None)
 
     def _given(self, name: str, verb: str, change: Any) -> InputChange:
-        source = self.plan.sources.get(name)
-        if source is None:
-            raise self._unknown("input", name, self.plan.sources)
-        return given_of(source, verb, change, self.options.small)
+        self._require("input", name, self.plan.sources)
+        return given_of(self.plan.sources[name], verb, change, self.options.small)
 
     def _changes(self, epoch: int, entry: Entry) -> Any:
         return self._shown(lambda name: self._change(name, epoch, entry))
@@ -178,16 +176,6 @@ class SparkView:
 
     def _shown(self, frame: Any) -> Any:
         return Frames(list(self.plan.outputs), frame) if self._only is None else frame(self._only)
-
-    @property
-    def rebuilt(self) -> tuple[str, ...]:
-        """What was computed again when the view was opened, because the program has changed."""
-        return self._disk.rebuilt
-
-    @property
-    def assumed(self) -> dict[str, tuple[str, ...]]:
-        """For each function the reasons why a change of it could go unseen; see `strict`."""
-        return dict(self._disk.assumed)
 
     # ---- reading ----
 
@@ -210,7 +198,7 @@ class SparkView:
         with self._lock:
             self._require_open()
             if epoch != self.epoch:
-                require_same(self._replica, self._disk.store, epoch)
+                require_same(self._replica, self._store, epoch)
             return self._read(epoch)
 
     def _read(self, epoch: int) -> Any:
@@ -238,20 +226,12 @@ class SparkView:
         return found if self._only is None else found[self._only]
 
     def __getitem__(self, name: str) -> SparkOutput:
-        if name not in self.plan.outputs:
-            raise self._unknown("output", name, self.plan.outputs)
+        self._require("output", name, self.plan.outputs)
         return SparkOutput(self, name)
-
-    def __iter__(self) -> Any:
-        return iter(self.plan.outputs)
-
-    def __len__(self) -> int:
-        return len(self.plan.outputs)
 
     def input(self, name: str) -> SparkInput:
         """One input, to change it alone."""
-        if name not in self.plan.sources:
-            raise self._unknown("input", name, self.plan.sources)
+        self._require("input", name, self.plan.sources)
         return SparkInput(self, name)
 
     # ---- for others ----
@@ -335,27 +315,16 @@ class SparkView:
         """Keep nothing for a sink any more. For one of this run, what made it gave this too."""
         self._sinks.end(name)
 
-    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
-        """Call `callback` with every change from now on, as `step` gives it; what comes back ends
-        that.
-
-        It is called after the epoch, by the thread that stepped, and only when something changed.
-        What it raises is raised by `step`; the epoch stays, and it is not called again for it.
-        """
-        return self._subscribe(callback, None)
-
-    def _subscribe(self, callback: Callable[[Any], object], name: str | None) -> Callable[[], None]:
-        def show(moved: Any) -> Any:
-            epoch, entry = next(iter(moved.values()))
+    def _show(self, name: str | None) -> Callable[[Any], Any]:
+        def show(told: Any) -> Any:
+            epoch, entry = next(iter(told.values()))
             return self._changes(epoch, entry) if name is None else self._change(name, epoch, entry)
 
-        with self._lock:
-            self._require_open()
-            return self._subscribers.subscribe(callback, name, show)
+        return show
 
     def _outputs(self, output: str | None) -> list[str]:
-        if output is not None and output not in self.plan.outputs:
-            raise self._unknown("output", output, self.plan.outputs)
+        if output is not None:
+            self._require("output", output, self.plan.outputs)
         return list(self.plan.outputs) if output is None else [output]
 
     # ---- about itself ----
@@ -372,7 +341,7 @@ class SparkView:
             self._require_open()
             if self._ways is None:
                 self._ways = Lowering(self.session, self._replica, self._epochs.program)
-            store = self._disk.store
+            store = self._store
             facts = Facts(self._replica, store, self._ways, self._history)
             about = {
                 "engine": "Spark", "epoch": self.epoch,
@@ -382,59 +351,32 @@ class SparkView:
             }  # fmt: skip
             return explained(facts, format, about)
 
-    def verify(self) -> Verified:
-        """Compute everything again from the rows of the inputs, here in the driver, from scratch,
-        and compare; an error where it differs."""
-        with self._lock:
-            self._require_open()
-            replica = self._replica
-            trusting = [name for name, state in replica.inputs.items() if not state.keeps]
-            if trusting:
-                raise CheckError(
-                    "a view that keeps no input rows cannot be verified",
-                    inputs=Text(", ".join(trusting)),
-                    remedy="run() without check_input=False",
-                )
-            self._settle()
-            replica.open(self._disk.store)
-            try:
-                inputs = {name: state.snapshot() for name, state in replica.inputs.items()}
-            finally:
-                replica.close()
-            found = self.zset()
-            outputs = {self._only: found} if self._only is not None else found
-            return compare(self.epoch, outputs, evaluate(self.plan, inputs))
+    def _contents(self) -> tuple[dict[str, ZSet[Any]], dict[str, ZSet[Any]]]:
+        self._settle()
+        self._replica.open(self._store)
+        try:
+            inputs = {name: state.snapshot() for name, state in self._replica.inputs.items()}
+        finally:
+            self._replica.detach()
+        found = self.zset()
+        return inputs, {self._only: found} if self._only is not None else found
 
     def close(self) -> None:
-        """Stop, and let others open the state. A closed view can only be closed again."""
         with self._lock:
             if not self._closed:
-                self._disk.close()
-                self._end.detach()
+                self._storage.close()
                 self._closed = True
-
-    def __enter__(self) -> SparkView:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else f": epoch {self.epoch}"
         return f"<View on Spark of {', '.join(self.plan.outputs)}{state}>"
 
-    def _require_open(self) -> None:
+    def _require_not_closed(self) -> None:
         if self._closed:
             raise ViewClosed(
                 "the view is closed", remedy="run() a new one; its state is where it was"
             )
+
+    def _require_open(self) -> None:
+        self._require_not_closed()
         require_running(self.session, "the Spark session of this view")
-
-    def _unknown(self, what: str, name: object, known: Iterable[str]) -> CompositionError:
-        from difflib import get_close_matches
-
-        near = get_close_matches(str(name), known, 1, 0.0) or ["a name that is there"]
-        names = Text(", ".join(known) or "none")
-        return CompositionError(
-            f"the program has no {what} {name!r}", **{f"{what}s": names}, remedy=near[0]
-        )

@@ -261,7 +261,7 @@ def test_an_input_accepts_exactly_the_changes_that_leave_a_bag(steps: list[Any])
             right = after
         else:
             refused(view, AbsentRow, lambda view, change=change: view.step(words=change))
-        assert view.value == view._inputs["words"].snapshot() == right
+        assert view.value == view._program.inputs["words"].snapshot() == right
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.sampled_from([-2, -1, 1, 2]))))
@@ -303,7 +303,7 @@ def test_upsert_of_the_same_row_changes_nothing() -> None:
     assert view.value == ZSet({ANN: 1})
     view.input("people").delete(1)
     assert view.value == ZSet()
-    state = view._inputs["people"]
+    state = view._program.inputs["people"]
     assert (len(state._added), len(state._gone)) == (0, 0)
 
 

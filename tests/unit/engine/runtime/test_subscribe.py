@@ -217,7 +217,7 @@ def test_what_is_read_adds_up_to_the_value_however_slowly_it_is_read(
                     take(await anext(stream))
             else:
                 name, after = act
-                view.step({name: ZSet(after) - view._inputs[name].snapshot()})
+                view.step({name: ZSet(after) - view._program.inputs[name].snapshot()})
             assert len(stream._buffer) <= limit
         value = view.value
         view.close()

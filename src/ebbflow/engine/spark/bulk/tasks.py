@@ -90,7 +90,7 @@ class Rows:
         """The keys of rows, by the function of the user's."""
         if self.is_input():
             state = self.owner()
-            return state._keys(rows) if isinstance(state, KeyedInput) else rows
+            return state.keys(rows) if isinstance(state, KeyedInput) else rows
         try:
             return list(map(self.held().owner.key, rows))
         except Exception as error:
@@ -192,7 +192,7 @@ class Keep(Rows):
             store = state.store
             store.backing = None
             store.rows.clear()
-            state.prepare(trusted(delta))
+            state.apply(trusted(delta))
             spine.append(store.changed())
             return
         found: dict[Any, list[Any]] = {}

@@ -22,11 +22,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.inputs import DELETE
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.session import Remote, failed, said_by
 from ebbflow.engine.spark.table.local import table_of
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.replica import DELETE, Replica
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import Line, TaskReport, reported_error
 from ebbflow.engine.spark.tasks.task import (
     SCHEMA,
@@ -116,7 +117,7 @@ class Epochs:
             self.store.rollback()
             raise
         finally:
-            replica.close()
+            replica.detach()
 
     def whole(self, given: Mapping[str, InputChange], most: int) -> EpochResult:
         """In one task; `TooMany` when there are more than so many rows."""

@@ -13,7 +13,9 @@ from typing import Any
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from ebbflow.engine.runtime.changes import counted, removal
 from ebbflow.engine.runtime.changes import read as read_rows
+from ebbflow.engine.runtime.inputs import ADD, APPLY, DELETE, REMOVE, deleted_twice, no_key
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
@@ -32,9 +34,8 @@ from ebbflow.engine.spark.tasks.epochs import (
     InputChange,
     TooMany,
 )
-from ebbflow.engine.spark.tasks.replica import APPLY, DELETE
 from ebbflow.engine.spark.tasks.transport import add, settled
-from ebbflow.errors import AbsentRow, ChangeError
+from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.nan import one_nan
 from ebbflow.zset import ZSet, trusted
@@ -44,6 +45,10 @@ _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 def given_of(source: Source, verb: str, change: Any, small: int = 0) -> InputChange:
     """What is done to an input, from what a user hands in; a `small` table becomes rows."""
+    if verb in (ADD, REMOVE):
+        change, verb = counted(source, change) if verb == ADD else removal(source, change), APPLY
+    elif verb != APPLY and source.key is None:
+        raise no_key(source, verb)
     if verb == DELETE:
         keys = _keys(source, change)
         return InputChange(verb, keys, size=len(keys))
@@ -59,14 +64,19 @@ def given_of(source: Source, verb: str, change: Any, small: int = 0) -> InputCha
         return InputChange(verb, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS):
         rows = read_rows(source, change)
-        table = table_of(source, trusted(rows))  # what does not fit is refused, however small
-        added = min(rows.values(), default=1) > 0
-        return InputChange(verb, rows, size=len(rows), table=table, added=added)
+        return _small(verb, rows, table_of(source, trusted(rows)))  # what does not fit is refused
     table = table_of(source, change)
     if len(table) <= small:
-        return given_of(source, verb, trusted(_rows(source, table)))
+        rows = _rows(source, table)
+        once = len(rows) == len(table)
+        return _small(verb, rows, table if once else table_of(source, trusted(rows)))
     added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
     return InputChange(verb, None, None, len(table), table, added)
+
+
+def _small(verb: str, rows: dict[Any, int], table: Any) -> InputChange:
+    added = min(rows.values(), default=1) > 0
+    return InputChange(verb, rows, size=len(rows), table=table, added=added)
 
 
 def _keys(source: Source, given: Any) -> dict[Any, int]:
@@ -81,11 +91,7 @@ def _keys(source: Source, given: Any) -> dict[Any, int]:
             )
     keys = dict.fromkeys(map(one_nan, given), 1)
     if len(keys) < len(given):
-        raise AbsentRow(
-            f"input {source.name!r}: a key was deleted twice",
-            created=source.place,
-            remedy="delete each key once, and only keys that are there",
-        )
+        raise deleted_twice(source)
     return keys
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -148,7 +148,7 @@ class Enter:
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
-        replica.count_anew()
+        replica.machine.count_anew()
         row_type = replica.row_type(self.slot)
         total: Delta = {}
         rows_in = 0
@@ -328,7 +328,7 @@ class Task:
             made, moved = work()
             lines = list(routes(replica, made, waves, job.tasks)) if made else []
             note.changes = write_changes(replica, moved, job.path, job.epoch, self.token)
-            for part, spine in replica.staged():
+            for part, spine in replica.changed_parts():
                 piece.add(part.name, spine)
             note.segments = piece.finish()
             note.stats = replica.stats()
@@ -339,12 +339,12 @@ class Task:
                 raise
             return [TaskReport.failed(error, self.wave).line()]
         finally:
-            replica.close()
+            replica.detach()
         return [*lines, note.line()]
 
 
 def write_changes(
-    replica: Replica, moved: dict[str, Delta], path: str, epoch: int, token: str
+    replica: Replica, moved: Mapping[str, Delta], path: str, epoch: int, token: str
 ) -> list[tuple[str, str, int]]:
     """Write what changed in the outputs, one Parquet file each: the output, the file, its rows."""
     found = []
