@@ -93,13 +93,14 @@ class Machine:
         its own at its slot. One that finds no change does not run.
         """
         opened, backed = self.open, self.backed
+        value_at, size_at = values.__getitem__, sizes.__getitem__
         stage = None
         pause_gc = sum(sizes) > LARGE and gc.isenabled()
         if pause_gc:
             gc.disable()
         try:
             for stage, places in acts:
-                reads = [values[at] for at in places]
+                reads = [*map(value_at, places)]
                 if not any(reads):
                     continue
                 for container in stage.containers:
@@ -110,7 +111,7 @@ class Machine:
                     stage.run.fetch(*reads)
                 out = values[stage.slot] = stage.run(*reads)
                 stage.seconds += perf_counter() - started
-                rows = sum([sizes[at] for at in places])
+                rows = sum(map(size_at, places))
                 sizes[stage.slot] = rows if stage.sorts else len(out)
                 stage.rows_in += rows
                 stage.rows_out += sizes[stage.slot]
