@@ -19,7 +19,7 @@ from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import NOTE, TaskReport
-from ebbflow.engine.spark.tasks.route import given_of
+from ebbflow.engine.spark.tasks.route import input_change
 from ebbflow.engine.spark.tasks.task import EnterHere, Step, Whole, in_slices, lines_of
 from ebbflow.engine.spark.tasks.transport import add, pack_program, packed, settled
 from ebbflow.flow.plan import Plan
@@ -114,7 +114,7 @@ class View:
 
     def _given(self, name: str, verb: str, change: Any) -> InputChange:
         small = 0 if self.mode == "staged" else 10**9  # only waves begin with tables
-        return given_of(self.plan.sources[name], verb, change, small)
+        return input_change(self.plan.sources[name], verb, change, small)
 
     def _run(self, given: Mapping[str, InputChange]) -> EpochResult:
         if self.mode == "driver":

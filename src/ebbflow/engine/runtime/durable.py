@@ -1,4 +1,4 @@
-"""A view whose state is on disk: what it keeps there, and how it finds it again.
+"""The state of a program on disk: what is kept there, and how it is found again.
 
 Everything a view keeps is kept in containers: rows of inputs and outputs, and those of the stages.
 Each container has a *name* on disk that says what it holds (`engine.runtime.identity`). So a
@@ -132,7 +132,8 @@ class Disk:
                 )  # fmt: skip
 
     def _require_rebuildable(self, new: set[str]) -> None:
-        """Refuse to compute state again, of these parts, that nobody wants or nothing can give."""
+        """Refuse to compute the state of these parts again where `strict` forbids it, or where the
+        rows of an input are not kept."""
         labels = [part.label for part in self.program.parts if part.name in new]
         if self.strict:
             raise StateError(
@@ -152,7 +153,7 @@ class Disk:
             )
 
     def notes(self) -> dict[str, Any]:
-        """What is noted with an epoch, for whoever opens the state next."""
+        """What the manifest of an epoch says of the program: its parts, inputs and their rows."""
         return {
             "format": FORMAT,
             "parts": {part.name: part.label for part in self.program.parts},
@@ -212,7 +213,7 @@ class Disk:
             ) from cause_of(failed)
 
     def settle(self) -> None:
-        """Let go of keys when more is here than there is room for."""
+        """Let go of keys when the containers take more memory than the limit."""
         if self.limit is None:
             return
         if self._settling:  # it was interrupted: nobody knows which keys are here
@@ -276,7 +277,8 @@ def _close(disk: Disk, lock: RLock) -> None:
 
 
 def _is_orderly(error: BaseException | None) -> bool:
-    """Whether an error was raised by a statement that may raise it, and not wherever it came."""
+    """Whether an error was raised by a statement that may raise it, and not by an interrupt or
+    for want of memory, which may come anywhere."""
     while error is not None:
         if not isinstance(error, Exception) or isinstance(error, MemoryError):
             return False

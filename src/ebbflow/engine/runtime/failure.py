@@ -1,4 +1,4 @@
-"""What went wrong in an epoch, in the user's terms: the node, where it was made, and the row.
+"""The failure of an epoch in the user's terms: the node, where it was made, and the row.
 
 A loop that was generated for a plan knows whose each of its lines is (`ebbflow.codegen.blame`). For
 any other, the row is the one that the innermost function of this package was looking at.
@@ -82,7 +82,7 @@ def _changed_its_mind(error: EbbflowError, stage: Any) -> EbbflowError:
 def _placed(
     error: EbbflowError, owner: Any, stage: Any, facts: dict[str, Any], trusting: bool
 ) -> EbbflowError:
-    """An error of ours, and where it happened."""
+    """An error of this package, with the node and the place where it happened."""
     if isinstance(error, NotDeterministic) and stage.label == "guard":
         return ChangeError(
             f"{_named(owner)} needs a collection, and a row before it is owed: "
@@ -120,7 +120,7 @@ def _named(owner: Any) -> str:
 
 
 def _looked_at(trace: TracebackType | None) -> dict[str, Any]:
-    """The row that the innermost function of ours has; or the key, and what changed of it."""
+    """The row that the innermost function of this package has; or the key, and its change."""
     for frame in reversed(_frames(trace)):
         there = frame.f_locals
         if frame.f_code.co_filename.startswith(_PACKAGE):

@@ -36,7 +36,7 @@ million, none of them garbage, and would have them all looked through again and 
 
 
 class NodeStats(NamedTuple):
-    """What one stage has done so far, and what it holds."""
+    """The work of one stage so far: rows read and given, rows of state, and time."""
 
     label: str
     place: str
@@ -63,12 +63,12 @@ class Machine:
         """The containers that can still be rolled back."""
         self.backed = False
         self.unchecked: frozenset[str] = frozenset()
-        """Inputs whose rows come in unchecked: an index has to tell where one is not there."""
+        """Inputs whose rows come in unchecked: an index tells where one is not there."""
         self.reached: dict[tuple[str, ...], Reached] = {}
 
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
-        """Take changes of inputs in, and give the changes of those outputs that changed. From here
-        on until `commit`, `rollback` undoes it."""
+        """Run all stages that these changes of inputs reach, and give the changes of the outputs
+        that changed. Until `commit`, `rollback` undoes it."""
         values: list[Any] = [None] * self.width
         sizes = [0] * self.width
         inputs = self.inputs
@@ -161,7 +161,8 @@ class Machine:
         self.open = []
 
     def read(self, name: str) -> Delta | None:
-        """A whole output, where the state of its operator tells; None where it does not."""
+        """All rows of an output, read from the state of its operator; None where that has not got
+        them."""
         reader = self.readers.get(name)
         return None if reader is None else reader()
 
@@ -206,7 +207,7 @@ class Machine:
         return wholes[slot]
 
     def stats(self) -> list[NodeStats]:
-        """What each stage has done so far."""
+        """The work of each stage so far."""
         return [
             NodeStats(
                 stage.label, stage.node.place, stage.rows_in, stage.rows_out,

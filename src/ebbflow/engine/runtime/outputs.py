@@ -1,4 +1,4 @@
-"""What comes out of a view: the rows of each output.
+"""The state of each output of a program: its rows.
 
 An output that the machine can read from its own state is not kept a second time. One that it can
 compute from its state is kept from when it is first asked for: until then nobody pays for it. The
@@ -21,7 +21,7 @@ from ebbflow.zset import ZSet, trusted
 class OutputState:
     """One output: its rows, kept here or read from the machine, and the last snapshot of them."""
 
-    __slots__ = ("_owed", "_read", "_whole", "rows", "seen")
+    __slots__ = ("_read", "_when_negative", "_whole", "rows", "seen")
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class OutputState:
     ) -> None:
         self._read = _reader(machine, name)
         self._whole = whole
-        self._owed = None if negative else partial(_owed, name, trusting)
+        self._when_negative = None if negative else partial(_when_negative, name, trusting)
         self.rows: Rows | None = None
         if self._read is None and whole is None:
-            self.rows = Rows(self._owed)
+            self.rows = Rows(self._when_negative)
         self.seen: ZSet[Any] | None = None
 
     def value(self) -> ZSet[Any]:
@@ -51,7 +51,7 @@ class OutputState:
             return trusted(self._read())
         if self.rows is None:
             assert self._whole is not None
-            rows = Rows(self._owed)
+            rows = Rows(self._when_negative)
             rows.rows = self._whole()
             self.rows = rows
         return self.rows.snapshot()
@@ -65,7 +65,7 @@ def _reader(machine: Any, name: str) -> Callable[[], Weights] | None:
     return partial(read, name)
 
 
-def _owed(name: str, trusting: bool, row: Any, there: int, taken: int) -> NotDeterministic:
+def _when_negative(name: str, trusting: bool, row: Any, there: int, taken: int) -> NotDeterministic:
     return NotDeterministic(
         f"output {name!r}: a row is taken back that is not there, or not that often",
         row=row,

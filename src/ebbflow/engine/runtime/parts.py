@@ -1,4 +1,4 @@
-"""What a running plan keeps, and under which names it is found again.
+"""The parts of the state of a program, and the names under which they are found again.
 
 A plan that runs keeps its state in containers: the rows of inputs, the containers of stages, the
 rows of outputs. Where state is written down, each of them is a *part* with a name of its own, a

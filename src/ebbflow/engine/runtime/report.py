@@ -1,4 +1,4 @@
-"""What a view can say about itself: what it did so far, and whether it is right."""
+"""Reports of a view: the work it did so far, and whether its outputs are right."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _listed(rows: ZSet[Any]) -> Text:
 
 @dataclass(frozen=True, repr=False)
 class ViewStats:
-    """What a view did so far.
+    """The work of a view so far.
 
     `nodes` are those of the machine: label, place, rows in and out, rows of state, seconds.
     `inputs` and `outputs` say how many different rows are kept for each; None where none are.

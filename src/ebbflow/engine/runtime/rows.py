@@ -1,4 +1,4 @@
-"""What a view keeps of a collection: its rows, and how often each is there.
+"""The rows of a collection, with their weights, as a program keeps them.
 
 An epoch may be refused at any moment until it is done, so rows are kept in two moves. `prepare`
 looks at a change and refuses it or remembers what it will do; it changes nothing. `keep` does it,
@@ -22,14 +22,14 @@ from ebbflow.zset import ZSet, trusted
 Weights = dict[Any, int]
 OutputDeltas = Mapping[str, Weights]
 """What an epoch changed in each output that it changed."""
-Owed = Callable[[Any, int, int], EbbflowError]
-NONE: Weights = {}
-NOBODY: tuple[()] = ()
+Refusal = Callable[[Any, int, int], EbbflowError]
+NO_WEIGHTS: Weights = {}
+NO_ROWS: tuple[()] = ()
 
 
 class Rows:
-    """Rows with their weights. When a weight would become negative, `owed` says which error it is;
-    without it, weights may be negative.
+    """Rows with their weights. When the weight of a row would become negative, `when_negative`
+    makes the error to raise; without it, weights may be negative.
 
     >>> rows = Rows()
     >>> rows.prepare({"a": 2, "b": 1}); rows.keep()
@@ -39,19 +39,19 @@ class Rows:
     {'a': 1, 'c': -1}
     """
 
-    __slots__ = ("_after", "_delta", "_gone", "_owed", "backing", "rows")
+    __slots__ = ("_after", "_delta", "_gone", "_when_negative", "backing", "rows")
 
-    def __init__(self, owed: Owed | None = None) -> None:
+    def __init__(self, when_negative: Refusal | None = None) -> None:
         self.rows: Weights = {}
         self.backing: Backing | None = None
-        self._owed = owed
-        self._delta: Weights = NONE
-        self._after: Weights = NONE
-        self._gone: list[Any] | tuple[()] = NOBODY
+        self._when_negative = when_negative
+        self._delta: Weights = NO_WEIGHTS
+        self._after: Weights = NO_WEIGHTS
+        self._gone: list[Any] | tuple[()] = NO_ROWS
 
     def prepare(self, delta: Weights) -> None:
         """Be ready to `keep` what `delta` makes of the rows; an error when it cannot be."""
-        rows, owed = self.rows, self._owed
+        rows, when_negative = self.rows, self._when_negative
         if self.backing is not None:
             self.backing.fetch(delta)
         after: Weights = {}
@@ -61,28 +61,28 @@ class Rows:
             for row, weight in delta.items():
                 there = get(row)
                 if there is None:
-                    if weight < 0 and owed is not None:
-                        raise owed(row, 0, -weight)
+                    if weight < 0 and when_negative is not None:
+                        raise when_negative(row, 0, -weight)
                 else:
                     weight += there
                     if not weight:
                         gone.append(row)
-                    elif weight < 0 and owed is not None:
-                        raise owed(row, there, there - weight)
+                    elif weight < 0 and when_negative is not None:
+                        raise when_negative(row, there, there - weight)
                     else:
                         after[row] = weight
         self._delta, self._after, self._gone = delta, after, gone
 
     def keep(self) -> None:
-        """Make what was prepared so. Doing it twice is doing it once."""
+        """Make the prepared change so. Doing it twice is doing it once."""
         rows = self.rows
         rows.update(self._delta)
         if self._after:
             rows.update(self._after)
         for row in self._gone:
             rows.pop(row, None)
-        self._delta = self._after = NONE
-        self._gone = NOBODY
+        self._delta = self._after = NO_WEIGHTS
+        self._gone = NO_ROWS
 
     def changed(self) -> dict[Any, Any]:
         """The weights that `keep` will write; ABSENT for rows that go."""

@@ -1,4 +1,4 @@
-"""Who hears of changes: callbacks, and streams that are read with `async for`.
+"""Subscribers to the changes of a view: callbacks, and streams that are read with `async for`.
 
 Both hear of every epoch that changed something, in the order of epochs, after it is done.
 
@@ -37,7 +37,7 @@ Show = Callable[[OutputDeltas], Any]
 
 
 class Subscription:
-    """A callback, and which output it asked for (all, when there is no name)."""
+    """A callback, and the name of the output it asked for; None for all outputs."""
 
     __slots__ = ("active", "callback", "name", "show")
 
@@ -49,7 +49,7 @@ class Subscription:
 
 
 class Delivery:
-    """What one epoch changed, and those who had subscribed by then and have not heard of it."""
+    """The output changes of one epoch, and the subscriptions that are still to be called."""
 
     __slots__ = ("deltas", "epoch", "errors", "to")
 
@@ -61,7 +61,7 @@ class Delivery:
 
 
 class Subscribers:
-    """Everybody who hears of the changes of one view."""
+    """The callbacks and streams of one view."""
 
     __slots__ = (
         "_current",
@@ -103,7 +103,8 @@ class Subscribers:
         return stream
 
     def post(self, epoch: int, deltas: OutputDeltas) -> Delivery | None:
-        """Tell of an epoch, while the view is locked. Doing it twice is doing it once."""
+        """Put the changes of an epoch into all streams, and queue its delivery to callbacks, while
+        the view is locked. Doing it twice is doing it once."""
         for reference in tuple(self.streams):
             stream = reference()
             if stream is not None:
@@ -117,7 +118,7 @@ class Subscribers:
         return delivery
 
     def deliver(self, delivery: Delivery) -> None:
-        """Make all deliveries up to this one; raise what the callbacks raised."""
+        """Call the callbacks of all deliveries up to this one; raise what they raised."""
         with self._delivering:
             if self._current is not None:
                 delivery.errors = self._current.errors
@@ -143,7 +144,7 @@ class Subscribers:
         return any(each is not None and each.full and each.is_read for each in streams)
 
     def end(self) -> None:
-        """No more changes will come."""
+        """End all streams, and forget all callbacks."""
         for reference in tuple(self.streams):
             stream = reference()
             if stream is not None:
@@ -151,7 +152,7 @@ class Subscribers:
         self.callbacks.clear()
 
     def leave(self, stream: Changes) -> None:
-        """The reader of a stream wants no more."""
+        """Forget a stream whose reader wants no more."""
         self._left(next((r for r in tuple(self.streams) if r() is stream), None))
 
     def _left(self, reference: ref[Changes] | None) -> None:
@@ -237,7 +238,7 @@ class Changes:
 
     @property
     def is_read(self) -> bool:
-        """Whether it may still be read by those who read it so far; see the module."""
+        """Whether a task that reads this stream is still running; see the module."""
         tasks = [each() for each in self._tasks]
         return not tasks or any(task is not None and not task.done() for task in tasks)
 
@@ -247,7 +248,7 @@ class Changes:
         return len(self._buffer) >= self._limit
 
     def push(self, epoch: int, deltas: OutputDeltas) -> None:
-        """A further change. Doing it twice is doing it once."""
+        """Take the changes of an epoch in. Doing it twice is doing it once."""
         if self._name is not None:
             if self._name not in deltas:
                 return
@@ -299,7 +300,7 @@ class Changes:
             await self._wakeup.wait(lambda: bool(self._buffer) or self._ended)
 
     def close(self) -> None:
-        """No more changes after those that are waiting."""
+        """End the stream after the changes that are waiting."""
         self._ended = True
         self._subscribers.leave(self)
         self._wakeup.wake()

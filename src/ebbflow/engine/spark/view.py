@@ -47,7 +47,7 @@ from ebbflow.engine.spark.report import Epoch, Facts, History, SparkStats, expla
 from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.route import Route, given_of
+from ebbflow.engine.spark.tasks.route import Route, input_change
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan
@@ -161,7 +161,7 @@ class SparkView(BaseView):
 
     def _given(self, name: str, verb: str, change: Any) -> InputChange:
         self._require("input", name, self.plan.sources)
-        return given_of(self.plan.sources[name], verb, change, self.options.small)
+        return input_change(self.plan.sources[name], verb, change, self.options.small)
 
     def _changes(self, epoch: int, entry: Entry) -> Any:
         return self._shown(lambda name: self._change(name, epoch, entry))

@@ -102,7 +102,7 @@ class Replica(Program):
         self.machine.count_anew()
 
     def all_at_once(self, given: Mapping[str, tuple[str, Any]]) -> OutputDeltas:
-        """A whole epoch: the change of each output that changed. What it does is staged."""
+        """Run a whole epoch, stage its changes of the state, and give those of the outputs."""
         verbs = {name: verb for name, (verb, _) in given.items()}
         deltas = self.run(0, {name: rows for name, (_, rows) in given.items()}, verbs)
         self._append(self.staged())
@@ -116,7 +116,7 @@ class Replica(Program):
         self, waves: Waves, number: int, arrived: Mapping[int, Any]
     ) -> tuple[dict[int, Delta], dict[str, Delta]]:
         """One wave, on what has arrived by port: rows by slot for later waves, and the changes of
-        outputs that are whole. What it does is staged."""
+        outputs that are whole. Changes of the state are staged."""
         wave, machine = waves.waves[number], self.machine
         pieces: dict[int, Delta] = {}
         keeping: list[InputState | Rows] = []
@@ -202,7 +202,7 @@ class Replica(Program):
     # ---- what is staged ----
 
     def _append(self, changes: Iterable[tuple[Any, Any]]) -> None:
-        """Append what is done to containers to their spines."""
+        """Stage changes of containers in their spines."""
         for owner, change in changes:
             if isinstance(owner, Rows) and owner.heaviest >= 1 << 63:
                 raise ChangeError(
@@ -213,7 +213,7 @@ class Replica(Program):
             owner.backing.append(change)
 
     def changed_parts(self) -> list[tuple[StatePart, Any]]:
-        """The parts that this task has changed, each with the spine that has what was done."""
+        """The parts that this task has changed, each with the spine that has the staged change."""
         spines = [(part, part.owner.backing.kept) for part in self.parts]
         return [(part, spine) for part, spine in spines if spine.staged]
 

@@ -43,8 +43,8 @@ from ebbflow.zset import ZSet, trusted
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 
-def given_of(source: Source, verb: str, change: Any, small: int = 0) -> InputChange:
-    """What is done to an input, from what a user hands in; a `small` table becomes rows."""
+def input_change(source: Source, verb: str, change: Any, small: int = 0) -> InputChange:
+    """The change of an input, from what a user hands in; a `small` table becomes rows."""
     if verb in (ADD, REMOVE):
         change, verb = counted(source, change) if verb == ADD else removal(source, change), APPLY
     elif verb != APPLY and source.key is None:
@@ -80,7 +80,7 @@ def _small(verb: str, rows: dict[Any, int], table: Any) -> InputChange:
 
 
 def _keys(source: Source, given: Any) -> dict[Any, int]:
-    """The keys of rows to take away, each once."""
+    """The keys to delete, each once."""
     for key in given:
         if isinstance(key, (list, set, dict)) or hasattr(key, "columns"):
             raise ChangeError(
@@ -103,13 +103,13 @@ def _rows(source: Source, table: Any) -> dict[Any, int]:
 
 
 class Route:
-    """Runs every change the way that suits it."""
+    """Runs every epoch the way that suits the size of its change."""
 
     def __init__(self, session: SparkSession, options: Options, epochs: Epochs) -> None:
         self.session, self.options, self.epochs = session, options, epochs
 
     def run(self, given: Mapping[str, InputChange]) -> EpochResult:
-        """Run an epoch. What it did is staged."""
+        """Run an epoch, and stage its changes of the state."""
         given = {name: each for name, each in given.items() if each.rows is None or each.rows}
         if not given:
             return EpochResult(DRIVER, 0, {}, ())
@@ -138,7 +138,8 @@ class Route:
         return self.epochs.staged(given, tasks)
 
     def _can_load(self, given: Mapping[str, InputChange]) -> bool:
-        """Whether a bulk load can take this. Rows that come and go must be told to be the same."""
+        """Whether a bulk load can take these changes. Where some remove rows, Spark must be able to
+        tell whether two rows are equal."""
         sources = self.epochs.replica.plan.sources
         return all(
             each.verb == APPLY and (each.added or comparable(sources[name].type))
@@ -147,7 +148,7 @@ class Route:
 
     @property
     def _empty(self) -> bool:
-        """Whether nothing is there yet."""
+        """Whether the state has no rows yet."""
         return not any(listed.segments for listed in self.epochs.store.manifest.spines)
 
     def _mode(self, given: Mapping[str, InputChange]) -> str:
@@ -161,7 +162,7 @@ class Route:
         return SINGLE_TASK if None in sizes else STAGED
 
     def _collected(self, given: Mapping[str, InputChange]) -> dict[str, InputChange]:
-        """Everything that is given, here."""
+        """All changes as rows, in this process."""
         found = {}
         for name, each in given.items():
             source = self.epochs.replica.plan.sources[name]
