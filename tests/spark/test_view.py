@@ -120,7 +120,7 @@ def test_the_state_is_let_go_of_when_a_view_cannot_be_made(
     def fails(*_: Any) -> None:
         raise CompositionError("cannot be sent")
 
-    monkeypatch.setattr(module, "ship", fails)
+    monkeypatch.setattr(module, "pack_program", fails)
     with pytest.raises(CompositionError, match="cannot be sent"):
         run()
     Store(tmp_path).close()
