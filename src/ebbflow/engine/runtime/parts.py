@@ -7,10 +7,10 @@ digest of what it holds (`identity`); so a program finds its state again whereve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ebbflow.engine.runtime.identity import digest
+from ebbflow.engine.runtime.identity import Names, digest
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Distinct, Unary
@@ -40,58 +40,49 @@ class StatePart(NamedTuple):
         return snapshot.spine(self.name, layout=self.layout, key_type=self.keys, row_type=self.rows)
 
 
-def state_parts(program: Program) -> list[StatePart]:
-    """Every container of a program, with its name."""
-    return _told_apart(renamed(unnamed(program), _names(program)))
+def state_parts(program: Program, names: Sequence[str] | None = None) -> list[StatePart]:
+    """Every container of a program, under its name; finding `names` takes time, so they can be
+    given."""
+    if names is None:
+        return _told_apart(_parts(program, program.identities))
+    found = _parts(program, None)
+    return [part._replace(name=name) for part, name in zip(found, names, strict=True)]
 
 
-def renamed(parts: Iterable[StatePart], names: Iterable[str]) -> list[StatePart]:
-    """The same parts under these names."""
-    return [part._replace(name=name) for part, name in zip(parts, names, strict=True)]
-
-
-def unnamed(program: Program) -> Iterator[StatePart]:
-    """Every container of a program, in the order of `state_parts`; finding names takes time."""
-    for name, state in program.inputs.items():
+def _parts(program: Program, known: Names | None) -> Iterator[StatePart]:
+    """Every container of a program, in order; without what is `known` of names, under none."""
+    name = ""
+    for label, state in program.inputs.items():
         if state.store is not None:
             source, rows = state.source, state.store
             row_type = typed(source.type)
             types = (row_type, Any) if source.key is None else (Any, row_type)
-            yield StatePart("", f"input {name}", rows, rows.rows, "value", *types)
+            if known is not None:
+                name = known.of_input(source)
+            yield StatePart(name, f"input {label}", rows, rows.rows, "value", *types)
+    compiled = {} if known is None else known.of(program.machine.plan)
     for stage in program.machine.stages:
-        for each in stage.containers:
-            label = f"{stage.label} {stage.node.place}"
+        label = f"{stage.label} {stage.node.place}"
+        for i, each in enumerate(stage.containers):
+            row_type = stage.node.type if isinstance(each, Index) else _keys(stage)
+            if known is not None:
+                by = "" if stage.key is None else known.of_value(stage.key)
+                name = digest(compiled[id(stage.node)], stage.label, by, str(i), schema(row_type))
             if isinstance(each, Index):
-                yield StatePart("", label, each, each.groups, "bag", Any, typed(stage.node.type))
+                yield StatePart(name, label, each, each.groups, "bag", Any, typed(row_type))
             else:
                 assert isinstance(each, Cells)
                 codec = getattr(stage.run, "operator", None)
                 codec = codec if hasattr(codec, "dump") else None
-                yield StatePart("", label, each, each.values, "value", _keys(stage), Any, codec)
-    for name, output in program.outputs.items():
+                yield StatePart(name, label, each, each.values, "value", row_type, Any, codec)
+    meant = {} if known is None else known.of(program.plan)
+    for label, output in program.outputs.items():
         if output.rows is not None:
-            row_type, rows = typed(program.plan.outputs[name].type), output.rows
-            yield StatePart("", f"output {name}", rows, rows.rows, "value", row_type)
-
-
-def _names(program: Program) -> Iterator[str]:
-    """The names of the containers, in the order of `unnamed`."""
-    known, plan = program.identities, program.plan
-    for state in program.inputs.values():
-        if state.store is not None:
-            yield known.of_input(state.source)
-    compiled = known.of(program.machine.plan)
-    for stage in program.machine.stages:
-        node = compiled[id(stage.node)]
-        by = "" if stage.key is None else known.of_value(stage.key)
-        for i, each in enumerate(stage.containers):
-            row_type = stage.node.type if isinstance(each, Index) else _keys(stage)
-            yield digest(node, stage.label, by, str(i), schema(row_type))
-    meant = known.of(plan)
-    for name, output in program.outputs.items():
-        if output.rows is not None:
-            made = plan.outputs[name]
-            yield digest("output", name, meant[id(made)], schema(typed(made.type)))
+            node, rows = program.plan.outputs[label], output.rows
+            row_type = typed(node.type)
+            if known is not None:
+                name = digest("output", label, meant[id(node)], schema(row_type))
+            yield StatePart(name, f"output {label}", rows, rows.rows, "value", row_type)
 
 
 def _told_apart(parts: Iterable[StatePart]) -> list[StatePart]:

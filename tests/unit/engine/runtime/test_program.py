@@ -32,7 +32,9 @@ def program_of(**outputs: Any) -> Program:
 
 
 def sums() -> Program:
-    return program_of(sums=ROWS.group_by("k").agg(s=ef.sum("v")), keys=PEOPLE.map(lambda row: row.k, type=int))
+    return program_of(
+        sums=ROWS.group_by("k").agg(s=ef.sum("v")), keys=PEOPLE.map(lambda row: row.k, type=int)
+    )
 
 
 def values(program: Program) -> dict[str, ZSet[Any]]:

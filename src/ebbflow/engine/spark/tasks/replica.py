@@ -17,7 +17,7 @@ from typing import Any
 from ebbflow.engine.runtime.failure import explained, explaining
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
 from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.parts import StatePart, renamed, unnamed
+from ebbflow.engine.runtime.parts import StatePart, state_parts
 from ebbflow.engine.runtime.program import Program
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows
 from ebbflow.engine.runtime.stage import (
@@ -58,7 +58,7 @@ class Replica(Program):
         self.derived = frozenset(derived)
         super().__init__(plan, machine, inputs, dict.fromkeys(self.derived, dict))
         if names is not None:
-            self.parts = renamed(unnamed(self), names)
+            self.parts = state_parts(self, names)
         self.token = ""
         self._waves: dict[Any, Waves] = {}
 
