@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import ebbflow
+from ebbflow.demo.show import amount
 from ebbflow.errors import CheckError, EbbflowError, LawBroken, install, shown
 from ebbflow.paths import local_path, own_cache
 
@@ -110,7 +111,8 @@ def _judged(thing: Any, options: dict[str, Any]) -> Any:
 
 
 def _verdicts(things: list[tuple[str, Any]], options: dict[str, Any]) -> int:
-    """One line for each reducer. 1 if one is refuted, 2 if one could not be checked."""
+    """Print a line for each reducer. The exit status is 1 if one is refuted, 2 if one could not be
+    checked."""
     from ebbflow.reducer import Reducer
 
     reducers = [(name, thing) for name, thing in things if isinstance(thing, Reducer)]
@@ -192,7 +194,7 @@ def _import(name: str) -> Any:
 
 
 def _state(asked: argparse.Namespace) -> int:
-    """What is in a folder of state. It may be in use meanwhile."""
+    """Print what a folder of state holds. A view may be writing to it meanwhile."""
     info = _read_state(asked.folder)
     if asked.json:
         print(json.dumps(info, indent=2))
@@ -209,7 +211,7 @@ def _state(asked: argparse.Namespace) -> int:
     for label, *figures in table:
         cells = [each.rjust(width) for each, width in zip(figures, widths[1:], strict=True)]
         print("  ".join([label.ljust(widths[0]), *cells]))
-    print(f"{_amount(info['bytes'])} on disk, in {info['files']} files")
+    print(f"{amount(info['bytes'])} on disk, in {info['files']} files")
     return 0
 
 
@@ -217,19 +219,12 @@ _FIGURES = ("entries", "bytes", "segments")
 
 
 def _figures(found: dict[str, Any]) -> tuple[str, str, str]:
-    return f"{found['entries']:,}", _amount(found["bytes"]), f"{found['segments']:,}"
-
-
-def _amount(count: float) -> str:
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1024
-    return f"{count:,.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+    return f"{found['entries']:,}", amount(found["bytes"]), f"{found['segments']:,}"
 
 
 def _read_state(folder: str) -> dict[str, Any]:
-    """The figures of a snapshot; where the one who writes was faster, of a later one."""
+    """The figures of the newest snapshot. Where a writer removes it meanwhile, a later one is read
+    instead."""
     try:
         from ebbflow.state.spine import Snapshot, StateError
     except ModuleNotFoundError as error:

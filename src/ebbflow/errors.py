@@ -183,7 +183,7 @@ def is_redacted() -> bool:
 
 
 def value_text(value: object, *, width: int = _WIDTH) -> str:
-    """A value that may be of somebody's row, for the text of an error.
+    """A value that may be part of a row, as text for an error; only its type if rows are redacted.
 
     >>> value_text({"b", "a"})
     "{'a', 'b'}"
@@ -197,7 +197,7 @@ def value_text(value: object, *, width: int = _WIDTH) -> str:
 
 
 def error_text(error: BaseException, *, width: int = 1000) -> str:
-    """What was raised: the class, and what it says, which a row may be part of.
+    """An exception as text: its class and its message, which is left out if rows are redacted.
 
     >>> error_text(KeyError("city")), error_text(ValueError())
     ("KeyError: 'city'", 'ValueError')
@@ -258,7 +258,7 @@ def canonical(value: object, *, limit: int = 1 << 20) -> str:
 
 
 class _Writer:
-    """Writes a value out, up to a number of characters and of levels; what is more is `...`."""
+    """Writes a value as text, up to a number of characters and of levels; the rest is `...`."""
 
     def __init__(self, limit: int) -> None:
         self.limit = self.left = limit

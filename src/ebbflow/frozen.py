@@ -47,8 +47,8 @@ def frozen(value: Any) -> Any:
     (1, ('a', Frozen({'b': (2,)}), frozenset({3})))
     """
     if isinstance(value, (list, tuple)):
-        inside, kind = tuple(map(frozen, value)), type(value)
-        return inside if kind in (list, tuple) else tuple.__new__(kind, inside)  # type: ignore[type-var]
+        inside, cls = tuple(map(frozen, value)), type(value)
+        return inside if cls in (list, tuple) else tuple.__new__(cls, inside)  # type: ignore[type-var]
     if isinstance(value, dict):
         return Frozen({key: frozen(each) for key, each in value.items()})
     return frozenset(value) if isinstance(value, set) else value

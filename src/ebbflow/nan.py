@@ -161,7 +161,7 @@ class _Ways(dict[type, "Way | None"]):
         return "WAYS"
 
     def __identity__(self) -> str:
-        """What a fingerprint of code that uses it is taken of: never what was met so far."""
+        """The identity in fingerprints of code that uses the table: not the classes met so far."""
         return "WAYS"
 
 
@@ -268,7 +268,7 @@ and that of NumPy's numbers."""
 
 
 def loads(blob: bytes) -> Any:
-    """What was pickled, with one NaN, wherever it is.
+    """The value of a pickle, with one NaN, wherever it is in the value.
 
     >>> found = loads(pickle.dumps({"a": [float("nan")], "b": {float("nan"): 1}}))
     >>> found["a"][0] is NAN, found["b"][NAN]
@@ -278,7 +278,7 @@ def loads(blob: bytes) -> Any:
 
 
 def loads_each(blobs: Iterable[bytes | None]) -> list[Any]:
-    """The same of many; what is not there stays None.
+    """The values of many pickles; a missing one stays None.
 
     >>> loads_each([pickle.dumps(1), None])
     [1, None]

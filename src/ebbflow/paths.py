@@ -205,7 +205,7 @@ def _allow(folder: Path, permissions: int) -> None:
 
 
 def own_cache() -> str:
-    """A folder for what can be made again, which nobody else can write to."""
+    """A folder for cached files that no other user can write to."""
     path = Path(gettempdir(), f"ebbflow-{os.getuid()}")
     with suppress(OSError):
         make_folder(path)

@@ -151,6 +151,16 @@ def fields_of(hint: Any) -> dict[str, Any] | None:
     return dict(found)
 
 
+def hints_of_items(cls: Any, count: int) -> list[Any]:
+    """The types of the `count` items of a tuple class: of its fields, if it has so many.
+
+    >>> hints_of_items(record("City", city=str), 1), hints_of_items(tuple, 2)
+    ([<class 'str'>], [typing.Any, typing.Any])
+    """
+    known = list((fields_of(cls) or {}).values())
+    return known if len(known) == count else [Any] * count
+
+
 def attributes_of(hint: Any) -> dict[str, Any] | None:
     """The fields of a NamedTuple or a dataclass with their types; None for any other type.
 

@@ -10,7 +10,9 @@ NaN is one row (see `ebbflow.nan`).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
@@ -352,14 +354,6 @@ def without_zeros(weights: dict[Any, int]) -> dict[Any, int]:
     return weights
 
 
-def _add(a: ZSet[Any], b: ZSet[Any]) -> ZSet[Any]:
-    return a + b
-
-
-def _negate(a: ZSet[Any]) -> ZSet[Any]:
-    return -a
-
-
 def _minus_bag(prefix: ZSet[Any], whole: ZSet[Any]) -> ZSet[Any]:
     rest = whole - prefix
     if not rest.is_bag:
@@ -367,39 +361,12 @@ def _minus_bag(prefix: ZSet[Any], whole: ZSet[Any]) -> ZSet[Any]:
     return rest
 
 
-def _parts(a: ZSet[Any]) -> Mapping[Any, int]:
-    return MappingProxyType(a._weights)
-
-
-ZSETS: Monoid[ZSet[Any]] = Monoid(
-    ZSet(),
-    _add,
-    name="ZSETS",
-    home=__name__,
-    commutative=True,
-    negate=_negate,
-    basis=Basis(_parts, ZSet),
-)
-BAGS: Monoid[ZSet[Any]] = Monoid(
-    ZSet(),
-    _add,
-    name="BAGS",
-    home=__name__,
-    commutative=True,
-    cancel=_minus_bag,
-    basis=Basis(_parts, ZSet),
-)
-
-
-class Linear(Generic[G]):
-    """`z ↦ Σ weight · f(row)` as a value; see `linear`."""
-
-    def __init__(self, f: Callable[[Any], G], group: Monoid[G]) -> None:
-        self.f = f
-        self.group = group
-
-    def __call__(self, z: ZSet[Any]) -> G:
-        return z.sum(self.f, self.group)
+_of_rows = partial(
+    Monoid, ZSet(), operator.add, home=__name__, commutative=True,
+    basis=Basis(lambda z: MappingProxyType(weights_of(z)), ZSet),
+)  # fmt: skip
+ZSETS: Monoid[ZSet[Any]] = _of_rows(name="ZSETS", negate=operator.neg)
+BAGS: Monoid[ZSet[Any]] = _of_rows(name="BAGS", cancel=_minus_bag)
 
 
 def linear(
@@ -421,4 +388,4 @@ def linear(
             remedy="use ADD, ZSETS, dict_of(ADD), a product of these, or a monoid with negate=",
         )
     named = name or f"linear({function_name(f)}, {group!r})"
-    return Homomorphism(Linear(f, group), ZSETS, group, name=named)
+    return Homomorphism(partial(ZSet.sum, f=f, group=group), ZSETS, group, name=named)

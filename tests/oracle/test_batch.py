@@ -13,12 +13,12 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
 from ebbflow.testing import random_epochs
-from ebbflow.testing.programs import Event, Item, Tag
+from ebbflow.testing.programs import Event, Stock, Tag
 from ebbflow.zset import ZSet
 
-A = Input("a", Item)
+A = Input("a", Stock)
 B = Input("b", Tag)
-C = Input("c", Item)
+C = Input("c", Stock)
 E = Input("e", Event)
 
 QUESTIONS: dict[str, tuple[Any, str]] = {
@@ -129,7 +129,7 @@ def _inputs(dice: Random) -> dict[str, ZSet[Any]]:
 def _asked(inputs: dict[str, ZSet[Any]], question: str) -> ZSet[Any]:
     base = sqlite3.connect(":memory:")
     try:
-        for name, kind in (("a", Item), ("b", Tag), ("c", Item), ("e", Event)):
+        for name, kind in (("a", Stock), ("b", Tag), ("c", Stock), ("e", Event)):
             base.execute(f"create table {name} ({', '.join(kind._fields)})")
             holes = ", ".join("?" for _ in kind._fields)
             base.executemany(f"insert into {name} values ({holes})", inputs[name].rows())

@@ -23,8 +23,8 @@ from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
 from ebbflow.state.spine import StateError
 from ebbflow.testing import KINDS, follow, random_epochs, random_program
-from ebbflow.testing.functions import Choices, Shape
-from ebbflow.testing.programs import Item
+from ebbflow.testing.functions import Choices, RowShape
+from ebbflow.testing.programs import Stock
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet
 
@@ -109,10 +109,10 @@ def test_oracle_each_kind_of_step_on_disk(kind: str) -> None:
 
 @pytest.mark.parametrize("sort", SORTS)
 def test_reducers_of_every_sort_come_back_from_disk(sort: str) -> None:
-    items = Input("items", Item)
+    items = Input("items", Stock)
     for seed, options in enumerate([{"memory": 1}, {"keep_epochs": 2}]):
         dice = Random(f"{sort} {seed}")
-        made, _ = MAKERS[sort](Shape.of_type(Item), Choices(dice.randrange(1 << 24)))
+        made, _ = MAKERS[sort](RowShape.of_type(Stock), Choices(dice.randrange(1 << 24)))
         grouped = dice.choice([items, items.group_by("k"), items.group_by("k", "s")])
         reduced = grouped.reduce(made) if dice.randint(0, 1) else grouped.agg(x=made, y=made)
         followed(reduced, dice, **options)
@@ -237,13 +237,13 @@ def max_of(pair: tuple[int, int], n: int) -> tuple[int, int]:
 
 
 def test_rows_that_cancel_on_the_way_to_a_group_leave_it_as_it_is(tmp_path: Path) -> None:
-    items = Input("items", Item)
+    items = Input("items", Stock)
     sums = items.map(lambda item: item.v, type=int).group_by(lambda v: v % 2).agg(n=ef.count())
     with sums.run(path=tmp_path, memory=1) as view:
-        view.step(items=[Item(1, 3, "a"), Item(2, 4, "a")])
-        view.step(items={Item(1, 3, "a"): -1, Item(9, 3, "b"): 1})
+        view.step(items=[Stock(1, 3, "a"), Stock(2, 4, "a")])
+        view.step(items={Stock(1, 3, "a"): -1, Stock(9, 3, "b"): 1})
         assert view.value == ZSet.of([(1, 1), (0, 1)])
-        view.step(items={Item(9, 3, "b"): -1})
+        view.step(items={Stock(9, 3, "b"): -1})
         assert view.value == ZSet.of([(0, 1)])
         view.verify()
 
@@ -253,13 +253,13 @@ def held(view: Any) -> int:
 
 
 def test_memory_stays_near_its_limit_however_much_is_there(tmp_path: Path) -> None:
-    items = Input("items", Item)
+    items = Input("items", Stock)
     joined = items.join(items, on="k", select=lambda a, b: (a.v, b.v))
     program = ef.program(joined=joined, sums=items.group_by("k").agg(total=ef.sum("v")))
     sizes = []
     with program.run(path=tmp_path, memory="200KB") as view:
         for i in range(60):
-            view.step(items=[Item(100 * i + n // 2, n, str(n)) for n in range(100)])
+            view.step(items=[Stock(100 * i + n // 2, n, str(n)) for n in range(100)])
             sizes.append(held(view))
         assert max(sizes) < 3_000
         assert max(sizes[30:]) <= 1.2 * max(sizes[:30])
@@ -269,12 +269,12 @@ def test_memory_stays_near_its_limit_however_much_is_there(tmp_path: Path) -> No
 
 
 def test_groups_that_grow_are_let_go_too(tmp_path: Path) -> None:
-    items = Input("items", Item)
-    joined = items.join(Input("tags", Item), on="k", select=lambda a, b: (a.v, b.v))
+    items = Input("items", Stock)
+    joined = items.join(Input("tags", Stock), on="k", select=lambda a, b: (a.v, b.v))
     rows = 0
     with joined.run(path=tmp_path, memory="100KB") as view:
         for i in range(40):
-            view.step(items=[Item(n % 5, 100 * i + n, "") for n in range(100)])
+            view.step(items=[Stock(n % 5, 100 * i + n, "") for n in range(100)])
             indices = [part for part in view._program.parts if part.layout == "bag"]
             rows = max(
                 rows, sum(len(group) for part in indices for group in part.contents.values())

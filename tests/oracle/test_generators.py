@@ -24,8 +24,8 @@ from ebbflow.laws import check
 from ebbflow.record import fields_of
 from ebbflow.reducer import RECOMPUTE, count
 from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
-from ebbflow.testing.functions import Choices, Shape, function
-from ebbflow.testing.programs import Item, Moment, Reading, Recipe, grow
+from ebbflow.testing.functions import Choices, RowShape, function
+from ebbflow.testing.programs import Measurement, Moment, Recipe, Stock, grow
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet, trusted
 
@@ -107,7 +107,7 @@ def test_300_programs_hold_diamonds_self_joins_negative_parts_and_several_output
             seen["owed in a set"] += isinstance(node, nodes.Distinct) and not node.parent.bag
             beside = re.search(r"\.n (>|==|<=|!=) r\.x", repr(getattr(node, "fn", "")))
             seen["big beside float"] += beside is not None
-            for each in (Reading, Moment):
+            for each in (Measurement, Moment):
                 seen[each.__name__] += isinstance(node, nodes.Source) and node.type is each
             seen["smallest"] += isinstance(node, nodes.TopK) and node.smallest
     rare = [word for word, times in seen.items() if times < (2 if "big" in word else 10)]
@@ -184,7 +184,7 @@ def test_a_type_without_known_values_asks_for_rows() -> None:
 
 @pytest.mark.parametrize("sort", SORTS)
 def test_generated_reducers_are_well_formed(sort: str) -> None:
-    shape = Shape(("int", "maybe", "str"), ("k", "w", "s"))
+    shape = RowShape(("int", "maybe", "str"), ("k", "w", "s"))
     dice, tried = Random(sort), set()
 
     class Row(NamedTuple):
@@ -203,7 +203,7 @@ def test_generated_reducers_are_well_formed(sort: str) -> None:
 
 
 def test_partial_reducers_decline_in_some_calls_only() -> None:
-    shape, answers = Shape(("int",), whole=True), set()
+    shape, answers = RowShape(("int",), whole=True), set()
     for number in range(12):
         made, _ = MAKERS["partial"](shape, Choices(number))
         for x in range(4):
@@ -222,7 +222,7 @@ def test_functions_are_the_same_object_for_the_same_text() -> None:
 @given(st.data())
 @QUICK
 def test_changes_are_valid_for_what_is_there(data: st.DataObject) -> None:
-    inputs = [Input("a", Item), Input("b", Item, key="k"), Input("c", int), Input("d")]
+    inputs = [Input("a", Stock), Input("b", Stock, key="k"), Input("c", int), Input("d")]
     made = program(**{each.node.name: each for each in inputs})
     so_far: dict[str, ZSet[Any]] = {}
     for epoch in data.draw(changes(made, steps=8, size=8)):
@@ -235,7 +235,7 @@ def test_changes_are_valid_for_what_is_there(data: st.DataObject) -> None:
 
 
 def test_changes_do_everything_that_changes_do() -> None:
-    made = program(a=Input("a", Item), b=Input("b", Item, key="k"))
+    made = program(a=Input("a", Stock), b=Input("b", Stock, key="k"))
     seen: Counter[str] = Counter()
     for seed in range(100):
         there: dict[str, ZSet[Any]] = {}
@@ -362,7 +362,7 @@ def test_rows_that_have_lost_their_fields_are_found() -> None:
             return super().step(changes).map(tuple)
 
     with pytest.raises(AssertionError, match="have other fields"):
-        follow(Plain, Input("a", Item), [{"a": ZSet.of([Item(1, 2, "a")])}])
+        follow(Plain, Input("a", Stock), [{"a": ZSet.of([Stock(1, 2, "a")])}])
 
 
 @pytest.mark.parametrize("given", [{"b": ZSet.of([1])}, 7], ids=str)

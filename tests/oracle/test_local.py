@@ -14,8 +14,8 @@ from ebbflow.engine.local import run
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.source import Input
 from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
-from ebbflow.testing.functions import Choices, Shape, function
-from ebbflow.testing.programs import Bill, Event, Item, Moment, Reading, Tag
+from ebbflow.testing.functions import Choices, RowShape, function
+from ebbflow.testing.programs import Bill, Event, Measurement, Moment, Stock, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet
 
@@ -76,23 +76,25 @@ def test_oracle_each_kind_of_step(kind: str) -> None:
         follow(run, program, random_epochs(program, dice, 6, size=6))
 
 
-@pytest.mark.parametrize("kind", [Reading, Moment, Bill])
+@pytest.mark.parametrize("kind", [Measurement, Moment, Bill])
 def test_oracle_floats_large_ints_times_and_decimals(kind: Any) -> None:
     for seed in range(25 * MORE):
         program = random_program(seed, types=[kind], size=5)
         follow(run, program, random_epochs(program, seed, 6, size=6))
     compared = (
-        Input("a", Reading).filter(lambda r: r.n > r.x).select("k", "n", big=lambda r: r.n == r.x)
+        Input("a", Measurement)
+        .filter(lambda r: r.n > r.x)
+        .select("k", "n", big=lambda r: r.n == r.x)
     )
     follow(run, compared, random_epochs(compared, 1, 20, size=6))
 
 
 @pytest.mark.parametrize("sort", SORTS)
 def test_000_R6_reducers_of_every_sort_follow_changes(sort: str) -> None:
-    items = Input("items", Item)
+    items = Input("items", Stock)
     for seed in range(25 * MORE):
         dice = Random(f"{sort} {seed}")
-        made, _ = MAKERS[sort](Shape.of_type(Item), Choices(dice.randrange(1 << 24)))
+        made, _ = MAKERS[sort](RowShape.of_type(Stock), Choices(dice.randrange(1 << 24)))
         grouped = dice.choice([items, items.group_by("k"), items.group_by("k", "s")])
         reduced = grouped.reduce(made) if dice.randint(0, 1) else grouped.agg(x=made, y=made)
         follow(run, reduced, random_epochs(reduced, dice, 8, size=6))
@@ -101,7 +103,7 @@ def test_000_R6_reducers_of_every_sort_follow_changes(sort: str) -> None:
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
 @pytest.mark.parametrize("keyed", [None, "k"], ids=["bags", "keyed"])
 def test_joins_follow_changes_on_both_sides_with_duplicates(how: str, keyed: Any) -> None:
-    joined = Input("a", Item, key=keyed).join(Input("b", Tag), on="k", how=how)
+    joined = Input("a", Stock, key=keyed).join(Input("b", Tag), on="k", how=how)
     for seed in range(15 * MORE):
         follow(run, joined, random_epochs(joined, Random(f"{how} {seed}"), 8, size=6))
 
@@ -136,6 +138,6 @@ def test_everything_taken_away_leaves_nothing_but_what_empty_inputs_give() -> No
 @pytest.mark.parametrize("how", ["inner", "left", "full", "semi", "anti"])
 def test_joins_with_rows_that_are_owed_are_right(how: str) -> None:
     owed = Input("b", Tag) - Input("c", Tag)
-    joined = Input("a", Item).join(owed, on="k", how=how)
+    joined = Input("a", Stock).join(owed, on="k", how=how)
     for seed in range(15 * MORE):
         follow(run, joined, random_epochs(joined, Random(f"{how} {seed}"), 8, size=6))

@@ -14,16 +14,23 @@ from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import APPLY, DELETE
 from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.output.frames import Read
+from ebbflow.engine.spark.output.frames import ReadOutput
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import NOTE, TaskReport
+from ebbflow.engine.spark.tasks.report import REPORT, TaskReport
 from ebbflow.engine.spark.tasks.route import input_change
-from ebbflow.engine.spark.tasks.task import EnterHere, Step, Whole, in_slices, lines_of
-from ebbflow.engine.spark.tasks.transport import add, pack_program, packed, settled
+from ebbflow.engine.spark.tasks.task import (
+    EnterTables,
+    EnterTask,
+    SingleTask,
+    WaveTask,
+    in_slices,
+    lines_of,
+)
+from ebbflow.engine.spark.tasks.transport import add, pack_program, packed
 from ebbflow.flow.plan import Plan
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, trusted, without_zeros
 
 
 class Cluster(Epochs):
@@ -35,14 +42,15 @@ class Cluster(Epochs):
         verbs = tuple((name, each.verb) for name, each in given.items())
         token = self.program.token
         here = [(name, packed(g.rows, g.rows.values(), token)) for name, g in given.items()]
-        task = Whole(self.job(1), verbs, most, tuple(here))
-        return self.staged_notes("single_task", notes(lines_of(task(iter(())))))
+        task = SingleTask(self.job(1), verbs, most, tuple(here))
+        return self.stage_reports("single_task", notes(lines_of(task(iter(())))))
 
     def staged(self, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
         job = self.job(tasks, given)
         inputs = self.replica.machine.inputs
         rows = {name: each for name, each in given.items() if each.verb != DELETE}
-        enter = EnterHere(tuple(self.enter(job, inputs[n], n in job.by_key) for n in rows))
+        by_key = {name: name if name in job.by_key else "" for name in rows}
+        enter = EnterTables(tuple(EnterTask(job, inputs[n], by_key[n]) for n in rows))
         tables = [self.table(name, each) for name, each in rows.items()]
         lines = list(lines_of(enter(iter(in_slices(tables, 2).to_batches()))))
         for name in set(given) - set(rows):
@@ -53,10 +61,10 @@ class Cluster(Epochs):
             lines = []
             for task in reversed(range(tasks)):
                 mine = [line for line in arrived if line[0] == task]
-                step = Step(job, wave, verbs)
+                step = WaveTask(job, wave, verbs)
                 self.calls += 1
                 lines += lines_of(step(_batches(mine)))
-        return self.staged_notes("staged", notes(lines))
+        return self.stage_reports("staged", notes(lines))
 
 
 def _batches(lines: Iterable[Any]) -> Any:
@@ -67,7 +75,7 @@ def _batches(lines: Iterable[Any]) -> Any:
 
 def notes(lines: Iterable[Any]) -> list[Any]:
     found = list(lines)
-    assert all(port == NOTE for _, port, _ in found)
+    assert all(port == REPORT for _, port, _ in found)
     return [TaskReport.read(blob) for _, _, blob in found]
 
 
@@ -143,7 +151,7 @@ class View:
             assert not (set(found) & set(total)), "a row is in two files of one change"
             add(total, found, weights)
         assert 0 not in total.values()
-        return trusted(settled(total))
+        return trusted(without_zeros(total))
 
     @property
     def value(self) -> Any:
@@ -183,9 +191,9 @@ def read(epochs: Epochs, tasks: int, name: str) -> ZSet[Any]:
     import pyarrow as pa
 
     total: dict[Any, int] = {}
-    task_of_each = Read(epochs.job(tasks), name)
+    task_of_each = ReadOutput(epochs.job(tasks), name)
     for task in range(tasks):
         batch = pa.RecordBatch.from_pydict({"id": [task]})
         for found in task_of_each(iter([batch])):
             add(total, *from_arrow(found, epochs.replica.plan.outputs[name].type))
-    return trusted(settled(total))
+    return trusted(without_zeros(total))

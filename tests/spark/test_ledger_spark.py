@@ -12,9 +12,9 @@ pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[sp
 from tests.spark.simulated import View
 
 import ebbflow as ef
+from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.tasks import task
 from ebbflow.engine.spark.tasks.transport import ranges, routed
-from ebbflow.engine.spark.tasks.waves import by_row
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.testing import random_epochs
 from ebbflow.testing.epochs import plan_of

@@ -26,14 +26,9 @@ from tests.spark.expressions import (
     function,
     same,
 )
+from tests.spark.refused import native, native_map, why_not
 
-from ebbflow.engine.spark.native.functions import (
-    is_overflow,
-    native,
-    native_map,
-    quoted,
-    why_not,
-)
+from ebbflow.engine.spark.native.functions import is_overflow, quoted
 from ebbflow.engine.spark.native.values import Value, open_type
 from ebbflow.engine.spark.table.column_types import Column
 from ebbflow.engine.spark.table.decode import decode

@@ -20,15 +20,15 @@ from tests.spark.expressions import (
     rows_of,
     same,
 )
-
-import ebbflow as ef
-from ebbflow.engine.spark.native.functions import (
+from tests.spark.refused import (
     native_filter,
     native_key,
     native_map,
     native_merge,
     why_not,
 )
+
+import ebbflow as ef
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT
 from ebbflow.engine.spark.table.schema import schema_of

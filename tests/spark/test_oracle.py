@@ -27,8 +27,8 @@ from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
 from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.epochs import row_maker
-from ebbflow.testing.functions import Choices, Shape
-from ebbflow.testing.programs import Bill, Item, Moment, Reading, Tag
+from ebbflow.testing.functions import Choices, RowShape
+from ebbflow.testing.programs import Bill, Measurement, Moment, Stock, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet
 
@@ -100,7 +100,7 @@ def test_oracle_each_kind_of_step(kind: str) -> None:
 
 
 @each_mode
-@pytest.mark.parametrize("kind", [Reading, Moment, Bill])
+@pytest.mark.parametrize("kind", [Measurement, Moment, Bill])
 def test_oracle_floats_large_ints_and_times(mode: str, kind: Any) -> None:
     for seed in range(3 * MORE):
         followed(mode, random_program(seed, types=[kind], size=5), Random(f"{mode} {seed}"))
@@ -108,10 +108,10 @@ def test_oracle_floats_large_ints_and_times(mode: str, kind: Any) -> None:
 
 @pytest.mark.parametrize("sort", SORTS)
 def test_reducers_of_every_sort(sort: str) -> None:
-    items = Input("items", Item)
+    items = Input("items", Stock)
     for seed in range(2 * MORE):
         dice = Random(f"{sort} {seed}")
-        made, _ = MAKERS[sort](Shape.of_type(Item), Choices(dice.randrange(1 << 24)))
+        made, _ = MAKERS[sort](RowShape.of_type(Stock), Choices(dice.randrange(1 << 24)))
         grouped = dice.choice([items, items.group_by("k"), items.group_by("k", "s")])
         reduced = grouped.reduce(made) if dice.randint(0, 1) else grouped.agg(x=made, y=made)
         followed(MODES[1 + seed % 2], reduced, dice, 6)
@@ -120,7 +120,7 @@ def test_reducers_of_every_sort(sort: str) -> None:
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
 @pytest.mark.parametrize("keyed", [None, "k"], ids=["bags", "keyed"])
 def test_joins_follow_changes_on_both_sides_with_duplicates(how: str, keyed: Any) -> None:
-    joined = Input("a", Item, key=keyed).join(Input("b", Tag), on="k", how=how)
+    joined = Input("a", Stock, key=keyed).join(Input("b", Tag), on="k", how=how)
     for seed in range(2 * MORE):
         followed(MODES[1 + seed % 2], joined, Random(f"{how} {seed}"), 6)
 

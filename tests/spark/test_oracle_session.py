@@ -16,7 +16,7 @@ from ebbflow.engine.batch import evaluate, mismatch
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.table.arrow import from_arrow
-from ebbflow.engine.spark.tasks.transport import add, settled
+from ebbflow.engine.spark.tasks.transport import add
 from ebbflow.engine.spark.view import SparkView
 from ebbflow.errors import AbsentRow, EbbflowError
 from ebbflow.flow import plan
@@ -25,7 +25,7 @@ from ebbflow.flow.program import Program
 from ebbflow.record import type_text
 from ebbflow.testing import random_epochs, random_program
 from ebbflow.testing.programs import Tag
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, trusted, without_zeros
 
 MODES = ["single_task", "staged", "bulk"]
 each_mode = pytest.mark.parametrize("mode", MODES)
@@ -93,7 +93,7 @@ def changed(view: Any, frames: Any, by_spark: bool) -> Outputs:
         total: dict[Any, int] = {}
         for file, _ in view.last.changes.get(name, ()):
             add(total, *from_arrow(read_table(f"{view.path}/changes/{file}"), node.type))
-        found[name] = trusted(settled(total))
+        found[name] = trusted(without_zeros(total))
     return found
 
 

@@ -191,7 +191,7 @@ def test_a_node_that_many_read_runs_once(tmp_path: Path) -> None:
     for mode in MODES:
         view = view_of(program, mode, tmp_path / mode)
         done = []
-        real = view.cluster.staged_notes if mode != "driver" else view.cluster.here
+        real = view.cluster.stage_reports if mode != "driver" else view.cluster.here
 
         def noting(*args: Any, real: Any = real, done: Any = done) -> Any:
             done.append(real(*args))

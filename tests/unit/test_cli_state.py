@@ -11,7 +11,8 @@ from typing import NamedTuple
 import pytest
 
 import ebbflow as ef
-from ebbflow.cli import _amount, main
+from ebbflow.cli import main
+from ebbflow.demo.show import amount
 from ebbflow.state.spine import Store
 
 
@@ -44,7 +45,7 @@ def test_it_shows_the_epoch_and_every_operator(
     assert head.split() == ["entries", "size", "segments"]
     assert [line.split()[0] for line in parts] == ["input", "reduce", "output"]
     assert [line.split()[-4] for line in parts] == ["40", "4", "4"]
-    assert "test_state_cli.py:" in parts[1]
+    assert "test_cli_state.py:" in parts[1]
     assert total.split()[:2] == ["total", "48"]
     assert size.endswith("files")
 
@@ -131,4 +132,4 @@ ef.Input("words", str).run(path={str(tmp_path)!r})
                         (3 << 20, "3.0 MB"), (5_000 << 30, "5,000 GB")],
 )  # fmt: skip
 def test_amounts_are_short(count: int, text: str) -> None:
-    assert _amount(count) == text
+    assert amount(count) == text

@@ -22,7 +22,7 @@ from ebbflow.operator.text import (
     trim,
     upper,
 )
-from ebbflow.operator.text.search import LOOKS, BackMatcher, Matcher
+from ebbflow.operator.text.matcher import LOOKS, BackMatcher, Matcher
 
 N = 1_000_000
 PROSE = ("The quick brown fox jumps over the lazy dog. " * (N // 45 + 1))[:N]

@@ -23,7 +23,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from ebbflow.algebra.compose import product
 from ebbflow.algebra.monoid import Monoid
 from ebbflow.algebra.order import Order
-from ebbflow.algebra.value import function_name
+from ebbflow.algebra.value import function_name, same
 from ebbflow.errors import AlgebraError
 
 T = TypeVar("T")
@@ -197,7 +197,7 @@ def plain(group: Monoid[Any]) -> Space:
     >>> plain(ADD).delta(7)
     7
     """
-    return Space(_commutative(group), _same, _same)
+    return Space(_commutative(group), same, same)
 
 
 def streams(order: Order[T], inner: Space | Monoid[Any], *, at: Iterable[T] = ()) -> Space:
@@ -213,7 +213,7 @@ def streams(order: Order[T], inner: Space | Monoid[Any], *, at: Iterable[T] = ()
     20
     """
     own, group = as_space(inner), stream_group(order, as_space(inner).group, tuple(at))
-    if own.delta is _same and own.total is _same:
+    if own.delta is same and own.total is same:
         return Space(group, lambda s: delta(over(order, s)), lambda s: total(over(order, s)))
     return Space(
         group,
@@ -281,10 +281,6 @@ def lift(f: Function, group: Monoid[Any] | None = None) -> Callable[..., Stream[
 
 
 # ---- what the above share ----
-
-
-def _same(x: Any) -> Any:
-    return x
 
 
 def as_space(of: Space | Monoid[Any]) -> Space:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -107,7 +108,7 @@ class Monoid(Built, Generic[T]):
         return self.equal(element, self._zero)
 
     def fold(self, elements: Iterable[T]) -> T:
-        """All of them combined, in order.
+        """All elements combined, in order.
 
         Neighbours are combined half by half, as in a merge sort, so that many small lists make a
         long one without copying its beginning each time.
@@ -269,50 +270,24 @@ def _suffix(prefix: Any, whole: Any) -> Any:
     return whole[size:]
 
 
-def _union(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
-    return a | b
+_here = partial(Monoid, home=__name__)
+_choice = partial(_here, commutative=True, idempotent=True)
+_joining = partial(_here, combine=operator.add, cancel=_suffix)
 
-
-def _set_parts(elements: Iterable[Any]) -> Mapping[Any, int]:
-    return dict.fromkeys(elements, 1)
-
-
-def _number_parts(n: int) -> Mapping[Any, int]:
-    return {1: n} if n else {}
-
-
-def _number_build(parts: Mapping[Any, int]) -> int:
-    return sum(parts.values())
-
-
-def _or(a: bool, b: bool) -> bool:
-    return a or b
-
-
-def _and(a: bool, b: bool) -> bool:
-    return a and b
-
-
-ADD: Monoid[Any] = Monoid(
-    0, operator.add, name="ADD", home=__name__, commutative=True, negate=operator.neg,
-    basis=Basis(_number_parts, _number_build),
+ADD: Monoid[Any] = _here(
+    0, operator.add, name="ADD", commutative=True, negate=operator.neg,
+    basis=Basis(lambda n: {1: n} if n else {}, lambda parts: sum(parts.values())),
 )  # fmt: skip
-MULTIPLY: Monoid[Any] = Monoid(1, operator.mul, name="MULTIPLY", home=__name__, commutative=True)
-MAX: Monoid[Any] = Monoid(
-    float("-inf"), max, name="MAX", home=__name__, commutative=True, idempotent=True
-)
-MIN: Monoid[Any] = Monoid(
-    float("inf"), min, name="MIN", home=__name__, commutative=True, idempotent=True
-)
-OR: Monoid[bool] = Monoid(False, _or, name="OR", home=__name__, commutative=True, idempotent=True)
-AND: Monoid[bool] = Monoid(True, _and, name="AND", home=__name__, commutative=True, idempotent=True)
-LIST: Monoid[list[Any]] = Monoid([], operator.add, name="LIST", home=__name__, cancel=_suffix)
-TUPLE: Monoid[tuple[Any, ...]] = Monoid(
-    (), operator.add, name="TUPLE", home=__name__, cancel=_suffix
-)
-STR: Monoid[str] = Monoid("", operator.add, name="STR", home=__name__, cancel=_suffix)
-BYTES: Monoid[bytes] = Monoid(b"", operator.add, name="BYTES", home=__name__, cancel=_suffix)
-SET: Monoid[frozenset[Any]] = Monoid(
-    frozenset(), _union, name="SET", home=__name__, commutative=True, idempotent=True,
-    basis=Basis(_set_parts, frozenset),
+MULTIPLY: Monoid[Any] = _here(1, operator.mul, name="MULTIPLY", commutative=True)
+MAX: Monoid[Any] = _choice(float("-inf"), max, name="MAX")
+MIN: Monoid[Any] = _choice(float("inf"), min, name="MIN")
+OR: Monoid[bool] = _choice(False, lambda a, b: a or b, name="OR")
+AND: Monoid[bool] = _choice(True, lambda a, b: a and b, name="AND")
+SET: Monoid[frozenset[Any]] = _choice(
+    frozenset(), operator.or_, name="SET",
+    basis=Basis(lambda elements: dict.fromkeys(elements, 1), frozenset),
 )  # fmt: skip
+LIST: Monoid[list[Any]] = _joining([], name="LIST")
+TUPLE: Monoid[tuple[Any, ...]] = _joining((), name="TUPLE")
+STR: Monoid[str] = _joining("", name="STR")
+BYTES: Monoid[bytes] = _joining(b"", name="BYTES")

@@ -212,38 +212,31 @@ def mobius_by_recursion(order: Order[T], a: T, b: T) -> int:
 # ---- the orders of everyday versions ----
 
 
-def _is_natural(n: Any) -> bool:
-    return isinstance(n, int) and n >= 0
-
-
-def _up_to(n: int) -> Iterable[int]:
-    return range(n + 1)
-
-
-def _last_two(n: int) -> Row[int]:
-    return ((n - 1, -1), (n, 1)) if n else ((0, 1),)
-
-
-def _is_set(s: Any) -> bool:
-    return isinstance(s, frozenset)
-
-
 def _subsets(s: frozenset[Any]) -> Iterator[frozenset[Any]]:
     return (frozenset(some) for n in range(len(s) + 1) for some in itertools.combinations(s, n))
 
 
-def _sign_of_missing(a: frozenset[Any], b: frozenset[Any]) -> int:
-    return (-1) ** len(b - a) if a <= b else 0
-
-
 NATURALS: Order[int] = Order(
-    operator.le, _up_to, max, name="NATURALS", home=__name__,
-    row=_last_two, sparse=True, contains=_is_natural, limit=None,
-)  # fmt: skip
+    operator.le,
+    lambda n: range(n + 1),
+    max,
+    name="NATURALS",
+    home=__name__,
+    row=lambda n: ((n - 1, -1), (n, 1)) if n else ((0, 1),),
+    sparse=True,
+    contains=lambda n: isinstance(n, int) and n >= 0,
+    limit=None,
+)
 POWERSETS: Order[frozenset[Any]] = Order(
-    operator.le, _subsets, operator.or_, name="POWERSETS", home=__name__,
-    mobius=_sign_of_missing, contains=_is_set, limit=None,
-)  # fmt: skip
+    operator.le,
+    _subsets,
+    operator.or_,
+    name="POWERSETS",
+    home=__name__,
+    mobius=lambda a, b: (-1) ** len(b - a) if a <= b else 0,
+    contains=lambda s: isinstance(s, frozenset),
+    limit=None,
+)
 
 
 def order_product(*orders: Order[Any]) -> Order[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any
 
 from ebbflow.algebra.monoid import Monoid
@@ -21,17 +22,12 @@ Hypothetical = Callable[[Any], tuple[Any, Any]]
 Table = tuple[tuple[Any, Any], ...]
 
 
-class Stay:
-    """The neutral element: the state stays, the output is empty."""
-
-    def __init__(self, output: Monoid[Any]) -> None:
-        self.output = output
-
-    def __call__(self, state: Any) -> tuple[Any, Any]:
-        return state, self.output.zero
+def _stay(output: Monoid[Any], state: Any) -> tuple[Any, Any]:
+    """What the neutral element does: the state stays, the output is empty."""
+    return state, output.zero
 
 
-class Then:
+class Chained:
     """One hypothetical after another, however deep they are nested."""
 
     __slots__ = ("first", "output", "second")
@@ -46,7 +42,7 @@ class Then:
         waiting: list[Hypothetical] = [self]
         while waiting:
             step = waiting.pop()
-            if isinstance(step, Then):
+            if isinstance(step, Chained):
                 waiting += (step.second, step.first)
             else:
                 state, output = step(state)
@@ -67,7 +63,7 @@ def state_monoid(output: Monoid[Any], states: Iterable[Any] = ()) -> Monoid[Hypo
     points = tuple(states)
 
     def combine(first: Hypothetical, second: Hypothetical) -> Hypothetical:
-        return Then(first, second, output)
+        return Chained(first, second, output)
 
     def equal(f: Hypothetical, g: Hypothetical) -> bool:
         if f is g:
@@ -79,7 +75,9 @@ def state_monoid(output: Monoid[Any], states: Iterable[Any] = ()) -> Monoid[Hypo
             )
         return all(_same(f(state), g(state), output) for state in points)
 
-    return Monoid(Stay(output), combine, equal=equal, built=(state_monoid, (output, points)))
+    return Monoid(
+        partial(_stay, output), combine, equal=equal, built=(state_monoid, (output, points))
+    )
 
 
 def table_monoid(states: Iterable[Hashable], output: Monoid[Any]) -> Monoid[Table]:

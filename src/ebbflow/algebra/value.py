@@ -22,7 +22,7 @@ class Built:
     built: Recipe | None = None
 
     def _described(self) -> str:
-        """How it is shown when it has neither a recipe nor a name."""
+        """The repr of a structure that has neither a recipe nor a name."""
         return f"{type(self).__name__}()"
 
     def _essence(self) -> Any:
@@ -58,6 +58,15 @@ class Built:
 def function_name(f: Any) -> str:
     """How a function is called in a repr: by the name it could be pasted back with, if any."""
     return getattr(f, "__qualname__", None) or repr(f)
+
+
+def same(x: Any) -> Any:
+    """The value itself: the identity function, which can be pickled.
+
+    >>> same(3)
+    3
+    """
+    return x
 
 
 def in_brackets(part: object, *looser: type) -> str:

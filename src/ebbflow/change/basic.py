@@ -25,12 +25,12 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-from ebbflow.change.structure import ChangeStructure, Constant, Why, type_name
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.zset import ZSet
 
 
-class _Added(Constant[Any, Any]):
+class _Added(ConstantStructure[Any, Any]):
     """Changes that are added onto the value; `is_value` may look closer than `valid` needs to."""
 
     zero: Any
@@ -69,9 +69,7 @@ class _Added(Constant[Any, Any]):
         return self.is_change(change) and not change
 
     def merge(self, first: Any, second: Any) -> Any:
-        for change in (first, second):
-            if not self.is_change(change):
-                raise self.stranger(change)
+        self.require(first, second)
         return self.total(first, second)
 
     def total(self, first: Any, second: Any) -> Any:

@@ -94,30 +94,30 @@ class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
         self.first = first
         self.second = second
 
+    def _sides(self, change: object) -> list[tuple[int, ChangeStructure[Any, Any], Any]]:
+        """The sides that change: which, its structure and its change."""
+        match change:
+            case First(c):
+                return [(0, self.first, c)]
+            case Second(d):
+                return [(1, self.second, d)]
+            case Both(c, d):
+                return [(0, self.first, c), (1, self.second, d)]
+        return []
+
     def valid(self, change: object, value: tuple[A, B]) -> bool:
-        if not (_is_pair(value) and isinstance(change, (First, Second, Both))):
-            return False
-        return all(side.valid(own, part) for _, side, own, part in self._parts(change, value))
+        sides = self._sides(change) if _is_pair(value) else []
+        return bool(sides) and all(side.valid(own, value[i]) for i, side, own in sides)
 
     def is_change(self, change: object) -> bool:
-        match change:
-            case First(c):
-                return self.first.is_change(c)
-            case Second(d):
-                return self.second.is_change(d)
-            case Both(c, d):
-                return self.first.is_change(c) and self.second.is_change(d)
-        return False
+        sides = self._sides(change)
+        return bool(sides) and all(side.is_change(own) for _, side, own in sides)
 
     def apply(self, value: tuple[A, B], change: PairChange[C, D]) -> tuple[A, B]:
-        a, b = value
-        match change:
-            case First(c):
-                return self.first.apply(a, c), b
-            case Second(d):
-                return a, self.second.apply(b, d)
-            case Both(c, d):
-                return self.first.apply(a, c), self.second.apply(b, d)
+        parts: list[Any] = [*value]
+        for i, side, own in self._sides(change):
+            parts[i] = side.apply(parts[i], own)
+        return parts[0], parts[1]
 
     @property
     def has_diff(self) -> bool:
@@ -144,53 +144,32 @@ class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
         return First(self.first.nothing) if self.first.has_nothing else Second(self.second.nothing)
 
     def is_nothing(self, change: object) -> bool:
-        match change:
-            case First(c):
-                return self.first.is_nothing(c)
-            case Second(d):
-                return self.second.is_nothing(d)
-            case Both(c, d):
-                return self.first.is_nothing(c) and self.second.is_nothing(d)
-        return False
+        sides = self._sides(change)
+        return bool(sides) and all(side.is_nothing(own) for _, side, own in sides)
 
     def compress(self, changes: Iterable[PairChange[C, D]]) -> tuple[PairChange[C, D], ...]:
-        firsts: list[C] = []
-        seconds: list[D] = []
+        parts: tuple[list[C], list[D]] = ([], [])
         for change in changes:
-            if not isinstance(change, (First, Second, Both)):
+            sides = self._sides(change)
+            if not sides:
                 raise self.stranger(change)
-            if not isinstance(change, Second):
-                firsts.append(change.change if isinstance(change, First) else change.first)
-            if not isinstance(change, First):
-                seconds.append(change.change if isinstance(change, Second) else change.second)
-        return _zipped(self.first.compress(firsts), self.second.compress(seconds))
+            for i, _, own in sides:
+                parts[i].append(own)
+        return _zipped(self.first.compress(parts[0]), self.second.compress(parts[1]))
 
     def why(self, change: object, value: tuple[A, B]) -> Why:
         if not _is_pair(value):
             return Why("the value is not a tuple of two", "a pair", {"value": value})
-        if not isinstance(change, (First, Second, Both)):
+        sides = self._sides(change)
+        if not sides:
             reason = f"{type_name(change)} does not say which side it changes"
             return Why(reason, self.takes, {"value": value})
-        for place, side, own, part in self._parts(change, value):
-            if not side.valid(own, part):
-                reason, remedy, facts = side.why(own, part)
-                return Why(f"{place}: {reason}", f"{place}: {remedy}", facts)
+        for i, side, own in sides:
+            if not side.valid(own, value[i]):
+                at = ("first", "second")[i]
+                reason, remedy, facts = side.why(own, value[i])
+                return Why(f"{at}: {reason}", f"{at}: {remedy}", facts)
         return super().why(change, value)
-
-    def _parts(
-        self, change: PairChange[C, D], value: tuple[A, B]
-    ) -> list[tuple[str, ChangeStructure[Any, Any], object, Any]]:
-        """The sides that change: where, its structure, its change, its part of the value."""
-        match change:
-            case First(c):
-                return [("first", self.first, c, value[0])]
-            case Second(d):
-                return [("second", self.second, d, value[1])]
-            case Both(c, d):
-                return [
-                    ("first", self.first, c, value[0]),
-                    ("second", self.second, d, value[1]),
-                ]
 
 
 def _is_pair(value: object) -> bool:
@@ -247,7 +226,7 @@ class _Sequence(ByParts[A, tuple[D, ...]]):
         return value
 
     def patch(self, value: A, change: tuple[D, ...]) -> A:
-        """As for every structure, in one walk: `valid` would have to apply the changes too."""
+        """The value after all changes, found in one walk: `valid` would have to apply them too."""
         if isinstance(change, tuple):
             done, reached = self._walk(value, change)
             if done == len(change):

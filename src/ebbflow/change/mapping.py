@@ -103,8 +103,8 @@ class _Mapping(ByParts[dict[Any, T], dict[Any, EntryChange[T, D]]]):
         return all(fits(entry, get(key, _ABSENT)) for key, entry in change.items())
 
     def is_change(self, change: object) -> bool:
-        kinds = (Put, Drop, Patch, Replace)
-        return isinstance(change, dict) and all(isinstance(e, kinds) for e in change.values())
+        entries = (Put, Drop, Patch, Replace)
+        return isinstance(change, dict) and all(isinstance(e, entries) for e in change.values())
 
     def apply(self, value: dict[Any, T], change: dict[Any, EntryChange[T, D]]) -> dict[Any, T]:
         new = dict(value)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import Monoid
-from ebbflow.change.structure import ChangeStructure, Constant, Why, type_name
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
 from ebbflow.errors import ChangeError, cause_of, error_text, value_text
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Keep:
 KEEP = Keep()
 
 
-class _Replace(Constant[Any, "Replace[Any] | Keep"]):
+class _Replace(ConstantStructure[Any, "Replace[Any] | Keep"]):
     """Any value; the change is the new value, or KEEP.
 
     >>> REPLACE.compress([Replace(1), KEEP, Replace(2)])
@@ -61,7 +61,7 @@ class _Replace(Constant[Any, "Replace[Any] | Keep"]):
     takes = "Replace(new value), or KEEP"
 
     def valid(self, change: object, value: Any) -> bool:
-        return isinstance(change, (Replace, Keep))
+        return self.is_change(change)
 
     def is_change(self, change: object) -> bool:
         return isinstance(change, (Replace, Keep))
@@ -80,9 +80,7 @@ class _Replace(Constant[Any, "Replace[Any] | Keep"]):
         return isinstance(change, Keep)
 
     def merge(self, first: Replace[Any] | Keep, second: Replace[Any] | Keep) -> Replace[Any] | Keep:
-        for change in (first, second):
-            if not isinstance(change, (Replace, Keep)):
-                raise self.stranger(change)
+        self.require(first, second)
         return second
 
     def why(self, change: object, value: Any) -> Why:
@@ -125,7 +123,7 @@ class _Group(ChangeStructure[T, T]):
         return self.monoid.combine(value, change)
 
     def patch(self, value: T, change: T) -> T:
-        """As for every structure, with one `combine`: `valid` would have to call it too."""
+        """The value after the change, with one `combine`: `valid` would have to call it too."""
         try:
             return self.monoid.combine(value, change)
         except Exception as trouble:

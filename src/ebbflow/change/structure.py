@@ -205,6 +205,12 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
             remedy=self.takes,
         )
 
+    def require(self, *changes: object) -> None:
+        """Refuse what is no change of this structure."""
+        for change in changes:
+            if not self.is_change(change):
+                raise self.stranger(change)
+
     def compose(self, first: D, second: D) -> tuple[D, ...]:
         """The two changes as none where they cancel, as one where they merge, else as they were."""
         if self.is_nothing(first):
@@ -232,7 +238,8 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
         return self._joined(self._compressed(changes[:middle]), self._compressed(changes[middle:]))
 
     def _joined(self, left: list[D], right: list[D]) -> list[D]:
-        """Both, merged where they meet; `fresh`: the end of `left` is new to what precedes it."""
+        """Both lists of changes, merged where they meet. `fresh`: the last change of `left` is
+        newly merged, and may merge with the one before it."""
         used, fresh = 0, False
         while True:
             if left and used < len(right) and len(met := self.compose(left[-1], right[used])) < 2:
@@ -244,7 +251,7 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
             fresh = len(met) == 1
 
 
-class Constant(ChangeStructure[T, D]):
+class ConstantStructure(ChangeStructure[T, D]):
     """A structure there is one of, kept in its module under its `name` and pickled as that name."""
 
     @property

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from ebbflow.change.structure import ChangeStructure, Constant, Why, type_name
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Delete:
 Edit = Insert | Delete
 
 
-class _Text(Constant[str, Edit]):
+class _Text(ConstantStructure[str, Edit]):
     """Strings, changed by Insert and Delete.
 
     >>> TEXT.compress([Insert(0, "H"), Insert(1, "j"), Delete(1, 1), Insert(1, "i")])
@@ -65,7 +65,7 @@ class _Text(Constant[str, Edit]):
     noun, takes = "text", "Insert(at, text) or Delete(at, count)"
 
     def valid(self, change: object, value: str) -> bool:
-        return isinstance(value, str) and is_edit(change) and _end(change) <= len(value)
+        return isinstance(value, str) and is_edit(change) and end_of(change) <= len(value)
 
     def apply(self, value: str, change: Edit) -> str:
         if isinstance(change, Insert):
@@ -91,9 +91,7 @@ class _Text(Constant[str, Edit]):
         return is_edit(change) and not (change.text if isinstance(change, Insert) else change.count)
 
     def merge(self, first: Edit, second: Edit) -> Edit | None:
-        for change in (first, second):
-            if not is_edit(change):
-                raise self.stranger(change)
+        self.require(first, second)
         match first, second:
             case Insert(), Insert():
                 return _typed_into(first, second)
@@ -113,7 +111,7 @@ class _Text(Constant[str, Edit]):
         if isinstance(change, Insert):
             reason = f"it inserts at position {change.at}, and the text ends at {size}"
             return Why(reason, f"an Insert at or before position {size}", {"value": value})
-        reason = f"it ends at position {_end(change)}, and the text ends at {size}"
+        reason = f"it ends at position {end_of(change)}, and the text ends at {size}"
         return Why(reason, f"a Delete that ends at or before position {size}", {"value": value})
 
 
@@ -135,8 +133,12 @@ def _is_position(x: object) -> bool:
     return isinstance(x, int) and not isinstance(x, bool) and x >= 0
 
 
-def _end(change: Edit) -> int:
-    """How long a text must be for the change to fit it."""
+def end_of(change: Edit) -> int:
+    """How long a text must be for the change to fit it.
+
+    >>> end_of(Insert(3, "x")), end_of(Delete(2, 2))
+    (3, 4)
+    """
     return change.at if isinstance(change, Insert) else change.at + change.count
 
 

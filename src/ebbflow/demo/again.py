@@ -85,7 +85,7 @@ def counted(frame: Any) -> Result:
 
 
 def weighted(frame: Any) -> Result:
-    """The same of one whose last column says how often a row is there."""
+    """The rows of a DataFrame whose last column is their weight, with the weights added up."""
     found: Result = {}
     for *row, weight in _tuples(frame):
         found[tuple(row)] = found.get(tuple(row), 0) + weight

@@ -60,7 +60,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Epoch:
+class ShopEpoch:
     """What changes, by the name of the input: columns and weights."""
 
     name: str
@@ -94,11 +94,11 @@ class Shop:
         self._changed.clear()
 
     def _start(self, people: int, goods: int) -> None:
-        for name, kind in TYPES.items():
-            self.tables[name] = {field: np.array([], np.int64) for field in kind._fields}
+        for name, row_type in TYPES.items():
+            self.tables[name] = {field: np.array([], np.int64) for field in row_type._fields}
         number = np.arange(goods)
         category = CATEGORIES[number % len(CATEGORIES)]
-        names = np.array([f"{kind} {n}" for n, kind in enumerate(category)], dtype=object)
+        names = np.array([f"{each} {n}" for n, each in enumerate(category)], dtype=object)
         self._add("products", {"id": number, "name": names, "category": category})
         self._welcome(people)
         self._place(self._sizes(self.rows), people * 9 // 10)
@@ -118,7 +118,7 @@ class Shop:
 
     # ---- an epoch ----
 
-    def correction(self) -> Epoch:
+    def correction(self) -> ShopEpoch:
         """The mistyped quantity is put right. Before any other epoch.
 
         >>> shop = Shop(100)
@@ -131,7 +131,7 @@ class Shop:
         self._replace("lines", at, quantity=right)
         return self._epoch("a quantity corrected")
 
-    def epoch(self, number: int) -> Epoch:
+    def epoch(self, number: int) -> ShopEpoch:
         """What happens next. Epochs count from 1; every eighth is of the same kind."""
         kind = KINDS[(number - 1) % len(KINDS)]
         size = min(kind.size, max(10, self.rows // 10))
@@ -141,10 +141,10 @@ class Shop:
             act(self, max(1, round(size * share / each)))
         return self._epoch(kind.name)
 
-    def _epoch(self, name: str) -> Epoch:
+    def _epoch(self, name: str) -> ShopEpoch:
         """What has changed since the epoch began, under a name."""
         changes = {name: _joined(parts) for name, parts in self._changed.items()}
-        return Epoch(name, {name: changes[name] for name in TYPES if name in changes})
+        return ShopEpoch(name, {name: changes[name] for name in TYPES if name in changes})
 
     def _sizes(self, rows: int) -> Any:
         """How many lines each order has: 1 to 5, together `rows`."""
@@ -317,12 +317,13 @@ def rows_of(name: str, table: Columns) -> list[Any]:
     >>> rows_of("cancellations", {"order": np.array([7]), "day": np.array(["2024-01-02"])})
     [Cancellation(order=7, day='2024-01-02')]
     """
-    kind = TYPES[name]
-    return list(map(kind._make, zip(*(table[each].tolist() for each in kind._fields), strict=True)))
+    row_type = TYPES[name]
+    columns = [table[each].tolist() for each in row_type._fields]
+    return list(map(row_type._make, zip(*columns, strict=True)))
 
 
 def arrow_of(table: Columns) -> Any:
-    """The same as an Arrow table, with the weights if there are any."""
+    """The columns of a table as an Arrow table, with the weights if there are any."""
     import pyarrow
 
     def column(values: Any) -> Any:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ebbflow.demo.again import VIEWS, Result, counted, recompute_rows, recompute_sql, weighted
-from ebbflow.demo.data import WEIGHT, Columns, Epoch, arrow_of, rows_of
+from ebbflow.demo.data import WEIGHT, Columns, ShopEpoch, arrow_of, rows_of
 from ebbflow.demo.shop import program
 from ebbflow.paths import file_name, make_folders
 
@@ -32,7 +32,6 @@ Tables = Mapping[str, Columns]
 class Local:
     """In this process: rows, and a Python program with dicts to compare with."""
 
-    name = "local"
     against = "a Python program with dicts"
     warm_up = 0
 
@@ -42,7 +41,7 @@ class Local:
         self._given: dict[str, Any] = {}
         self._rows: dict[str, list[Any]] = {}
 
-    def prepare(self, tables: Tables, epoch: Epoch | None = None) -> None:
+    def prepare(self, tables: Tables, epoch: ShopEpoch | None = None) -> None:
         changed = tables if epoch is None else epoch.changes
         self._rows.update({name: rows_of(name, tables[name]) for name in changed})
         self._given = dict(self._rows) if epoch is None else {
@@ -73,7 +72,6 @@ class Local:
 class Spark:
     """On Spark: Parquet files, then Arrow tables; and Spark SQL to compare with."""
 
-    name = "spark"
     against = "Spark SQL over cached tables"
     warm_up = 2
 
@@ -90,7 +88,7 @@ class Spark:
         make_folders(Path(self._files))
         self.view = program.run(spark(self.session, path=self.state))
 
-    def prepare(self, tables: Tables, epoch: Epoch | None = None) -> None:
+    def prepare(self, tables: Tables, epoch: ShopEpoch | None = None) -> None:
         changed = tables if epoch is None else epoch.changes
         files = {name: self._write(name, tables[name]) for name in changed}
         for name, file in files.items():

@@ -35,7 +35,7 @@ Facts = dict[str, Any]
 
 
 class Teller(Protocol):
-    """Who is told what happens."""
+    """What prints the demo: one method for each part, called as soon as its facts are known."""
 
     def start(self, facts: Facts) -> None: ...
     def laws(self, facts: Facts) -> None: ...
@@ -73,14 +73,14 @@ def run(
 
 def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts:
     started = perf_counter()
-    kind = ENGINES[told["engine"]]
+    engine = ENGINES[told["engine"]]
     if folder is not None:
         _require_empty(folder)
-    teller.start({**told, "against": kind.against})
+    teller.start({**told, "against": engine.against})
     laws = check_laws()
     teller.laws(laws)
     shop = Shop(told["rows"], told["seed"])
-    running = kind(folder) if session is None else kind(folder, session)
+    running = engine(folder) if session is None else engine(folder, session)
     try:
         running.prepare(shop.tables)
         inputs = {name: length(table) for name, table in shop.tables.items()}
@@ -88,7 +88,7 @@ def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts
         loaded = {"inputs": inputs, "rows": sum(inputs.values()), **taken}
         loaded["sample"] = {"view": SHOWN, "columns": columns(SHOWN), "rows": sample(running)}
         teller.loaded(loaded)
-        for _ in range(kind.warm_up):
+        for _ in range(engine.warm_up):
             running.again()
         epoch = shop.correction()
         running.prepare(shop.tables, epoch)
@@ -117,7 +117,7 @@ def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts
     end["verified"] = all(each["verified"] for each in (loaded, corrected, *steps))
     teller.end(end)
     found = {"laws": laws, "load": loaded, "correction": corrected, "steps": steps}
-    return {**told, "against": kind.against, **found, **end}
+    return {**told, "against": engine.against, **found, **end}
 
 
 def columns(view: str) -> list[str]:
@@ -147,7 +147,7 @@ def _weighted(rows: Result) -> list[list[Any]]:
 
 
 def _require_empty(folder: str) -> None:
-    """The demo starts from nothing, and does not touch what somebody else keeps."""
+    """Refuse a folder that holds state: the demo starts from nothing and overwrites no state."""
     try:
         used = Snapshot(f"{folder}/state").epoch >= 0
     except OSError:
@@ -159,8 +159,8 @@ def _require_empty(folder: str) -> None:
 
 
 def _stepped(running: Any) -> tuple[Any, Facts]:
-    """Do what was prepared; gives the change, and how long it took beside computing the views
-    again, and whether they are the same.
+    """Run the prepared epoch. Gives the change of the outputs, and the facts about it: how long
+    the epoch and a recomputation took, and whether both give the same views.
     """
     started = perf_counter()
     change = running.step()
@@ -222,7 +222,7 @@ def check_laws() -> Facts:
 
 
 def weigh(running: Any) -> Facts:
-    """What is kept, the heaviest part first; on disk also the bytes."""
+    """The entries of each part of the state, the largest part first; on disk also its bytes."""
     if running.state is None:
         kept = running.view.stats()
         found = [(f"input {name}", rows or 0) for name, rows in kept.inputs.items()]

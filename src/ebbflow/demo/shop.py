@@ -29,20 +29,20 @@ class Customer(NamedTuple):
     country: str
 
 
-class Product(NamedTuple):
+class Article(NamedTuple):
     id: int
     name: str
     category: str
 
 
-class Order(NamedTuple):
+class CustomerOrder(NamedTuple):
     id: int
     customer: int
     day: str
     due: str
 
 
-class Line(NamedTuple):
+class OrderLine(NamedTuple):
     order: int
     number: int
     product: int
@@ -101,11 +101,11 @@ class Seller(NamedTuple):
     revenue: int
 
 
-def placed_by(order: Order, customer: Customer) -> Placed:
+def placed_by(order: CustomerOrder, customer: Customer) -> Placed:
     return Placed(order.id, customer.country, order.day, order.due)
 
 
-def sold(line: Line, order: Placed) -> Booking:
+def sold(line: OrderLine, order: Placed) -> Booking:
     amount = line.quantity * line.price
     return Booking(order.order, line.product, order.country, order.day[:7], amount)
 
@@ -167,9 +167,9 @@ ROUNDED: ef.Reducer[Paid, tuple[int, int], int] = ef.Reducer(
 # ---- the program ----
 
 customers = ef.Input("customers", Customer)
-products = ef.Input("products", Product)
-orders = ef.Input("orders", Order)
-lines = ef.Input("lines", Line)
+products = ef.Input("products", Article)
+orders = ef.Input("orders", CustomerOrder)
+lines = ef.Input("lines", OrderLine)
 payments = ef.Input("payments", Payment)
 refunds = ef.Input("refunds", Refund)
 cancellations = ef.Input("cancellations", Cancellation)
@@ -182,7 +182,7 @@ by_product = bookings.group_by("product").agg(revenue=ef.sum("amount"))
 baskets = sales.group_by("order", "country").agg(value=ef.sum("amount"))
 
 
-def _seller(found: NamedTuple, product: Product) -> Seller:
+def _seller(found: NamedTuple, product: Article) -> Seller:
     return Seller(product.category, product.id, product.name, found.revenue)  # type: ignore[attr-defined]
 
 
@@ -204,9 +204,9 @@ program = ef.program(
 
 TYPES: dict[str, type[NamedTuple]] = {
     "customers": Customer,
-    "products": Product,
-    "orders": Order,
-    "lines": Line,
+    "products": Article,
+    "orders": CustomerOrder,
+    "lines": OrderLine,
     "payments": Payment,
     "refunds": Refund,
     "cancellations": Cancellation,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 Facts = dict[str, Any]
@@ -23,7 +24,7 @@ class Printer:
     def __init__(
         self, write: Callable[[str], object] | None = None, *, explain: bool = False
     ) -> None:
-        self._write = write or _flushed
+        self._write = write or partial(print, flush=True)
         self._explain = explain
 
     def start(self, facts: Facts) -> None:
@@ -141,10 +142,6 @@ class Silent:
         """Nothing."""
 
     laws = loaded = corrected = epoch = end = start
-
-
-def _flushed(line: str) -> None:
-    print(line, flush=True)
 
 
 def _cell(value: Any) -> str:

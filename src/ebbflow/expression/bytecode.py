@@ -20,8 +20,8 @@ ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 _BETWEEN = ("CACHE", "EXTENDED_ARG", "NOP")
 
 
-class Step(NamedTuple):
-    """One instruction: where it is, its name, its number, and what that stands for."""
+class Instruction(NamedTuple):
+    """One instruction: its offset, name and argument, and the value the argument stands for."""
 
     offset: int
     opname: str
@@ -35,7 +35,7 @@ class Missing:
 
 
 @lru_cache(maxsize=1024)
-def steps(code: CodeType) -> tuple[Step, ...]:
+def steps(code: CodeType) -> tuple[Instruction, ...]:
     """The instructions of a piece of code.
 
     >>> [step.argval for step in steps((lambda: price).__code__) if step.opname == "LOAD_GLOBAL"]
@@ -44,11 +44,11 @@ def steps(code: CodeType) -> tuple[Step, ...]:
     return tuple([_step(each, code) for each in dis.get_instructions(code)])
 
 
-def _step(each: dis.Instruction, code: CodeType) -> Step:
+def _step(each: dis.Instruction, code: CodeType) -> Instruction:
     value = each.argval
     if each.opname == "KW_NAMES" and each.arg is not None:
         value = code.co_consts[each.arg]
-    return Step(each.offset, each.opname, each.arg, value, each.argrepr)
+    return Instruction(each.offset, each.opname, each.arg, value, each.argrepr)
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -61,11 +61,15 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 def enclosed(f: FunctionType) -> Iterator[tuple[str, Any]]:
     """The names a function encloses, with their values."""
-    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:
-            yield name, Missing
+    return zip(f.__code__.co_freevars, map(content_of, f.__closure__ or ()), strict=True)
+
+
+def content_of(cell: Any) -> Any:
+    """The value in a cell of a closure; `Missing` where there is none yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return Missing
 
 
 def used_globals(f: FunctionType) -> list[tuple[str, Any]]:

@@ -43,7 +43,7 @@ def assumed(value: Any) -> tuple[str, ...]:
 
 
 class _Node:
-    """A value that was looked into: its kind, its texts with gaps, and what is in the gaps."""
+    """A value of the graph: its kind, its texts with gaps, and the values that fill the gaps."""
 
     __slots__ = ("content", "digest", "inner", "kind", "labels", "low", "number", "value", "why")
 
@@ -78,7 +78,7 @@ class _Node:
                 label = ""
 
     def filled(self, inner: list[bytes]) -> bytes:
-        """Its digest, if those are the digests of what is in the gaps."""
+        """The digest of this value, given the digests of the values in its gaps."""
         rest = iter(inner)
         content = [next(rest) if each is None else each for each in self.content]
         if self.kind == "unordered":
@@ -87,7 +87,7 @@ class _Node:
 
 
 class Fingerprints:
-    """Fingerprints that are taken together: what is reached twice is looked into once."""
+    """Fingerprints that are taken together: a value that is reached twice is looked into once."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, _Node] = {}

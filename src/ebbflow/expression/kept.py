@@ -19,10 +19,11 @@ from ebbflow.expression.node import (
     Record,
     Row,
     Tuple,
-    new,
+    made_text,
 )
+from ebbflow.expression.value import tuple_text
 from ebbflow.nan import WAYS, is_number, may_hold, one_nan
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, hints_of_items
 
 _NO_FLOAT = COMPARISONS | {"not", "bool", "int", "len", "str"}
 _EITHER = ("and", "or", "if")
@@ -38,12 +39,10 @@ def kept(
     '(_x if (_x := (row[2] * 2)) == _x else one(_x))'
     """
     if isinstance(of, (Tuple, Record)):
-        hints = list((fields_of(of.type) or {}).values()) if isinstance(of, Record) else []
-        hints = hints if len(hints) == len(of.items) else [Any] * len(of.items)
-        pairs = zip(of.items, hints, strict=True)
-        inside = ", ".join([kept(each, types, bind, rows, own) for each, own in pairs])
-        items = f"({inside},)" if len(of.items) == 1 else f"({inside})"
-        return items if isinstance(of, Tuple) else f"{bind(new)}({bind(of.type)}, {items})"
+        cls = of.type if isinstance(of, Record) else tuple
+        pairs = zip(of.items, hints_of_items(cls, len(of.items)), strict=True)
+        items = tuple_text([kept(each, types, bind, rows, own) for each, own in pairs])
+        return made_text(bind, cls, items)
     if isinstance(of, Constant):
         return Constant(one_nan(of.value)).source(bind, rows)
     source = of.source(bind, rows)
@@ -67,7 +66,7 @@ def one_of(source: str, bind: Bind, hint: Any = Any, whole: bool = False) -> str
 
 
 def _computed(of: Expression, types: Sequence[Any]) -> bool:
-    """Whether its value may be a NaN, or hold one, that is not a part of its arguments."""
+    """Whether an expression may give a NaN, or a value with one, that its arguments have not."""
     if not isinstance(of, Operation):
         return any(_computed(part, types) for part in of.parts)
     if of.op in _NO_FLOAT:
@@ -80,7 +79,7 @@ def _computed(of: Expression, types: Sequence[Any]) -> bool:
 
 
 def _float(of: Expression, types: Sequence[Any]) -> bool:
-    """Whether its value may be or hold a float."""
+    """Whether an expression may give a float, or a value that holds one."""
     match of:
         case Row():
             return may_hold(types[of.arg] if of.arg < len(types) else Any)
@@ -97,5 +96,5 @@ def _float(of: Expression, types: Sequence[Any]) -> bool:
 
 
 def _is_number(of: Expression) -> bool:
-    """Whether it is arithmetic, which gives NaN as a whole or not at all."""
+    """Whether an expression is arithmetic, whose result is a NaN or holds none."""
     return isinstance(of, Operation) and of.op not in (*_EITHER, "[]", "[:]", ".", "max", "min")

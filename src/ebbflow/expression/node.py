@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ebbflow.algebra.value import same
 from ebbflow.errors import shown
 from ebbflow.expression.schema import schema
-from ebbflow.expression.value import constant_key, literal
+from ebbflow.expression.value import constant_key, literal, tuple_text
 
 Bind = Callable[[Any], str]
 
@@ -45,11 +46,11 @@ class Expression:
         return ()
 
     def rebuilt(self, parts: tuple[Expression, ...]) -> Expression:
-        """The same with other parts."""
+        """This expression with other parts."""
         return self
 
-    def written(self, by: Writer) -> tuple[str, int]:
-        """Its text, and how strongly that binds."""
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
+        """The text of this expression, and how strongly its operator binds."""
         raise NotImplementedError
 
     # ---- everything below is written with these ----
@@ -96,7 +97,7 @@ class Expression:
     def substitute(
         self, by: Mapping[Expression, Expression] | Callable[[Row | Get], Expression]
     ) -> Expression:
-        """The same with every `Row` and `Get` replaced: by a mapping, or a function of them.
+        """This expression with every `Row` and `Get` replaced: by a mapping, or a function of them.
 
         Parts may be dropped or repeated this way; `Fn.then` is the careful use of it.
 
@@ -127,7 +128,7 @@ class Expression:
         >>> more.text("l", "r")
         'l.price > r.price'
         """
-        return _Text(names or _names(self))(self, IF)
+        return _ReadableText(names or _names(self))(self, IF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class Row(Expression):
 
     arg: int
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         return by.row(self), ATOM
 
 
@@ -148,7 +149,7 @@ class Get(Expression):
     name: str
     index: int
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         return by.get(self), POSTFIX
 
 
@@ -170,7 +171,7 @@ class Constant(Expression):
     def __hash__(self) -> int:
         return hash(constant_key(self.value))
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         text = by.constant(self.value)
         return text, UNARY if text.startswith("-") else ATOM
 
@@ -194,7 +195,7 @@ class Operation(Expression):
     def rebuilt(self, parts: tuple[Expression, ...]) -> Expression:
         return Operation(self.op, parts)
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         op, args = self.op, self.args
         if op in FUNCTIONS:
             return f"{by.function(op)}({', '.join(by(each, IF) for each in args)})", POSTFIX
@@ -236,7 +237,7 @@ class Tuple(Expression):
     def rebuilt(self, parts: tuple[Expression, ...]) -> Expression:
         return Tuple(parts)
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         return by.items(self.items), ATOM
 
 
@@ -257,14 +258,14 @@ class Record(Expression):
     def __identity__(self) -> Any:
         return schema(self.type), self.items
 
-    def written(self, by: Writer) -> tuple[str, int]:
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
         return by.record(self), POSTFIX
 
 
 # ---- writing ----
 
 
-class Writer:
+class ExpressionWriter:
     """Writes expressions as text. `by(expression, level)` puts what binds weaker in brackets."""
 
     def __call__(self, expression: Expression, level: int) -> str:
@@ -272,8 +273,7 @@ class Writer:
         return text if strength >= level else f"({text})"
 
     def items(self, items: Sequence[Expression]) -> str:
-        inside = ", ".join([self(each, IF) for each in items])
-        return f"({inside},)" if len(items) == 1 else f"({inside})"
+        return tuple_text([self(each, IF) for each in items])
 
     def part_of(self, op: str, args: tuple[Expression, ...]) -> str:
         whole = self.apart(args[0], POSTFIX)
@@ -287,7 +287,7 @@ class Writer:
         return "" if limit == Constant(None) else self(limit, IF)
 
     def apart(self, expression: Expression, level: int) -> str:
-        """The same, where Python would warn of a literal."""
+        """An operand as text, in a place where Python would warn of a literal."""
         return self(expression, level)
 
     def row(self, row: Row) -> str:
@@ -306,7 +306,7 @@ class Writer:
         raise NotImplementedError
 
 
-class _Source(Writer):
+class _Source(ExpressionWriter):
     """For Python to compile. It never warns: what Python can see to be constant is kept apart where
     it would frown at that, as in `5[0]`."""
 
@@ -328,7 +328,7 @@ class _Source(Writer):
         return self.bind(FUNCTIONS[name])
 
     def record(self, record: Record) -> str:
-        return f"{self.bind(new)}({self.bind(record.type)}, {self.items(record.items)})"
+        return made_text(self.bind, record.type, self.items(record.items))
 
     def apart(self, expression: Expression, level: int) -> str:
         if isinstance(expression, Constant):
@@ -337,15 +337,16 @@ class _Source(Writer):
         fixed = not any(isinstance(each, (Row, Get)) for each in expression.walk())
         text = self(expression, IF if fixed else level)
         if fixed or isinstance(expression, Tuple):
-            return f"{self.bind(_itself)}({text})"
+            return f"{self.bind(same)}({text})"
         return text
 
 
-def _itself(value: Any) -> Any:
-    return value
+def made_text(bind: Bind, cls: Any, items: str) -> str:
+    """Python text of a tuple of this class from the text of a plain one."""
+    return items if cls is tuple else f"{bind(new)}({bind(cls)}, {items})"
 
 
-class _Text(Writer):
+class _ReadableText(ExpressionWriter):
     """For people."""
 
     def __init__(self, names: Sequence[str]) -> None:

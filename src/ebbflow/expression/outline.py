@@ -8,24 +8,21 @@ methods, of functions and classes from outside, and f-strings. It is never run.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from ebbflow.expression.build import NotTraced, attribute, value_of
-from ebbflow.expression.bytecode import Missing, Step, enclosed
+from ebbflow.expression.build import attribute, value_of
+from ebbflow.expression.bytecode import Instruction, Missing, enclosed
 from ebbflow.expression.node import Constant, Expression, Operation, Row
-from ebbflow.expression.trace import Reading, argument_names, readable, take
+from ebbflow.expression.trace import NULL, Reading, argument_names, readable, take
 from ebbflow.expression.value import is_simple, plain_fields
 
 CALL = "call"
 """The operation of a call: what is called, its arguments, and the names of the last of them."""
 TEXT = "text"
 """The operation of an f-string, or of a piece of one."""
-
-_NULL = object()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,14 +60,12 @@ class _Outline(Reading):
         found |= argument_names(code, len(types))
         super().__init__(readable(code), found, types, f.__globals__)
 
-    def simple(self, step: Step, stack: list[Any]) -> None:
+    def simple(self, step: Instruction, stack: list[Any]) -> None:
         name = step.opname
         if name == "LOAD_METHOD" or (name == "LOAD_ATTR" and step.argrepr != step.argval):
-            stack += [self.attribute(value_of(stack.pop()), step.argval), _NULL]
+            stack += [self.attribute(value_of(stack.pop()), step.argval), NULL]
         elif name == "LOAD_ATTR":
             stack.append(self.attribute(value_of(stack.pop()), step.argval))
-        elif name == "PUSH_NULL":
-            stack.append(_NULL)
         else:
             super().simple(step, stack)
 
@@ -81,7 +76,7 @@ class _Outline(Reading):
             return attribute(of, name, self.types)
         return Operation(".", (of, Constant(name)))
 
-    def operate(self, step: Step, stack: list[Any]) -> None:
+    def operate(self, step: Instruction, stack: list[Any]) -> None:
         name = step.opname
         if name in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"):
             spec = name == "FORMAT_WITH_SPEC" or (name == "FORMAT_VALUE" and step.arg & 4)
@@ -91,18 +86,12 @@ class _Outline(Reading):
         else:
             super().operate(step, stack)
 
-    def load_global(self, step: Step, stack: list[Any]) -> None:
-        name = step.argval
-        found = self.outside.get(name, getattr(builtins, name, Missing))
-        if found is Missing:
-            raise NotTraced
-        before = [_NULL] if step.argrepr.startswith("NULL") else []
-        after = [_NULL] if step.argrepr != name and not before else []
-        stack += [*before, _value(found), *after]
+    def known(self, value: Any) -> Any:
+        return None if value is Missing else _value(value)
 
     def call(self, count: int, keywords: tuple[str, ...], stack: list[Any]) -> None:
         values = [value_of(each) for each in take(stack, count)]
-        (target,) = [each for each in take(stack, 2) if each is not _NULL]
+        (target,) = [each for each in take(stack, 2) if each is not NULL]
         stack.append(Operation(CALL, (value_of(target), *values, Constant(tuple(keywords)))))
 
 

@@ -20,11 +20,12 @@ from ebbflow.expression.node import (
     Operation,
     Record,
     Row,
+    made_text,
     new,
 )
 from ebbflow.expression.trace import DEPTH
-from ebbflow.expression.value import constant_key, is_plain, is_simple, plain_fields
-from ebbflow.record import fields_of
+from ebbflow.expression.value import constant_key, is_plain, is_simple, plain_fields, tuple_text
+from ebbflow.record import hints_of_items
 
 
 class Field:
@@ -131,24 +132,20 @@ class Parts:
         return self._made(bind, [part.source(bind, *rows) for part in self.parts])
 
     def kept(self, bind: Bind, rows: Sequence[str]) -> str:
-        """The same with one NaN; see `ebbflow.nan`."""
-        known = fields_of(self.cls) or {}
-        hints = list(known.values()) if len(known) == len(self.parts) else [Any] * len(self.parts)
-        parts = zip(self.parts, hints, strict=True)
+        """Python text whose result has one NaN; see `ebbflow.nan`."""
+        parts = zip(self.parts, hints_of_items(self.cls, len(self.parts)), strict=True)
         return self._made(bind, [part.kept(bind, *rows, hint=hint) for part, hint in parts])
 
     def _made(self, bind: Bind, parts: Sequence[str]) -> str:
-        inside = ", ".join(parts)
         if not self.make:
-            return f"{bind(self.cls)}({inside})"
-        items = f"({inside},)" if len(self.parts) == 1 else f"({inside})"
-        return items if self.cls is tuple else f"{bind(new)}({bind(self.cls)}, {items})"
+            return f"{bind(self.cls)}({', '.join(parts)})"
+        return made_text(bind, self.cls, tuple_text(parts))
 
     @property
     def text(self) -> str:
-        inside = ", ".join([part.text for part in self.parts])
-        name = "" if self.cls is tuple else self.cls.__name__
-        return f"{name}({inside},)" if not name and len(self.parts) == 1 else f"{name}({inside})"
+        inside = [part.text for part in self.parts]
+        plain = self.cls is tuple
+        return tuple_text(inside) if plain else f"{self.cls.__name__}({', '.join(inside)})"
 
     def reads(self, arity: int) -> tuple[frozenset[str] | None, ...]:
         found: list[frozenset[str] | None] = [frozenset()] * arity

@@ -24,7 +24,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ebbflow.expression.bytecode import Missing
+from ebbflow.expression.bytecode import content_of
 from ebbflow.expression.library import home_of, library, named
 from ebbflow.expression.outside import Unseen, outside
 
@@ -109,10 +109,6 @@ def _unseen(value: Unseen) -> Parts:
     raise Opaque(value.why)
 
 
-def _method(f: Any) -> Parts:
-    yield from ("method", (f.__func__,), (f.__self__,))
-
-
 def _builtin(f: Any) -> Parts:
     """A function that is no Python code: by its name, and the object it is a method of."""
     holder = getattr(f, "__self__", None)
@@ -167,7 +163,7 @@ def _class(cls: Any) -> Parts:
 
 
 def _typing(cls: Any) -> Parts:
-    """`int | None`, `list[int]`, `Annotated[...]`: what it is of, whatever Python calls it."""
+    """A type such as `int | None` or `list[int]`: its origin and its arguments."""
     origin, given = typing.get_origin(cls), typing.get_args(cls)
     if origin in (typing.Union, types.UnionType):
         yield from ("unordered", "union", *((each,) for each in given))
@@ -186,10 +182,6 @@ def _member(member: enum.Enum) -> Parts:
         yield from ("member", (type(member),), member._name_)
 
 
-def _property(each: property) -> Parts:
-    yield from ("property", (each.fget,), (each.fset,), (each.fdel,))
-
-
 # ---- values ----
 
 
@@ -198,16 +190,14 @@ def _partial(value: functools.partial[Any]) -> Parts:
     yield from _sorted(vars(value))
 
 
-def _sequence(values: Any) -> Parts:
-    yield from ("sequence", (type(values),))
+def _sequence(values: Any, kind: str = "sequence") -> Parts:
+    yield from (kind, (type(values),))
     for each in values:
         yield (each,)
 
 
 def _unordered(values: Any) -> Parts:
-    yield from ("unordered", (type(values),))
-    for each in values:
-        yield (each,)
+    return _sequence(values, "unordered")
 
 
 def _mapping(values: Any) -> Parts:
@@ -225,7 +215,7 @@ def _memory(view: memoryview) -> Parts:
 
 
 def _context(var: contextvars.ContextVar[Any]) -> Parts:
-    """Its default, and its value as it is now."""
+    """The default of a context variable, and its current value."""
     yield from ("context", var.name)
     gets: list[Callable[[], Any]] = [lambda: contextvars.Context().run(var.get), var.get]
     for get in gets:
@@ -235,14 +225,9 @@ def _context(var: contextvars.ContextVar[Any]) -> Parts:
             yield "none"
 
 
-def _weak(ref: Any) -> Parts:
-    held: Any = ref()
-    yield from ("weak", (held,))
-
-
 def _object(value: Any) -> Parts:
-    """By what it would be pickled as, if no code of the program has a say in that; else by what is
-    in it."""
+    """An object by its pickle, unless code of the program decides how it is pickled; then by its
+    attributes."""
     cls = type(value)
     if cls.__module__ == "typing":
         yield from _typing(value)
@@ -270,7 +255,7 @@ def _is_python(cls: type) -> bool:
 
 
 def _says_how(cls: type) -> bool:
-    """Whether code of the program decides what is seen of an object."""
+    """Whether code of the program decides how an object is pickled or which attributes it shows."""
     own = [each for each in cls.__mro__ if library(each.__module__) is None]
     return any(name in vars(each) for each in own for name in _PICKLING)
 
@@ -367,7 +352,7 @@ _KINDS: list[tuple[Any, Callable[[Any], Parts]]] = [
     (type, _class),
     (enum.Enum, _member),
     (functools.partial, _partial),
-    (property, _property),
+    (property, lambda each: iter(("property", (each.fget,), (each.fset,), (each.fdel,)))),
 ]
 _EXACT: dict[type, Callable[[Any], Parts]] = {
     tuple: _sequence,
@@ -378,7 +363,7 @@ _EXACT: dict[type, Callable[[Any], Parts]] = {
     types.MappingProxyType: _mapping,
     types.FunctionType: _function,
     types.CodeType: _code,
-    types.MethodType: _method,
+    types.MethodType: lambda f: iter(("method", (f.__func__,), (f.__self__,))),
     types.BuiltinFunctionType: _builtin,
     types.MethodDescriptorType: _builtin,
     types.WrapperDescriptorType: _builtin,
@@ -386,7 +371,7 @@ _EXACT: dict[type, Callable[[Any], Parts]] = {
     types.ClassMethodDescriptorType: _builtin,
     types.GetSetDescriptorType: lambda each: iter(("slot", each.__name__)),
     types.MemberDescriptorType: lambda each: iter(("slot", each.__name__)),
-    types.CellType: lambda cell: iter(("cell", (_cell(cell),))),
+    types.CellType: lambda cell: iter(("cell", (content_of(cell),))),
     types.GenericAlias: _typing,
     types.UnionType: _typing,
     staticmethod: lambda each: iter(("staticmethod", (each.__func__,), *_sorted(vars(each)))),
@@ -398,15 +383,8 @@ _EXACT: dict[type, Callable[[Any], Parts]] = {
     struct.Struct: lambda each: iter(("struct", each.format)),
     memoryview: _memory,
     contextvars.ContextVar: _context,
-    weakref.ref: _weak,
+    weakref.ref: lambda ref: iter(("weak", (ref(),))),
     Unseen: _unseen,
     type(threading.Lock()): lambda each: iter(("lock",)),
     type(threading.RLock()): lambda each: iter(("lock",)),
 }
-
-
-def _cell(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return Missing

@@ -32,7 +32,8 @@ def schema(hint: Any, within: tuple[Any, ...] = ()) -> str:
     """
     origin, given = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return " | ".join(sorted([schema(each, within) for each in given], key=_none_last))
+        texts = [schema(each, within) for each in given]
+        return " | ".join(sorted(texts, key=lambda text: (text == "None", text)))
     if origin is typing.Literal:
         return f"Literal[{', '.join(map(repr, given))}]"
     if origin is not None:
@@ -52,10 +53,6 @@ def _argument(given: Any, within: tuple[Any, ...]) -> str:
     known = isinstance(given, type) or typing.get_origin(given) is not None
     text = schema(given, within) if known or given is None else repr(given)
     return text.partition(" at 0x")[0]
-
-
-def _none_last(text: str) -> tuple[bool, str]:
-    return text == "None", text
 
 
 def _name(hint: Any) -> str:
@@ -100,34 +97,32 @@ def _hints(hint: Any) -> dict[str, Any]:
         return dict(getattr(hint, "__annotations__", {}))
 
 
-def undeclared(hint: Any, within: tuple[Any, ...] = ()) -> Iterator[str]:
+def undeclared(hint: Any) -> Iterator[str]:
     """The classes of the program in a type that do not say what their values hold."""
-    for each in typing.get_args(hint):
-        yield from undeclared(each, within)
-    if not isinstance(hint, type) or hint in within or issubclass(hint, enum.Enum):
-        return
-    held = declared(hint)
-    if held is None and not library(hint.__module__):
-        yield hint.__name__
-    for each in (held or {}).values():
-        yield from undeclared(each, (*within, hint))
+    for each in _classes_in(hint):
+        told = declared(each) is not None or issubclass(each, enum.Enum)
+        if not told and not library(each.__module__):
+            yield each.__name__
 
 
-def with_operators(hint: Any, within: tuple[Any, ...] = ()) -> Iterator[type]:
+def with_operators(hint: Any) -> Iterator[type]:
     """The classes of the program in a type that say themselves how their values are compared or
     added, or are true; those of dataclasses that are made of their fields do not count.
 
     >>> list(with_operators(dict[str, int]))
     []
     """
+    return (each for each in _classes_in(hint) if any(map(_writes_operators, each.__mro__)))
+
+
+def _classes_in(hint: Any, within: tuple[Any, ...] = ()) -> Iterator[type]:
+    """The classes that values of a type are of, or hold, as deep as they go."""
     for each in typing.get_args(hint):
-        yield from with_operators(each, within)
-    if not isinstance(hint, type) or hint in within:
-        return
-    if any(map(_writes_operators, hint.__mro__)):
+        yield from _classes_in(each, within)
+    if isinstance(hint, type) and hint not in within:
         yield hint
-    for each in (declared(hint) or {}).values():
-        yield from with_operators(each, (*within, hint))
+        for each in (declared(hint) or {}).values():
+            yield from _classes_in(each, (*within, hint))
 
 
 def _writes_operators(hint: type) -> bool:

@@ -32,7 +32,7 @@ from ebbflow.expression.build import (
     made,
     value_of,
 )
-from ebbflow.expression.bytecode import Missing, Step, enclosed, steps
+from ebbflow.expression.bytecode import Instruction, Missing, enclosed, steps
 from ebbflow.expression.node import (
     COMPARISONS,
     FUNCTIONS,
@@ -63,7 +63,8 @@ class _Callee(NamedTuple):
     target: Any
 
 
-_NULL = object()
+NULL = object()
+"""On the stack: nothing, beside what is called."""
 
 
 def trace(call: Any, types: Sequence[Any]) -> Expression | None:
@@ -93,7 +94,7 @@ def _function(call: FunctionType, types: Sequence[Any]) -> Expression:
     return Reading(readable(code), _names(call, code, len(types)), types, call.__globals__).whole()
 
 
-def readable(code: CodeType) -> Sequence[Step]:
+def readable(code: CodeType) -> Sequence[Instruction]:
     """The instructions of a function that computes one value, and catches nothing."""
     if code.co_flags & (_GENERATES | _STARS) or len(code.co_code) > 8 * INSTRUCTIONS:
         raise NotTraced
@@ -131,13 +132,10 @@ def _known(value: Any) -> Any:
     """A value from outside as it is put on the stack; None when it cannot be."""
     if is_simple(value):
         return Constant(value)
-    if (isinstance(value, type) and is_plain(value)) or _is_function(value):
+    function = any(value is each for each in FUNCTIONS.values())
+    if function or (isinstance(value, type) and is_plain(value)):
         return _Callee(value)
     return None
-
-
-def _is_function(value: Any) -> bool:
-    return any(value is each for each in FUNCTIONS.values())
 
 
 class Reading:
@@ -145,7 +143,7 @@ class Reading:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[Instruction],
         names: dict[str, Any],
         types: Sequence[Any],
         outside: dict[str, Any],
@@ -162,7 +160,8 @@ class Reading:
         return self.rest(0, [], frozenset())
 
     def rest(self, i: int, stack: list[Any], tested: frozenset[Expression]) -> Expression:
-        """What is returned from instruction `i` on. `tested` was evaluated on the way here."""
+        """The expression that is returned from instruction `i` on. The expressions `tested` were
+        evaluated on the way here."""
         keywords: tuple[str, ...] = ()
         while i < len(self.steps):
             self.left -= 1
@@ -197,7 +196,7 @@ class Reading:
         raise NotTraced
 
     def is_asked(self, i: int) -> bool:
-        """Whether what comes next only asks if a value is true."""
+        """Whether the next instruction only asks if a value is true."""
         names = (step.opname for step in self.steps[i:] if step.opname not in _SKIPPED)
         following = next(names, "")
         return following == "UNARY_NOT" or following.startswith("POP_JUMP")
@@ -211,7 +210,7 @@ class Reading:
 
     # ---- one instruction ----
 
-    def simple(self, step: Step, stack: list[Any]) -> None:
+    def simple(self, step: Instruction, stack: list[Any]) -> None:
         """An instruction that only moves expressions about, or makes one."""
         name = step.opname
         if name in _LOADS:
@@ -223,7 +222,7 @@ class Reading:
         elif name == "LOAD_GLOBAL":
             self.load_global(step, stack)
         elif name == "PUSH_NULL":
-            stack.append(_NULL)
+            stack.append(NULL)
         elif name == "LOAD_ATTR":
             if step.argrepr != step.argval:
                 raise NotTraced
@@ -235,7 +234,7 @@ class Reading:
         else:
             self.operate(step, stack)
 
-    def operate(self, step: Step, stack: list[Any]) -> None:
+    def operate(self, step: Instruction, stack: list[Any]) -> None:
         name = step.opname
         if name in _UNARY:
             stack.append(Operation(_UNARY[name], (value_of(stack.pop()),)))
@@ -268,22 +267,23 @@ class Reading:
             raise NotTraced
         return found
 
-    def load_global(self, step: Step, stack: list[Any]) -> None:
+    def load_global(self, step: Instruction, stack: list[Any]) -> None:
         name = step.argval
-        if name in self.outside:
-            found = _known(self.outside[name])
-        else:
-            found = _known(getattr(builtins, name, Missing))
+        found = self.known(self.outside.get(name, getattr(builtins, name, Missing)))
         if found is None:
             raise NotTraced
         if step.argrepr == name:
             stack.append(found)
         else:
-            stack += [_NULL, found] if step.argrepr.startswith("NULL") else [found, _NULL]
+            stack += [NULL, found] if step.argrepr.startswith("NULL") else [found, NULL]
+
+    def known(self, value: Any) -> Any:
+        """A value from outside as it is put on the stack; None when it cannot be."""
+        return _known(value)
 
     def call(self, count: int, keywords: tuple[str, ...], stack: list[Any]) -> None:
         values = [value_of(each) for each in take(stack, count)]
-        pair = [each for each in take(stack, 2) if each is not _NULL]
+        pair = [each for each in take(stack, 2) if each is not NULL]
         if len(pair) != 1 or not isinstance(pair[0], _Callee):
             raise NotTraced
         target = pair[0].target
@@ -325,7 +325,7 @@ class Reading:
         return place
 
 
-def _makes_bool(step: Step) -> bool:
+def _makes_bool(step: Instruction) -> bool:
     """Whether a value becomes True or False: from Python 3.13 on `not not x` is this alone."""
     return step.opname == "TO_BOOL" or (
         step.opname == "COMPARE_OP" and step.argrepr != step.argval and bool(step.argrepr)
@@ -336,7 +336,7 @@ def _makes_bool(step: Step) -> bool:
 
 
 def _droppable(each: Any, tested: frozenset[Expression]) -> None:
-    """What is evaluated here, but not by the expression, must not be missed."""
+    """Refuse to drop a value from the stack whose evaluation could raise and was not tested."""
     if isinstance(each, Slice):
         raise NotTraced
     if isinstance(each, Expression) and not each.total and each not in tested:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections import namedtuple
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -68,10 +69,18 @@ def literal(value: Any) -> str | None:
         return repr(value) if len(value) <= 60 else None
     if cls is tuple and len(value) <= 8:
         items = [literal(each) for each in value]
-        inside = ", ".join([each for each in items if each is not None])
-        if None not in items:
-            return f"({inside},)" if len(items) == 1 else f"({inside})"
+        return None if None in items else tuple_text([each or "" for each in items])
     return None
+
+
+def tuple_text(items: Sequence[str]) -> str:
+    """A tuple of these as Python text.
+
+    >>> tuple_text(["1"]), tuple_text(["1", "a"])
+    ('(1,)', '(1, a)')
+    """
+    inside = ", ".join(items)
+    return f"({inside},)" if len(items) == 1 else f"({inside})"
 
 
 @lru_cache(maxsize=1024)

@@ -40,7 +40,7 @@ from ebbflow.reducer.row import itself
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Collection:
-    """Rows that change, or what is made of them. Start with `Input`.
+    """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 
     >>> import ebbflow as ef
     >>> ef.Input("words", str).filter(str.isalpha).map(len, type=int)
@@ -131,6 +131,12 @@ class Collection:
 
     # ---- two collections ----
 
+    def _with(self, call: str, other: Any, make: Callable[..., Node], *given: Any) -> Collection:
+        """What `make` gives for both nodes, and what else was given."""
+        if not isinstance(other, Collection):
+            _no_collection(call, other)
+        return Collection(make(self.node, other.node, *given))
+
     def join(
         self, other: Collection, on: Part | None = None, *, left_on: Part | None = None,
         right_on: Part | None = None, how: str = "inner",
@@ -156,9 +162,8 @@ class Collection:
         >>> orders.join(people, on="customer", how="left")
         <OrderPerson(id, customer, city): (orders, people) → concat>
         """
-        right = _collection("join", other).node
-        node = joins.joined(self.node, right, on, left_on, right_on, how, select, type)
-        return Collection(node)
+        given = (on, left_on, right_on, how, select, type)
+        return self._with("join", other, joins.joined, *given)
 
     def cross(
         self, other: Collection, *, select: Callable[[Any, Any], Any] | None = None,
@@ -170,13 +175,11 @@ class Collection:
         >>> ef.Input("words", str).cross(ef.Input("numbers", int)).type
         tuple[str, int]
         """
-        right = _collection("cross", other).node
-        return Collection(joins.crossed(self.node, right, select, type))
+        return self._with("cross", other, joins.crossed, select, type)
 
     def __add__(self, other: Collection) -> Collection:
         """The rows of both, each as often as in both together. (UNION ALL.)"""
-        right = _collection("+", other).node
-        return Collection(joins.concatenated(self.node, right, 1, "a + b"))
+        return self._with("+", other, joins.concatenated, 1, "a + b")
 
     def __sub__(self, other: Collection) -> Collection:
         """The rows with those of `other` taken away, each as often as it is there.
@@ -184,14 +187,13 @@ class Collection:
         This is the difference of Z-sets: what `other` has more often is then owed, with a negative
         weight. `except_` has the meaning of sets.
         """
-        right = _collection("-", other).node
-        return Collection(joins.concatenated(self.node, right, -1, "a - b"))
+        return self._with("-", other, joins.concatenated, -1, "a - b")
 
     def __radd__(self, other: object) -> NoReturn:
-        raise _no_collection("+", other)
+        _no_collection("+", other)
 
     def __rsub__(self, other: object) -> NoReturn:
-        raise _no_collection("-", other)
+        _no_collection("-", other)
 
     def union(self, other: Collection) -> Collection:
         """The rows that are in either, every one once.
@@ -200,7 +202,7 @@ class Collection:
         >>> ef.Input("a", int).union(ef.Input("b", int))
         <int: (a, b) → concat → distinct>
         """
-        return Collection(joins.united(self.node, _collection("union", other).node))
+        return self._with("union", other, joins.united)
 
     def intersect(self, other: Collection) -> Collection:
         """The rows that are in both, every one once.
@@ -209,8 +211,7 @@ class Collection:
         >>> ef.Input("a", int).intersect(ef.Input("b", int))
         <int: (a, b) → semi>
         """
-        right = _collection("intersect", other).node
-        return Collection(joins.compared(self.node, right, "intersect", anti=False))
+        return self._with("intersect", other, joins.compared, "intersect", False)
 
     def except_(self, other: Collection) -> Collection:
         """The rows that are not in `other`, every one once.
@@ -219,8 +220,7 @@ class Collection:
         >>> ef.Input("a", int).except_(ef.Input("b", int))
         <int: (a, b) → anti>
         """
-        right = _collection("except_", other).node
-        return Collection(joins.compared(self.node, right, "except_", anti=True))
+        return self._with("except_", other, joins.compared, "except_", True)
 
     # ---- rows together ----
 
@@ -403,31 +403,17 @@ class Collection:
 VERBS = [name for name in vars(Collection) if name[0] != "_" and name != "node"]
 
 
-def _collection(call: str, other: Any) -> Collection:
-    """What was given where a collection is asked for."""
-    if not isinstance(other, Collection):
-        raise _no_collection(call, other)
-    return other
-
-
-def _no_collection(call: str, other: object) -> CompositionError:
+def _no_collection(call: str, other: object) -> NoReturn:
+    """Refuse an argument that is no collection."""
     if isinstance(other, Grouped):
-        what = f"{call}: group_by(...) alone is not a collection yet"
-        return CompositionError(what, created=place(), remedy=NEXT)
+        refuse(f"{call}: group_by(...) alone is not a collection yet", NEXT)
     remedy = "an Input or what is made of one; rows themselves come in by view.step(...)"
     if other == 0:
         remedy = "functools.reduce(operator.add, collections), which starts with no 0"
-    return CompositionError(
-        f"{call}: the other side must be a collection, and is of type {type(other).__name__}",
-        given=other,
-        created=place(),
-        remedy=remedy,
-    )
+    of_type = f"is of type {type(other).__name__}"
+    refuse(f"{call}: the other side must be a collection, and {of_type}", remedy, given=other)
 
 
 def _not_rows(what: str, remedy: str) -> CompositionError:
-    return CompositionError(
-        f"a collection is a program, not its rows: it {what}",
-        created=place(),
-        remedy=f"view = c.run(), then {remedy}",
-    )
+    what = f"a collection is a program, not its rows: it {what}"
+    return CompositionError(what, created=place(), remedy=f"view = c.run(), then {remedy}")

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.flow.parts import Key, field_names, row_type, rows_of
+from ebbflow.flow.parts import GroupKey, field_names, refuse, row_type, rows_of
 from ebbflow.flow.plan import Node, Reduce
 from ebbflow.flow.result_types import result_type
-from ebbflow.flow.results import AnyReducer, given, missing
+from ebbflow.flow.results import AnyReducer, given
 from ebbflow.flow.types import row
 from ebbflow.flow.verbs import unknown_of_groups
 from ebbflow.reducer.combine import together
@@ -22,7 +22,7 @@ from ebbflow.reducer.row import itself
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
-ONE_GROUP = Key(None, {})
+ONE_GROUP = GroupKey(None, {})
 
 
 class Grouped:
@@ -35,7 +35,7 @@ class Grouped:
 
     __slots__ = ("_key", "_of")
 
-    def __init__(self, of: Collection, key: Key) -> None:
+    def __init__(self, of: Collection, key: GroupKey) -> None:
         self._of = of
         self._key = key
 
@@ -88,7 +88,7 @@ def _not_yet(what: str) -> CompositionError:
     return CompositionError(what, created=place(), remedy=NEXT)
 
 
-def reduced(node: Node, key: Key, reducer: Any) -> Reduce:
+def reduced(node: Node, key: GroupKey, reducer: Any) -> Reduce:
     """The node of `reduce`.
 
     >>> import ebbflow as ef
@@ -97,16 +97,15 @@ def reduced(node: Node, key: Key, reducer: Any) -> Reduce:
     """
     reducer = given("reduce(...)", node, reducer)
     if "value" in key.fields:
-        raise CompositionError(
+        refuse(
             "reduce(...): the key has a field 'value', which is the name of the result's field",
-            created=place(),
-            remedy=f"agg(total={reducer!r}), where the result has a name of your choice",
+            f"agg(total={reducer!r}), where the result has a name of your choice",
         )
     return _node(node, key, {"value": result_type(reducer, node.type)}, reducer, spread=False)
 
 
 def aggregated(
-    node: Node, key: Key, unnamed: tuple[Any, ...], reducers: Mapping[str, Any]
+    node: Node, key: GroupKey, unnamed: tuple[Any, ...], reducers: Mapping[str, Any]
 ) -> Reduce:
     """The node of `agg`.
 
@@ -116,21 +115,16 @@ def aggregated(
     (count(), False)
     """
     if unnamed:
-        raise CompositionError(
-            f"agg({unnamed[0]!r}): every result needs a name",
-            created=place(),
-            remedy=f"agg(name={unnamed[0]!r})",
-        )
+        refuse(f"agg({unnamed[0]!r}): every result needs a name", f"agg(name={unnamed[0]!r})")
     if not reducers:
-        raise missing("agg()", "agg(n=ebbflow.count())")
+        refuse("agg(): no reducer is given", "agg(n=ebbflow.count())")
     field_names("agg({}=...)", reducers)
     for name in reducers:
         if name in key.fields:
-            raise CompositionError(
+            refuse(
                 f"agg({name}=...): {name!r} is already a field of the key",
+                "another name for the result, or for the key: group_by(name=...)",
                 key=tuple(key.fields),
-                created=place(),
-                remedy="another name for the result, or for the key: group_by(name=...)",
             )
     checked = {name: given(f"agg({name}=...)", node, each) for name, each in reducers.items()}
     types = {name: result_type(each, node.type) for name, each in checked.items()}
@@ -146,7 +140,7 @@ def _whole(reducer: AnyReducer) -> AnyReducer:
 
 
 def _node(
-    node: Node, key: Key, results: dict[str, Any], reducer: AnyReducer, *, spread: bool
+    node: Node, key: GroupKey, results: dict[str, Any], reducer: AnyReducer, *, spread: bool
 ) -> Reduce:
     checked = row_type("reduce({})", row("Group", {**key.fields, **results}))
     return Reduce(

@@ -173,7 +173,7 @@ def _number(op: str, one: type, other: type) -> Any:
 
 
 def _decimal(op: str, first: Any, second: Any) -> Any:
-    """As many digits as there can be, those after the point as the operands have them."""
+    """The type of Decimal arithmetic: as many digits as fit, with the scale of the operands."""
     if op not in ("+", "-", "*", "%"):
         return Any
     if not notes(first) + notes(second):
@@ -211,17 +211,6 @@ def _extreme(*hints: Any) -> Any:
     if len(hints) == 1:
         return Any
     return reduce(common_or_any, hints)
-
-
-_BY_NAME: dict[str, Callable[..., Any]] = {
-    "abs": _size,
-    "float": lambda *_: float,
-    "int": lambda *_: int,
-    "len": lambda *_: int,
-    "max": _extreme,
-    "min": _extreme,
-    "round": _rounded,
-}
 
 
 # ---- parts of values ----
@@ -291,11 +280,10 @@ def _sorted(hint: Any, *_: Any) -> Any:
     return list.__class_getitem__(iterated(hint) or Any)
 
 
-def _tuple_of(hint: Any) -> Any:
-    return tuple.__class_getitem__((iterated(hint) or Any, ...))
-
-
 _FUNCTIONS: list[tuple[Any, Callable[..., Any]]] = [
     (abs, _size), (max, _extreme), (min, _extreme), (round, _rounded), (sorted, _sorted),
-    (tuple, _tuple_of),
+    (tuple, lambda hint: tuple.__class_getitem__((iterated(hint) or Any, ...))),
 ]  # fmt: skip
+_BY_NAME = {each.__name__: hint_of for each, hint_of in _FUNCTIONS} | {
+    "float": lambda *_: float, "int": lambda *_: int, "len": lambda *_: int,
+}  # fmt: skip

@@ -63,10 +63,7 @@ def joined(
                 f"join(how={how!r}, select=...): the rows are those of the left; nothing is merged",
                 f"join(..., how={how!r}).map(...)",
             )
-        return Semi(
-            left=left, right=_present(right), left_key=ours.fn, right_key=theirs.fn,
-            anti=how == "anti", type=left.type, place=place(),
-        )  # fmt: skip
+        return _semi(left, right, ours.fn, theirs.fn, anti=how == "anti")
     merging = _merging("join", left, right, how, _shared(ours.given, theirs.given), select, type)
     return _outer(left, right, ours.fn, theirs.fn, how, merging)
 
@@ -84,38 +81,41 @@ def crossed(left: Node, right: Node, select: Any, type: Any) -> Node:
 
 
 def _outer(left: Node, right: Node, ours: Fn, theirs: Fn, how: str, merging: Merging) -> Node:
-    at = place()
-    common = {"type": merging.type, "place": at}
+    common = {"type": merging.type, "place": place()}
     parts: list[Node] = [
         Join(left=left, right=right, left_key=ours, right_key=theirs, merge=merging.both, **common)
     ]
     if how in ("left", "full"):
-        lonely = Semi(
-            left=left, right=_present(right), left_key=ours, right_key=theirs, anti=True,
-            type=left.type, place=at,
-        )  # fmt: skip
+        lonely = _semi(left, right, ours, theirs, anti=True)
         parts.append(Map(parent=lonely, fn=merging.left_alone, **common))
     if how in ("right", "full"):
-        lonely = Semi(
-            left=right, right=_present(left), left_key=theirs, right_key=ours, anti=True,
-            type=right.type, place=at,
-        )  # fmt: skip
+        lonely = _semi(right, left, theirs, ours, anti=True)
         parts.append(Map(parent=lonely, fn=merging.right_alone, **common))
     if len(parts) == 1:
         return parts[0]
     return Concat(parts=tuple(parts), signs=(1,) * len(parts), **common)
 
 
+def _semi(left: Node, right: Node, ours: Fn, theirs: Fn, *, anti: bool) -> Semi:
+    """The rows of the left that meet a row of the right that is present, or with `anti` none."""
+    return Semi(
+        left=left, right=_present(right), left_key=ours, right_key=theirs, anti=anti,
+        type=left.type, place=place(),
+    )  # fmt: skip
+
+
 # ---- keys ----
 
 
 @dataclass(frozen=True)
-class _Side:
+class _KeySide:
     given: Any
     fn: Fn
 
 
-def _keys(left: Node, right: Node, on: Any, left_on: Any, right_on: Any) -> tuple[_Side, _Side]:
+def _keys(
+    left: Node, right: Node, on: Any, left_on: Any, right_on: Any
+) -> tuple[_KeySide, _KeySide]:
     if on is None and left_on is None and right_on is None:
         refuse("join(...): no key is given", f'on="field", left_on= and right_on=, or {CROSS}')
     if on is not None and (left_on is not None or right_on is not None):
@@ -131,8 +131,8 @@ def _keys(left: Node, right: Node, on: Any, left_on: Any, right_on: Any) -> tupl
     for name, each in zip(names, (ours, theirs), strict=True):
         plain(f"join({name}={{}})", each)
     sides = (
-        _Side(ours, part(f"join({names[0]}={{}})", left, ours)),
-        _Side(theirs, part(f"join({names[1]}={{}})", right, theirs)),
+        _KeySide(ours, part(f"join({names[0]}={{}})", left, ours)),
+        _KeySide(theirs, part(f"join({names[1]}={{}})", right, theirs)),
     )
     _same_types(left, right, ours, theirs)
     return sides
@@ -205,7 +205,7 @@ class Merge:
         return tuple.__new__(self.type, values)
 
     def fn(self, *row_types: Any) -> Fn:
-        """It as a function of rows of these types, traced where their fields are plain."""
+        """This merge as a function of rows of these types, traced where their fields are plain."""
         fn = Fn.of(self, *row_types, arity=len(row_types))
         names = [list(plain_fields(hint) or ()) for hint in row_types]
         if all(names):
@@ -359,7 +359,7 @@ def united(left: Node, right: Node) -> Node:
     return Distinct(parent=both, type=both.type, place=place())
 
 
-def compared(left: Node, right: Node, call: str, *, anti: bool) -> Node:
+def compared(left: Node, right: Node, call: str, anti: bool) -> Node:
     """The node of `intersect` and `except_`: rows of the left that the right has, or has not.
 
     >>> import ebbflow as ef

@@ -58,7 +58,8 @@ def part_type(node: Node, given: Any) -> Any:
     <class 'str'>
     """
     if isinstance(given, str):
-        return _field_type(node.type, given)
+        fields = fields_of(node.type)
+        return held((hints_of(node.type) if fields is None else fields).get(given, Any))
     if isinstance(given, (tuple, list)):
         return tuple[tuple(part_type(node, each) for each in given)]  # type: ignore[misc]
     return inferred(given, node.type)
@@ -97,11 +98,6 @@ def field(shape: str, node: Node, name: str) -> None:
 
 def _call(shape: str, name: str) -> str:
     return shape.format(f'"{name}"')
-
-
-def _field_type(hint: Any, name: str) -> Any:
-    fields = fields_of(hint)
-    return held((hints_of(hint) if fields is None else fields).get(name, Any))
 
 
 def rows_of(node: Node) -> str:
@@ -145,7 +141,7 @@ def function(shape: str, given: Any, roles: tuple[str, ...]) -> None:
 
 
 def refuse(what: str, remedy: str, **facts: object) -> NoReturn:
-    """Raise what is wrong with the line of the user's that is being run."""
+    """Raise a `CompositionError` that names the line of the program that is being run."""
     raise CompositionError(what, **facts, created=place(), remedy=remedy)
 
 
@@ -209,7 +205,7 @@ def field_names(shape: str, names: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Key:
+class GroupKey:
     """What rows are brought together by: a function, and the fields its parts become."""
 
     fn: Fn | None
@@ -221,7 +217,7 @@ class Key:
         return len(self.fields)
 
 
-def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]) -> Key:
+def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]) -> GroupKey:
     """A key of fields and named functions, or of one function, which becomes the field `key`.
 
     >>> key("group_by({})", Source(name="words", type=str), (len,), {}).fields
@@ -230,10 +226,10 @@ def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]
     flat = _flat(given)
     if len(flat) == 1 and not named and not isinstance(flat[0], str):
         plain(shape, flat[0])
-        return Key(part(shape, node, flat[0]), {"key": part_type(node, flat[0])})
+        return GroupKey(part(shape, node, flat[0]), {"key": part_type(node, flat[0])})
     parts = named_parts(shape, node, given, named)
     whole = tuple(parts.values()) if len(parts) > 1 else next(iter(parts.values()))
-    return Key(
+    return GroupKey(
         part(shape, node, whole), {name: part_type(node, each) for name, each in parts.items()}
     )
 

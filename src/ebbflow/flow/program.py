@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ebbflow.errors import CompositionError, place
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.grouped import NEXT, Grouped
+from ebbflow.flow.parts import refuse
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import explain, node_text, planned, run
 
@@ -50,23 +50,14 @@ def program(**outputs: Collection) -> Program:
     <program of sizes: int: words → map, last: Group(value): words → reduce>
     """
     if not outputs:
-        raise CompositionError(
-            "program(): no output is given",
-            created=place(),
-            remedy="program(name=collection, ...)",
-        )
+        refuse("program(): no output is given", "program(name=collection, ...)")
     for name, each in outputs.items():
         if isinstance(each, Grouped):
-            raise CompositionError(
-                f"program({name}=...): group_by(...) alone is not a collection yet",
-                created=place(),
-                remedy=NEXT,
-            )
+            refuse(f"program({name}=...): group_by(...) alone is not a collection yet", NEXT)
         if not isinstance(each, Collection):
-            raise CompositionError(
+            refuse(
                 f"program({name}=...): an output is a collection",
+                "an Input or what is made of one",
                 given=each,
-                created=place(),
-                remedy="an Input or what is made of one",
             )
     return Program(planned({name: each.node for name, each in outputs.items()}))

@@ -86,7 +86,7 @@ def _may_be_none(row_type: Any) -> bool:
 
 
 def _of_nothing(reducer: AnyReducer) -> bool:
-    """Whether it gives a number or a collection, and not None, when there are no rows."""
+    """Whether a reducer gives a number or a collection, and not None, for no rows."""
     return reducer.made is not None and reducer.made[0].__name__ in _NEVER_NONE
 
 
@@ -107,10 +107,6 @@ def _written(reducer: AnyReducer, row_type: Any) -> Any:
 
 
 # ---- by what is computed on, without the None that may be in it ----
-
-
-def _same(part: Any) -> Any:
-    return without_none(part)
 
 
 def _total(part: Any) -> Any:
@@ -160,7 +156,7 @@ def _map(key: Any, value: Any) -> Any:
 
 _RESULTS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("count", "count_distinct", "approx_count_distinct", "rank"), lambda _: int),
-    **dict.fromkeys(("min", "max", "first", "last", "arg_min", "arg_max", "mode"), _same),
+    **dict.fromkeys(("min", "max", "first", "last", "arg_min", "arg_max", "mode"), without_none),
     **dict.fromkeys(("sum", "naive_sum"), _total),
     **dict.fromkeys(("mean", "variance", "stddev", "covariance", "weighted_mean"), _average),
     **dict.fromkeys(("median", "quantile"), _middle),

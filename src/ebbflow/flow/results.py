@@ -14,9 +14,8 @@ from datetime import date, time
 from types import NoneType
 from typing import Any
 
-from ebbflow.errors import CompositionError, Text, place
 from ebbflow.flow.attributes import check
-from ebbflow.flow.parts import field, part_type, rows_of
+from ebbflow.flow.parts import field, part_type, refuse, rows_of
 from ebbflow.flow.plan import Node
 from ebbflow.flow.types import classes, name_of
 from ebbflow.record import fields_of
@@ -40,11 +39,7 @@ def given(call: str, node: Node, reducer: Any) -> AnyReducer:
     """
     if not isinstance(reducer, Reducer):
         name = getattr(reducer, "__name__", None) or repr(reducer)
-        raise CompositionError(
-            f"{call}: {name} is not a reducer",
-            created=place(),
-            remedy=_instead(name, reducer, node),
-        )
+        refuse(f"{call}: {name} is not a reducer", _instead(name, reducer, node))
     for each, of in _read(reducer):
         if isinstance(of, str):
             field(_shape(call, each, of), node, of)
@@ -78,10 +73,6 @@ def likely(node: Node, *, numbers_only: bool = False) -> str:
     return f'"{some[-1]}"' if some else ""
 
 
-def _is_library(make: Any) -> bool:
-    return bool(make.__module__.startswith("ebbflow.reducer"))
-
-
 def _shape(call: str, reducer: AnyReducer, name: str) -> str:
     """The call with the reducer as it was written, open at the field."""
     around, quoted = call.replace("{", "{{").replace("}", "}}"), repr(reducer)
@@ -105,12 +96,17 @@ def _read(reducer: AnyReducer) -> Iterator[tuple[AnyReducer, Any]]:
             yield from _read(each)
     elif make in (where, then, by):
         yield from _read(arguments[0])
-    for of in _keys(reducer):
+    for of in keys_given(reducer):
         yield reducer, of
 
 
-def _keys(reducer: AnyReducer) -> list[Any]:
-    """What a reducer was given where a part of a row is asked for; of its only part, None."""
+def keys_given(reducer: AnyReducer) -> list[Any]:
+    """The parts of a row that the call which made a reducer was given; None for the row itself.
+
+    >>> from ebbflow.reducer import arg_max, max
+    >>> keys_given(max()), keys_given(arg_max("price", "name"))
+    ([None], ['price', 'name'])
+    """
     make, arguments, named = reducer.made or (None, (), {})
     if make is None:
         return []
@@ -145,7 +141,9 @@ def _numbers(call: str, reducer: AnyReducer, of: Any, node: Node) -> None:
     """Refuse a reducer that adds up what is clearly no number."""
     make, _, named = reducer.made or (None, (), {})
     never = _NEVER_ADDED.get(getattr(make, "__name__", ""), ())
-    if make is None or not never or not _is_library(make) or named.get("discrete"):
+    if make is None or not never or named.get("discrete"):
+        return
+    if not make.__module__.startswith("ebbflow.reducer"):
         return
     part = node.type if of is None else part_type(node, of)
     known = [each for each in classes(part) or () if each is not NoneType]
@@ -153,19 +151,9 @@ def _numbers(call: str, reducer: AnyReducer, of: Any, node: Node) -> None:
         values = rows_of(node) if of is None else "its values"
         what = f"{of!r} is" if isinstance(of, str) else f"{values} are"
         other = likely(node, numbers_only=True)
-        raise CompositionError(
+        refuse(
             f"{call.format()}: {what} of type {name_of(part)}, and no numbers",
-            created=place(),
-            remedy=f"ebbflow.{make.__name__}({other})"
+            f"ebbflow.{make.__name__}({other})"
             if other
             else "a field or a function of the row that gives numbers",
         )
-
-
-def missing(call: str, example: str) -> CompositionError:
-    """The error of a call that was given no reducer.
-
-    >>> missing("agg()", 'agg(n=ebbflow.count())').what
-    'agg(): no reducer is given'
-    """
-    return CompositionError(f"{call}: no reducer is given", created=place(), remedy=Text(example))

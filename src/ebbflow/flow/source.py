@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebbflow.errors import CompositionError, place
+from ebbflow.errors import place
 from ebbflow.flow.collection import Collection
-from ebbflow.flow.parts import Part, part, plain, row_type
+from ebbflow.flow.parts import Part, part, plain, refuse, row_type
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import classes, fields_held, name_of
 from ebbflow.reducer.row import key_text
@@ -43,17 +43,15 @@ class Input(Collection):
 
     def __init__(self, name: str, type: Any = Any, key: Part | None = None) -> None:
         if not isinstance(name, str) or not name:
-            raise CompositionError(
+            refuse(
                 f"Input({name!r}): an input has a name, by which rows are given to it",
-                created=place(),
-                remedy='Input("orders", Order)',
+                'Input("orders", Order)',
             )
         if classes(type) is None and type is not Any and _is_a_row(type):
-            raise CompositionError(
+            refuse(
                 f"Input({name!r}, ...): the type of the rows is asked for, not a row",
+                f"Input({name!r}, {_class_of(type)})",
                 given=type,
-                created=place(),
-                remedy=f"Input({name!r}, {_class_of(type)})",
             )
         checked = row_type(f"Input({name!r}, {{}})", type, fields_held)
         source = Source(name=name, type=checked, place=place())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from ebbflow.errors import CompositionError, place
+from ebbflow.flow.parts import refuse
 from ebbflow.flow.types import classes, name_of
 from ebbflow.reducer import Reducer
 from ebbflow.reducer.row import getter, itself
@@ -25,18 +25,16 @@ def typed(hint: Any, f: Any) -> Any:
     It is believed here, and checked where values become columns of a table.
     """
     if classes(hint) is None and hint is not Any:
-        raise CompositionError(
+        refuse(
             f"typed({hint!r}, ...): the first is a type, and this is none",
-            created=place(),
-            remedy="typed(str, lambda row: ...)",
+            "typed(str, lambda row: ...)",
         )
     if isinstance(f, Reducer):
         return f.then(typed(hint, itself))
     if not callable(f) and not isinstance(f, str):
-        raise CompositionError(
+        refuse(
             f"typed({name_of(hint)}, {f!r}): there is nothing that gives a {name_of(hint)}",
-            created=place(),
-            remedy=f"typed({name_of(hint)}, lambda row: ...), a field name, or a reducer",
+            f"typed({name_of(hint)}, lambda row: ...), a field name, or a reducer",
         )
     if type(f) is not FunctionType:
         return _called(hint, getter(f))

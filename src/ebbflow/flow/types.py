@@ -24,7 +24,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ebbflow.frozen import Frozen
-from ebbflow.record import _type, fields_of, hints_of, with_notes
+from ebbflow.record import fields_of, hints_of, record, with_notes
 
 DIGITS = (38, 18)
 """How many digits a Decimal has in a table, and how many of them after the point, without notes."""
@@ -64,7 +64,7 @@ def common(first: Any, second: Any) -> Any:
 
 
 def common_or_any(first: Any, second: Any) -> Any:
-    """The same where two that are clearly different are allowed.
+    """The `common` type of two, and `Any` where they are clearly different.
 
     >>> common_or_any(int, str), common_or_any(bool, int)
     (typing.Any, <class 'int'>)
@@ -74,7 +74,7 @@ def common_or_any(first: Any, second: Any) -> Any:
 
 
 def _common_value(first: Any, second: Any) -> Any:
-    """The same of types without None. None alone adds nothing."""
+    """The `common` type of two types without None. NoneType itself adds nothing."""
     if NoneType in (first, second):
         return second if first is NoneType else first
     if get_origin(first) is tuple is get_origin(second):
@@ -324,7 +324,7 @@ def row(name: str, fields: Mapping[str, Any]) -> Any:
     >>> row("City", {"name": str})("Rome")
     City(name='Rome')
     """
-    return _type(name, tuple(fields.items()))
+    return record(name, **fields)
 
 
 def unhashable(hint: Any, fields: Callable[[Any], dict[str, Any] | None] = fields_of) -> str:

@@ -79,7 +79,7 @@ def unknown(name: str, hint: Any, ours: list[str]) -> UnknownVerb:
 
 
 def unknown_of_groups(name: str, otherwise: str) -> UnknownVerb:
-    """The same for a verb that groups do not have.
+    """The error for a verb that groups do not have.
 
     >>> unknown_of_groups("avg", "").remedy
     'agg(avg=ebbflow.mean("field"))'

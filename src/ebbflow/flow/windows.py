@@ -71,20 +71,16 @@ def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
     """
     time_type = _checked("session", node, time, {"gap": gap})
     row = _with_window("session", node, time_type)
+    of = part("session({})", node, time)
     return Sessions(
         parent=node,
-        time=_time(node, time, gap),
+        time=Fn(Time("session", of, gap), node.type, name=of.text),
         gap=gap,
         merge=Fn.of(_Row(row), node.type, time_type, time_type, arity=3),
         key=None if per is None else part("session(per={})", node, per),
         type=row or _pair(node),
         place=place(),
     )
-
-
-def _time(node: Node, time: Any, gap: Any) -> Fn:
-    of = part("session({})", node, time)
-    return Fn(Time("session", of, gap), node.type, name=of.text)
 
 
 def _pair(node: Node) -> Any:

@@ -11,16 +11,15 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
-from random import Random
 from types import ModuleType
 from typing import Any
 
 from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
-from ebbflow.errors import CheckError, LawBroken, Text, canonical, shown
+from ebbflow.errors import CheckError, LawBroken, Text, shown
 from ebbflow.laws import operators, reducers, streams, structures, ties, verdicts
-from ebbflow.laws.law import Equal, Law, Report
+from ebbflow.laws.law import Equal, Law, Report, simplest
 from ebbflow.laws.reducers import AnyReducer
 from ebbflow.laws.rows import Pool, broken_by, first_failure, tied_failure
 from ebbflow.laws.smaller import SECONDS, large, now, smaller
@@ -60,28 +59,28 @@ def owed(thing: Any) -> list[Law]:
 
 
 owed.register(Monoid, structures.monoid_laws)
-owed.register(Tensor, structures.tensor_laws)
-owed.register(Homomorphism, structures.homomorphism_laws)
-owed.register(Order, structures.order_laws)
+owed.register(Tensor, lambda _: structures.TENSOR)
+owed.register(Homomorphism, lambda _: structures.HOMOMORPHISM)
+owed.register(Order, lambda _: structures.ORDER)
 owed.register(ChangeStructure, structures.change_laws)
-owed.register(StreamFunction, streams.function_laws)
+owed.register(StreamFunction, lambda _: streams.STREAM_FUNCTION)
 owed.register(Processor, streams.processor_laws)
-owed.register(Representation, streams.representation_laws)
-owed.register(Operator, operators.operator_laws)
+owed.register(Representation, lambda _: streams.REPRESENTATION)
+owed.register(Operator, lambda _: operators.OPERATOR)
 owed.register(Reducer, reducers.reducer_laws)
-owed.register(streams.Both, lambda _: [streams.EQUIVALENT])
+owed.register(streams.ProcessorPair, lambda _: [streams.EQUIVALENT])
 owed.register(streams.Partitioned, lambda _: [streams.INDEPENDENT])
 
 
 def lawful(module: ModuleType) -> list[tuple[str, Any]]:
     """Everything in a module that owes laws, by name, without what it only imports from ebbflow."""
-    kinds = tuple(kind for kind in owed.registry if kind is not object)
+    classes = tuple(cls for cls in owed.registry if cls is not object)
     own = [m for name, m in sys.modules.items() if name.split(".")[0] == "ebbflow" and m != module]
     ours = {id(thing) for each in own for thing in vars(each).values()}
     return [
         (name, thing)
         for name, thing in vars(module).items()
-        if not name.startswith("_") and isinstance(thing, kinds) and id(thing) not in ours
+        if not name.startswith("_") and isinstance(thing, classes) and id(thing) not in ours
     ]
 
 
@@ -114,10 +113,10 @@ def check(
         ASSOCIATIVE     (a · b) · c == a · (b · c)
         ARGUMENTS_KEPT  a and b after a · b are a and b
     """
-    from ebbflow.laws.strategies import kinds
+    from ebbflow.laws.sources import sources_of
 
     wanted = list(owed(thing) if laws is None else laws)
-    sources = kinds(thing, inputs if elements is None else elements, changes)
+    sources = sources_of(thing, inputs if elements is None else elements, changes)
     given: dict[str, Any] = {"sources": sources, "equal": equal, "examples": examples}
     if isinstance(thing, Reducer):
         return _reducer_checked(thing, wanted, given, seed, all_laws=laws is None)
@@ -135,7 +134,7 @@ def _reducer_checked(
     twin = reducers.sheltered(thing)
 
     def search(law: Law) -> LawBroken | None:
-        return _search(twin, law, seed=seed, clock=Clock(), **given)
+        return _search(twin, law, seed=seed, clock=Deadline(), **given)
 
     try:
         for law in laws:
@@ -155,13 +154,13 @@ def _reducer_checked(
 
 def _smallest(search: Callable[..., LawBroken | None], seed: int) -> LawBroken | None:
     """The smallest case of a few searches, since shrinking can get stuck."""
-    clock = Clock()
+    clock = Deadline()
     found = search(seed=seed, clock=clock)
     if found is None:
         return None
     tries = 1 if isinstance(found.thing, Reducer) and large(found) else 6
     more = (search(seed=seed + k, clock=clock) for k in range(1, tries) if not clock.over())
-    return min((found, *filter(None, more)), key=_size)
+    return min((found, *filter(None, more)), key=lambda broken: simplest(broken.case))
 
 
 def judge(reducer: Reducer[Any, Any, Any], *, prove: bool = False, **options: Any) -> Judgement:
@@ -201,47 +200,25 @@ know, or leave remove out
     return verdicts.weighed(found, proved(reducer, elements=source), source)
 
 
-def equivalent(
-    first: Processor[Any, Any],
-    second: Processor[Any, Any],
-    *,
-    elements: Any = None,
-    equal: Equal | None = None,
-    examples: int = 200,
-    seed: int = 0,
-) -> Report:
-    """Check that two processors say the same for every input, in any pieces.
+def equivalent(first: Processor[Any, Any], second: Processor[Any, Any], **options: Any) -> Report:
+    """Check that two processors say the same for every input, in any pieces. The options are those
+    of `check`.
 
     >>> from ebbflow.stream import derivative, map_each, prefix_sum
     >>> print(equivalent(prefix_sum() >> derivative(), map_each(int)))
     prefix_sum() >> derivative() ~ map_each(int): 1 laws hold, each on up to 200 examples
         EQUIVALENT  ⟦first⟧(pieces) == ⟦second⟧(pieces)
     """
-    both = streams.Both(first, second)
-    return check(both, elements=elements, equal=equal, examples=examples, seed=seed)
+    return check(streams.ProcessorPair(first, second), **options)
 
 
-def independent(
-    processor: Processor[Any, Any],
-    split: Any,
-    *,
-    elements: Any = None,
-    equal: Equal | None = None,
-    examples: int = 200,
-    seed: int = 0,
-) -> Report:
-    """Check that `processor` may be partitioned: it treats the parts of `split` independently."""
-    thing = streams.Partitioned(processor, split)
-    return check(thing, elements=elements, equal=equal, examples=examples, seed=seed)
+def independent(processor: Processor[Any, Any], split: Any, **options: Any) -> Report:
+    """Check that `processor` may be partitioned: it treats the parts of `split` independently. The
+    options are those of `check`."""
+    return check(streams.Partitioned(processor, split), **options)
 
 
-def _size(broken: LawBroken) -> tuple[int, str]:
-    """How large a case is when it is printed."""
-    text = canonical(broken.case)
-    return len(text), text
-
-
-class Clock:
+class Deadline:
     """How long a failure is made smaller: a few seconds, from when there is one."""
 
     end: float | None = None
@@ -251,7 +228,7 @@ class Clock:
         return self.end
 
     def stop(self) -> None:
-        """Nothing smaller is to be looked for."""
+        """End the search for smaller cases."""
         self.end = 0.0
 
     def over(self) -> bool:
@@ -269,13 +246,11 @@ def _search(
     equal: Equal | None,
     examples: int,
     seed: int,
-    clock: Clock,
+    clock: Deadline,
 ) -> LawBroken | None:
     """The smallest case found that breaks the law, as the error to raise; None when all hold."""
-    from hypothesis import HealthCheck, Phase, find, settings
-    from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
-
-    from ebbflow.laws.strategies import cases
+    from ebbflow.laws.search import Flaky, NoSuchExample, Unsatisfiable, first_found
+    from ebbflow.laws.sources import cases
 
     broken: list[LawBroken] = []
     pool: Any = sources.get("examples")
@@ -295,15 +270,9 @@ def _search(
             clock.start()
         return found is not None
 
-    quiet = settings(
-        max_examples=examples if law.variables else 1,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
+    most = examples if law.variables else 1
     try:
-        smallest = find(cases(law, sources), breaks, settings=quiet, random=Random(seed))
+        smallest = first_found(cases(law, sources), breaks, examples=most, seed=seed)
     except (NoSuchExample, _Enough):
         if not broken or pool is None:
             return broken[0] if broken else None
@@ -320,7 +289,7 @@ def _search(
 
 
 def _tied_failure(
-    r: AnyReducer, law: Law, pool: Pool, equal: Equal | None, examples: int, clock: Clock
+    r: AnyReducer, law: Law, pool: Pool, equal: Equal | None, examples: int, clock: Deadline
 ) -> LawBroken | None:
     """The smallest case found that breaks the law with rows that share fields.
 

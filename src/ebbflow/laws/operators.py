@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ebbflow.laws.law import Law, fresh
-from ebbflow.operator import Operator
 
 CASE = {"x": "input", "changes": "changes"}
 
 
-def _reached(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """The input before the last change, the state then, and the last change."""
-    state = operator.init(x)
-    for change in changes[:-1]:
-        state, _ = operator.step(state, change)
-        x = operator.input.patch(x, change)
-    return x, state, changes[-1]
+def _at_the_last(
+    look: Callable[[Any, Any, Any, Any], bool],
+) -> Callable[[Any, Any, Sequence[Any]], tuple[Any, Any]]:
+    """The sides of a law about the last change: what is found for the input and the state before
+    it, and True."""
+
+    def sides(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
+        state = operator.init(x)
+        for change in changes[:-1]:
+            state, _ = operator.step(state, change)
+            x = operator.input.patch(x, change)
+        return all(look(operator, x, state, last) for last in changes[-1:]), True
+
+    return sides
 
 
-def _accepts(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
-    if not changes:
-        return True, True
-    _, state, change = _reached(operator, x, changes)
-    return operator.accepts(state, change), True
-
-
-def _keeps_invariant(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
-    if not changes:
-        return True, True
-    x, state, change = _reached(operator, x, changes)
+def _keeps_invariant(operator: Any, x: Any, state: Any, change: Any) -> bool:
     state, _ = operator.step(state, change)
-    return operator.invariant(operator.input.patch(x, change), state), True
+    return bool(operator.invariant(operator.input.patch(x, change), state))
 
 
-def _output_valid(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
-    if not changes:
-        return True, True
-    x, state, change = _reached(operator, x, changes)
+def _output_valid(operator: Any, x: Any, state: Any, change: Any) -> bool:
     old = operator.f(x)
-    return operator.output.valid(operator.step(state, change)[1], old), True
+    return bool(operator.output.valid(operator.step(state, change)[1], old))
 
 
 def _from_scratch(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
@@ -88,12 +81,14 @@ INIT = Law(
 )  # fmt: skip
 ACCEPTS = Law(
     "ACCEPTS", "the state refuses a change that is valid for the input",
-    "valid(dx, x) implies accepts(s, dx), after any changes", CASE, _accepts,
+    "valid(dx, x) implies accepts(s, dx), after any changes", CASE,
+    _at_the_last(lambda operator, x, state, change: operator.accepts(state, change)),
     "keep in the state whatever is needed to take every valid change",
 )  # fmt: skip
 OUTPUT_VALID = Law(
     "OUTPUT_VALID", "the output change is not valid for the old output",
-    "valid(dy, f(x)), after any changes", CASE, _output_valid,
+    "valid(dy, f(x)), after any changes", CASE,
+    _at_the_last(_output_valid),
     "give a change of the output as it was before the step",
 )  # fmt: skip
 FROM_SCRATCH = Law(
@@ -103,10 +98,10 @@ FROM_SCRATCH = Law(
 )  # fmt: skip
 STEP = Law(
     "STEP", "step does not keep the invariant",
-    "invariant(x, s) implies invariant(patch(x, dx), s')", CASE, _keeps_invariant,
+    "invariant(x, s) implies invariant(patch(x, dx), s')", CASE,
+    _at_the_last(_keeps_invariant),
     "update every part of the state that the change touches",
 )  # fmt: skip
 
 
-def operator_laws(_: Operator[Any, Any, Any, Any]) -> list[Law]:
-    return [INIT, ACCEPTS, RUNS_ALIKE, RUNS_APART, FROM_SCRATCH, OUTPUT_VALID, STEP]
+OPERATOR = [INIT, ACCEPTS, RUNS_ALIKE, RUNS_APART, FROM_SCRATCH, OUTPUT_VALID, STEP]

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from ebbflow.errors import LawBroken
 from ebbflow.laws.law import Law
 from ebbflow.laws.purity import strange
-from ebbflow.laws.reducers import ADD_COMMUTES, MERGES, REMOVE_INVERTS
+from ebbflow.laws.reducers import ADD_COMMUTES, MERGES, REMOVE_INVERTS, AnyReducer
 from ebbflow.laws.shapes import (
     alternatives,
     domain,
@@ -37,10 +37,9 @@ from ebbflow.laws.shapes import (
     shape,
     unknown,
 )
-from ebbflow.laws.symbolic import REALS, TIMEOUT, NotTraceable, Raised, Run, number, paths, z3
-from ebbflow.reducer import RECOMPUTE, Reducer
+from ebbflow.laws.symbolic import REALS, TIMEOUT, NotTraceable, Raised, TracePath, number, paths, z3
+from ebbflow.reducer import RECOMPUTE
 
-AnyReducer = Reducer[Any, Any, Any]
 MOST_SHAPES = 6
 DEPTH = 3
 STARTS = 10
@@ -48,7 +47,7 @@ STARTS = 10
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of an attempt to prove the laws of a reducer.
+    """The result of an attempt to prove the laws of a reducer.
 
     >>> print(Proof("proved", "every int", (ADD_COMMUTES,)))
     proved for every int: ADD_COMMUTES
@@ -74,6 +73,7 @@ def prove(reducer: AnyReducer, of: Any = None, *, elements: Any = None) -> Proof
     `of` says what a row is: `int`, `float` (then the proof is over the real numbers), `bool`, a
     tuple of these, or a NamedTuple class. By default it is what `elements` are.
 
+    >>> from ebbflow.reducer import Reducer
     >>> total = Reducer(0, lambda a, x: a + x, lambda a, x: a - x, name="total")
     >>> print(prove(total, int))
     proved for every int: ADD_COMMUTES, REMOVE_INVERTS
@@ -84,8 +84,8 @@ def prove(reducer: AnyReducer, of: Any = None, *, elements: Any = None) -> Proof
     """
     z3()
     try:
-        kinds = alternatives(of) if of is not None else drawn(reducer, elements)
-        return _Attempt(reducer, kinds).run()
+        row_shapes = alternatives(of) if of is not None else drawn(reducer, elements)
+        return _Attempt(reducer, row_shapes).run()
     except NotTraceable as reason:
         return Proof("not provable here", why=str(reason))
 
@@ -96,9 +96,9 @@ def prove(reducer: AnyReducer, of: Any = None, *, elements: Any = None) -> Proof
 class _Attempt:
     """The laws of one reducer for rows of some shapes."""
 
-    def __init__(self, reducer: AnyReducer, kinds: list[Any]) -> None:
+    def __init__(self, reducer: AnyReducer, row_shapes: list[Any]) -> None:
         self.reducer = reducer
-        self.kinds = kinds
+        self.row_shapes = row_shapes
         self.start = reducer.start()
         self.seen: set[str] = set()
         self.laws = [ADD_COMMUTES]
@@ -119,7 +119,7 @@ class _Attempt:
                     "from every accumulator"
                 )
         return Proof(
-            "proved", domain(self.kinds, REALS not in self.seen), tuple(self.laws),
+            "proved", domain(self.row_shapes, REALS not in self.seen), tuple(self.laws),
             uncovered=("repeat",) * (self.reducer.repeat is not None),
         )  # fmt: skip
 
@@ -140,9 +140,9 @@ class _Attempt:
 
     def _broken_from(self, size: int) -> LawBroken | None:
         """A law broken by an accumulator of `size` rows, replayed in plain Python."""
-        for rows in product(self.kinds, repeat=size):
+        for rows in product(self.row_shapes, repeat=size):
             for law in [law for law in self.laws if law is not MERGES]:
-                for more in product(self.kinds, repeat=2 if law is ADD_COMMUTES else 1):
+                for more in product(self.row_shapes, repeat=2 if law is ADD_COMMUTES else 1):
                     found = self._counter_example(law, rows, more)
                     if found is not None:
                         return found
@@ -151,7 +151,7 @@ class _Attempt:
     def _counter_example(self, law: Law, rows: Any, more: Any) -> LawBroken | None:
         held: dict[str, Any] = {}
 
-        def sides(run: Run) -> Any:
+        def sides(run: TracePath) -> Any:
             held["rows"] = [unknown(of, f"row{i}", run) for i, of in enumerate(rows)]
             held["more"] = [unknown(of, f"more{i}", run) for i, of in enumerate(more)]
             acc = self.start
@@ -175,7 +175,7 @@ class _Attempt:
             raise NotTraceable(f"z3 sees {case} break {law.name}, but running it does not")
         return None
 
-    def _sides(self, law: Law, acc: Any, more: list[Any], run: Run) -> Any:
+    def _sides(self, law: Law, acc: Any, more: list[Any], run: TracePath) -> Any:
         add, remove = self.reducer.add, self.reducer.remove
         if law is ADD_COMMUTES:
             x, y = more
@@ -203,7 +203,7 @@ class _Attempt:
             self.fixed = {n: value for n, value in self.fixed.items() if n not in changed}
             self.kept = [each for each in self.kept if each not in lost]
 
-    def _acc(self, of: Any, run: Run, name: str = "acc") -> Any:
+    def _acc(self, of: Any, run: TracePath, name: str = "acc") -> Any:
         """Any accumulator of a shape that keeps the invariant."""
         if joined(of, shape(self.start)) != of:
             return unknown(of, name, run)
@@ -220,31 +220,31 @@ class _Attempt:
         grew = True
         while grew:
             grew = False
-            for of, kind in product(list(found), self.kinds):
-                for _, result in self._added(of, kind):
+            for of, row_shape in product(list(found), self.row_shapes):
+                for _, result in self._added(of, row_shape):
                     grew = include(found, shape(result)) or grew
             if len(found) > MOST_SHAPES:
                 raise NotTraceable(f"accumulators have more than {MOST_SHAPES} shapes")
         return found
 
-    def _added(self, of: Any, kind: Any) -> Iterator[tuple[list[Any], Any]]:
-        def once(run: Run) -> Any:
-            return self.reducer.add(self._acc(of, run), unknown(kind, "row", run))
+    def _added(self, of: Any, row_shape: Any) -> Iterator[tuple[list[Any], Any]]:
+        def once(run: TracePath) -> Any:
+            return self.reducer.add(self._acc(of, run), unknown(row_shape, "row", run))
 
         for conditions, result in paths(once, self.seen):
             if type(result) is Raised:
                 raise NotTraceable(f"add may raise {result.name}")
             yield conditions, result
 
-    def _not_kept(self) -> tuple[set[str], set[Kept]]:
+    def _not_kept(self) -> tuple[set[str], set[Invariant]]:
         changed: set[str] = set()
-        lost: set[Kept] = set()
+        lost: set[Invariant] = set()
         own = next(of for of in self.shapes if joined(of, shape(self.start)) == of)
-        for of, kind in product(self.shapes, self.kinds):
-            for conditions, result in self._added(of, kind):
+        for of, row_shape in product(self.shapes, self.row_shapes):
+            for conditions, result in self._added(of, row_shape):
                 if joined(own, shape(result)) != own:
                     continue
-                run, here = Run(()), dict(leaves(result, "acc"))
+                run, here = TracePath(()), dict(leaves(result, "acc"))
                 changed |= {
                     name for name, value in self.fixed.items()
                     if _fails(conditions, equal(here[name], value, run))
@@ -257,39 +257,41 @@ class _Attempt:
 
     def _holds(self, law: Law, of: Any) -> bool:
         if law is MERGES:
-            cases = product(self.shapes, self.kinds)
-            return all(self._all_paths(self._merges(of, other, kind)) for other, kind in cases)
-        several = product(self.kinds, repeat=2 if law is ADD_COMMUTES else 1)
+            cases = product(self.shapes, self.row_shapes)
+            return all(
+                self._all_paths(self._merges(of, other, row_shape)) for other, row_shape in cases
+            )
+        several = product(self.row_shapes, repeat=2 if law is ADD_COMMUTES else 1)
         return all(self._all_paths(self._lawful(law, of, more)) for more in several)
 
-    def _lawful(self, law: Law, of: Any, more: Any) -> Callable[[Run], Any]:
-        def sides(run: Run) -> Any:
-            rows = [unknown(kind, f"row{i}", run) for i, kind in enumerate(more)]
+    def _lawful(self, law: Law, of: Any, more: Any) -> Callable[[TracePath], Any]:
+        def sides(run: TracePath) -> Any:
+            rows = [unknown(row_shape, f"row{i}", run) for i, row_shape in enumerate(more)]
             return self._sides(law, self._acc(of, run), rows, run)
 
         return sides
 
-    def _merges(self, of: Any, other: Any, kind: Any) -> Callable[[Run], Any]:
+    def _merges(self, of: Any, other: Any, row_shape: Any) -> Callable[[TracePath], Any]:
         """`merge(a, init) == a` and `merge(a, add(b, x)) == add(merge(a, b), x)`: by induction, all
         that merge owes."""
 
-        def sides(run: Run) -> Any:
+        def sides(run: TracePath) -> Any:
             merge, add = self.reducer.merge, self.reducer.add
             assert merge is not None
             a, b = self._acc(of, run), self._acc(other, run, "more")
-            row = unknown(kind, "row", run)
+            row = unknown(row_shape, "row", run)
             grown = equal(merge(a, add(b, row)), add(merge(a, b), row), run)
             return z3().And(equal(merge(a, self.start), a, run), grown)
 
         return sides
 
-    def _all_paths(self, sides: Callable[[Run], Any]) -> bool:
+    def _all_paths(self, sides: Callable[[TracePath], Any]) -> bool:
         return all(
             not _fails(conditions, _goal(goal)) for conditions, goal in paths(sides, self.seen)
         )
 
 
-class Kept(NamedTuple):
+class Invariant(NamedTuple):
     """A candidate: a number that keeps to a bound, or is as in `init` whenever another is."""
 
     name: str
@@ -298,7 +300,7 @@ class Kept(NamedTuple):
     when: str = ""
     start: Any = None
 
-    def holds(self, here: dict[str, Any], run: Run) -> Any:
+    def holds(self, here: dict[str, Any], run: TracePath) -> Any:
         term = number(here[self.name], run)
         if self.word == "at least":
             return term >= self.bound
@@ -308,14 +310,14 @@ class Kept(NamedTuple):
         return z3().Implies(equal(here[self.when], self.start, run), same)
 
 
-def _candidates(start: dict[str, Any], constants: set[int]) -> Iterator[Kept]:
+def _candidates(start: dict[str, Any], constants: set[int]) -> Iterator[Invariant]:
     for name, value in start.items():
         if type(value) is not bool and value >= 0:
-            yield Kept(name, "at least", 0)
-            yield from (Kept(name, "below", bound) for bound in constants if value < bound)
+            yield Invariant(name, "at least", 0)
+            yield from (Invariant(name, "below", bound) for bound in constants if value < bound)
         for other, first in start.items():
             if other != name:
-                yield Kept(name, "as in init", value, other, first)
+                yield Invariant(name, "as in init", value, other, first)
 
 
 def _constants(reducer: AnyReducer) -> set[int]:

@@ -10,7 +10,6 @@ What is suspicious is noted in the run, which then proves nothing.
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import inspect
 import numbers
@@ -29,6 +28,7 @@ from types import (
 )
 from typing import Any
 
+from ebbflow.expression.bytecode import steps
 from ebbflow.fn import Field
 from ebbflow.reducer import RECOMPUTE, Reducer
 
@@ -36,7 +36,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OWN = (
     os.path.join(_PACKAGE, "laws", "symbolic.py"),
     os.path.join(_PACKAGE, "laws", "shapes.py"),
-    os.path.join(_PACKAGE, "laws", "watch.py"),
+    os.path.join(_PACKAGE, "laws", "purity.py"),
 )
 MARKED: set[type] = set()
 """The types of unknowns, which see for themselves what is done with them."""
@@ -138,7 +138,7 @@ def _hidden(code: CodeType) -> str:
     if code.co_exceptiontable or code.co_flags & _GENERATORS:
         return "it has a try, a with or a generator"
     before: Any = None
-    for step in dis.get_instructions(code):
+    for step in steps(code):
         if step.opname == "IS_OP" and not (before.opname == "LOAD_CONST" and before.argval is None):
             return "it compares with `is`"
         if step.opname in _STORES:
@@ -176,9 +176,9 @@ def _reached(frame: FrameType) -> str:
 def _named(
     code: CodeType, known: tuple[Any, Any], cells: dict[str, Any], seen: set[int] | None = None
 ) -> str:
-    """What is wrong with the objects that some code has names for."""
+    """Why one of the objects that some code refers to by name may break a proof, in words."""
     found: Any = None
-    for step in _steps(code):
+    for step in steps(code):
         if type(found) not in MARKED and isinstance(found, ModuleType):
             if step.opname not in ("LOAD_ATTR", "LOAD_METHOD") or type(found) is not ModuleType:
                 return f"it passes the module {found.__name__} around"
@@ -196,13 +196,8 @@ def _named(
     return ""
 
 
-@functools.lru_cache(100)
-def _steps(code: CodeType) -> tuple[dis.Instruction, ...]:
-    return tuple(dis.get_instructions(code))
-
-
 def _unusable(value: Any, seen: set[int] | None = None) -> str:
-    """What is wrong with an object in the hands of a function of the user's."""
+    """Why an object must not be used by a function of the user's, in words; empty if it may."""
     cls = value if issubclass(type(value), type) else type(value)
     ours = str(cls.__module__).startswith("ebbflow.") and cls not in MARKED
     if ours and value is not RECOMPUTE:
@@ -214,7 +209,7 @@ def _unusable(value: Any, seen: set[int] | None = None) -> str:
 
 
 def strange(value: Any, seen: set[int] | None = None) -> str:
-    """What is wrong with an object that a function uses, in words; empty where nothing is.
+    """Why an object that a function uses may break a proof, in words; empty if it cannot.
 
     >>> strange(max), strange((1, "a"))
     ('', '')
@@ -252,7 +247,7 @@ def _first(values: Any, seen: set[int]) -> str:
 
 
 def _function(f: Any, seen: set[int]) -> str:
-    """What is wrong with a function of the user's before it runs: what it is made with."""
+    """Why a function of the user's may break a proof: its defaults, closure, names and code."""
     cells = dict(zip(f.__code__.co_freevars, map(_content, f.__closure__ or ()), strict=True))
     kept = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
     known = (f.__globals__, vars(builtins))
@@ -269,7 +264,7 @@ def _content(cell: Any) -> Any:
 
 
 def _inside(value: Any) -> Iterator[Any]:
-    """What one of ebbflow's own objects calls."""
+    """The functions and reducers that one of ebbflow's own objects holds."""
     slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
     for name in [*slots, *getattr(value, "__dict__", ())]:
         part: Any = getattr(value, name, None)

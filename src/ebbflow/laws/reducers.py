@@ -271,14 +271,14 @@ def _state(zero: Any) -> Any:
 
 
 def sheltered(r: AnyReducer) -> Sheltered:
-    """The same reducer, and the user's first accumulator is not changed for long."""
+    """A copy of the reducer that restores the user's first accumulator before every fold."""
     twin = object.__new__(Sheltered)
     vars(twin).update(vars(r))
     return twin
 
 
 def reducer_laws(r: AnyReducer) -> list[Law]:
-    """What a reducer owes, by what it has.
+    """The laws that a reducer owes, by the functions it has.
 
     >>> [law.name for law in reducer_laws(Reducer(0, max))]
     ['FOLD_REPEATS', 'ADD_KEEPS', 'ADD_COMMUTES']

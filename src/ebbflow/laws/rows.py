@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -37,26 +38,21 @@ def contains(source: Any, row: Any) -> bool | None:
     Whether a strategy can give a value is found out by looking for one that lies at least as far
     from zero: Hypothesis makes what it finds small, and so comes by the value itself.
     """
-    from hypothesis import HealthCheck, Phase, find, settings
-    from hypothesis.errors import NoSuchExample, Unsatisfiable
-    from hypothesis.strategies import SearchStrategy
+    from ebbflow.laws.search import NoSuchExample, SearchStrategy, Unsatisfiable, first_found
 
     if isinstance(source, Collection):
         return row in source
     if not isinstance(source, SearchStrategy):
         return contains(source(), row) if callable(source) else None
     seen: list[Any] = []
-    quiet = settings(
-        max_examples=200, database=None, deadline=None, phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+
+    def found(x: Any, near: Callable[[Any, Any], bool]) -> bool:
+        seen.extend([x] if x == row else [])
+        return bool(x == row) or near(x, row)
+
     for near in (_beyond, operator.eq):
         with suppress(NoSuchExample, Unsatisfiable):
-            find(
-                source,
-                lambda x, near=near: bool(x == row and not seen.append(x)) or near(x, row),  # type: ignore[func-returns-value, misc]
-                settings=quiet, random=Random(0),
-            )  # fmt: skip
+            first_found(source, partial(found, near=near), examples=200)
         if seen:
             return True
     return None

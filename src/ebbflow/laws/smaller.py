@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from time import monotonic, process_time
 from typing import Any
 
-from ebbflow.errors import LawBroken, Text, canonical
-from ebbflow.laws.law import Equal
+from ebbflow.errors import LawBroken, Text
+from ebbflow.laws.law import Equal, simplest
 from ebbflow.laws.rows import Pool, broken_by
 from ebbflow.zset import ZSet
 
@@ -21,7 +21,7 @@ SECONDS = 3.0
 
 
 def now() -> float:
-    """A clock that goes slower while others work: what is found is the same on a busy machine."""
+    """A clock that runs slower on a busy machine, so that searches find the same cases there."""
     return process_time() + monotonic() / 4
 
 
@@ -43,7 +43,7 @@ class _Smaller:
         return again
 
     def takes(self, name: str, value: Any) -> bool:
-        """Whether it still fails with this value instead; then it is the case from now on."""
+        """Whether the law still fails with this value instead; then the case has it from now on."""
         again = self.fails({**self.broken.case, name: value})
         self.broken = again or self.broken
         return again is not None
@@ -93,7 +93,7 @@ class _Smaller:
 
     def exchange(self, pool: Pool) -> None:
         """Put a simpler row in the place of all that are equal, or a larger number for fewer."""
-        simple = sorted(dict.fromkeys(pool), key=_simplest)[:12]
+        simple = sorted(dict.fromkeys(pool), key=simplest)[:12]
         numbers = [row for row in dict.fromkeys(pool) if type(row) in (int, float)]
         large = sorted(numbers, key=abs)[-2:]
         for old in dict.fromkeys(_rows(self.broken.case)):
@@ -129,15 +129,9 @@ def smaller(broken: LawBroken, equal: Equal | None, pool: Pool, end: float) -> L
     return case.broken
 
 
-def _simplest(row: Any) -> tuple[int, str]:
-    text = canonical(row)
-    return len(text), text
-
-
 def _measure(broken: LawBroken) -> tuple[int, int, str]:
     """Smaller for fewer rows, then for shorter text."""
-    text = canonical(broken.case)
-    return _weight(broken.case), len(text), text
+    return (_weight(broken.case), *simplest(broken.case))
 
 
 def _weight(case: Mapping[str, Any]) -> int:

@@ -1,49 +1,26 @@
-"""Data to try laws on: Hypothesis strategies for ebbflow's own structures and those made of them.
+"""Data to try laws on: Hypothesis strategies for the elements of monoids and versions of orders.
 
-What a structure brings itself (`elements=`, `changes=`) comes first; the rest is known here by how
-the structure was built. Values are small on purpose: small values collide, and laws break where
-they do.
+What a structure brings itself (`elements=`) comes first; the rest is known here by how the
+structure was built. Elements are small on purpose: small ones collide, and laws break where they
+do. Values and their changes are in `laws.changes`, what each law is given in `laws.sources`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from functools import partial, singledispatch
-from operator import itemgetter
-from random import Random
 from typing import Any
 
 from ebbflow import algebra as al
-from ebbflow import change as ch
 from ebbflow.algebra.order import NATURALS, POWERSETS, Order, order_product
-from ebbflow.errors import CheckError, canonical, install
-from ebbflow.laws import streams
-from ebbflow.laws.law import Law
-from ebbflow.laws.rows import Pool
-from ebbflow.laws.ties import tied
-from ebbflow.operator import Operator
-from ebbflow.reducer import Reducer
-from ebbflow.stream import Processor, Representation, StreamFunction
-from ebbflow.tensor import Tensor
+from ebbflow.errors import CheckError
+from ebbflow.laws.law import simplest
+from ebbflow.laws.search import NoSuchExample, SearchStrategy, first_found, st
 from ebbflow.zset import BAGS, ZSETS, ZSet
-
-try:
-    from hypothesis import HealthCheck, Phase, find, settings
-    from hypothesis import strategies as st
-    from hypothesis.errors import NoSuchExample
-    from hypothesis.strategies import SearchStrategy
-except ImportError as error:  # pragma: no cover
-    raise CheckError("checking laws needs Hypothesis", remedy=install("laws")) from error
 
 Strategy = SearchStrategy[Any]
 SMALL = st.integers(-9, 9)
 LETTERS = st.text(alphabet="abcAB é", max_size=6)
-
-
-def _simplest(value: Any) -> tuple[int, str]:
-    text = canonical(value)
-    return len(text), text
 
 
 def as_strategy(source: Any) -> Strategy:
@@ -53,7 +30,7 @@ def as_strategy(source: Any) -> Strategy:
     if isinstance(source, Collection) and not isinstance(source, (str, bytes)):
         if not source:
             raise CheckError("there is nothing to draw from", elements=source)
-        return st.sampled_from(sorted(source, key=_simplest))
+        return st.sampled_from(sorted(source, key=simplest))
     if callable(source):
         return as_strategy(source())
     raise CheckError(
@@ -63,11 +40,6 @@ def as_strategy(source: Any) -> Strategy:
     )
 
 
-def _makes(source: Any) -> bool:
-    """Whether a source is a function that returns one."""
-    return callable(source) and not isinstance(source, (SearchStrategy, Collection))
-
-
 def examples(source: Any, count: int = 40) -> list[Any]:
     """Some values of a source, always the same ones.
 
@@ -75,14 +47,11 @@ def examples(source: Any, count: int = 40) -> list[Any]:
     [1, 3]
     """
     if isinstance(source, Collection) and not isinstance(source, (str, bytes)):
-        return sorted(source, key=_simplest)
+        return sorted(source, key=simplest)
     drawn: list[Any] = []
-    quiet = settings(
-        max_examples=count, database=None, deadline=None, phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    note = drawn.append
     with suppress(NoSuchExample):
-        find(as_strategy(source), lambda x: bool(drawn.append(x)), settings=quiet, random=Random(0))  # type: ignore[func-returns-value]
+        first_found(as_strategy(source), lambda x: bool(note(x)), examples=count, shrink=False)
     return drawn
 
 
@@ -144,7 +113,7 @@ def _ticked(inner: al.Monoid[Any]) -> Strategy:
 
 def _hypotheticals(output: al.Monoid[Any], states: tuple[Any, ...]) -> Strategy:
     if not states:
-        raise _unknown(al.state_monoid(output))
+        raise unmade(al.state_monoid(output))
     return _tables(states, output).map(lambda table: Lookup(dict(zip(states, table, strict=True))))
 
 
@@ -192,10 +161,11 @@ def elements_of(monoid: al.Monoid[Any]) -> Strategy:
         return _BUILT[make](*arguments)
     if monoid in _ELEMENTS:
         return _ELEMENTS[monoid]
-    raise _unknown(monoid)
+    raise unmade(monoid)
 
 
-def _unknown(thing: Any) -> CheckError:
+def unmade(thing: Any) -> CheckError:
+    """The error for a thing whose elements are not known."""
     return CheckError(
         f"it is not known what {thing!r} is made of",
         **({"created": thing.created} if getattr(thing, "created", None) else {}),
@@ -216,281 +186,4 @@ def versions_of(order: Order[Any]) -> Strategy:
         return st.frozensets(st.sampled_from("abc"), max_size=3)
     if order.built is not None and order.built[0] is order_product:
         return st.tuples(*map(versions_of, order.built[1]))
-    raise _unknown(order)
-
-
-# ---- values and their changes ----
-
-_VALUES: dict[ch.ChangeStructure[Any, Any], Strategy] = {
-    ch.BAG: bags(),
-    ch.ZSET: zsets(),
-    ch.NUMBER: SMALL,
-    ch.NATURAL: st.integers(0, 9),
-    ch.BOOL: st.booleans(),
-    ch.TEXT: LETTERS,
-    ch.REPLACE: SMALL,
-}
-
-
-def values_of(structure: ch.ChangeStructure[Any, Any]) -> Strategy:
-    """Values of a change structure."""
-    if structure.elements is not None:
-        return as_strategy(structure.elements)
-    if structure in _VALUES:
-        return _VALUES[structure]
-    make, inner = structure.built or (None, ())
-    if make is ch.pair:
-        return st.tuples(*map(values_of, inner))
-    if make is ch.sequence:
-        return values_of(inner[0])
-    if make is ch.mapping:
-        return st.dictionaries(st.sampled_from("abc"), values_of(inner[0]), max_size=3)
-    if make is ch.group:
-        return elements_of(inner[0])
-    raise _unknown(structure)
-
-
-def changes_of(structure: ch.ChangeStructure[Any, Any], value: Any) -> Strategy:
-    """Changes that are valid for `value`."""
-    if structure.changes is not None:
-        return as_strategy(structure.changes(value))
-    make, inner = structure.built or (None, ())
-    if structure == ch.BAG:
-        out = {row: st.integers(-weight, 2) for row, weight in value.items()}
-        taken = st.fixed_dictionaries({}, optional=out)
-        return st.builds(lambda new, old: ZSet({**new._weights, **old}), bags(size=3), taken)
-    if structure == ch.NATURAL:
-        return st.integers(-value, 5)
-    if structure == ch.TEXT:
-        return _edits(len(value))
-    if structure == ch.REPLACE:
-        return st.one_of(st.just(ch.KEEP), SMALL.map(ch.Replace))
-    if structure in _VALUES:
-        return _VALUES[structure]
-    if make is ch.pair:
-        sides = [changes_of(side, part) for side, part in zip(inner, value, strict=True)]
-        both = st.builds(ch.Both, *sides)
-        return st.one_of(sides[0].map(ch.First), sides[1].map(ch.Second), both)
-    if make is ch.sequence:
-        return _sequences(inner[0], value, partial(changes_of, inner[0]))
-    if make is ch.mapping:
-        return st.fixed_dictionaries(
-            {}, optional={key: _entry_changes(inner[0], value, key) for key in "abc"}
-        )
-    if make is ch.group:
-        return elements_of(inner[0])
-    if structure.has_diff:
-        return values_of(structure).map(lambda new: structure.diff(new, value))
-    raise CheckError(
-        f"it is not known how {structure!r} changes",
-        remedy="pass changes=: a function from a value to a list or strategy of valid changes",
-    )
-
-
-def changes_towards(
-    structure: ch.ChangeStructure[Any, Any], value: Any, values: Strategy
-) -> Strategy:
-    """Changes of `value` that are made of other `values`, as a user gave them.
-
-    Rows come from other bags; a pair changes in one or both of its sides; elsewhere a change leads
-    from this value to another, where there is a difference.
-    """
-    make, inner = structure.built or (None, ())
-    if structure in (ch.BAG, ch.ZSET):
-        return _bag_changes(structure, value, values)
-    if make is ch.pair:
-        sides = [
-            changes_towards(side, value[i], values.map(itemgetter(i)))
-            for i, side in enumerate(inner)
-        ]
-        both = st.builds(ch.Both, *sides)
-        return st.one_of(sides[0].map(ch.First), sides[1].map(ch.Second), both)
-    if make is ch.sequence:
-        return _sequences(inner[0], value, lambda now: changes_towards(inner[0], now, values))
-    if structure.changes is None and structure.has_diff:
-        return values.map(lambda new: structure.diff(new, value))
-    return changes_of(structure, value)
-
-
-@st.composite
-def _bag_changes(
-    draw: Any, structure: ch.ChangeStructure[Any, Any], value: Any, values: Strategy
-) -> ZSet[Any]:
-    """Some of the rows of another bag come, and as many go as there are."""
-    rows = sorted({*value, *draw(values)}, key=_simplest)
-    change = {}
-    for row in draw(st.lists(st.sampled_from(rows), max_size=4)) if rows else ():
-        most = value.weight(row) if structure == ch.BAG else 2
-        change[row] = draw(st.integers(-most, 2))
-    return ZSet(change)
-
-
-def _edits(size: int) -> Strategy:
-    inserts = st.builds(ch.Insert, st.integers(0, size), LETTERS)
-    deletes = st.integers(0, size).flatmap(
-        lambda at: st.builds(ch.Delete, st.just(at), st.integers(0, size - at))
-    )
-    return st.one_of(inserts, deletes)
-
-
-def _entry_changes(inner: Any, value: dict[Any, Any], key: Any) -> Strategy:
-    if key not in value:
-        return values_of(inner).map(ch.Put)
-    return st.one_of(
-        st.just(ch.Drop()),
-        changes_of(inner, value[key]).map(ch.Patch),
-        values_of(inner).map(ch.Replace),
-    )
-
-
-def _sequences(
-    structure: ch.ChangeStructure[Any, Any], value: Any, of: Callable[[Any], Strategy]
-) -> Strategy:
-    """Tuples of changes, each valid after the ones before it."""
-
-    @st.composite
-    def drawn(draw: Any) -> tuple[Any, ...]:
-        changes: list[Any] = []
-        now = value
-        for _ in range(draw(st.integers(0, 4))):
-            change = draw(of(now))
-            if structure.valid(change, now):
-                changes.append(change)
-                now = structure.patch(now, change)
-        return tuple(changes)
-
-    return drawn()
-
-
-# ---- what each kind of thing provides ----
-
-Kinds = Mapping[str, Any]
-
-
-@singledispatch
-def kinds(thing: Any, elements: Any, changes: Any) -> Kinds:
-    """For each kind of variable, a strategy, or a function from the case so far to one."""
-    return {} if elements is None else {"element": as_strategy(elements)}
-
-
-def _stream(source: Any, elements: Any) -> Kinds:
-    own = elements_of(source) if elements is None else as_strategy(elements)
-    return {"element": own, "pieces": st.lists(own, max_size=6)}
-
-
-@kinds.register
-def _(thing: al.Monoid, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
-    return _stream(thing, elements)
-
-
-@kinds.register
-def _(thing: Tensor, elements: Any, changes: Any) -> Kinds:
-    return {"left": elements_of(thing.left), "right": elements_of(thing.right)}
-
-
-@kinds.register(al.Homomorphism)
-@kinds.register(StreamFunction)
-@kinds.register(Processor)
-@kinds.register(streams.Both)
-@kinds.register(streams.Partitioned)
-def _(thing: Any, elements: Any, changes: Any) -> Kinds:
-    return _stream(thing.source, elements)
-
-
-@kinds.register
-def _(thing: Representation, elements: Any, changes: Any) -> Kinds:
-    return _stream(thing.processor.source, elements)
-
-
-@kinds.register
-def _(thing: Order, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
-    return {"version": versions_of(thing) if elements is None else as_strategy(elements)}
-
-
-@kinds.register
-def _(thing: Operator, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
-    own = kinds(thing.input, elements, changes)
-    return {"input": own["value"], "changes": lambda case: own["changes"]({"value": case["x"]})}
-
-
-@kinds.register
-def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
-    values = values_of(thing) if elements is None else as_strategy(elements)
-
-    def of(value: Any) -> Strategy:
-        if changes is None and elements is None:
-            return changes_of(thing, value)
-        if changes is None:
-            return changes_towards(thing, value, values)
-        by_value = callable(changes) and not isinstance(changes, SearchStrategy)
-        return as_strategy(changes(value) if by_value else changes)
-
-    return {
-        "value": values,
-        "any change": lambda case: of(case["value"]) | values.flatmap(of),
-        "changes": lambda case: _sequences(thing, case["value"], of),
-    }
-
-
-@kinds.register
-def _(thing: Reducer, elements: Any, changes: Any) -> Kinds:  # type: ignore[type-arg]
-    source = thing.elements if elements is None else elements
-    if source is None:
-        raise _unknown(thing)
-    own, pool = as_strategy(source), examples(source, 100)
-    for row in pool:
-        if not isinstance(row, Hashable):
-            raise CheckError(
-                "the rows of a reducer must be hashable", row=row, remedy="a tuple, a NamedTuple"
-            )
-    rows = _rows(own)
-    drawn = Pool(pool, source() if _makes(source) else source)
-    drawn.tied = tied(thing, pool)
-    return {
-        "rows": rows,
-        "value": lambda case: own | st.sampled_from(case["rows"]) if case["rows"] else own,
-        "order": lambda case: st.permutations(case["rows"]).map(tuple),
-        "count": st.integers(1, 3),
-        "updates": lambda case: _updates(case["rows"], rows),
-        "examples": drawn,
-    }
-
-
-@st.composite
-def _rows(draw: Any, own: Strategy) -> tuple[Any, ...]:
-    """A few rows, some of them repeated: laws break where values collide."""
-    rows = draw(st.lists(own, max_size=4))
-    again = draw(st.lists(st.sampled_from(rows), max_size=3)) if rows else []
-    return (*rows, *again)
-
-
-@st.composite
-def _updates(draw: Any, rows: tuple[Any, ...], more: Strategy) -> tuple[ZSet[Any], ...]:
-    """Changes of a bag, each valid after the ones before it."""
-    bag: ZSet[Any] = ZSet.of(rows)
-    updates: list[ZSet[Any]] = []
-    for _ in range(draw(st.integers(1, 3))):
-        left = [row for row in bag.rows() if not draw(st.booleans())]
-        updates.append(ZSet.of((*left, *draw(more))) - bag)
-        bag = bag + updates[-1]
-    return tuple(updates)
-
-
-def cases(law: Law, sources: Kinds) -> Strategy:
-    """Values for all variables of a law, in the order it names them."""
-    for kind in law.variables.values():
-        if kind not in sources:
-            raise CheckError(
-                f"{law.name} speaks of {kind!r}, which this thing cannot provide",
-                remedy="pass elements=, or check a thing that this law is about",
-            )
-
-    @st.composite
-    def drawn(draw: Any) -> dict[str, Any]:
-        case: dict[str, Any] = {}
-        for name, kind in law.variables.items():
-            source = sources[kind]
-            case[name] = draw(source if isinstance(source, SearchStrategy) else source(case))
-        return case
-
-    return drawn()
+    raise unmade(order)

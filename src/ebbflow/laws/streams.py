@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.laws.law import Equal, Law, fresh, own
-from ebbflow.stream import Processor, Representation, Splitter, StreamFunction
-
-
-def _target(thing: Any) -> Equal:
-    return own(thing.target)
-
+from ebbflow.laws.law import Law, fresh, of_target, own
+from ebbflow.stream import Processor, Representation, Splitter
 
 PA = {"p": "element", "a": "element"}
 PAB = {**PA, "b": "element"}
@@ -24,12 +19,12 @@ UPDATE_ADDS = Law(
     "UPDATE_ADDS", "new input does not only add to the output", "F(p · a) == F(p) · ΔF(p, a)", PA,
     lambda f, p, a: (f(f.source.combine(p, a)), f.target.combine(f(p), f.delta(p, a))),
     "no processor can take back what it said: use a target in which it can (ZSETS for SET), "
-    "or cut the input into strata", _target,
+    "or cut the input into strata", of_target,
 )  # fmt: skip
 UPDATE_EMPTY = Law(
     "UPDATE_EMPTY", "the empty update says something", "ΔF(p, zero) == zero", {"p": "element"},
     lambda f, p: (f.delta(p, f.source.zero), f.target.zero),
-    "give zero for the empty change", _target,
+    "give zero for the empty change", of_target,
 )  # fmt: skip
 UPDATE_CUT = Law(
     "UPDATE_CUT", "the update depends on how the input was cut",
@@ -38,13 +33,10 @@ UPDATE_CUT = Law(
         f.delta(p, f.source.combine(a, b)),
         f.target.combine(f.delta(p, a), f.delta(f.source.combine(p, a), b)),
     ),
-    "derive the update instead: by_cancelling or by_idempotence", _target,
+    "derive the update instead: by_cancelling or by_idempotence", of_target,
 )  # fmt: skip
 
-
-def function_laws(_: StreamFunction[Any, Any]) -> list[Law]:
-    return [UPDATE_ADDS, UPDATE_EMPTY, UPDATE_CUT]
-
+STREAM_FUNCTION = [UPDATE_ADDS, UPDATE_EMPTY, UPDATE_CUT]
 
 # ---- processors ----
 
@@ -57,11 +49,6 @@ def said(processor: Processor[Any, Any], pieces: Iterable[Any]) -> list[Any]:
 def total(processor: Processor[Any, Any], pieces: Iterable[Any]) -> Any:
     """All outputs of a fresh run, combined."""
     return processor.target.fold(said(processor, pieces))
-
-
-def _repeats(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
-    alone = said(processor, [p, a])[-1]
-    return alone, said(processor, [p, a])[-1]
 
 
 def _undisturbed(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -101,12 +88,13 @@ def _output_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, A
 
 REPEATABLE = Law(
     "REPEATABLE", "the same run twice says different things",
-    "step(s, a) == step(s, a), in a fresh run", PA, _repeats,
-    "keep what is remembered in the state, not outside it; take out what is random", _target,
+    "step(s, a) == step(s, a), in a fresh run", PA,
+    lambda f, p, a: (said(f, [p, a])[-1], said(f, [p, a])[-1]),
+    "keep what is remembered in the state, not outside it; take out what is random", of_target,
 )  # fmt: skip
 UNDISTURBED = Law(
     "UNDISTURBED", "one run disturbs another", "runs of one processor share nothing", PAB,
-    _undisturbed, "make a new state in start, not one that all runs share", _target,
+    _undisturbed, "make a new state in start, not one that all runs share", of_target,
 )  # fmt: skip
 INPUT_KEPT = Law(
     "INPUT_KEPT", "step changes the input it was given", "a after step(s, a) is a", PA,
@@ -115,30 +103,30 @@ INPUT_KEPT = Law(
 OUTPUT_KEPT = Law(
     "OUTPUT_KEPT", "a later step changes an output that was already given",
     "an output stays what it was", PA, _output_kept,
-    "give out a copy, not the state itself", _target,
+    "give out a copy, not the state itself", of_target,
 )  # fmt: skip
 EMPTY_STEP = Law(
     "EMPTY_STEP", "the empty piece makes it say something", "step(s, zero) says zero",
     {"p": "element"},
     lambda f, p: (said(f, [p, f.source.zero])[-1], f.target.zero),
-    "say nothing for the empty piece; what comes with time needs ticks in the input", _target,
+    "say nothing for the empty piece; what comes with time needs ticks in the input", of_target,
 )  # fmt: skip
 CUT = Law(
     "CUT", "the output depends on how the input was cut",
     "step(s, a · b) says step(s, a) · step(s', b)", PAB, _cut,
     "say for a batch exactly what its elements say one by one; elementwise makes this certain",
-    _target,
+    of_target,
 )  # fmt: skip
 CUT_STATE = Law(
     "CUT_STATE", "the state depends on how the input was cut",
     "after p · a and after p, a it says the same for b", PAB, _later,
-    "leave the same state for a batch as for its elements one by one", _target,
+    "leave the same state for a batch as for its elements one by one", of_target,
 )  # fmt: skip
 BATCHING = Law(
     "BATCHING", "the whole output depends on the batches",
     "outputs of the pieces, combined == output of the pieces combined", {"pieces": "pieces"},
     lambda f, pieces: (total(f, pieces), f(f.source.fold(pieces))),
-    "see CUT and CUT_STATE", _target,
+    "see CUT and CUT_STATE", of_target,
 )  # fmt: skip
 LOSES_NOTHING = Law(
     "LOSES_NOTHING", "the parts together are not the input",
@@ -150,7 +138,7 @@ PROGRESS = Law(
     "PROGRESS", "it holds back what a tick should let through", "step(s, tick) says a tick",
     {"p": "element"},
     lambda f, p: (said(f, [p, f.source.tick])[-1], f.target.tick),
-    "pass the tick on at once", _target,
+    "pass the tick on at once", of_target,
 )  # fmt: skip
 PROGRESS_AT_END = Law(
     "PROGRESS_AT_END", "it waits for the end of its input", "F(a · end) == F(a) · end",
@@ -159,7 +147,7 @@ PROGRESS_AT_END = Law(
         f(f.source.combine(a, (f.source.zero[0], True))),
         f.target.combine(f(a), (f.target.zero[0], True)),
     ),
-    "say what is known as soon as it is known; the end may only end the output", _target,
+    "say what is known as soon as it is known; the end may only end the output", of_target,
 )  # fmt: skip
 
 
@@ -172,7 +160,7 @@ def processor_laws(processor: Processor[Any, Any]) -> list[Law]:
 
 
 @dataclass(frozen=True)
-class Both:
+class ProcessorPair:
     """Two processors said to be equivalent: they read the same and write the same."""
 
     first: Processor[Any, Any]
@@ -218,7 +206,7 @@ class Partitioned:
 EQUIVALENT = Law(
     "EQUIVALENT", "the two say different things", "⟦first⟧(pieces) == ⟦second⟧(pieces)",
     {"pieces": "pieces"},
-    lambda both, pieces: (total(both.first, pieces), total(both.second, pieces)), "", _target,
+    lambda both, pieces: (total(both.first, pieces), total(both.second, pieces)), "", of_target,
 )  # fmt: skip
 INDEPENDENT = Law(
     "INDEPENDENT", "the parts are not independent: what they say together is more than each says",
@@ -226,7 +214,7 @@ INDEPENDENT = Law(
     lambda thing, a: (
         thing.target.fold(thing.processor(part) for part in thing.split(a)), thing.processor(a),
     ),
-    "split so that whatever the processor brings together lands in the same part", _target,
+    "split so that whatever the processor brings together lands in the same part", of_target,
 )  # fmt: skip
 ENCODES = Law(
     "ENCODES", "encoding does not respect the cut", "encode(a · b) == encode(a) · encode(b)",
@@ -249,5 +237,4 @@ def _after(representation: Representation, p: Any, does: Any) -> Any:
     return does(processor.step(state, p)[0])
 
 
-def representation_laws(_: Representation) -> list[Law]:
-    return [ENCODES, DECODES]
+REPRESENTATION = [ENCODES, DECODES]

@@ -8,13 +8,7 @@ from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError
-from ebbflow.laws.law import Equal, Law, fresh, own
-from ebbflow.tensor import Tensor
-
-
-def _of_target(thing: Any) -> Equal:
-    return own(thing.target)
-
+from ebbflow.laws.law import Law, fresh, of_target, own
 
 # ---- monoids ----
 
@@ -105,16 +99,14 @@ RIGHT_LINEAR = Law(
 
 
 def monoid_laws(m: Monoid[Any]) -> list[Law]:
-    """What a monoid owes, by what it declares."""
+    """The laws that a monoid owes, by what it declares."""
     laws = [ZERO_LEFT, ZERO_RIGHT, ASSOCIATIVE, ARGUMENTS_KEPT]
     laws += [COMMUTATIVE] * m.commutative + [IDEMPOTENT] * m.idempotent
     laws += [INVERSE_LEFT, INVERSE_RIGHT, NEGATE_CLOSED] * m.is_group
     return laws + [CANCEL] * m.is_left_cancellative + [BASIS] * (m.basis is not None)
 
 
-def tensor_laws(_: Tensor) -> list[Law]:
-    return [LEFT_LINEAR, RIGHT_LINEAR]
-
+TENSOR = [LEFT_LINEAR, RIGHT_LINEAR]
 
 # ---- homomorphisms ----
 
@@ -128,7 +120,7 @@ def _after_call(f: Homomorphism[Any, Any], a: Any) -> bool:
 SAME_TWICE = Law(
     "SAME_TWICE", "it gives different answers for the same input", "f(a) == f(a)", A,
     lambda f, a: (f(fresh(a)), f(fresh(a))),
-    "take out what is random or remembered between calls", _of_target,
+    "take out what is random or remembered between calls", of_target,
 )  # fmt: skip
 ARGUMENT_KEPT = Law(
     "ARGUMENT_KEPT", "it changes its argument", "a after f(a) is a", A,
@@ -137,19 +129,16 @@ ARGUMENT_KEPT = Law(
 KEEPS_ZERO = Law(
     "KEEPS_ZERO", "it makes something of nothing", "f(zero) == zero", {},
     lambda f: (f(f.source.zero), f.target.zero),
-    "give zero for zero: say in a processor's `output` what is there before any input", _of_target,
+    "give zero for zero: say in a processor's `output` what is there before any input", of_target,
 )  # fmt: skip
 KEEPS_COMBINE = Law(
     "KEEPS_COMBINE", "it is not a homomorphism: the cut shows", "f(a · b) == f(a) · f(b)", AB,
     lambda f, a, b: (f(f.source.combine(a, b)), f.target.combine(f(a), f(b))),
     "what depends on more than one piece needs a state: write a processor, not a pure function",
-    _of_target,
+    of_target,
 )  # fmt: skip
 
-
-def homomorphism_laws(_: Homomorphism[Any, Any]) -> list[Law]:
-    return [SAME_TWICE, ARGUMENT_KEPT, KEEPS_ZERO, KEEPS_COMBINE]
-
+HOMOMORPHISM = [SAME_TWICE, ARGUMENT_KEPT, KEEPS_ZERO, KEEPS_COMBINE]
 
 # ---- partial orders ----
 
@@ -204,10 +193,9 @@ def _out_of_order(order: Order[Any], t: Any) -> Any:
     )
 
 
-def order_laws(_: Order[Any]) -> list[Law]:
-    return [
-        REFLEXIVE, ANTISYMMETRIC, TRANSITIVE, BELOW, SMALLER_FIRST, LEAST_UPPER, MOBIUS_INVERTS,
-    ]  # fmt: skip
+ORDER = [
+    REFLEXIVE, ANTISYMMETRIC, TRANSITIVE, BELOW, SMALLER_FIRST, LEAST_UPPER, MOBIUS_INVERTS,
+]  # fmt: skip
 
 
 # ---- change structures ----
@@ -272,7 +260,7 @@ COMPRESS_SHORTENS = Law(
 
 
 def change_laws(structure: ChangeStructure[Any, Any]) -> list[Law]:
-    """What a change structure owes: two laws more where it has a `diff`."""
+    """The laws that a change structure owes: two more where it has a `diff`."""
     laws = [VALIDITY, VALUE_KEPT, COMPRESS, COMPRESS_SHORTENS]
     laws += [NOTHING] * structure.has_nothing
     return laws + [DIFF_VALID, DIFF_PATCHES] * structure.has_diff

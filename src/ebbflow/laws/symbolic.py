@@ -16,6 +16,7 @@ from __future__ import annotations
 import gc
 import math
 import numbers
+import operator
 import os
 import sys
 from abc import ABCMeta
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebbflow.errors import CheckError, install
 from ebbflow.laws.purity import MARKED, watcher
@@ -47,7 +48,7 @@ class NotTraceable(BaseException):
     """The function does something that cannot be followed. Not caught by `except Exception`."""
 
 
-class Run:
+class TracePath:
     """One path through a function: the answers given so far, and what follows from them."""
 
     def __init__(
@@ -90,7 +91,9 @@ class Run:
         return bool(self.solver.check(condition) != z3().unsat)
 
 
-def paths(f: Callable[[Run], Any], seen: set[str] | None = None) -> Iterator[tuple[list[Any], Any]]:
+def paths(
+    f: Callable[[TracePath], Any], seen: set[str] | None = None
+) -> Iterator[tuple[list[Any], Any]]:
     """What `f` returns on every path, with the conditions of the path.
 
     `seen` is told when there are real numbers among the terms: a float would round there.
@@ -100,7 +103,7 @@ def paths(f: Callable[[Run], Any], seen: set[str] | None = None) -> Iterator[tup
     for _ in range(PATHS):
         if not todo:
             return
-        run = Run(todo.pop(), end, seen)
+        run = TracePath(todo.pop(), end, seen)
         before, collecting = sys.getprofile(), gc.isenabled()
         gc.disable()  # its callbacks would look like a part of `f`
         sys.setprofile(watcher(run, os.path.dirname(z3().__file__)))
@@ -121,11 +124,10 @@ def paths(f: Callable[[Run], Any], seen: set[str] | None = None) -> Iterator[tup
     raise NotTraceable("it has too many paths to follow them all")
 
 
-class Raised:
-    """The result of a path that raised an exception."""
+class Raised(NamedTuple):
+    """The result of a path that raised an exception: the name of its class."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
 
 # ---- symbols ----
@@ -138,15 +140,31 @@ _NUMBERS = (
 )  # fmt: skip
 
 
+def _both_ways(method: Callable[..., Any], how: Any) -> tuple[Any, Any]:
+    """An operator, and the same with the symbol on its right: `method(self, other, how, True)`."""
+
+    def right(self: Symbol, other: Any) -> Any:
+        return method(self, other, how, True)
+
+    return _one_way(method, how), right
+
+
+def _one_way(method: Callable[..., Any], how: Any) -> Any:
+    def left(self: Symbol, other: Any) -> Any:
+        return method(self, other, how)
+
+    return left
+
+
 class Symbol:
     """An unknown int, real or bool: a term on a path."""
 
-    __slots__ = ("kind", "mixed", "run", "term")
+    __slots__ = ("mixed", "run", "term", "value_type")
 
-    def __init__(self, term: Any, run: Run, kind: type, mixed: bool = False) -> None:
+    def __init__(self, term: Any, run: TracePath, value_type: type, mixed: bool = False) -> None:
         self.term = term
         self.run = run
-        self.kind = kind
+        self.value_type = value_type
         self.mixed = mixed
 
     def __getattribute__(self, name: str) -> Any:
@@ -161,13 +179,13 @@ class Symbol:
             raise run.fail("it asks for the type of a number that may have one of several")
         if caller.f_code is _ABSTRACT and caller.f_locals.get("cls") not in _NUMBERS:
             raise run.fail("it asks whether a number is an instance of an abstract class")
-        return object.__getattribute__(self, "kind")
+        return object.__getattribute__(self, "value_type")
 
     # Asked by isinstance: a symbol for an int says that it is an int.
-    __class__ = property(lambda self: self.kind)
+    __class__ = property(lambda self: self.value_type)
 
     def __bool__(self) -> bool:
-        return self.run.ask(self.term if self.kind is bool else self.term != 0)
+        return self.run.ask(self.term if self.value_type is bool else self.term != 0)
 
     # ---- arithmetic ----
 
@@ -186,23 +204,9 @@ class Symbol:
         """Whether the type of a result is open: a Fraction is a real number, and no float."""
         return self.mixed or type(other) is Fraction or (type(other) is Symbol and other.mixed)
 
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a + b)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a + b, True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b, True)
+    __add__, __radd__ = _both_ways(_with, operator.add)
+    __sub__, __rsub__ = _both_ways(_with, operator.sub)
+    __mul__, __rmul__ = _both_ways(_with, operator.mul)
 
     def __neg__(self) -> Any:
         return 0 - self
@@ -224,7 +228,7 @@ class Symbol:
     def _shift(self, bits: Any) -> int:
         if type(bits) is not int or bits < 0:
             raise self.run.fail("it shifts by an unknown number of bits")
-        if self.kind is float:
+        if self.value_type is float:
             raise self.run.fail("it shifts the bits of a number that is no int")
         return int(2**bits)
 
@@ -234,36 +238,25 @@ class Symbol:
     def __rshift__(self, bits: Any) -> Any:
         return self // self._shift(bits)
 
-    def _divided(self, other: Any, divide: Callable[[Any, Any], Any], turned: bool = False) -> Any:
+    def _divided(self, other: Any, divide: Callable[..., Any], turned: bool = False) -> Any:
         a, b = number(self, self.run), self._operand(other)
         if turned:
             a, b = b, a
         if self.run.ask(b == 0):
             raise ZeroDivisionError
-        return made(divide(a, b), self.run, self._mixed_by(other))
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._divided(other, lambda a, b: _real(a) / _real(b))
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._divided(other, lambda a, b: _real(a) / _real(b), True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._divided(other, self._floor)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._divided(other, self._floor, True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._divided(other, lambda a, b: a - b * self._floor(a, b))
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._divided(other, lambda a, b: a - b * self._floor(a, b), True)
+        return made(divide(self, a, b), self.run, self._mixed_by(other))
 
     def _floor(self, a: Any, b: Any) -> Any:
         if z3().is_real(a) or z3().is_real(b):
             raise self.run.fail("it uses // or % on numbers that are not ints")
         return z3().If(b > 0, a / b, (-a) / (-b))
+
+    def _rest(self, a: Any, b: Any) -> Any:
+        return a - b * self._floor(a, b)
+
+    __truediv__, __rtruediv__ = _both_ways(_divided, lambda self, a, b: _real(a) / _real(b))
+    __floordiv__, __rfloordiv__ = _both_ways(_divided, _floor)
+    __mod__, __rmod__ = _both_ways(_divided, _rest)
 
     # ---- comparisons ----
 
@@ -277,42 +270,21 @@ class Symbol:
             raise self.run.fail(f"it compares a number with a {type(other).__name__}")
         return Symbol(compare(*aligned(number(self, self.run), right)), self.run, bool)
 
-    def __lt__(self, other: Any) -> Any:
-        return self._compared(other, lambda a, b: a < b)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared(other, lambda a, b: a <= b)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared(other, lambda a, b: a > b)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared(other, lambda a, b: a >= b)
-
-    def __eq__(self, other: object) -> Any:
-        return self._compared(other, lambda a, b: a == b)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compared(other, lambda a, b: a != b)
+    __lt__, __le__ = _one_way(_compared, operator.lt), _one_way(_compared, operator.le)
+    __gt__, __ge__ = _one_way(_compared, operator.gt), _one_way(_compared, operator.ge)
+    __eq__, __ne__ = _one_way(_compared, operator.eq), _one_way(_compared, operator.ne)
 
     # ---- truth values ----
 
     def _logic(self, other: Any, name: str) -> Any:
-        ours = type(other) is bool or (type(other) is Symbol and other.kind is bool)
-        if self.kind is not bool or not ours:
+        ours = type(other) is bool or (type(other) is Symbol and other.value_type is bool)
+        if self.value_type is not bool or not ours:
             raise self.run.fail("it works on the bits of ints, which z3's ints do not have")
         right = other.term if type(other) is Symbol else z3().BoolVal(other)
         return Symbol(getattr(z3(), name)(self.term, right), self.run, bool)
 
-    def __and__(self, other: Any) -> Any:
-        return self._logic(other, "And")
-
-    def __or__(self, other: Any) -> Any:
-        return self._logic(other, "Or")
-
-    def __xor__(self, other: Any) -> Any:
-        return self._logic(other, "Xor")
-
+    __and__, __or__ = _one_way(_logic, "And"), _one_way(_logic, "Or")
+    __xor__ = _one_way(_logic, "Xor")
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
 
@@ -337,10 +309,10 @@ for _names, _what in {
         setattr(Symbol, _name, _refusing(_what))
 
 
-def number(x: Any, run: Run) -> Any:
+def number(x: Any, run: TracePath) -> Any:
     """A number as a term; None for what is no number."""
     if type(x) is Symbol:
-        return z3().If(x.term, 1, 0) if x.kind is bool else x.term
+        return z3().If(x.term, 1, 0) if x.value_type is bool else x.term
     if type(x) in (bool, int):
         return z3().IntVal(int(x))
     if type(x) in (float, Fraction):
@@ -361,7 +333,7 @@ def aligned(a: Any, b: Any) -> tuple[Any, Any]:
     return (_real(a), _real(b)) if z3().is_real(a) or z3().is_real(b) else (a, b)
 
 
-def made(term: Any, run: Run, mixed: bool = False) -> Symbol:
+def made(term: Any, run: TracePath, mixed: bool = False) -> Symbol:
     """A term as a symbol of its sort."""
     if z3().is_real(term):
         run.seen.add(REALS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -181,17 +182,9 @@ def likes(source: Any) -> list[Any]:
 
     These are rows that the strategy gives, whatever it promises about their fields.
     """
-    from hypothesis import HealthCheck, Phase, find, settings
-    from hypothesis.errors import NoSuchExample, Unsatisfiable
+    from ebbflow.laws.search import NoSuchExample, Unsatisfiable, first_found
 
-    quiet = settings(
-        max_examples=100, database=None, deadline=None, phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-
-    def simplest(wanted: Callable[[Any], bool]) -> Any:
-        return find(source, wanted, settings=quiet, random=Random(0))
-
+    simplest = partial(first_found, source, examples=100)
     first = simplest(lambda row: parts(row) is not None)
     own = _parts(first)
     found = [first]

@@ -16,10 +16,9 @@ another value than recomputing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from typing import Any
 
 from ebbflow.errors import LawBroken, Text, shown
@@ -54,7 +53,7 @@ COSTS = {
 
 @dataclass(frozen=True)
 class Judgement(Report):
-    """What was decided about a reducer, why, and on what evidence.
+    """The verdict on a reducer, the reason, and the evidence.
 
     >>> from ebbflow.laws import check
     >>> from ebbflow.reducer import count
@@ -95,7 +94,8 @@ def decided(
             "removing and adding commute (not required)" if apart is None else
             f"removing before adding is not removing after it (not required): {apart.case}"
         )  # fmt: skip
-    if _floats(r.fold(rows)) - _floats(tuple(rows)):
+    calculated = set(_floats(r.fold(rows))) - set(_floats(tuple(rows)))
+    if any(map(math.isfinite, calculated)):
         notes.append("its accumulator holds floats, which round: right on these examples only")
     if verdict == "invertible" and r.partial is None:
         notes.append("partial=False would save the engines from keeping its rows")
@@ -167,11 +167,12 @@ def _parts(acc: Any) -> int:
     return 1 + sum(map(_parts, acc)) if isinstance(acc, (tuple, list, set, frozenset)) else 1
 
 
-def _floats(value: Any) -> set[float]:
-    """The finite floats in an accumulator or in rows: those in no row have been calculated."""
+def _floats(value: Any) -> Iterator[float]:
+    """The floats in an accumulator or in rows."""
     if isinstance(value, (tuple, list)):
-        return set().union(*map(_floats, value))
-    return {value} if isinstance(value, float) and math.isfinite(value) else set()
+        yield from chain.from_iterable(map(_floats, value))
+    elif isinstance(value, float):
+        yield value
 
 
 def refuted(broken: LawBroken, examples: int) -> Judgement:
@@ -191,7 +192,7 @@ def telling(broken: LawBroken, search: Search) -> LawBroken:
 
 
 def explained(broken: LawBroken) -> LawBroken:
-    """With the update that goes wrong beside the case that breaks the law. (Theorem 2.)"""
+    """The broken law with the update that goes wrong beside the case. (Theorem 2.)"""
     if isinstance(broken.left, Text) and broken.left.startswith("raised "):
         error = broken.left.partition("\n")[0].removeprefix("raised ")
         broken.what = f"{shown(broken.thing, width=160)} fails for some rows: {error}"
@@ -238,13 +239,11 @@ def _only_rounded(a: Any, b: Any) -> bool:
 
 def _lost(acc: Any) -> bool:
     """Whether there is a float in an accumulator that is not finite."""
-    if isinstance(acc, (tuple, list)):
-        return any(map(_lost, acc))
-    return isinstance(acc, float) and not math.isfinite(acc)
+    return not all(map(math.isfinite, _floats(acc)))
 
 
 def _said(r: AnyReducer, make: Callable[[], Any]) -> Text:
-    """An accumulator with what it shows, or the error that came instead."""
+    """An accumulator and its result as text, or the error that was raised instead."""
     try:
         acc = make()
         if acc is RECOMPUTE or r.result is None:
@@ -273,15 +272,12 @@ def _as_orders(r: AnyReducer, rows: Rows, x: Any, y: Any) -> dict[str, Text]:
 
 def _as_updates(r: AnyReducer, rows: Rows, updates: Sequence[ZSet[Any]]) -> dict[str, Text]:
     left = list(sum(updates, ZSet.of(rows)).rows())
-    updated, again = (_said(r, partial(_side, r, rows, updates, i)) for i in (0, 1))
+    updated = _said(r, lambda: INCREMENTAL.sides(r, rows, updates)[0])
+    again = _said(r, lambda: INCREMENTAL.sides(r, rows, updates)[1])
     return {
         "update": Text(f"the view says {updated}"),
         "recomputed": Text(f"the rows {shown(left)} give {again}"),
     }
-
-
-def _side(r: AnyReducer, rows: Rows, updates: Sequence[ZSet[Any]], which: int) -> Any:
-    return INCREMENTAL.sides(r, rows, updates)[which]
 
 
 _SHOWN: dict[str, Callable[..., dict[str, Text]]] = {

@@ -1,6 +1,6 @@
 """Stream functions and stream processors."""
 
-from ebbflow.stream.combine import Fan, Loop, Parallel, Sequential, loop, parallel, sequential
+from ebbflow.stream.combine import FanOut, Loop, Parallel, Sequential, loop, parallel, sequential
 from ebbflow.stream.function import (
     StreamFunction,
     by_cancelling,
@@ -54,7 +54,7 @@ from ebbflow.stream.split import Splitter, merge, partition, split_by, split_joi
 
 __all__ = [
     "Consequences",
-    "Fan",
+    "FanOut",
     "Loop",
     "Parallel",
     "Processor",

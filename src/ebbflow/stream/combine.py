@@ -42,14 +42,14 @@ class Sequential(Processor[Any, Any]):
         return tuple(states), change
 
     def __repr__(self) -> str:
-        return " >> ".join(in_brackets(stage, Fan) for stage in self.stages)
+        return " >> ".join(in_brackets(stage, FanOut) for stage in self.stages)
 
     def __reduce__(self) -> Any:
         return Sequential, self.stages
 
 
 def sequential(*processors: Processor[Any, Any]) -> Processor[Any, Any]:
-    """One after the other; `sequential(a, b, c)` is `a >> b >> c`, nested ones flattened."""
+    """Processors one after the other: `a >> b >> c` for `sequential(a, b, c)`, without nesting."""
     stages: list[Processor[Any, Any]] = []
     for each in processors:
         inner = each.stages if isinstance(each, Sequential) else (each,)
@@ -59,7 +59,7 @@ def sequential(*processors: Processor[Any, Any]) -> Processor[Any, Any]:
     return stages[0] if len(stages) == 1 else Sequential(*stages)
 
 
-class Parallel(Processor[tuple[Any, ...], tuple[Any, ...]]):
+class Parallel(Processor[Any, tuple[Any, ...]]):
     """`a * b`: each reads its own stream; see `parallel`."""
 
     def __init__(self, *parts: Processor[Any, Any]) -> None:
@@ -84,8 +84,8 @@ class Parallel(Processor[tuple[Any, ...], tuple[Any, ...]]):
             return f"parallel({', '.join(map(repr, self.parts))})"
         first, second = self.parts
         return (
-            f"{in_brackets(first, Sequential, Fan)} * "
-            f"{in_brackets(second, Sequential, Fan, Parallel)}"
+            f"{in_brackets(first, Sequential, FanOut)} * "
+            f"{in_brackets(second, Sequential, FanOut, Parallel)}"
         )
 
 
@@ -99,7 +99,7 @@ def parallel(*parts: Processor[Any, Any]) -> Processor[tuple[Any, ...], tuple[An
     return Parallel(*parts)
 
 
-class Fan(Processor[Any, tuple[Any, Any]]):
+class FanOut(Parallel):
     """`a & b`: both on the same input, outputs as a pair.
 
     >>> from ebbflow.stream import derivative, prefix_sum
@@ -115,22 +115,15 @@ class Fan(Processor[Any, tuple[Any, Any]]):
                 created=place(),
                 remedy="both sides of & read the same stream; for two streams use *",
             )
-        self.first = first
-        self.second = second
+        super().__init__(first, second)
         self.source = first.source
-        self.target = product(first.target, second.target)
 
-    def start(self) -> tuple[Any, tuple[Any, Any]]:
-        (one, left), (two, right) = self.first.start(), self.second.start()
-        return (one, two), (left, right)
-
-    def step(self, state: Any, change: Any) -> tuple[Any, tuple[Any, Any]]:
-        one, left = self.first.step(state[0], change)
-        two, right = self.second.step(state[1], change)
-        return (one, two), (left, right)
+    def step(self, state: Any, change: Any) -> tuple[Any, tuple[Any, ...]]:
+        return super().step(state, (change, change))
 
     def __repr__(self) -> str:
-        return f"{self.first!r} & {in_brackets(self.second, Fan)}"
+        first, second = self.parts
+        return f"{first!r} & {in_brackets(second, FanOut)}"
 
 
 class Loop(Processor[list[Any], list[Any]]):

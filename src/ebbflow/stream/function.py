@@ -15,7 +15,7 @@ computes. Often ΔF need not be written: `by_cancelling` and `by_idempotence` de
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import Monoid
@@ -60,7 +60,7 @@ class StreamFunction(Generic[X, Y]):
         return self.f(whole)
 
     def __mul__(self, other: StreamFunction[Any, Any]) -> StreamFunction[Any, Any]:
-        """Both side by side on pairs.
+        """Both functions side by side on pairs.
 
         >>> from ebbflow.algebra import ADD
         >>> double = by_cancelling(lambda n: 2 * n, source=ADD, target=ADD)
@@ -99,19 +99,12 @@ def by_cancelling(
             created=place(),
             remedy="use by_idempotence for sets, max or min, or write delta yourself",
         )
-
-    delta = _Cancelling(f, source, target)
+    delta = partial(_missing, f, source, target)
     return StreamFunction(f, delta, source=source, target=target, name=name or function_name(f))
 
 
-@dataclass(frozen=True)
-class _Cancelling:
-    f: Callable[[Any], Any]
-    source: Monoid[Any]
-    target: Monoid[Any]
-
-    def __call__(self, p: Any, a: Any) -> Any:
-        return self.target.cancel(self.f(p), self.f(self.source.combine(p, a)))
+def _missing(f: Callable[[X], Y], source: Monoid[X], target: Monoid[Y], p: X, a: X) -> Y:
+    return target.cancel(f(p), f(source.combine(p, a)))
 
 
 def by_idempotence(
@@ -134,28 +127,21 @@ def by_idempotence(
             created=place(),
             remedy="use by_cancelling for groups, lists and text, or write delta yourself",
         )
-
     if source.is_group:
         raise AlgebraError(
             f"by_idempotence: {source!r} can take input back, but {target!r} cannot unsay",
             created=place(),
             remedy="write delta yourself, or use by_cancelling with a target such as ZSETS",
         )
-    delta = _Repeating(f, source, target)
+    delta = partial(_repeated, f, source, target)
     return StreamFunction(f, delta, source=source, target=target, name=name or function_name(f))
 
 
-@dataclass(frozen=True)
-class _Repeating:
-    f: Callable[[Any], Any]
-    source: Monoid[Any]
-    target: Monoid[Any]
-
-    def __call__(self, p: Any, a: Any) -> Any:
-        return self.target.zero if self.source.is_zero(a) else self.f(self.source.combine(p, a))
+def _repeated(f: Callable[[X], Y], source: Monoid[X], target: Monoid[Y], p: X, a: X) -> Y:
+    return target.zero if source.is_zero(a) else f(source.combine(p, a))
 
 
-class Remembering(Processor[X, Y]):
+class InputAsState(Processor[X, Y]):
     """A processor for any stream function, which remembers all of its input."""
 
     def __init__(self, function: StreamFunction[X, Y]) -> None:
@@ -184,7 +170,7 @@ def processor_of(function: StreamFunction[X, Y]) -> Processor[X, Y]:
     >>> list(processor_of(evens).run([[1, 2, 3], [4, 5]]))
     [[], [1, 3], [5]]
     """
-    return Remembering(function)
+    return InputAsState(function)
 
 
 def function_of(processor: Processor[X, Y]) -> StreamFunction[X, Y]:
@@ -196,18 +182,14 @@ def function_of(processor: Processor[X, Y]) -> StreamFunction[X, Y]:
     """
     return StreamFunction(
         processor.__call__,
-        _After(processor),
+        partial(_said_after, processor),
         source=processor.source,
         target=processor.target,
         name=f"function_of({processor!r})",
     )
 
 
-@dataclass(frozen=True)
-class _After:
-    processor: Processor[Any, Any]
-
-    def __call__(self, p: Any, a: Any) -> Any:
-        state, _ = self.processor.start()
-        state, _ = self.processor.step(state, p)
-        return self.processor.step(state, a)[1]
+def _said_after(processor: Processor[X, Y], p: X, a: X) -> Y:
+    state, _ = processor.start()
+    state, _ = processor.step(state, p)
+    return processor.step(state, a)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -17,7 +18,7 @@ from ebbflow.algebra import (
     product,
     ticked,
 )
-from ebbflow.algebra.value import function_name
+from ebbflow.algebra.value import function_name, same
 from ebbflow.errors import AlgebraError, CompositionError, place
 from ebbflow.stream.combine import Loop
 from ebbflow.stream.processor import Named, Processor, Running
@@ -28,45 +29,30 @@ Predicate = Callable[[Any], object]
 # ---- without state ----
 
 
-def _same(x: Any) -> Any:
-    return x
-
-
 def identity(monoid: Monoid[Any]) -> Processor[Any, Any]:
     """What comes in goes out; changes nothing on either side of `>>`.
 
     >>> identity(LIST)([1, 2])
     [1, 2]
     """
-    return Named(Homomorphism(_same, monoid, monoid, name=f"identity({monoid!r})"))
+    return Named(Homomorphism(same, monoid, monoid, name=f"identity({monoid!r})"))
 
 
-@dataclass(frozen=True)
-class _Map:
-    f: Callable[[Any], Any]
-
-    def __call__(self, elements: list[Any]) -> list[Any]:
-        return [self.f(x) for x in elements]
+def _map(f: Callable[[Any], Any], elements: list[Any]) -> list[Any]:
+    return [f(x) for x in elements]
 
 
-@dataclass(frozen=True)
-class _Filter:
-    f: Predicate
-
-    def __call__(self, elements: list[Any]) -> list[Any]:
-        return [x for x in elements if self.f(x)]
+def _filter(f: Predicate, elements: list[Any]) -> list[Any]:
+    return [x for x in elements if f(x)]
 
 
-@dataclass(frozen=True)
-class _FlatMap:
-    f: Callable[[Any], Any]
-
-    def __call__(self, elements: list[Any]) -> list[Any]:
-        return [y for x in elements for y in self.f(x)]
+def _flat_map(f: Callable[[Any], Any], elements: list[Any]) -> list[Any]:
+    return [y for x in elements for y in f(x)]
 
 
-def _each(name: str, f: Any) -> Processor[list[Any], list[Any]]:
-    return Named(Homomorphism(f, LIST, LIST, name=f"{name}({function_name(f.f)})"))
+def _each(verb: Callable[..., list[Any]], f: Any) -> Processor[list[Any], list[Any]]:
+    name = f"{verb.__name__[1:]}_each({function_name(f)})"
+    return Named(Homomorphism(partial(verb, f), LIST, LIST, name=name))
 
 
 def map_each(f: Callable[[Any], Any]) -> Processor[list[Any], list[Any]]:
@@ -75,12 +61,13 @@ def map_each(f: Callable[[Any], Any]) -> Processor[list[Any], list[Any]]:
     >>> map_each(abs)([-1, 2])
     [1, 2]
     """
-    return _each("map_each", _Map(f))
+    return _each(_map, f)
 
 
 def element_function(stage: Processor[Any, Any]) -> Callable[[Any], Any] | None:
     """The `f` of a `map_each(f)`, and None for every other processor."""
-    return stage.f.f.f if isinstance(stage, Named) and isinstance(stage.f.f, _Map) else None
+    whole = stage.f.f if isinstance(stage, Named) else None
+    return whole.args[0] if isinstance(whole, partial) and whole.func is _map else None
 
 
 def filter_each(predicate: Predicate) -> Processor[list[Any], list[Any]]:
@@ -89,7 +76,7 @@ def filter_each(predicate: Predicate) -> Processor[list[Any], list[Any]]:
     >>> filter_each(str.isdigit)(["1", "b", "3"])
     ['1', '3']
     """
-    return _each("filter_each", _Filter(predicate))
+    return _each(_filter, predicate)
 
 
 def flat_map_each(f: Callable[[Any], Any]) -> Processor[list[Any], list[Any]]:
@@ -98,15 +85,15 @@ def flat_map_each(f: Callable[[Any], Any]) -> Processor[list[Any], list[Any]]:
     >>> flat_map_each(str.split)(["to be", "or not"])
     ['to', 'be', 'or', 'not']
     """
-    return _each("flat_map_each", _FlatMap(f))
+    return _each(_flat_map, f)
 
 
 # ---- sums and differences of lists ----
 
 
 @dataclass(frozen=True)
-class Integral(Processor[list[Any], list[Any]]):
-    """The running totals of a list; see `integral`."""
+class _Neighbours(Processor[list[Any], list[Any]]):
+    """A processor of lists whose state is an element of `group`: zero before any input."""
 
     group: Monoid[Any]
     source = LIST
@@ -114,6 +101,10 @@ class Integral(Processor[list[Any], list[Any]]):
 
     def start(self) -> tuple[Any, list[Any]]:
         return self.group.zero, []
+
+
+class Integral(_Neighbours):
+    """The running totals of a list; see `integral`."""
 
     def step(self, state: Any, change: list[Any]) -> tuple[Any, list[Any]]:
         totals = list(accumulate(change, self.group.combine, initial=state))
@@ -123,16 +114,8 @@ class Integral(Processor[list[Any], list[Any]]):
         return "prefix_sum()" if self.group is ADD else f"integral({self.group!r})"
 
 
-@dataclass(frozen=True)
-class Derivative(Processor[list[Any], list[Any]]):
+class Derivative(_Neighbours):
     """The steps between neighbours of a list; see `derivative`."""
-
-    group: Monoid[Any]
-    source = LIST
-    target = LIST
-
-    def start(self) -> tuple[Any, list[Any]]:
-        return self.group.zero, []
 
     def step(self, state: Any, change: list[Any]) -> tuple[Any, list[Any]]:
         if not change:
@@ -284,7 +267,7 @@ class TickedDifference(Processor[Any, Any]):
 
 
 class StratifiedDifference(Processor[list[Any], list[Any]]):
-    """The same on a list of strata `(plus, minus)`, each of them complete when it comes.
+    """`TickedDifference` on a list of strata `(plus, minus)`, each of them complete when it comes.
 
     >>> a, b, none = frozenset("a"), frozenset("b"), frozenset()
     >>> StratifiedDifference()([(none, a), (a | b, none)])

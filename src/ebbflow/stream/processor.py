@@ -101,9 +101,9 @@ class Processor(ABC, Generic[X, Y]):
         return parallel(self, other) if isinstance(other, Processor) else NotImplemented
 
     def __and__(self, other: Processor[X, Any]) -> Processor[X, Any]:
-        from ebbflow.stream.combine import Fan
+        from ebbflow.stream.combine import FanOut
 
-        return Fan(self, other) if isinstance(other, Processor) else NotImplemented
+        return FanOut(self, other) if isinstance(other, Processor) else NotImplemented
 
 
 class Running(Generic[X, Y]):
@@ -131,10 +131,6 @@ class Running(Generic[X, Y]):
         """Take one piece of input and give the output for it."""
         self.state, output = self.processor.step(self.state, change)
         return output
-
-    def feed(self, stream: Iterable[X]) -> Iterator[Y]:
-        """Take a stream of pieces, lazily, and give one output for each."""
-        return map(self.send, stream)
 
     def __repr__(self) -> str:
         return f"<{self.processor!r} at {self.state!r}>"
@@ -168,7 +164,7 @@ def chunks(stream: Iterable[E], size: int = 1024) -> Iterator[list[E]]:
 # ---- processors from functions ----
 
 
-class Machine(Processor[X, Y]):
+class StepProcessor(Processor[X, Y]):
     """A processor given by a first state and a step function; see `processor`."""
 
     def __init__(
@@ -222,32 +218,14 @@ def processor(
     >>> list(record.run([3, 1, 4]))
     [-inf, 3, 3, 4]
     """
-    return Machine(step, state, output, source, target, name)
+    return StepProcessor(step, state, output, source, target, name)
 
 
-class Elementwise(Processor[list[Any], Y]):
+class Elementwise(StepProcessor[list[Any], Y]):
     """A processor given on single elements; see `elementwise`."""
 
-    source = LIST
-
-    def __init__(
-        self,
-        step: Callable[[Any, Any], tuple[Any, Y]],
-        state: Any,
-        target: Monoid[Y],
-        name: str,
-    ) -> None:
-        self.on_one = step
-        self.initial = state
-        self.target = target
-        self.name = name
-        self.created = place()
-
-    def start(self) -> tuple[Any, Y]:
-        return copy.deepcopy(self.initial), self.target.zero
-
     def step(self, state: Any, change: list[Any]) -> tuple[Any, Y]:
-        on_one = self.on_one
+        on_one: Callable[[Any, Any], tuple[Any, Y]] = self.on_piece
         if self.target is LIST:
             emitted: list[Any] = []
             for element in change:
@@ -262,7 +240,7 @@ class Elementwise(Processor[list[Any], Y]):
 
     def __repr__(self) -> str:
         return self.name or (
-            f"elementwise({function_name(self.on_one)}, state={self.initial!r}, "
+            f"elementwise({function_name(self.on_piece)}, state={self.initial!r}, "
             f"target={self.target!r})"
         )
 
@@ -282,7 +260,7 @@ def elementwise(
     >>> alternate([1, 2, 3, 4, 5])
     [1, 3, 5]
     """
-    return Elementwise(step, state, target, name)
+    return Elementwise(step, state, None, LIST, target, name)
 
 
 class Pure(Processor[X, Y]):

@@ -19,7 +19,7 @@ from itertools import chain
 from os import cpu_count
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.algebra import BYTES, LIST, TUPLE, Homomorphism, Monoid, table_monoid
+from ebbflow.algebra import BYTES, LIST, TUPLE, Monoid, table_monoid
 from ebbflow.algebra.state import Hypothetical
 from ebbflow.errors import AlgebraError, place, value_text
 from ebbflow.stream.processor import Processor, elementwise
@@ -43,13 +43,6 @@ class Representation(ABC):
     @abstractmethod
     def decode(self, code: Any) -> Hypothetical:
         """What data stands for, as a function of the state."""
-
-    # ---- everything below is written with these ----
-
-    @property
-    def homomorphism(self) -> Homomorphism[Any, Any]:
-        """`encode` with its monoids: it must respect every cut."""
-        return Homomorphism(self.encode, self.processor.source, self.monoid)
 
 
 class Defunctionalised(Representation):
@@ -114,7 +107,6 @@ class Tabulated(Representation):
         self.processor = processor
         self.states = tuple(states)
         self.monoid = table_monoid(self.states, processor.target)
-        self._position = {state: i for i, state in enumerate(self.states)}
 
     def __repr__(self) -> str:
         return f"tabulate({self.processor!r}, {list(self.states)!r})"
@@ -123,18 +115,7 @@ class Tabulated(Representation):
         return tuple(self.processor.step(state, change) for state in self.states)
 
     def decode(self, code: tuple[tuple[Any, Any], ...]) -> Hypothetical:
-        return Row(code, self._position)
-
-
-class Row:
-    """`state ↦ its row of a table`."""
-
-    def __init__(self, code: tuple[tuple[Any, Any], ...], position: dict[Any, int]) -> None:
-        self.code = code
-        self.position = position
-
-    def __call__(self, state: Any) -> tuple[Any, Any]:
-        return self.code[self.position[state]]
+        return dict(zip(self.states, code, strict=True)).__getitem__
 
 
 def tabulate(processor: Processor[Any, Any], states: Iterable[Hashable]) -> Tabulated:

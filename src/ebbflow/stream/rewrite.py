@@ -6,7 +6,6 @@ each input would do (`hypotheticals`), and an evaluation that does it (`evaluate
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
@@ -19,7 +18,7 @@ from ebbflow.stream.processor import Named, Processor, Pure, pure
 
 
 class Evaluate(Processor[Hypothetical, Any]):
-    """Runs what it is told, on a state; see `evaluate`."""
+    """Applies the functions of the state that it reads; see `evaluate`."""
 
     def __init__(self, inner: Processor[Any, Any], after: Homomorphism[Any, Any] | None) -> None:
         self.inner = inner
@@ -68,16 +67,9 @@ def decompose(processor: Processor[Any, Any]) -> Processor[Any, Any]:
     return hypotheticals(processor) >> evaluate(processor)
 
 
-class OnOutput:
-    """`f_*`: the same hypothetical with `f` applied to what it says."""
-
-    def __init__(self, f: Callable[[Any], Any], hypothetical: Hypothetical) -> None:
-        self.f = f
-        self.hypothetical = hypothetical
-
-    def __call__(self, state: Any) -> tuple[Any, Any]:
-        state, output = self.hypothetical(state)
-        return state, self.f(output)
+def _with_output(f: Any, hypothetical: Hypothetical, state: Any) -> tuple[Any, Any]:
+    state, output = hypothetical(state)
+    return state, f(output)
 
 
 def on_output(f: Homomorphism[Any, Any]) -> Homomorphism[Hypothetical, Hypothetical]:
@@ -89,14 +81,14 @@ def on_output(f: Homomorphism[Any, Any]) -> Homomorphism[Hypothetical, Hypotheti
     (1, 2)
     """
     return Homomorphism(
-        partial(OnOutput, f),
+        partial(partial, _with_output, f),
         state_monoid(f.source),
         state_monoid(f.target),
         name=f"on_output({f!r})",
     )
 
 
-class Fused(Processor[Any, Any]):
+class FusedStages(Processor[Any, Any]):
     """`pure f >> σ` in one step; see `fuse`."""
 
     def __init__(self, f: Homomorphism[Any, Any], inner: Processor[Any, Any], name: str) -> None:
@@ -150,7 +142,7 @@ def _fused(before: list[Pure[Any, Any]], last: Processor[Any, Any]) -> Processor
     if isinstance(last, Pure):
         f = f >> last.f
         return Named(Homomorphism(f.f, f.source, f.target, name=name))
-    return Fused(f, last, name)
+    return FusedStages(f, last, name)
 
 
 def exchange(processor: Processor[Any, Any], g: Homomorphism[Any, Any]) -> Processor[Any, Any]:
@@ -212,16 +204,12 @@ def on_first(f: Homomorphism[Any, Any], second: Monoid[Any]) -> Homomorphism[Any
     (2, 'c')
     """
     return Homomorphism(
-        _First(f),
+        partial(_with_first, f),
         product(f.source, second),
         product(f.target, second),
         name=f"on_first({f!r}, {second!r})",
     )
 
 
-class _First:
-    def __init__(self, f: Callable[[Any], Any]) -> None:
-        self.f = f
-
-    def __call__(self, pair: tuple[Any, Any]) -> tuple[Any, Any]:
-        return self.f(pair[0]), pair[1]
+def _with_first(f: Any, pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    return f(pair[0]), pair[1]

@@ -9,6 +9,7 @@ one for all. That is why a join may be cut into buckets by its key.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Number
 from typing import Any
 from zlib import crc32
@@ -18,14 +19,6 @@ from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, place
 from ebbflow.stream.combine import parallel
 from ebbflow.stream.processor import Named, Processor
-
-
-class _Merge:
-    def __init__(self, monoid: Monoid[Any]) -> None:
-        self.monoid = monoid
-
-    def __call__(self, parts: tuple[Any, ...]) -> Any:
-        return self.monoid.fold(parts)
 
 
 def merge(monoid: Monoid[Any], ways: int = 2) -> Processor[tuple[Any, ...], Any]:
@@ -43,7 +36,7 @@ def merge(monoid: Monoid[Any], ways: int = 2) -> Processor[tuple[Any, ...], Any]
         )
     every = product(*[monoid] * ways)
     name = f"merge({monoid!r})" if ways == 2 else f"merge({monoid!r}, ways={ways})"
-    return Named(Homomorphism(_Merge(monoid), every, monoid, name=name))
+    return Named(Homomorphism(monoid.fold, every, monoid, name=name))
 
 
 class Splitter(Processor[Any, tuple[Any, ...]]):
@@ -73,21 +66,6 @@ class Splitter(Processor[Any, tuple[Any, ...]]):
         return repr(self.inner) if isinstance(self.inner, Named) else f"Splitter({self.inner!r})"
 
 
-class _Choose:
-    def __init__(self, choose: Callable[[Any], int], source: Monoid[Any], ways: int) -> None:
-        self.choose = choose
-        self.source = source
-        self.ways = ways
-
-    def __call__(self, element: Any) -> tuple[Any, ...]:
-        basis = self.source.basis
-        assert basis is not None
-        parts: list[dict[Any, int]] = [{} for _ in range(self.ways)]
-        for generator, count in basis.parts(element).items():
-            parts[self.choose(generator) % self.ways][generator] = count
-        return tuple(basis.build(part) for part in parts)
-
-
 def split_by(choose: Callable[[Any], int], source: Monoid[Any], *, ways: int = 2) -> Splitter:
     """Send each generator (each element of a set, each row of a Z-set) to part `choose(it) % ways`.
 
@@ -108,8 +86,18 @@ def split_by(choose: Callable[[Any], int], source: Monoid[Any], *, ways: int = 2
 
 
 def _split(choose: Callable[[Any], int], source: Monoid[Any], ways: int, name: str) -> Splitter:
-    f = _Choose(choose, source, ways)
+    f = partial(_parts, choose, source, ways)
     return Splitter(Named(Homomorphism(f, source, product(*[source] * ways), name=name)))
+
+
+def _parts(
+    choose: Callable[[Any], int], source: Monoid[Any], ways: int, element: Any
+) -> tuple[Any, ...]:
+    assert source.basis is not None
+    parts: list[dict[Any, int]] = [{} for _ in range(ways)]
+    for generator, count in source.basis.parts(element).items():
+        parts[choose(generator) % ways][generator] = count
+    return tuple(map(source.basis.build, parts))
 
 
 def partition(processor: Processor[Any, Any], split: Splitter) -> Processor[Any, Any]:
@@ -155,7 +143,7 @@ def split_join(
     """
     named = ", ".join(map(function_name, keys))
     how = "" if bucket is None else f", bucket={function_name(bucket)}"
-    choose = _ByKey(keys, bucket or stable_hash)
+    choose = partial(_bucket, keys, bucket or stable_hash)
     name = f"split_join(({named}), {source!r}, ways={ways}{how})"
     return _split(choose, source, ways, name)
 
@@ -189,11 +177,6 @@ def stable_hash(key: Any) -> int:
     )
 
 
-class _ByKey:
-    def __init__(self, keys: Any, bucket: Callable[[Any], int]) -> None:
-        self.keys = keys
-        self.bucket = bucket
-
-    def __call__(self, generator: tuple[int, Any]) -> int:
-        side, row = generator
-        return self.bucket(self.keys[side](row))
+def _bucket(keys: Any, bucket: Callable[[Any], int], generator: tuple[int, Any]) -> int:
+    side, row = generator
+    return bucket(keys[side](row))

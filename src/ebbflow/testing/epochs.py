@@ -73,12 +73,9 @@ def values_of(hint: Any) -> tuple[Any, ...] | None:
     if get_origin(hint) in (Union, UnionType):
         parts = [values_of(part) for part in get_args(hint)]
         if None not in parts:
-            return tuple(sorted((x for part in parts for x in part or ()), key=_none_first))
+            every = [x for part in parts for x in part or ()]
+            return tuple(sorted(every, key=lambda x: x is not None))
     return None
-
-
-def _none_first(value: Any) -> bool:
-    return value is not None
 
 
 def row_maker(node: Source) -> Callable[[int], Any]:
@@ -90,18 +87,19 @@ def row_maker(node: Source) -> Callable[[int], Any]:
     """
     fields = fields_of(node.type)
     if node.type is Any:
-        return _rows(_tuple, [VALUES[int], VALUES[str]])
-    kinds = {"": node.type} if fields is None else fields
-    found = {name: values_of(hint) for name, hint in kinds.items()}
+        return _rows(lambda *parts: parts, [VALUES[int], VALUES[str]])
+    hints = {"": node.type} if fields is None else fields
+    found = {name: values_of(hint) for name, hint in hints.items()}
     for name, values in found.items():
         if values is None:
             raise CheckError(
                 f"no rows are known for input {node.name!r}",
                 field=name or "the row",
-                type=type_text(kinds[name]),
+                type=type_text(hints[name]),
                 remedy=f"rows={{{node.name!r}: ...}}, where rows of it come from",
             )
-    return _rows(_one if fields is None else node.type, [values or () for values in found.values()])
+    make = node.type if fields is not None else lambda part: part
+    return _rows(make, [values or () for values in found.values()])
 
 
 def _rows(make: Callable[..., Any], parts: list[tuple[Any, ...]]) -> Callable[[int], Any]:
@@ -110,14 +108,6 @@ def _rows(make: Callable[..., Any], parts: list[tuple[Any, ...]]) -> Callable[[i
         return make(*[choices.pick(values) for values in parts])
 
     return row
-
-
-def _tuple(*parts: Any) -> tuple[Any, ...]:
-    return parts
-
-
-def _one(part: Any) -> Any:
-    return part
 
 
 # ---- edits to epochs ----

@@ -84,7 +84,7 @@ def function(text: str, rows: str = "r") -> Callable[..., Any]:
 
 
 @dataclass(frozen=True)
-class Shape:
+class RowShape:
     """The kinds of the parts of a row, and the names of those parts where the row has fields.
 
     A row that is not a tuple has one part, which is the row itself: `whole`.
@@ -95,23 +95,23 @@ class Shape:
     whole: bool = False
 
     @classmethod
-    def of(cls, kinds: Sequence[str], kind: Any) -> Shape:
-        """The shape of rows of type `kind` with these parts."""
-        fields = fields_of(kind)
+    def of(cls, kinds: Sequence[str], row_type: Any) -> RowShape:
+        """The shape of rows of type `row_type` with these parts."""
+        fields = fields_of(row_type)
         if fields is not None and len(fields) != len(kinds):
-            raise CheckError("these are not the parts of such a row", parts=kinds, type=kind)
+            raise CheckError("these are not the parts of such a row", parts=kinds, type=row_type)
         return cls(tuple(kinds), tuple(fields or ()))
 
     @classmethod
-    def of_type(cls, kind: Any) -> Shape:
+    def of_type(cls, row_type: Any) -> RowShape:
         """What can be told from a type alone.
 
-        >>> Shape.of_type(Pair).kinds, Shape.of_type(int).kinds, Shape.of_type(Any).kinds
+        >>> RowShape.of_type(Pair).kinds, RowShape.of_type(int).kinds, RowShape.of_type(Any).kinds
         (('int', 'int'), ('int',), ('any',))
         """
-        fields = fields_of(kind)
+        fields = fields_of(row_type)
         if fields is None:
-            return cls((kind_of(kind),), whole=True)
+            return cls((kind_of(row_type),), whole=True)
         return cls(tuple(map(kind_of, fields.values())), tuple(fields))
 
     def path(self, at: int, row: str = "r") -> str:
@@ -175,20 +175,20 @@ class Shape:
         terms += [(p, kind) for kind in ORDERED for p in self.paths(kind)]
         return choices.pick(terms)
 
-    def key(self, choices: Choices, *kinds: str) -> Key:
+    def key(self, choices: Choices, *kinds: str) -> RowKey:
         """A part with few values, where rows meet; of one of these kinds, if any are given."""
         wanted = kinds or EVERY
-        parts = [Key(self, self.path(at), k) for at, k in enumerate(self.kinds) if k in wanted]
+        parts = [RowKey(self, self.path(at), k) for at, k in enumerate(self.kinds) if k in wanted]
         if "int" in wanted:
-            parts += [Key(self, f"{path} % 2", "int") for path in self.paths("int")]
+            parts += [RowKey(self, f"{path} % 2", "int") for path in self.paths("int")]
         return choices.pick(parts)
 
 
 @dataclass(frozen=True)
-class Key:
+class RowKey:
     """A part of rows by which they are brought together: its expression and its kind."""
 
-    shape: Shape
+    shape: RowShape
     text: str
     kind: str
 
@@ -200,11 +200,11 @@ class Key:
 
     @property
     def given(self) -> Any:
-        """As a program asks for it: by name where there is one, else by function."""
+        """The key as a program asks for it: the name of a field if it is one, else a function."""
         return self.name or function(self.text)
 
 
-def kind_of(kind: Any) -> str:
+def kind_of(hint: Any) -> str:
     """The kind of values of a type.
 
     >>> kind_of(int), kind_of(int | None), kind_of(str), kind_of(bytes)
@@ -212,11 +212,11 @@ def kind_of(kind: Any) -> str:
     >>> kind_of(datetime), kind_of(Annotated[datetime, UTC])
     ('time', 'zoned')
     """
-    if get_origin(kind) is Annotated:
-        base, *notes = get_args(kind)
+    if get_origin(hint) is Annotated:
+        base, *notes = get_args(hint)
         zoned = base is datetime and any(isinstance(note, tzinfo) for note in notes)
         return "zoned" if zoned else kind_of(base)
-    found = [name for name, each in TYPES.items() if kind == each and name != "any"]
+    found = [name for name, each in TYPES.items() if hint == each and name != "any"]
     return found[0] if found else "any"
 
 

@@ -20,7 +20,7 @@ from ebbflow.errors import CheckError, install
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
-from ebbflow.testing.functions import Choices, Serial, Shape
+from ebbflow.testing.functions import Choices, RowShape, Serial
 from ebbflow.testing.verbs import KINDS, VERBS, Grown
 
 try:
@@ -30,7 +30,7 @@ except ImportError as error:  # pragma: no cover
     raise CheckError("random programs need Hypothesis", remedy=install("laws")) from error
 
 
-class Item(NamedTuple):
+class Stock(NamedTuple):
     """Rows of generated inputs."""
 
     k: int
@@ -52,7 +52,7 @@ class Event(NamedTuple):
     t: int
 
 
-class Reading(NamedTuple):
+class Measurement(NamedTuple):
     """Rows of generated inputs with floats, beside ints that floats cannot hold."""
 
     k: int
@@ -75,7 +75,7 @@ class Bill(NamedTuple):
     m: Annotated[Decimal, (10, 2)]
 
 
-TYPES = (Item, Tag, Event, int, Any, Reading, Moment, Bill)
+TYPES = (Stock, Tag, Event, int, Any, Measurement, Moment, Bill)
 NUMBERS = 1 << 24  # numbers below this Hypothesis draws evenly, and greater ones mostly small
 OUTPUTS = 3
 
@@ -95,9 +95,9 @@ def grow(
 
     >>> recipe = Recipe(((0, False),), (("filter", 1), ("distinct", 0)))
     >>> grow(recipe)
-    <program of out: Item(k, v, s): a → filter → distinct>
+    <program of out: Stock(k, v, s): a → filter → distinct>
     """
-    pool = [Grown(each, Shape.of_type(each.type)) for each in inputs]
+    pool = [Grown(each, RowShape.of_type(each.type)) for each in inputs]
     if not inputs:
         pool = [
             _input(name, types[which % len(types)], keyed)
@@ -115,12 +115,12 @@ def grow(
     return program(**{**outputs, "out": pool[-1].rows})
 
 
-def _input(name: str, kind: Any, keyed: bool) -> Grown:
-    shape = Shape(("int", "str")) if kind is Any else Shape.of_type(kind)
+def _input(name: str, row_type: Any, keyed: bool) -> Grown:
+    shape = RowShape(("int", "str")) if row_type is Any else RowShape.of_type(row_type)
     if not keyed or shape.whole:
-        return Grown(Input(name, kind), shape)
+        return Grown(Input(name, row_type), shape)
     key = shape.key(Choices(0)).given
-    return Grown(Input(name, kind, key=key), shape)
+    return Grown(Input(name, row_type, key=key), shape)
 
 
 def plans(
@@ -145,7 +145,7 @@ def plans(
     >>> def ranks(made): return any(isinstance(node, TopK) for node in made.plan.nodes())
     >>> searched = settings(database=None, derandomize=True, max_examples=500)
     >>> find(plans(), ranks, settings=searched)
-    <program of out: Item(k, v, s): a → top_k>
+    <program of out: Stock(k, v, s): a → top_k>
     """
     kinds = tuple(kinds)
     given = () if inputs is None or isinstance(inputs, int) else tuple(inputs)

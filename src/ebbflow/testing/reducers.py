@@ -36,7 +36,7 @@ from ebbflow.reducer import (
     top_k,
     variance,
 )
-from ebbflow.testing.functions import ORDERED, Choices, Shape, function
+from ebbflow.testing.functions import ORDERED, Choices, RowShape, function
 
 AnyReducer = Reducer[Any, Any, Any]
 Made = tuple[AnyReducer, str]
@@ -46,20 +46,20 @@ _LOWER = "{p} if a is None else {p} if {p} < a else a"
 _HIGHER = "{p} if a is None else {p} if {p} > a else a"
 
 
-def reducer(shape: Shape, choices: Choices, sorts: tuple[str, ...] = SORTS) -> Made:
+def reducer(shape: RowShape, choices: Choices, sorts: tuple[str, ...] = SORTS) -> Made:
     """A reducer of rows of this shape, and the kind of its results.
 
-    >>> made, kind = reducer(Shape(("int",), whole=True), Choices(5))
+    >>> made, kind = reducer(RowShape(("int",), whole=True), Choices(5))
     >>> made([3, 4]), kind
     (7, 'int')
     """
     return MAKERS[choices.pick(sorts)](shape, choices)
 
 
-def library(shape: Shape, choices: Choices) -> Made:
-    """One of the library's.
+def library(shape: RowShape, choices: Choices) -> Made:
+    """One of the reducers of the library.
 
-    >>> library(Shape(("int",), whole=True), Choices(0))
+    >>> library(RowShape(("int",), whole=True), Choices(0))
     (count(), 'int')
     """
     makers: list[Callable[[], Made]] = [lambda: (count(), "int")]
@@ -127,16 +127,16 @@ def library(shape: Shape, choices: Choices) -> Made:
     return choices.pick(makers)()
 
 
-def _part(shape: Shape, path: str) -> tuple[Any, str]:
+def _part(shape: RowShape, path: str) -> tuple[Any, str]:
     kind = next(k for at, k in enumerate(shape.kinds) if shape.path(at) == path)
     name = path.removeprefix("r.")
     return (name if name in shape.names else function(path)), kind
 
 
-def invertible(shape: Shape, choices: Choices) -> Made:
+def invertible(shape: RowShape, choices: Choices) -> Made:
     """A fold with an inverse: a sum in some group.
 
-    >>> made, _ = invertible(Shape(("int",), whole=True), Choices(0))
+    >>> made, _ = invertible(RowShape(("int",), whole=True), Choices(0))
     >>> made.remove(made.fold([3, 4]), 4)
     3
     """
@@ -156,10 +156,10 @@ def invertible(shape: Shape, choices: Choices) -> Made:
     return choices.pick(options)(), "int"
 
 
-def partial(shape: Shape, choices: Choices) -> Made:
+def partial(shape: RowShape, choices: Choices) -> Made:
     """A fold whose `remove` sometimes asks for the rows.
 
-    >>> made, _ = partial(Shape(("int",), whole=True), Choices(0))
+    >>> made, _ = partial(RowShape(("int",), whole=True), Choices(0))
     >>> made.remove(3, 5), made.remove(3, 3)
     (3, RECOMPUTE)
     """
@@ -179,10 +179,10 @@ def partial(shape: Shape, choices: Choices) -> Made:
     return choices.pick(options)()
 
 
-def tree(shape: Shape, choices: Choices) -> Made:
+def tree(shape: RowShape, choices: Choices) -> Made:
     """A fold that cannot take rows out, whose accumulators can be merged.
 
-    >>> made, _ = tree(Shape(("int",), whole=True), Choices(0))
+    >>> made, _ = tree(RowShape(("int",), whole=True), Choices(0))
     >>> made.remove, made.merge(3, 5)
     (None, 5)
     """
@@ -197,10 +197,10 @@ def tree(shape: Shape, choices: Choices) -> Made:
     return choices.pick(options)(), "int"
 
 
-def refold(shape: Shape, choices: Choices) -> Made:
+def refold(shape: RowShape, choices: Choices) -> Made:
     """A fold with neither: every removal folds the group again.
 
-    >>> made, _ = refold(Shape(("int",), whole=True), Choices(0))
+    >>> made, _ = refold(RowShape(("int",), whole=True), Choices(0))
     >>> made.remove, made.merge, made([3, 5])
     (None, None, 5)
     """
@@ -213,7 +213,7 @@ def refold(shape: Shape, choices: Choices) -> Made:
     return choices.pick(options)(), "int"
 
 
-MAKERS: dict[str, Callable[[Shape, Choices], Made]] = {
+MAKERS: dict[str, Callable[[RowShape, Choices], Made]] = {
     "library": library,
     "invertible": invertible,
     "partial": partial,

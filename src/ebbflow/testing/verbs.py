@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from ebbflow.flow.types import common
-from ebbflow.testing.functions import ORDERED, TYPES, Choices, Key, Pair, Shape, function
+from ebbflow.testing.functions import ORDERED, TYPES, Choices, Pair, RowKey, RowShape, function
 from ebbflow.testing.operators import OPERATORS, VALUE
 from ebbflow.testing.reducers import SORTS, reducer
 
@@ -28,7 +28,7 @@ class Grown:
     """A collection of a generated program, with what the generator knows of it."""
 
     rows: Any
-    shape: Shape
+    shape: RowShape
     bag: bool = True
     degree: int = 1
 
@@ -38,10 +38,11 @@ class Grown:
         return self.rows.node.type
 
     def then(self, rows: Any, kinds: Sequence[str] | None = None, **facts: Any) -> Grown:
-        """What comes of it: `rows`, with rows of the same shape, or with parts of these kinds."""
+        """The collection that was made of this one: `rows` of the same shape, or of parts of these
+        kinds."""
         whole = facts.pop("whole", self.shape.whole if kinds is None else False)
         kinds = self.shape.kinds if kinds is None else tuple(kinds)
-        shape = Shape(kinds, whole=True) if whole else Shape.of(kinds, rows.node.type)
+        shape = RowShape(kinds, whole=True) if whole else RowShape.of(kinds, rows.node.type)
         return Grown(rows, shape, **{"bag": self.bag, "degree": self.degree, **facts})
 
 
@@ -191,21 +192,21 @@ def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
     return left.then(left.rows.join(right.rows, **on, how=how), natural, **facts)
 
 
-def _keys(left: Grown, right: Grown, choices: Choices) -> tuple[Key, Key]:
+def _keys(left: Grown, right: Grown, choices: Choices) -> tuple[RowKey, RowKey]:
     """Keys of both sides that can be equal; by preference a field that both have."""
     common_names = [
-        Key(left.shape, f"r.{name}", kind)
+        RowKey(left.shape, f"r.{name}", kind)
         for name, kind in zip(left.shape.names, left.shape.kinds, strict=False)
         if kind != "any" and (name, kind) in zip(right.shape.names, right.shape.kinds, strict=False)
     ]
     if common_names and bool(choices.pick((1, 1, 0))):
         ours = choices.pick(common_names)
-        return ours, Key(right.shape, ours.text, ours.kind)
+        return ours, RowKey(right.shape, ours.text, ours.kind)
     kinds = [kind for kind in ("int", "str", "maybe", *ORDERED) if kind in left.shape.kinds]
     alike = [kind for kind in kinds if kind in right.shape.kinds]
     if not alike:
         numbers = left.shape.number(choices), right.shape.number(choices)
-        return Key(left.shape, numbers[0], "int"), Key(right.shape, numbers[1], "int")
+        return RowKey(left.shape, numbers[0], "int"), RowKey(right.shape, numbers[1], "int")
     kind = choices.pick(alike)
     return left.shape.key(choices, kind), right.shape.key(choices, kind)
 
@@ -293,7 +294,7 @@ def _reduces(*sorts: str) -> Verb:
 
 
 def _grouped(of: Grown, choices: Choices) -> tuple[Any, dict[str, str]]:
-    """What is to be reduced, and the fields of its key with their kinds."""
+    """The rows or groups to be reduced, and the fields of the key with their kinds."""
     form = choices.pick(("one", "function", "two", "named", "all"))
     first, second = of.shape.key(choices), of.shape.key(choices)
     if form == "all":

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row, Tuple, trace
-from ebbflow.expression.bytecode import Step
+from ebbflow.expression.bytecode import Instruction
 from ebbflow.expression.trace import Reading
 from ebbflow.fn import Fn
 
@@ -311,7 +311,7 @@ VERSIONS = {
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_bytecode_of_other_versions_is_read_too(version: str) -> None:
     listing, shown = VERSIONS[version]
-    steps = [Step(2 * i, *each) for i, each in enumerate(listing)]
+    steps = [Instruction(2 * i, *each) for i, each in enumerate(listing)]
     reading = Reading(steps, {"o": Row(0)}, [Order], {"Total": Total})
     if shown is None:
         with pytest.raises(Exception):  # noqa: B017

@@ -33,7 +33,7 @@ from ebbflow.engine.runtime.program import (
     NO_VERBS,
     Memory,
     Pending,
-    Program,
+    RunningProgram,
     computed_outputs,
 )
 from ebbflow.engine.runtime.report import ViewStats
@@ -91,14 +91,14 @@ class View(BaseView):
         machine: Any,
         *,
         check_input: bool = True,
-        storage: Callable[[Program], Any] = Memory,
+        storage: Callable[[RunningProgram], Any] = Memory,
     ) -> None:
         super().__init__(plan)
         inputs = {
             name: input_state_of(source, check_input) for name, source in plan.sources.items()
         }
         computed = computed_outputs(plan, machine, inputs) if storage is Memory else {}
-        program = Program(plan, machine, inputs, computed)
+        program = RunningProgram(plan, machine, inputs, computed)
         self._own(program, storage(program))
         self._epoch: int = self._storage.epoch
         self._status = OPEN

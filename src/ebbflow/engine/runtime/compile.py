@@ -13,26 +13,21 @@ that can, has those steps in its own loop; for any other one is put before it th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from ebbflow.chain import Chain, Step, gather, grouping
 from ebbflow.engine.runtime.stage import (
-    BY_KEY,
-    INDEX,
-    Counting,
-    Gathered,
-    Guard,
-    Indexing,
-    Meeting,
-    Moving,
-    Reader,
-    Regrouping,
-    Run,
-    Sorted,
+    ArrangeStage,
+    FusedReduceStage,
+    GroupByKeyStage,
+    GroupReduceStage,
+    GuardStage,
+    JoinStage,
+    KeyedStage,
+    LinearStage,
+    SemiJoinStage,
     Stage,
-    Swapping,
 )
 from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
@@ -42,6 +37,7 @@ from ebbflow.flow.plan import (
     FlatMap,
     Fused,
     Join,
+    Keyed,
     Map,
     Node,
     Plan,
@@ -51,6 +47,7 @@ from ebbflow.flow.plan import (
     Source,
     Through,
     TopK,
+    Unary,
 )
 from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
@@ -59,17 +56,13 @@ from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
 from ebbflow.reducer.running import Reduce as Reducing
 from ebbflow.reducer.shape import Shape
-from ebbflow.state.cells import Cells, Journalled
 from ebbflow.state.index import Index
-from ebbflow.zset import ZSet
 
 Port = list[tuple[int, Chain]]
 APART = (share, push_filters, partial(push_projections, apart=True), share)
 LINEAR = (Map, Filter, FlatMap, Fused)
-NEEDS_BAG = (Reduce, TopK, Sessions, Through)
 WHOLE = Chain()
 DEEPEST = 8
-NOTHING: ZSet[Any] = ZSet()
 
 
 class Compiler:
@@ -85,9 +78,9 @@ class Compiler:
         self.stages: list[Stage] = []
         self.width = 0
         self.inputs: dict[str, int] = {}
-        self.readers: dict[str, Reader] = {}
+        self.readers: dict[str, Stage] = {}
         self.ports: dict[int, Port] = {}
-        self.states: dict[int, Reader] = {}
+        self.states: dict[int, Stage] = {}
         self.arranged: dict[tuple[int, Any, bool], tuple[int, Index[Any, Any] | None]] = {}
         self.guarded: dict[tuple[int, int], int] = {}
         self.absorbed: dict[int, int] = {}
@@ -132,7 +125,7 @@ class Compiler:
         while len(deep) > DEEPEST:
             cut = deep[DEEPEST]
             first = Chain(steps[:cut])
-            slot = self._add(node, [slot], Gathered(gather([first]), False, [first]))
+            slot = self._add(LinearStage(node, [slot], gather([first]), [first], False))
             self.stages[-1].type = getattr(steps[cut - 1].owner, "type", Any)
             steps, deep = steps[cut:], [i - cut for i in deep[DEEPEST:]]
         return slot, Chain(steps, chain.sign)
@@ -146,12 +139,8 @@ class Compiler:
         if not more and not chain.steps and chain.sign == 1:
             return slot
         chains = [chain for _, chain in port]
-        return self._add(
-            node,
-            [slot for slot, _ in port],
-            Gathered(gather(chains), _certain(*chains), chains),
-            label=node.verb,
-        )
+        reads = [slot for slot, _ in port]
+        return self._add(LinearStage(node, reads, gather(chains), chains, _certain(*chains)))
 
     def _input(self, node: Source) -> int:
         slot = self.inputs.get(node.name)
@@ -163,19 +152,16 @@ class Compiler:
         self.width += 1
         return self.width - 1
 
-    def _add(
-        self, node: Node, reads: Iterable[int], run: Run,
-        *containers: Journalled[Any], label: str = "",
-    ) -> int:  # fmt: skip
-        slot = self._new()
-        self.stages.append(Stage(node, label or node.verb, reads, slot, run, containers))
-        return slot
+    def _add(self, stage: Stage) -> int:
+        stage.slot = self._new()
+        self.stages.append(stage)
+        return stage.slot
 
     # ---- rows by key ----
 
     def _arrange(self, node: Node, key: Fn | None, owner: Node) -> tuple[int, Any]:
         """The slot with the change of a node by key, and the index where one is kept."""
-        guarded = not node.bag and isinstance(owner, NEEDS_BAG)
+        guarded = not node.bag and isinstance(owner, Keyed)
         found = self.arranged.get((id(node), key, guarded))
         if found is None:
             found = self._arranged(node, key, owner, guarded)
@@ -190,23 +176,18 @@ class Compiler:
             slot, chain = self._bagged(node, self.slot(node), owner), WHOLE
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
-            at = self._add(node, [slot], Sorted(by_key), label=BY_KEY)
-            self.stages[-1].key = key
-            return at, None
+            return self._add(GroupByKeyStage(node, slot, key, by_key)), None
         bag = guarded or node.bag
         index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
-        at = self._add(node, [slot], Indexing(index), index, label=INDEX)
-        self.stages[-1].key, self.stages[-1].owner = key, owner
-        return at, index
+        return self._add(ArrangeStage(node, slot, key, index, owner)), index
 
     def _bagged(self, node: Node, slot: int, owner: Node) -> int:
         """Behind `-`, and before a node that needs a bag: a guard."""
-        if node.bag or not isinstance(owner, NEEDS_BAG):
+        if node.bag or not isinstance(owner, Keyed):
             return slot
         at = slot, id(owner) if self.apart else 0
         if at not in self.guarded:
-            cells: Cells[Any, int] = Cells()
-            self.guarded[at] = self._add(owner, [slot], Guard(cells), cells, label="guard")
+            self.guarded[at] = self._add(GuardStage(owner, slot))
         return self.guarded[at]
 
     def _rows_wanted(self) -> set[tuple[int, Any]]:
@@ -231,18 +212,18 @@ class Compiler:
             case Reduce():
                 return self._reduce(node)
             case Distinct():
-                bag = node.parent.bag
-                return self._keyed(node, node.parent, weights.Distinct(bag))
+                distinct = weights.Distinct(node.parent.bag)
+                return self._keyed(node, distinct, by_row=True, query="distinct")
             case TopK():
-                return self._keyed(node, node.parent, top_rows(
+                return self._keyed(node, top_rows(
                     node.n, node.by, node.key, smallest=node.smallest, owner=node
                 ))  # fmt: skip
             case Sessions():
-                return self._keyed(node, node.parent, sessions(
+                return self._keyed(node, sessions(
                     node.time, node.gap, node.key, merge=node.merge, owner=node
                 ))  # fmt: skip
             case Through():
-                return self._keyed(node, node.parent, per_key(
+                return self._keyed(node, per_key(
                     node.operator, node.key, width=node.width, row_type=node.type, owner=node
                 ))  # fmt: skip
         raise AssertionError(f"there is no stage for {node!r}")
@@ -257,8 +238,7 @@ class Compiler:
         certain = node.merge.expression is not None and _certain(operator.after)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, rights = self._arrange(node.right, node.right_key, node)
-        run = Meeting(operator.met, lefts, rights, certain, operator.after)
-        slot = self._add(node, [left, right], run)
+        slot = self._add(JoinStage(node, [left, right], operator, lefts, rights, certain))
         if after is not None:
             self.absorbed[id(after)] = slot
             self.stages[-1].type = after.type
@@ -269,14 +249,9 @@ class Compiler:
         operator = joins.Semi(node.left_key, node.right_key, node.anti, bag)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, _ = self._arrange(node.right, node.right_key, node)
-        counts: Cells[Any, int] = Cells()
-        return self._add(
-            node, [left, right], Counting(operator.met, lefts, counts), counts,
-            label="anti" if node.anti else node.verb,
-        )  # fmt: skip
+        return self._add(SemiJoinStage(node, [left, right], operator, lefts))
 
     def _reduce(self, node: Reduce) -> int:
-        cells: Cells[Any, Any] = Cells()
         port = self.ports[id(node.parent)]
         slot, chain = port[0]
         fused = len(port) == 1 and chain.sign == 1 and node.parent.bag
@@ -285,24 +260,19 @@ class Compiler:
         if operator.loop is not None:
             if not fused:
                 slot = self._bagged(node.parent, self.slot(node.parent), node)
-            found = self._add(node, [slot], Swapping(operator, cells), cells)
+            found = self._add(FusedReduceStage(node, slot, operator))
         else:
             slot, index = self._arrange(node.parent, node.key, node)
-            run = Regrouping(operator, index, cells)
-            found = self._add(node, [slot], run, cells)
-        state = cells if not operator.keeps_rows else (None, cells)
-        self.states[id(node)] = Reader(operator, state)
+            found = self._add(GroupReduceStage(node, slot, operator, index))
+        self.states[id(node)] = self.stages[-1]
         return found
 
-    def _keyed(self, node: Node, parent: Node, operator: Any) -> int:
-        slot = self.slot(parent)
-        if isinstance(node, NEEDS_BAG):
-            slot = self._bagged(parent, slot, node)
-        state = operator.init(NOTHING)
-        if hasattr(operator, "read"):
-            self.states[id(node)] = Reader(operator, state)
-        held = state if isinstance(state, tuple) else (state,)
-        return self._add(node, [slot], Moving(operator, state), *held)
+    def _keyed(self, node: Unary, operator: Any, **known: Any) -> int:
+        slot = self._bagged(node.parent, self.slot(node.parent), node)
+        stage = KeyedStage(node, slot, operator, **known)
+        if stage.kept:
+            self.states[id(node)] = stage
+        return self._add(stage)
 
     def _after(self) -> dict[int, Node]:
         """Joins that have the steps behind them in their own loop, with those steps."""

@@ -22,7 +22,7 @@ from typing import Any
 from weakref import finalize
 
 from ebbflow.engine.runtime.options import in_bytes, require_count
-from ebbflow.engine.runtime.program import NO_VERBS, Pending, Program
+from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.errors import EbbflowError, Text, cause_of
@@ -45,7 +45,7 @@ class Disk:
     """The state of one view on disk. See `ebbflow.engine.local.run` for the options."""
 
     def __init__(
-        self, path: Place, program: Program, *,
+        self, path: Place, program: RunningProgram, *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
     ) -> None:  # fmt: skip
@@ -254,7 +254,7 @@ class Disk:
                     )
                 spine = part.spine(snapshot)
                 values = Backing({}, spine, limited=False, codec=part.codec).held
-                found[name] = trusted(values if reader is None else reader.of(values))
+                found[name] = trusted(values if reader is None else reader.output_of(values))
         return found
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import ebbflow
 from ebbflow.codegen import blame
+from ebbflow.engine.runtime.stage import GUARD
 from ebbflow.errors import (
     AbsentRow,
     ChangeError,
@@ -83,7 +84,7 @@ def _placed(
     error: EbbflowError, owner: Any, stage: Any, facts: dict[str, Any], trusting: bool
 ) -> EbbflowError:
     """An error of this package, with the node and the place where it happened."""
-    if isinstance(error, NotDeterministic) and stage.label == "guard":
+    if isinstance(error, NotDeterministic) and stage.label == GUARD:
         return ChangeError(
             f"{_named(owner)} needs a collection, and a row before it is owed: "
             "`-` took away more than there was",
@@ -106,8 +107,8 @@ def _placed(
         remedy += "; inputs are trusted here (check_input=False), and may be at fault"
     if "was" in error.facts:
         owner = stage.owner
-    told = {**facts, **error.facts, "node": Text(_named(owner)), "created": owner.place}
-    return type(error)(error.what, remedy=remedy, **told)
+    known = {**facts, **error.facts, "node": Text(_named(owner)), "created": owner.place}
+    return type(error)(error.what, remedy=remedy, **known)
 
 
 def _named(owner: Any) -> str:

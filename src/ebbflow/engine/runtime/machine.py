@@ -18,15 +18,18 @@ from typing import Any, NamedTuple
 
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.gc_paused import pause_gc
+from ebbflow.engine.runtime.stage import Counts, Stage
 from ebbflow.errors import cause_of
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.cells import Journalled
 from ebbflow.state.tree import Tree
 
 Delta = dict[Any, int]
-Act = tuple[Stage, Sequence[int]]
-"""A stage to run, and where among the values it finds what it reads."""
+Act = tuple[Stage, Sequence[int], int, tuple[Any, ...], Callable[..., Any], bool, Counts]
+"""A stage to run, where among the values it finds what it reads, and what running it takes, at
+hand: stages are of several classes, and Python finds attributes much faster where all objects are
+of one."""
 Reached = tuple[list[Act], list[tuple[str, int]]]
 REMEMBERED = 1000
 
@@ -95,37 +98,34 @@ class Machine:
         opened, backed = self.open, self.backed
         value_at, size_at = values.__getitem__, sizes.__getitem__
         stage = None
-        pause_gc = sum(sizes) > LARGE and gc.isenabled()
-        if pause_gc:
-            gc.disable()
+        paused = sum(sizes) > LARGE and pause_gc()
         try:
-            for stage, places in acts:
+            for stage, places, slot, containers, run, grouped, counts in acts:
                 reads = [*map(value_at, places)]
                 if not any(reads):
                     continue
-                for container in stage.containers:
+                for container in containers:
                     opened.append(container)
                     container.begin()
                 started = perf_counter()
                 if backed:
-                    stage.run.fetch(*reads)
-                out = values[stage.slot] = stage.run(*reads)
-                stage.seconds += perf_counter() - started
+                    stage.fetch(*reads)
+                out = values[slot] = run(*reads)
+                counts.seconds += perf_counter() - started
                 rows = sum(map(size_at, places))
-                sizes[stage.slot] = rows if stage.sorts else len(out)
-                stage.rows_in += rows
-                stage.rows_out += sizes[stage.slot]
+                sizes[slot] = size = rows if grouped else len(out)
+                counts.rows_in += rows
+                counts.rows_out += size
         except Exception as error:
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
-            if pause_gc:
+            if paused:
                 gc.enable()
 
     def count_anew(self) -> None:
         """Forget what the stages have counted so far."""
         for stage in self.stages:
-            stage.rows_in = stage.rows_out = 0
-            stage.seconds = 0.0
+            stage.counts.reset()
 
     def trusts(self, stage: Stage | None) -> bool:
         """Whether rows come into a stage that nobody has checked."""
@@ -139,7 +139,7 @@ class Machine:
         for stage in self.stages:
             if not slots.isdisjoint(stage.reads):
                 slots.add(stage.slot)
-                acts.append((stage, stage.reads))
+                acts.append(act(stage, stage.reads))
         outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
         if len(self.reached) >= REMEMBERED:
             self.reached.clear()
@@ -164,7 +164,7 @@ class Machine:
         """All rows of an output, read from the state of its operator; None where that has not got
         them."""
         reader = self.readers.get(name)
-        return None if reader is None else reader()
+        return None if reader is None else reader.whole()
 
     def derives(self, name: str, kept: Set[str]) -> bool:
         """Whether `whole` gives an output, and surely the same that was given by and by.
@@ -179,9 +179,9 @@ class Machine:
             if slot in sources:
                 continue
             stage = self.by_slot.get(slot)
-            if stage is None or not stage.run.certain:
+            if stage is None or not stage.certain:
                 return False
-            if not stage.run.kept:
+            if not stage.kept:
                 slots += stage.reads
         return True
 
@@ -198,23 +198,28 @@ class Machine:
                 wholes[at] = rows(names[at])
                 continue
             stage = self.by_slot[at]
-            reads = () if stage.run.kept else stage.reads
+            reads = () if stage.kept else stage.reads
             missing = [each for each in reads if each not in wholes]
             if missing:
                 waiting += [at, *missing]
             else:
-                wholes[at] = stage.run.whole(*[wholes[each] for each in reads])
+                wholes[at] = stage.whole(*[wholes[each] for each in reads])
         return wholes[slot]
 
     def stats(self) -> list[NodeStats]:
         """The work of each stage so far."""
         return [
             NodeStats(
-                stage.label, stage.node.place, stage.rows_in, stage.rows_out,
-                sum(map(_rows, stage.containers)), stage.seconds,
+                stage.label, stage.node.place, stage.counts.rows_in, stage.counts.rows_out,
+                sum(map(_rows, stage.containers)), stage.counts.seconds,
             )
             for stage in self.stages
         ]  # fmt: skip
+
+
+def act(stage: Stage, places: Sequence[int]) -> Act:
+    """A stage to run, that finds what it reads at these places."""
+    return (stage, places, stage.slot, stage.containers, stage.run, stage.grouped, stage.counts)
 
 
 def _rows(container: Any) -> int:

@@ -11,15 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ebbflow.engine.runtime.identity import Names, digest
-from ebbflow.engine.runtime.stage import Stage
 from ebbflow.expression.schema import schema
-from ebbflow.flow.plan import Distinct, Unary
 from ebbflow.record import fields_of
 from ebbflow.state.cells import Cells
 from ebbflow.state.index import Index
 
 if TYPE_CHECKING:
-    from ebbflow.engine.runtime.program import Program
+    from ebbflow.engine.runtime.program import RunningProgram
 
 
 class StatePart(NamedTuple):
@@ -40,7 +38,7 @@ class StatePart(NamedTuple):
         return snapshot.spine(self.name, layout=self.layout, key_type=self.keys, row_type=self.rows)
 
 
-def state_parts(program: Program, names: Sequence[str] | None = None) -> list[StatePart]:
+def state_parts(program: RunningProgram, names: Sequence[str] | None = None) -> list[StatePart]:
     """Every container of a program, under its name; finding `names` takes time, so they can be
     given."""
     if names is None:
@@ -49,7 +47,7 @@ def state_parts(program: Program, names: Sequence[str] | None = None) -> list[St
     return [part._replace(name=name) for part, name in zip(found, names, strict=True)]
 
 
-def _parts(program: Program, known: Names | None) -> Iterator[StatePart]:
+def _parts(program: RunningProgram, known: Names | None) -> Iterator[StatePart]:
     """Every container of a program, in order; without what is `known` of names, under none."""
     name = ""
     for label, state in program.inputs.items():
@@ -64,7 +62,7 @@ def _parts(program: Program, known: Names | None) -> Iterator[StatePart]:
     for stage in program.machine.stages:
         label = f"{stage.label} {stage.node.place}"
         for i, each in enumerate(stage.containers):
-            row_type = stage.node.type if isinstance(each, Index) else _keys(stage)
+            row_type = stage.node.type if isinstance(each, Index) else typed(stage.cell_keys)
             if known is not None:
                 by = "" if stage.key is None else known.of_value(stage.key)
                 name = digest(compiled[id(stage.node)], stage.label, by, str(i), schema(row_type))
@@ -72,8 +70,7 @@ def _parts(program: Program, known: Names | None) -> Iterator[StatePart]:
                 yield StatePart(name, label, each, each.groups, "bag", Any, typed(row_type))
             else:
                 assert isinstance(each, Cells)
-                codec = getattr(stage.run, "operator", None)
-                codec = codec if hasattr(codec, "dump") else None
+                codec = stage.operator if hasattr(stage.operator, "dump") else None
                 yield StatePart(name, label, each, each.values, "value", row_type, Any, codec)
     meant = {} if known is None else known.of(program.plan)
     for label, output in program.outputs.items():
@@ -98,14 +95,6 @@ def _told_apart(parts: Iterable[StatePart]) -> list[StatePart]:
 def typed(row_type: Any) -> Any:
     """A row type where rows are columns, else Any."""
     return row_type if fields_of(row_type) is not None else Any
-
-
-def _keys(stage: Stage) -> Any:
-    """The type of the keys of a stage's cells, where these are rows."""
-    if stage.label == "guard":
-        assert isinstance(stage.node, Unary)
-        return typed(stage.node.parent.type)
-    return typed(stage.node.type) if isinstance(stage.node, Distinct) else Any
 
 
 def written(container: Any) -> list[Any]:

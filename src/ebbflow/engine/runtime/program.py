@@ -38,7 +38,7 @@ Computed = Mapping[str, Callable[[], Weights]]
 NO_VERBS: Mapping[str, str] = {}
 
 
-class Program:
+class RunningProgram:
     """A compiled plan and its state; see the module.
 
     The `machine` runs it, in `run(changes)`; `rollback` undoes that until `commit`, which may be
@@ -172,7 +172,7 @@ class Memory:
     rebuilt: tuple[str, ...] = ()
     assumed: Mapping[str, tuple[str, ...]] = {}
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: RunningProgram) -> None:
         self.program = program
         self.advance = program.run
         self.keep = program.keep

@@ -12,8 +12,9 @@ from typing import Any
 
 from ebbflow.engine.runtime.failure import explaining
 from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.machine import act
 from ebbflow.engine.runtime.parts import typed
-from ebbflow.engine.runtime.program import Program
+from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
@@ -21,7 +22,9 @@ from ebbflow.zset import trusted
 Append = Callable[[Any, Any], None]
 
 
-def rebuild(program: Program, store: Store, new: set[str], append: Append) -> tuple[str, ...]:
+def rebuild(
+    program: RunningProgram, store: Store, new: set[str], append: Append
+) -> tuple[str, ...]:
     """Fill the parts that have no state, those named in `new`, and give their labels. What is done
     to a container is handed to `append`, at once: what comes after may read it from the store."""
     machine, wholes = program.machine, dict[int, Any]()
@@ -40,7 +43,7 @@ def rebuild(program: Program, store: Store, new: set[str], append: Append) -> tu
             for slot in stage.reads:
                 values[slot] = machine.whole(slot, rows, wholes)
         machine.open = []
-        machine.execute([(stage, stage.reads)], values, [0] * machine.width)
+        machine.execute([act(stage, stage.reads)], values, [0] * machine.width)
         wholes[stage.slot] = values[stage.slot] or {}
         with explaining(stage):
             for owner, change in program.staged():
@@ -66,7 +69,7 @@ def rebuild(program: Program, store: Store, new: set[str], append: Append) -> tu
     return tuple(dict.fromkeys(computed))
 
 
-def rows_of_inputs(program: Program) -> dict[str, str]:
+def rows_of_inputs(program: RunningProgram) -> dict[str, str]:
     """For each input whose rows are kept, the name of the part that has them."""
     inputs = program.inputs.items()
     return {name: program.part(state.holder).name for name, state in inputs if state.keeps}

@@ -1,9 +1,15 @@
-"""What stages run: operators, with the containers that hold their state.
+"""Stages: operators with the containers that hold their state, ready to run.
 
-A *run* turns the changes that a stage reads into the change that it gives. `fetch` is called before
-it where state may be elsewhere: it has the keys brought here that the change touches, all at once.
-`whole` gives everything that the stage has given so far, added up, from its state and from the
-whole of what it reads; so a stage that is new to a program that has run can be filled.
+A *stage* runs when one of the slots it reads holds a change: `run` turns the changes of these slots
+into the change of its own. `fetch` is called before it where state may be elsewhere: it has the
+keys brought here that the change touches, all at once. `whole` gives everything that the stage has
+given so far, added up, from its state and from the whole of what it reads; so a stage that is new
+to a program that has run can be filled.
+
+A stage also says what an engine has to know to run it in many tasks, or as a query: whether it is
+`linear`, whether it only `arranges` rows for others, by which key the rows it reads have to come
+together (`partition_key`), what may be added up before rows are sent to it (`partial`), and which
+`query` gives its rows. An engine asks these and no class.
 """
 
 from __future__ import annotations
@@ -11,29 +17,97 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ebbflow.chain import Chain
-from ebbflow.flow.plan import Node
+from ebbflow.chain import Chain, Step
+from ebbflow.flow.plan import Join, Node, Semi, Unary
+from ebbflow.fn import Fn
 from ebbflow.state.cells import ABSENT, Cells, Journalled
 from ebbflow.state.index import Index, not_there
 from ebbflow.zset import ZSet
 
-INDEX, BY_KEY = "index", "by key"
+GUARD, INDEX, BY_KEY = "guard", "index", "by key"
 NOTHING: ZSet[Any] = ZSet()
 
 
-class Run:
-    """The work of one stage.
+def by_row(row: Any) -> Any:
+    """The key of rows that are found by themselves."""
+    return row
 
-    `kept` says that `whole` needs nothing but the state; `certain`, that it surely gives what was
-    given by and by: no function is on the way that might do something else the second time.
+
+def by_nothing(row: Any) -> Any:
+    """The key of rows that are all looked at together."""
+    return ()
+
+
+class Counts:
+    """What a stage has done so far."""
+
+    __slots__ = ("rows_in", "rows_out", "seconds")
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again."""
+        self.rows_in = self.rows_out = 0
+        self.seconds = 0.0
+
+
+class Stage:
+    """One step of a compiled plan, with its state.
+
+    `node` is what it is part of, `owner` the node that it runs for, `type` that of the rows it
+    gives, and `label` what it is called, where state is stored as well.
     """
 
-    __slots__ = ()
+    __slots__ = ("containers", "counts", "label", "node", "owner", "reads", "slot", "type")
 
     kept = False
+    """Whether `whole` needs nothing but the state."""
     certain = True
+    """Whether `whole` surely gives what was given by and by: no function is on the way that might
+    do something else the second time."""
+    linear = False
+    """Whether it is a function of one row at a time, added up: any part of the rows will do."""
+    arranges = False
+    """Whether it gives the rows that it reads, by key or checked, to the stages behind it: it is
+    part of those, and runs wherever one of them does."""
+    grouped = False
+    """Whether it gives lists of rows by key, and no change."""
+    multiplies = False
+    """Whether weights of the slots it reads are multiplied."""
+    index: Any = None
+    """The index that it keeps rows in, for others to read as well."""
+    key: Fn | None = None
+    """The key that it arranges rows by."""
+    partial: Any = None
+    """What a change adds to the cells, by key, where the stage can be given that (`Partial`)
+    instead: parts of the change can be added up wherever they are."""
+    query = ""
+    """Which of the queries that an engine may know gives its rows, or its cells."""
+    operator: Any = None
+    """The operator that made its cells, if one did; it may know how their values are stored."""
+    cell_keys: Any = Any
+    """The type of the keys of its cells, where these are rows."""
+    steps: Sequence[Step] = ()
+    """Steps on one row at a time in its loop."""
+    cells: Any = None
+    """The cells that tell all of its output, where it has such; see `output_of`."""
+    paired = False
+    """Whether the state of its operator is a pair: rows, and these cells."""
 
-    def __call__(self, *changes: Any) -> Any:
+    def __init__(
+        self, node: Node, reads: Iterable[int], *containers: Journalled[Any], label: str = ""
+    ) -> None:
+        self.node = self.owner = node
+        self.label = label or node.verb
+        self.reads = tuple(reads)
+        self.slot = -1
+        self.containers = containers
+        self.type: Any = node.type
+        self.counts = Counts()
+
+    def run(self, *changes: Any) -> Any:
+        """The change of its slot, from those of the slots that it reads."""
         raise NotImplementedError
 
     def fetch(self, *changes: Any) -> None:
@@ -41,94 +115,111 @@ class Run:
 
     def whole(self, *wholes: Any) -> Any:
         """All that this stage has given so far, added up."""
-        return self(*wholes)
+        return self.run(*wholes)
 
+    def output_of(self, values: dict[Any, Any]) -> dict[Any, int]:
+        """The whole output when its cells hold these values."""
+        cells: Cells[Any, Any] = Cells(values)
+        out: dict[Any, int] = self.operator.read((None, cells) if self.paired else cells)
+        return out
 
-class Stage:
-    """Something to run when one of the slots it reads holds a change."""
+    @property
+    def partition_key(self) -> Callable[[Any], Any]:
+        """By what the rows that it reads have to come together."""
+        return (self.key if self.grouped else getattr(self.node, "key", None)) or by_nothing
 
-    __slots__ = ("containers", "key", "label", "node", "owner", "reads", "rows_in", "rows_out",
-                 "run", "seconds", "slot", "sorts", "type")  # fmt: skip
+    @property
+    def functions(self) -> list[Fn]:
+        """The functions of the user's that its `query` calls."""
+        return [step.fn for step in self.steps]
 
-    def __init__(
-        self, node: Node, label: str, reads: Iterable[int], slot: int, run: Run,
-        containers: Iterable[Journalled[Any]] = (),
-    ) -> None:  # fmt: skip
-        self.node = node
-        self.label = label
-        self.reads = tuple(reads)
-        self.slot = slot
-        self.run = run
-        self.containers = tuple(containers)
-        self.sorts = label in (INDEX, BY_KEY)
-        self.key: Any = None
-        self.type: Any = node.type
-        self.owner = node
-        self.rows_in = self.rows_out = 0
-        self.seconds = 0.0
+    def compute_keys(self, change: Any) -> None:
+        """Compute the keys of a change as `run` does, to raise what it would."""
+        if self.operator is not None:
+            self.operator.keys(change)
 
     def __repr__(self) -> str:
         return f"<stage {self.label}: {self.reads} → {self.slot}>"
 
 
-class Gathered(Run):
-    """A gathering loop, with nothing where a slot holds no change."""
+class LinearStage(Stage):
+    """Steps on one row at a time on each slot it reads, added up, in one loop; nothing where a slot
+    holds no change."""
 
-    __slots__ = ("certain", "chains", "loop")
+    __slots__ = ("certain", "chains", "loop", "steps")
+
+    linear = True
+    query = "linear"
 
     def __init__(
-        self, loop: Callable[..., Any], certain: bool, chains: Sequence[Chain] = ()
-    ) -> None:
-        self.loop = loop
-        self.certain = certain
-        self.chains = chains
+        self, node: Node, reads: Iterable[int], loop: Callable[..., Any], chains: Sequence[Chain],
+        certain: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(node, reads)
+        self.loop, self.chains, self.certain = loop, chains, certain
+        self.steps = [step for chain in chains for step in chain.steps]
 
-    def __call__(self, *changes: Any) -> Any:
+    def run(self, *changes: Any) -> Any:
         return self.loop(*[change or {} for change in changes])
 
 
-class Sorted(Run):
+class GroupByKeyStage(Stage):
     """Rows by key, not kept."""
 
-    __slots__ = ("by_key",)
+    __slots__ = ("by_key", "key")
 
     certain = False
+    arranges = grouped = True
 
-    def __init__(self, by_key: Callable[..., Any]) -> None:
-        self.by_key = by_key
+    def __init__(self, node: Node, slot: int, key: Fn | None, by_key: Callable[..., Any]) -> None:
+        super().__init__(node, [slot], label=BY_KEY)
+        self.key, self.by_key = key, by_key
 
-    def __call__(self, change: Any) -> Any:
+    def run(self, change: Any) -> Any:
         return self.by_key(change.items())
 
+    def compute_keys(self, change: Any) -> None:
+        self.run(change)
 
-class Indexing(Run):
+
+class ArrangeStage(Stage):
     """Rows by key, kept in an index, which fetches for itself."""
 
-    __slots__ = ("index",)
+    __slots__ = ("index", "key")
 
     kept = True
+    arranges = grouped = True
 
-    def __init__(self, index: Index[Any, Any]) -> None:
-        self.index = index
+    def __init__(
+        self, node: Node, slot: int, key: Fn | None, index: Index[Any, Any], owner: Node
+    ) -> None:
+        super().__init__(node, [slot], index, label=INDEX)
+        self.key, self.index, self.owner = key, index, owner
 
-    def __call__(self, change: Any) -> Any:
+    def run(self, change: Any) -> Any:
         return self.index.apply(change)
 
     def whole(self, *_: Any) -> Any:
         return {key: list(rows.items()) for key, rows in self.index.everything().items()}
 
+    def compute_keys(self, change: Any) -> None:
+        self.index.grouped(change)
 
-class Guard(Run):
+
+class GuardStage(Stage):
     """Lets a change pass unless it leaves a row with a negative weight."""
 
-    __slots__ = ("weights",)
+    __slots__ = ("cell_keys", "weights")
 
     kept = True
+    arranges = True
 
-    def __init__(self, weights: Cells[Any, int]) -> None:
-        self.weights = weights
+    def __init__(self, node: Unary, slot: int) -> None:
+        self.weights: Cells[Any, int] = Cells()
+        super().__init__(node, [slot], self.weights, label=GUARD)
+        self.cell_keys = node.parent.type
 
-    def __call__(self, change: Any) -> Any:
+    def run(self, change: Any) -> Any:
         get = self.weights.values.get
         new: dict[Any, Any] = {}
         for row, weight in change.items():
@@ -146,20 +237,29 @@ class Guard(Run):
         return self.weights.everything()
 
 
-class Meeting(Run):
-    """A join of two indices."""
+class JoinStage(Stage):
+    """A join of two indices, with the steps behind it."""
 
-    __slots__ = ("after", "certain", "left", "met", "right")
+    __slots__ = ("certain", "join", "left", "right", "steps")
+
+    multiplies = True
+    query = "join"
 
     def __init__(
-        self, met: Callable[..., Any], left: Index[Any, Any], right: Any, certain: bool,
-        after: Chain,
+        self, node: Join, reads: Iterable[int], operator: Any, left: Index[Any, Any],
+        right: Index[Any, Any], certain: bool,
     ) -> None:  # fmt: skip
-        self.met, self.left, self.right, self.certain = met, left, right, certain
-        self.after = after
+        super().__init__(node, reads)
+        self.join, self.left, self.right, self.certain = operator.met, left, right, certain
+        self.steps = operator.after.steps
 
-    def __call__(self, left: Any, right: Any) -> Any:
-        return self.met(left or {}, right or {}, self.left.groups, self.right.groups)
+    @property
+    def functions(self) -> list[Fn]:
+        node: Any = self.node
+        return [node.left_key, node.right_key, node.merge, *super().functions]
+
+    def run(self, left: Any, right: Any) -> Any:
+        return self.join(left or {}, right or {}, self.left.groups, self.right.groups)
 
     def fetch(self, left: Any, right: Any) -> None:
         if left:
@@ -168,56 +268,66 @@ class Meeting(Run):
             self.left.bring(right)
 
     def whole(self, left: Any, right: Any) -> Any:
-        return self.met(left, {}, self.left.everything(), self.right.everything())
+        return self.join(left, {}, self.left.everything(), self.right.everything())
 
 
-class Counting(Run):
-    """A semijoin of an index with counts."""
+class SemiJoinStage(Stage):
+    """A semijoin of an index with how many rows each key of the right has."""
 
-    __slots__ = ("counts", "left", "met")
+    __slots__ = ("join", "left", "totals")
 
-    def __init__(self, met: Callable[..., Any], left: Index[Any, Any], counts: Any) -> None:
-        self.met, self.left, self.counts = met, left, counts
+    query = "semijoin"
 
-    def __call__(self, left: Any, right: Any) -> Any:
-        return self.met(left or {}, right or {}, self.left.reach(), self.counts)
+    def __init__(
+        self, node: Semi, reads: Iterable[int], operator: Any, left: Index[Any, Any]
+    ) -> None:
+        self.totals: Cells[Any, int] = Cells()
+        super().__init__(node, reads, self.totals, label="anti" if node.anti else node.verb)
+        self.join, self.left = operator.met, left
+
+    @property
+    def functions(self) -> list[Fn]:
+        node: Any = self.node
+        return [node.left_key, node.right_key]
+
+    def run(self, left: Any, right: Any) -> Any:
+        return self.join(left or {}, right or {}, self.left.reach(), self.totals)
 
     def fetch(self, left: Any, right: Any) -> None:
-        fetched(self.counts, {**(left or {}), **(right or {})})
+        fetched(self.totals, {**(left or {}), **(right or {})})
 
     def whole(self, left: Any, right: Any) -> Any:
-        return self.met(left, {}, self.left.everything(), Cells(self.counts.everything()))
+        return self.join(left, {}, self.left.everything(), Cells(self.totals.everything()))
 
 
 class Partial(list[tuple[Any, Any]]):
     """Pairs of a key and what a change adds to its cell, instead of the change."""
 
 
-class Swapping(Run):
+class FusedReduceStage(Stage):
     """A reduce in one loop; where cells have to be fetched, in two (see `ebbflow.reducer.fused`):
-    what `fetch` has found out about a change, `given`, is for the call that comes next."""
+    what `fetch` has found out about a change, `given`, is for the `run` that comes next."""
 
-    __slots__ = ("cells", "given", "operator", "step")
+    __slots__ = ("cells", "given", "operator", "partial", "step")
 
     kept = True
+    query = "group"
 
-    def __init__(self, operator: Any, cells: Cells[Any, Any]) -> None:
-        self.operator, self.cells, self.step = operator, cells, operator.swapped
+    def __init__(self, node: Node, slot: int, operator: Any) -> None:
+        self.cells: Cells[Any, Any] = Cells()
+        super().__init__(node, [slot], self.cells)
+        self.operator, self.step, self.partial = operator, operator.swapped, operator.partial
         self.given: tuple[Any, Any] = None, None
 
-    def __call__(self, change: Any) -> Any:
+    def run(self, change: Any) -> Any:
         (fetched_for, added), self.given = self.given, (None, None)
         if fetched_for is change:
             return self.operator.settled(self.cells, added)
         return self.step(self.cells, change)
 
-    def partial(self, change: Any) -> Partial:
-        """What to give to this stage instead of a change."""
-        return Partial(self.operator.partial(change).items())
-
     def fetch(self, change: Any) -> None:
-        if isinstance(change, Partial) or self.operator.partial is not None:
-            added = change if isinstance(change, Partial) else self.partial(change)
+        if isinstance(change, Partial) or self.partial is not None:
+            added = change if isinstance(change, Partial) else self.partial(change).items()
             fetched(self.cells, {key for key, _ in added})
             self.given = change, added
         else:
@@ -227,72 +337,67 @@ class Swapping(Run):
         return self.operator.read(self.cells)
 
 
-class Regrouping(Run):
+class GroupReduceStage(Stage):
     """A reduce group by group; the rows are in an index, where they are kept."""
 
-    __slots__ = ("cells", "index", "operator")
+    __slots__ = ("cells", "operator", "paired", "rows")
 
     kept = True
 
-    def __init__(self, operator: Any, index: Any, cells: Cells[Any, Any]) -> None:
-        self.operator, self.index, self.cells = operator, index, cells
+    def __init__(self, node: Node, slot: int, operator: Any, rows: Any) -> None:
+        self.operator, self.rows, self.paired = operator, rows, operator.keeps_rows
+        self.cells: Cells[Any, Any] = Cells()
+        super().__init__(node, [slot], self.cells)
 
-    def __call__(self, found: Any) -> Any:
-        index = self.index
-        groups = None if index is None else index.reach()
+    def run(self, found: Any) -> Any:
+        rows = self.rows
+        groups = None if rows is None else rows.reach()
         return self.operator.regrouped(found, groups, self.cells)
 
     def fetch(self, found: Any) -> None:
         fetched(self.cells, found)
 
     def whole(self, *_: Any) -> Any:
-        operator = self.operator
-        return operator.read((None, self.cells) if operator.keeps_rows else self.cells)
+        return self.operator.read((None, self.cells) if self.paired else self.cells)
 
 
-class Moving(Run):
-    """Any other operator with state."""
+class KeyedStage(Stage):
+    """Any other operator with state: it looks at the rows of one key together, and says with `keys`
+    which entries of its state a change touches. The key is that of the node; `by_row` where rows
+    are found by themselves."""
 
-    __slots__ = ("certain", "kept", "operator", "state")
+    __slots__ = ("by_row", "cells", "certain", "kept", "operator", "paired", "query", "state")
 
-    def __init__(self, operator: Any, state: Any) -> None:
-        self.operator, self.state = operator, state
+    def __init__(
+        self, node: Node, slot: int, operator: Any, *, by_row: bool = False, query: str = ""
+    ) -> None:
+        self.operator, self.state = operator, operator.init(NOTHING)
+        self.paired = isinstance(self.state, tuple)
+        super().__init__(node, [slot], *(self.state if self.paired else (self.state,)))
+        self.by_row, self.query = by_row, query
         self.kept = self.certain = hasattr(operator, "read")
+        self.cells = next((each for each in self.containers if isinstance(each, Cells)), None)
 
-    def __call__(self, change: Any) -> Any:
+    @property
+    def partition_key(self) -> Callable[[Any], Any]:
+        return by_row if self.by_row else super().partition_key
+
+    @property
+    def cell_keys(self) -> Any:
+        return self.node.type if self.by_row else Any
+
+    def run(self, change: Any) -> Any:
         return self.operator.moved(self.state, change)
 
     def fetch(self, change: Any) -> None:
         keys = self.operator.keys(change)
-        for container in self.state if isinstance(self.state, tuple) else (self.state,):
+        for container in self.containers:
             fetched(container, keys)
 
     def whole(self, *wholes: Any) -> Any:
         if self.kept:
             return self.operator.read(self.state)
         return self.operator.moved(self.operator.init(NOTHING), *wholes)
-
-
-class Reader:
-    """The whole output of an operator, from its state: as it is now, or as it was."""
-
-    __slots__ = ("cells", "operator", "state")
-
-    def __init__(self, operator: Any, state: Any) -> None:
-        self.operator, self.state = operator, state
-        parts = state if isinstance(state, tuple) else (state,)
-        self.cells: Cells[Any, Any] = next(part for part in parts if isinstance(part, Cells))
-
-    def __call__(self) -> dict[Any, int]:
-        out: dict[Any, int] = self.operator.read(self.state)
-        return out
-
-    def of(self, values: dict[Any, Any]) -> dict[Any, int]:
-        """The output when these are the cells."""
-        cells: Cells[Any, Any] = Cells(values)
-        state = (None, cells) if isinstance(self.state, tuple) else cells
-        out: dict[Any, int] = self.operator.read(state)
-        return out
 
 
 def fetched(container: Any, keys: Iterable[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.inputs import ADD, DELETE, REMOVE, UPSERT
-from ebbflow.engine.runtime.program import Program, unknown_name
+from ebbflow.engine.runtime.program import RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Subscribers
@@ -30,7 +30,7 @@ class BaseView:
         self._subscribers = Subscribers()
         self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
 
-    def _own(self, program: Program, storage: Any) -> None:
+    def _own(self, program: RunningProgram, storage: Any) -> None:
         """Own a program whose state is in a `Memory` or on a `Disk`."""
         self._program, self._storage = program, storage
         self._rebuilt: tuple[str, ...] = storage.rebuilt

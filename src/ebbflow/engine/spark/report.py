@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import SharedInput
 from ebbflow.engine.runtime.report import table
-from ebbflow.engine.runtime.stage import Gathered, Sorted, Stage
-from ebbflow.engine.spark.native.lowering import Lowering
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.spark.native.lowering import NATIVE, Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.flow.describe import details, verb
 from ebbflow.flow.plan import Node, Source
@@ -40,7 +40,7 @@ REMEMBERED = 100
 
 
 @dataclass(frozen=True)
-class Epoch:
+class EpochStats:
     """One epoch: its number, how it ran, how many rows went in and came out, and the time it took,
     in all, in the job, and committing. Rows out are None where everything was new and is derived.
     """
@@ -100,7 +100,7 @@ class SparkStats:
 
     epoch: int
     seconds: float
-    epochs: tuple[Epoch, ...]
+    epochs: tuple[EpochStats, ...]
     nodes: tuple[StageStats, ...]
 
     def __repr__(self) -> str:
@@ -141,11 +141,11 @@ class History:
 
     stages: Sequence[Stage]
     seconds: float = 0.0
-    epochs: deque[Epoch] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    epochs: deque[EpochStats] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     last: dict[int, Work] = field(default_factory=dict)
     total: dict[int, Work] = field(default_factory=dict)
 
-    def add(self, epoch: Epoch, done: EpochResult, written: Mapping[int, int]) -> None:
+    def add(self, epoch: EpochStats, done: EpochResult, written: Mapping[int, int]) -> None:
         """One more epoch; `written` are the entries of state by the number of their stage."""
         self.last = {number: Work(written=count) for number, count in written.items() if count}
         for number, rows_in, rows_out, seconds in done.stats:
@@ -188,8 +188,10 @@ def staged_entries(replica: Replica, store: Store) -> dict[int, int]:
 class Facts:
     """What holds for each node of a plan that runs on Spark."""
 
-    def __init__(self, replica: Replica, store: Store, ways: Lowering, history: History) -> None:
-        self.replica, self.ways, self.history = replica, ways, history
+    def __init__(
+        self, replica: Replica, store: Store, lowering: Lowering, history: History
+    ) -> None:
+        self.replica, self.lowered, self.history = replica, lowering.nodes(), history
         self.machine = replica.machine
         spines = {spine["operator"]: spine for spine in store.info()["spines"]}
         self.sizes = {
@@ -210,7 +212,7 @@ class Facts:
         if state is not None:
             return [self._rows(state), *self._outputs(node)]
         stages = self._stages(node)
-        said = [f"bulk: {self.ways.of(node)}"]
+        said = [f"bulk: {self.lowered.get(id(node), NATIVE)}"]
         waves = sorted({wave for each in stages for wave in self.waves.get(id(each), ())})
         if waves:
             some = "waves" if len(waves) > 1 else "wave"
@@ -225,8 +227,8 @@ class Facts:
         return [
             stage
             for stage in self.machine.stages
-            if not isinstance(stage.run, Sorted)
-            and (stage.owner is node or self.ways.is_step(stage, node))
+            if (stage.containers or not stage.arranges)
+            and (stage.owner is node or any(step.owner is node for step in stage.steps))
         ]
 
     def _state(self, node: Node) -> Any:
@@ -252,7 +254,7 @@ class Facts:
         """What its own stage did in the last epoch."""
         for number, stage in enumerate(self.machine.stages):
             work = self.history.last.get(number)
-            if stage.node is node and not stage.sorts and stage.label != "guard" and work:
+            if stage.node is node and not stage.arranges and work:
                 time = f"{work.seconds * 1e3:,.1f} ms"
                 return [f"last epoch {work.rows_in:,} rows in, {work.rows_out:,} out, {time}"]
         return []
@@ -285,7 +287,7 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
         for act in wave.acts:
             found.setdefault(id(act.stage), []).append(number)
     for stage in replica.machine.stages:
-        if isinstance(stage.run, Gathered):
+        if stage.linear:
             found[id(stage)] = [waves._made[stage.slot]]
     return found
 

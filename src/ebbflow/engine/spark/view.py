@@ -43,7 +43,14 @@ from ebbflow.engine.spark.output.frames import (
 from ebbflow.engine.spark.output.log import Entry, Log, rows_in
 from ebbflow.engine.spark.output.sinks import Sinks
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.report import Epoch, Facts, History, SparkStats, explained, staged_entries
+from ebbflow.engine.spark.report import (
+    EpochStats,
+    Facts,
+    History,
+    SparkStats,
+    explained,
+    staged_entries,
+)
 from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -85,10 +92,10 @@ class SparkView(BaseView):
             disk.close()
             raise
         self._own(self._replica, disk)
-        self._told = self.epoch
+        self._posted = self.epoch
         """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
-        self._ways: Lowering | None = None
+        self._lowering: Lowering | None = None
         self.last: EpochResult | None = None
 
     # ---- one epoch ----
@@ -129,9 +136,8 @@ class SparkView(BaseView):
                     shown.rows = done.rows_in
                 self.last, now = done, perf_counter()
                 times = now - started, ran - running, now - ran
-                self._history.add(
-                    Epoch(epoch, done.mode, done.rows_in, rows_in(entry), *times), done, written
-                )
+                ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
+                self._history.add(ended, done, written)
                 delivery = self._settle()
                 result = self._changes(epoch, entry)
             except BaseException:
@@ -145,12 +151,14 @@ class SparkView(BaseView):
         it twice is doing it once."""
         self._store.rollback()
         delivery = None
-        for epoch in range(self._told + 1, self.epoch + 1):
+        for epoch in range(self._posted + 1, self.epoch + 1):
             entry = self._log.of(epoch) or {}
-            told: Any = {name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0}
-            if told and self._subscribers.callbacks:
-                delivery = self._subscribers.post(epoch, told) or delivery
-            self._told = epoch
+            posted: Any = {
+                name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
+            }
+            if posted and self._subscribers.callbacks:
+                delivery = self._subscribers.post(epoch, posted) or delivery
+            self._posted = epoch
         return delivery
 
     def _needed(self) -> int | None:
@@ -288,9 +296,9 @@ class SparkView(BaseView):
         Which epochs it has finished is remembered in the state under `name`, its own when there is
         none: opened again, it goes on after them, so none is left out and the last may come twice.
         """
-        from ebbflow.engine.spark.output.sinks import Function, name_of
+        from ebbflow.engine.spark.output.sinks import FunctionSink, name_of
 
-        return self._sinks.add(Function(self, function, name or name_of(function)))
+        return self._sinks.add(FunctionSink(self, function, name or name_of(function)))
 
     def deliver(self) -> None:
         """Give to all sinks what they have not had, as after a failure; else every step does."""
@@ -316,8 +324,8 @@ class SparkView(BaseView):
         self._sinks.end(name)
 
     def _show(self, name: str | None) -> Callable[[Any], Any]:
-        def show(told: Any) -> Any:
-            epoch, entry = next(iter(told.values()))
+        def show(posted: Any) -> Any:
+            epoch, entry = next(iter(posted.values()))
             return self._changes(epoch, entry) if name is None else self._change(name, epoch, entry)
 
         return show
@@ -339,10 +347,10 @@ class SparkView(BaseView):
         """What runs here, how, and what it keeps, in the format text, mermaid, dot or json."""
         with self._lock:
             self._require_open()
-            if self._ways is None:
-                self._ways = Lowering(self.session, self._replica, self._epochs.program)
+            if self._lowering is None:
+                self._lowering = Lowering(self._replica, self._epochs.job(1), self._epochs.empty)
             store = self._store
-            facts = Facts(self._replica, store, self._ways, self._history)
+            facts = Facts(self._replica, store, self._lowering, self._history)
             about = {
                 "engine": "Spark", "epoch": self.epoch,
                 "last": None if self.last is None else self.last.mode,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from operator import is_
 
 from ebbflow.flow.plan import (
@@ -98,7 +97,8 @@ def _pushed(plan: Plan) -> Plan:
     for node in reversed(nodes):
         below: list[list[Wish]] = [[] for _ in node.parents]
         if isinstance(node, Filter):
-            below[0] = [*_wishes(node), *at.pop(id(node), [])]
+            parts = tuple(conjuncts(node.fn))
+            below[0] = [Wish(fn, node, parts) for fn in parts] + at.pop(id(node), [])
         else:
             blocked = [
                 i for i, parent in enumerate(node.parents) if (id(node), id(parent)) in shared
@@ -121,11 +121,6 @@ class Wish:
     parts: tuple[Fn, ...]
 
 
-def _wishes(node: Filter) -> list[Wish]:
-    parts = tuple(conjuncts(node.fn))
-    return [Wish(fn, node, parts) for fn in parts]
-
-
 def _moved(
     node: Node, wishes: Sequence[Wish], below: list[list[Wish]], blocked: list[int]
 ) -> list[Wish]:
@@ -136,7 +131,7 @@ def _moved(
     stay: list[Wish] = []
     calm = True  # none of those that stay can fail
     for wish in wishes:
-        moves = _passing(node, wish.fn) or []
+        moves = _passing(node, wish.fn)
         free = moves and not any(i in blocked for i, _ in moves)
         if free and _misses_nothing(node, moves):
             same = not stay and _sees_the_same(node)
@@ -178,55 +173,24 @@ def _sees_the_same(node: Node) -> bool:
 # ---- what a condition behind a node is in front of it ----
 
 
-@singledispatch
-def _passing(node: Node, fn: Fn) -> Moves | None:
-    """The condition for each parent that takes it; None where it cannot be said in front."""
-    return None
-
-
-@_passing.register
-def _map(node: Map, fn: Fn) -> Moves | None:
-    return _one(condition(node.fn, fn, plain=True))
-
-
-@_passing.register
-def _distinct(node: Distinct, fn: Fn) -> Moves | None:
-    return _one(fn)
-
-
-@_passing.register
-def _concat(node: Concat, fn: Fn) -> Moves | None:
-    return [(i, of_rows(fn, part.type)) for i, part in enumerate(node.parts)]
-
-
-@_passing.register
-def _join(node: Join, fn: Fn) -> Moves | None:
-    whole = condition(node.merge, fn)
-    if whole is None:
-        return None
-    for side in (0, 1):
-        if (only := of_side(whole, side)) is not None:
-            return [(side, only)]
-    return None
-
-
-@_passing.register
-def _semi(node: Semi, fn: Fn) -> Moves | None:
-    return _one(fn)
-
-
-@_passing.register
-def _reduce(node: Reduce, fn: Fn) -> Moves | None:
-    return _one(of_parts(fn, node.key, node.width))
-
-
-@_passing.register
-def _top_k(node: TopK, fn: Fn) -> Moves | None:
-    return _one(of_key(fn, node.key))
-
-
-def _one(fn: Fn | None) -> Moves | None:
-    return None if fn is None else [(0, fn)]
+def _passing(node: Node, fn: Fn) -> Moves:
+    """The condition for each parent that takes it; none where it cannot be said in front."""
+    if isinstance(node, Concat):
+        return [(i, of_rows(fn, part.type)) for i, part in enumerate(node.parts)]
+    if isinstance(node, Join):
+        whole = condition(node.merge, fn)
+        sides = [] if whole is None else [(side, of_side(whole, side)) for side in (0, 1)]
+        return [(side, only) for side, only in sides if only is not None][:1]
+    only = None
+    if isinstance(node, Map):
+        only = condition(node.fn, fn, plain=True)
+    elif isinstance(node, (Distinct, Semi)):
+        only = fn
+    elif isinstance(node, Reduce):
+        only = of_parts(fn, node.key, node.width)
+    elif isinstance(node, TopK):
+        only = of_key(fn, node.key)
+    return [] if only is None else [(0, only)]
 
 
 # ---- the plan with the filters where they stopped ----

@@ -57,12 +57,13 @@ def fuse(plan: Plan) -> Plan:
 
 
 def _one(run: list[Node]) -> Node:
-    """One node instead of a run, the first first."""
+    """One node in place of a run of stateless nodes, given in the order in which they run."""
     first, last = run[0], run[-1]
     steps: list[Step] = []
     for node in run:
         for step in _steps(node):
-            both = composed(steps[-1].fn, step.fn) if steps and _maps(steps[-1], step) else None
+            two_maps = steps and steps[-1].verb == step.verb == "map"
+            both = composed(steps[-1].fn, step.fn) if two_maps else None
             if both is None:
                 steps.append(step)
             else:
@@ -81,7 +82,3 @@ def _steps(node: Node) -> tuple[Step, ...]:
         return node.steps
     assert isinstance(node, (Map, Filter, FlatMap))
     return (Step(verb=node.verb, fn=node.fn, place=node.place),)
-
-
-def _maps(before: Step, after: Step) -> bool:
-    return before.verb == after.verb == "map"

@@ -78,7 +78,7 @@ def push_projections(plan: Plan, *, apart: bool = False) -> Plan:
 
 @dataclass
 class _Work:
-    """What is read of every node, and on every edge to a node that keeps rows."""
+    """The fields that are read of every node, and on every edge to a node that keeps rows."""
 
     plan: Plan
     apart: bool = False
@@ -116,7 +116,7 @@ class _Work:
         return None
 
     def built(self) -> Plan:
-        """The plan in which every node gets what is read of it."""
+        """The plan in which every node makes only the fields that are read of it."""
         for (of, key), readers in indices(self.plan).items():
             self._agree([edge for reader in readers for edge in _edges(reader, of, key)])
         become: dict[int, Node] = {}
@@ -174,7 +174,7 @@ def _fields(fn: Fn | None, arg: int = 0) -> Names:
 
 
 def _some(names: frozenset[str], fields: dict[str, Any]) -> frozenset[str]:
-    """Those of the fields that are named, and at least the first: a row has some field."""
+    """The named ones among the fields, or else the first field: a row has at least one."""
     return names.intersection(fields) or frozenset({next(iter(fields))})
 
 

@@ -6,10 +6,10 @@ and that it never fails on rows of a type. Of a reducer written by hand nothing 
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from ebbflow.flow.rewrite.total import NUMBER, SORTED, Kinds
+from ebbflow.flow.results import keys_given
+from ebbflow.flow.rewrite.total import NUMBER, SORTED, Classes
 from ebbflow.flow.types import classes
 from ebbflow.record import fields_of
 from ebbflow.reducer.strategy import parts_of
@@ -17,7 +17,7 @@ from ebbflow.reducer.strategy import parts_of
 Names = frozenset[str] | None  # None: the row as a whole
 
 NOTHING: frozenset[str] = frozenset()
-_FOR: dict[str, tuple[Kinds, ...]] = {
+_FOR: dict[str, tuple[Classes, ...]] = {
     "sum": (NUMBER,),
     "mean": (NUMBER,),
     "min": SORTED,
@@ -26,7 +26,7 @@ _FOR: dict[str, tuple[Kinds, ...]] = {
 
 
 def union(*names: Names) -> Names:
-    """All of them; the whole row when one of them is the whole row.
+    """All fields of these sets; the whole row when one of them is the whole row.
 
     >>> sorted(union(frozenset("ab"), frozenset("bc"))), union(frozenset("a"), None)
     (['a', 'b', 'c'], None)
@@ -67,36 +67,21 @@ def reducer_reads(reducer: Any, row_type: Any) -> Names:
     made = getattr(reducer, "made", None)
     if made is None or not made[0].__module__.startswith("ebbflow.reducer."):
         return None
-    make, given, named = made
+    make, given, _ = made
     if make.__name__ == "together":
         return union(*(reducer_reads(each, row_type) for each in given))
     if make.__name__ == "then":
         return reducer_reads(given[0], row_type)
-    if make.__name__ in ("where", "by"):
-        return union(
-            reducer_reads(given[0], row_type), *(_named(each, row_type) for each in given[1:])
-        )
-    if make.__name__ == "on":
-        return union(*(_named(each, row_type) for each in given[1:]))
     if make.__name__ == "string_agg":
         return None
-    signature = inspect.signature(make)
-    bound = signature.bind(*given, **named).arguments
-    found: Names = NOTHING
-    for name, parameter in signature.parameters.items():
-        if "Key" in str(parameter.annotation):
-            part = bound.get(name)
-            whole = part is None and name == "of" and make.__name__ != "count"
-            found = union(found, None if whole else _named(part, row_type))
-    return found
+    keys = [key for key in keys_given(reducer) if key is not None or make.__name__ != "count"]
+    inner = [reducer_reads(given[0], row_type)] if make.__name__ in ("where", "by") else []
+    return union(*inner, *(_named(key, row_type) for key in keys))
 
 
 def _named(part: Any, row_type: Any) -> Names:
-    if part is None:
-        return NOTHING
-    return (
-        frozenset({part}) if isinstance(part, str) and part in (fields_of(row_type) or ()) else None
-    )
+    known = isinstance(part, str) and part in (fields_of(row_type) or ())
+    return frozenset({part}) if known else None
 
 
 def reduces(reducer: Any, row_type: Any) -> bool:
@@ -117,7 +102,7 @@ def reduces(reducer: Any, row_type: Any) -> bool:
     if make.__name__ == "together":
         return all(reduces(each, row_type) for each in given)
     if make.__name__ == "count":
-        return not given or _named(given[0], row_type) is not None
+        return given in ((), (None,)) or _named(given[0], row_type) is not None
     if make.__name__ not in _FOR or named or len(given) != 1 or _named(given[0], row_type) is None:
         return False
     known = classes((fields_of(row_type) or {})[given[0]])

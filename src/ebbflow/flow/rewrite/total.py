@@ -29,15 +29,15 @@ from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row
 from ebbflow.flow.types import classes
 from ebbflow.record import fields_of
 
-Kinds = frozenset[type]
+Classes = frozenset[type]
 
-INT: Kinds = frozenset({int, bool})
-NUMBER: Kinds = frozenset({int, bool, float})
-SIZED: Kinds = frozenset({str, bytes, tuple, frozenset})
-TRUTHY: Kinds = frozenset({int, bool, float, str, bytes, NoneType, tuple, frozenset})
-BOOL: Kinds = frozenset({bool})
-SORTED: tuple[Kinds, ...] = (NUMBER, frozenset({str}), frozenset({bytes}))
-FAILS: Kinds = frozenset()
+INT: Classes = frozenset({int, bool})
+NUMBER: Classes = frozenset({int, bool, float})
+SIZED: Classes = frozenset({str, bytes, tuple, frozenset})
+TRUTHY: Classes = frozenset({int, bool, float, str, bytes, NoneType, tuple, frozenset})
+BOOL: Classes = frozenset({bool})
+SORTED: tuple[Classes, ...] = (NUMBER, frozenset({str}), frozenset({bytes}))
+FAILS: Classes = frozenset()
 
 
 class MayRaise(Exception):
@@ -55,7 +55,7 @@ def never_raises(expression: Expression, types: Sequence[Any]) -> bool:
     (True, False)
     """
     try:
-        return _truth(_kinds(expression, types)) is not None
+        return _truth(_classes_given(expression, types)) is not None
     except MayRaise:
         return False
 
@@ -68,17 +68,17 @@ def computes(expression: Expression, types: Sequence[Any]) -> bool:
     >>> computes(Operation("/", (Constant(2), Row(0))), [int])
     False
     """
-    return _kinds_or_none(expression, types) is not FAILS
+    return _classes_or_fails(expression, types) is not FAILS
 
 
 def sorts(expression: Expression, types: Sequence[Any]) -> bool:
-    """Whether it has a value for every row, and any two of them can be compared by `<`.
+    """Whether an expression has a value for every row, and any two values can be compared by `<`.
 
     >>> sorts(Row(0), [int]), sorts(Row(0), [int | None])
     (True, False)
     """
-    kinds = _kinds_or_none(expression, types)
-    return kinds is not FAILS and _within(kinds, *SORTED)
+    found = _classes_or_fails(expression, types)
+    return found is not FAILS and _within(found, *SORTED)
 
 
 def is_bool(expression: Expression, types: Sequence[Any]) -> bool:
@@ -87,29 +87,29 @@ def is_bool(expression: Expression, types: Sequence[Any]) -> bool:
     >>> is_bool(Operation("==", (Row(0), Constant(0))), [int]), is_bool(Row(0), [int])
     (True, False)
     """
-    if _kinds_or_none(expression, types) != BOOL:
+    if _classes_or_fails(expression, types) != BOOL:
         return False
     compared = [part for part in expression.walk() if isinstance(part, Operation)]
     parts = [part for each in compared if each.op in ("==", "!=") for part in each.args]
-    return all(_within(_kinds(part, types), TRUTHY) for part in parts)
+    return all(_within(_classes_given(part, types), TRUTHY) for part in parts)
 
 
-def _kinds_or_none(expression: Expression, types: Sequence[Any]) -> Kinds | None:
+def _classes_or_fails(expression: Expression, types: Sequence[Any]) -> Classes | None:
     try:
-        return _kinds(expression, types)
+        return _classes_given(expression, types)
     except MayRaise:
         return FAILS
 
 
-def _kinds(expression: Expression, types: Sequence[Any]) -> Kinds | None:
+def _classes_given(expression: Expression, types: Sequence[Any]) -> Classes | None:
     """The classes that values of an expression may have; None when nothing is known."""
     if isinstance(expression, Row):
-        return _classes(types[expression.arg])
+        return _classes_of(types[expression.arg])
     if isinstance(expression, Get):
-        return _classes((fields_of(types[expression.arg]) or {}).get(expression.name, Any))
+        return _classes_of((fields_of(types[expression.arg]) or {}).get(expression.name, Any))
     if isinstance(expression, Constant):
         return frozenset({type(expression.value)})
-    parts = [_kinds(part, types) for part in expression.parts]
+    parts = [_classes_given(part, types) for part in expression.parts]
     if isinstance(expression, (Tuple, Record)):
         return frozenset({tuple})
     assert isinstance(expression, Operation)
@@ -119,7 +119,7 @@ def _kinds(expression: Expression, types: Sequence[Any]) -> Kinds | None:
     return rule(expression, parts)
 
 
-def _classes(hint: Any) -> Kinds | None:
+def _classes_of(hint: Any) -> Classes | None:
     known = classes(hint)
     if known is None:
         return None
@@ -128,7 +128,7 @@ def _classes(hint: Any) -> Kinds | None:
 
 # ---- what each operation needs, and what it gives ----
 
-Rule = Callable[[Operation, list[Kinds | None]], Kinds | None]
+Rule = Callable[[Operation, list[Classes | None]], Classes | None]
 
 
 def _need(condition: bool) -> None:
@@ -136,29 +136,25 @@ def _need(condition: bool) -> None:
         raise MayRaise
 
 
-def _truth(kinds: Kinds | None) -> Kinds:
-    _need(kinds is not None and kinds <= TRUTHY)
+def _truth(found: Classes | None) -> Classes:
+    _need(found is not None and found <= TRUTHY)
     return BOOL
 
 
-def _within(kinds: Kinds | None, *allowed: Kinds) -> bool:
-    return kinds is not None and any(kinds <= each for each in allowed)
+def _within(found: Classes | None, *allowed: Classes) -> bool:
+    return found is not None and any(found <= each for each in allowed)
 
 
-def _equality(_: Operation, parts: list[Kinds | None]) -> Kinds:
-    return BOOL
-
-
-def _order(_: Operation, parts: list[Kinds | None]) -> Kinds:
+def _order(_: Operation, parts: list[Classes | None]) -> Classes:
     _need(any(_all(parts, each) for each in SORTED))
     return BOOL
 
 
-def _all(parts: list[Kinds | None], allowed: Kinds) -> bool:
+def _all(parts: list[Classes | None], allowed: Classes) -> bool:
     return all(_within(part, allowed) for part in parts)
 
 
-def _arithmetic(operation: Operation, parts: list[Kinds | None]) -> Kinds:
+def _arithmetic(operation: Operation, parts: list[Classes | None]) -> Classes:
     if len(parts) == 1:
         _need(_within(parts[0], NUMBER))
         return frozenset({int}) if _within(parts[0], INT) else NUMBER
@@ -170,51 +166,47 @@ def _arithmetic(operation: Operation, parts: list[Kinds | None]) -> Kinds:
     return frozenset({float})
 
 
-def _remainder(operation: Operation, parts: list[Kinds | None]) -> Kinds:
+def _remainder(operation: Operation, parts: list[Classes | None]) -> Classes:
     by = operation.args[1]
     _need(_all(parts, INT) and isinstance(by, Constant) and bool(by.value))
     return frozenset({int})
 
 
-def _bits(_: Operation, parts: list[Kinds | None]) -> Kinds:
+def _bits(_: Operation, parts: list[Classes | None]) -> Classes:
     _need(_all(parts, INT))
     return BOOL if _all(parts, BOOL) else frozenset({int})
 
 
-def _not(_: Operation, parts: list[Kinds | None]) -> Kinds:
-    return _truth(parts[0])
-
-
-def _either(_: Operation, parts: list[Kinds | None]) -> Kinds | None:
+def _either(_: Operation, parts: list[Classes | None]) -> Classes | None:
     """`x and y`, `x or y`: one of the two."""
     _truth(parts[0])
     return None if parts[0] is None or parts[1] is None else parts[0] | parts[1]
 
 
-def _if(_: Operation, parts: list[Kinds | None]) -> Kinds | None:
+def _if(_: Operation, parts: list[Classes | None]) -> Classes | None:
     _truth(parts[0])
     return None if parts[1] is None or parts[2] is None else parts[1] | parts[2]
 
 
-def _in(operation: Operation, parts: list[Kinds | None]) -> Kinds:
+def _in(operation: Operation, parts: list[Classes | None]) -> Classes:
     among = operation.args[1]
     listed = isinstance(among, Constant) and type(among.value) is tuple
     _need(listed or _all(parts, frozenset({str})))
     return BOOL
 
 
-def _len(_: Operation, parts: list[Kinds | None]) -> Kinds:
+def _len(_: Operation, parts: list[Classes | None]) -> Classes:
     _need(len(parts) == 1 and _within(parts[0], SIZED))
     return frozenset({int})
 
 
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(("==", "!=", "is", "is not"), _equality),
+    **dict.fromkeys(("==", "!=", "is", "is not"), lambda *_: BOOL),
     **dict.fromkeys(("<", "<=", ">", ">="), _order),
     **dict.fromkeys(("+", "-", "*", "abs"), _arithmetic),
     **dict.fromkeys(("%", "//"), _remainder),
     **dict.fromkeys(("&", "|", "^"), _bits),
-    **dict.fromkeys(("not", "bool"), _not),
+    **dict.fromkeys(("not", "bool"), lambda _, parts: _truth(parts[0])),
     **dict.fromkeys(("and", "or"), _either),
     **dict.fromkeys(("in", "not in"), _in),
     "if": _if,

@@ -116,11 +116,20 @@ def condition(first: Fn, second: Fn, *, plain: bool = False) -> Fn | None:
         return None
     if plain and not all(_is_plain(made, part) for part in asked.walk()):
         return None
+    types = first.types or (Any,) * first.arity
+    return _said_of(asked, lambda part: _part_of(made, part), *types)
+
+
+def _said_of(
+    expression: Expression, by: Callable[[Row | Get], Expression], *types: Any
+) -> Fn | None:
+    """The expression with its rows and fields replaced, as a function of rows of these types; None
+    where one cannot be replaced, or the result would be large."""
     try:
-        found = asked.substitute(lambda part: _part_of(made, part))
+        found = expression.substitute(by)
     except LookupError:
         return None
-    return written(found, *(first.types or (Any,) * first.arity)) if _small(found) else None
+    return written(found, *types) if _small(found) else None
 
 
 def _is_plain(made: Expression, part: Expression) -> bool:
@@ -244,12 +253,9 @@ def of_parts(fn: Fn, key: Fn | None, width: int) -> Fn | None:
             raise LookupError
         return parts[part.index]
 
-    try:
-        found = fn.expression.substitute(part_of_key)
-    except LookupError:
-        return None
-    constant = not any(isinstance(part, (Row, Get)) for part in found.walk())
-    return None if constant or not _small(found) else written(found, *key.types)
+    found = _said_of(fn.expression, part_of_key, *key.types)
+    made = [] if found is None or found.expression is None else found.expression.walk()
+    return found if any(isinstance(part, (Row, Get)) for part in made) else None
 
 
 def of_key(fn: Fn, key: Fn | None) -> Fn | None:

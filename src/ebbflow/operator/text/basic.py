@@ -31,20 +31,9 @@ from ebbflow.change import (
     pair,
     sequence,
 )
-from ebbflow.change.text import is_edit
+from ebbflow.change.text import end_of, is_edit
 from ebbflow.operator.operator import Operator
 from ebbflow.operator.text.rope import Rope
-
-__all__ = [
-    "EDITS",
-    "TextOperator",
-    "concat",
-    "is_empty",
-    "length",
-    "trim",
-    "trim_left",
-    "trim_right",
-]
 
 EDITS = sequence(TEXT)
 
@@ -82,15 +71,30 @@ class TextConstant(TextOperator):
         return self.name
 
 
+class Edited:
+    """A state that holds the text as a rope.
+
+    >>> Edited(Rope("abc")).size
+    3
+    """
+
+    __slots__ = ("rope",)
+
+    def __init__(self, rope: Rope) -> None:
+        self.rope = rope
+
+    @property
+    def size(self) -> int:
+        return self.rope.size
+
+
 def fits(change: object, size: int) -> bool:
     """Whether an edit is valid for a text of that size.
 
     >>> fits(Insert(3, "x"), 3), fits(Delete(2, 2), 3)
     (True, False)
     """
-    if not is_edit(change):
-        return False
-    return (change.at if isinstance(change, Insert) else change.at + change.count) <= size
+    return is_edit(change) and end_of(change) <= size
 
 
 def growth(edit: Edit) -> int:
@@ -240,19 +244,15 @@ def _ink(state: Any, piece: str) -> tuple[Any, int]:
     return state, 1 if piece and not piece.isspace() else 0
 
 
-class _Trimmed:
-    """The text, and where what is kept of it begins and ends."""
+class _Trimmed(Edited):
+    """The text, and where the part that is not trimmed begins and ends."""
 
-    __slots__ = ("end", "rope", "start")
+    __slots__ = ("end", "start")
 
     def __init__(self, text: str, start: int, end: int) -> None:
-        self.rope = Rope(text, _ink)
+        super().__init__(Rope(text, _ink))
         self.start = start
         self.end = end
-
-    @property
-    def size(self) -> int:
-        return self.rope.size
 
     def __repr__(self) -> str:
         return f"<{self.rope!r} kept from {self.start} to {self.end}>"

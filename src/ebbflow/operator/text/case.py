@@ -27,10 +27,8 @@ from functools import lru_cache
 from typing import Any
 
 from ebbflow.change import TEXT, Delete, Edit, Insert
-from ebbflow.operator.text.basic import EDITS, TextConstant
+from ebbflow.operator.text.basic import EDITS, Edited, TextConstant
 from ebbflow.operator.text.rope import Hit, Rope
-
-__all__ = ["lower", "upper"]
 
 
 def _grown(state: Any, piece: str) -> tuple[Any, int]:
@@ -135,19 +133,15 @@ def _counted(state: str, piece: str) -> tuple[str, int]:
     return state, int(solid)
 
 
-class _Lowered:
+class _Lowered(Edited):
     """The text, and how many Σ and İ it has."""
 
-    __slots__ = ("dots", "rope", "sigmas")
+    __slots__ = ("dots", "sigmas")
 
     def __init__(self, text: str) -> None:
-        self.rope = Rope(text, _counted)
+        super().__init__(Rope(text, _counted))
         self.sigmas = text.count("Σ")
         self.dots = text.count("İ")
-
-    @property
-    def size(self) -> int:
-        return self.rope.size
 
     def before(self, at: int, c: str) -> int:
         """How many of the character there are before position `at`."""

@@ -15,15 +15,13 @@ other also the lines that it touches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
-from ebbflow.change.structure import Constant, Why, type_name
+from ebbflow.change.structure import ConstantStructure, Why, type_name
 from ebbflow.operator.text.basic import TextConstant, shifted
 from ebbflow.operator.text.rope import Rope
-
-__all__ = ["LINES", "DeleteLines", "EditLine", "InsertLines", "LineChange", "split_lines"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class EditLine:
 LineChange = InsertLines | DeleteLines | EditLine
 
 
-class _Lines(Constant[list[str], LineChange]):
+class _Lines(ConstantStructure[list[str], LineChange]):
     """Lists of lines, changed by InsertLines, DeleteLines and EditLine. Patching copies the list.
 
     >>> sequence(LINES).diff(["a", "x", "c"], ["a", "b", "c"])
@@ -198,22 +196,15 @@ class _SplitLines(TextConstant):
         line = state.upto(start, "")[1]
         inside = not _ends("", text)[1] and state.upto(end, "")[1] == line
         if inside and start < stop and stop - start + len(text) > end - at:
-            _edited(state, change)
+            state.edit(change)
             return state, (EditLine(line, shifted(change, -start)),)
         old = state.slice(start, stop).splitlines()
-        _edited(state, change)
+        state.edit(change)
         new = state.slice(start, stop + len(text) - (end - at)).splitlines()
         return state, _rewritten(line, old, new)
 
 
 split_lines = _SplitLines()
-
-
-def _edited(rope: Rope, change: Edit) -> None:
-    if isinstance(change, Insert):
-        rope.insert(change.at, change.text)
-    else:
-        rope.delete(change.at, change.count)
 
 
 def _rewritten(at: int, old: list[str], new: list[str]) -> tuple[LineChange, ...]:
@@ -223,14 +214,4 @@ def _rewritten(at: int, old: list[str], new: list[str]) -> tuple[LineChange, ...
     if both:
         found += [EditLine(at, edit) for edit in TEXT.edits(new[0], old[0])]
     changes = LINES.edits(new[both:], old[both:])
-    return (*found, *(_lower_down(change, at + both) for change in changes))
-
-
-def _lower_down(change: LineChange, by: int) -> LineChange:
-    match change:
-        case InsertLines():
-            return InsertLines(change.at + by, change.lines)
-        case DeleteLines():
-            return DeleteLines(change.at + by, change.count)
-        case EditLine():
-            return EditLine(change.at + by, change.edit)
+    return (*found, *(replace(change, at=change.at + at + both) for change in changes))

@@ -38,14 +38,14 @@ another rope with the same text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, NamedTuple
 
+from ebbflow.change.text import Edit, Insert
 from ebbflow.errors import ChangeError
+from ebbflow.operator.text.tree import NOTHING, TextTree
 
 Read = Callable[[Any, str], tuple[Any, int]]
-
-__all__ = ["Hit", "Read", "Rope"]
 
 
 class Hit(NamedTuple):
@@ -60,31 +60,11 @@ class Hit(NamedTuple):
     piece: str
 
 
-NOTHING: dict[Hashable, tuple[Any, int]] = {}  # what is known of a node: one for all, never altered
-
-
-class _Leaf:
-    __slots__ = ("known", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.known = NOTHING
-
-
-class _Branch:
-    __slots__ = ("kids", "known", "sizes")
-
-    def __init__(self, kids: list[Any], sizes: list[int]) -> None:
-        self.kids = kids
-        self.sizes = sizes
-        self.known = NOTHING
-
-
 def _nothing(state: Any, piece: str) -> tuple[Any, int]:
     return state, 0
 
 
-class Rope:
+class Rope(TextTree):
     """A text that is edited in place, and read by `read`.
 
     >>> rope = Rope("to be or not to be")
@@ -103,10 +83,9 @@ class Rope:
     """
 
     chunk: ClassVar[int] = 12288
-    fan: ClassVar[int] = 16
     notes: ClassVar[int] = 512
 
-    __slots__ = ("_heights", "_leaf", "_notes", "_root", "read", "size")
+    __slots__ = ("_notes", "read", "size")
 
     def __init__(self, text: str = "", read: Read = _nothing, *, chunk: int = 0) -> None:
         self.read = read
@@ -149,6 +128,13 @@ class Rope:
         notes.append((at, count))
         if len(notes) > self.notes:
             self._carry_out()
+
+    def edit(self, change: Edit) -> None:
+        """Do what an `Insert` or a `Delete` says."""
+        if isinstance(change, Insert):
+            self.insert(change.at, change.text)
+        else:
+            self.delete(change.at, change.count)
 
     def slice(self, start: int, stop: int) -> str:
         """The text from `start` to before `stop`; past either end there is nothing."""
@@ -222,7 +208,7 @@ class Rope:
     def _seek(
         self, node: Any, height: int, base: int, start: int, stop: int, state: Any, back: bool
     ) -> tuple[Hit | None, Any]:
-        """The first hit within `node`, or the state after what was read of it in vain.
+        """The first hit within `node`, or the state after all of it was read without one.
 
         `base` is where the node begins. Nothing is read beyond the hit.
         """
@@ -247,12 +233,7 @@ class Rope:
             _learn(node, state, (now, 0))
         return None, now
 
-    # ---- the tree ----
-
-    def _plant(self, text: str) -> None:
-        self._heights = range(0)
-        self._root: Any = None
-        self._grow([_Leaf(piece) for piece in self._pieces(text)], [])
+    # ---- what was noted ----
 
     def _tree(self) -> Any:
         if self._notes:
@@ -260,168 +241,9 @@ class Rope:
         return self._root
 
     def _carry_out(self) -> None:
-        """Do what was noted, neighbouring edits as one."""
+        """Apply the noted edits to the tree, neighbouring ones as one."""
         notes, self._notes = self._notes, []
         self._splice(_splices(notes, self._leaf))
-
-    def _splice(self, splices: list[tuple[int, int, str]]) -> None:
-        """Put in each `text`, in the place of `less` code points: mostly one leaf with another
-        text. Everything is in one loop, because a call costs as much as a level of the tree."""
-        leaf, nothing = self._leaf, NOTHING
-        path: list[Any] = []
-        note, forget = path.append, path.clear
-        for at, less, text in splices:
-            more = len(text) - less
-            node: Any = self._root
-            where = at if less else at - 1  # an insertion goes to the leaf that ends there
-            forget()
-            for _ in self._heights:
-                i = 0
-                sizes = node.sizes
-                for size in sizes:
-                    if where < size:
-                        break
-                    where -= size
-                    i += 1
-                note(node)
-                note(i)
-                if more:
-                    sizes[i] = size + more
-                if node.known is not nothing:
-                    node.known = nothing
-                node = node.kids[i]
-            old = node.text
-            size = len(old) + more
-            if not less:
-                where += 1
-            if less and path and (where + less > len(old) or 4 * size < leaf):
-                if self._between(path[-2], path[-1], where, text, where + less - len(old)):
-                    continue
-                for branch, i in _pairs(path):
-                    branch.sizes[i] -= more
-                self._delete_across(at, less)
-                if text:
-                    self._splice([(at, 0, text)])
-                continue
-            if node.known is not nothing:
-                node.known = nothing
-            node.text = old[:where] + text + old[where + less :]
-            if size > leaf:
-                self._grow([_Leaf(piece) for piece in self._pieces(node.text)], _pairs(path))
-
-    def _between(self, branch: Any, i: int, where: int, text: str, over: int) -> bool:
-        """Put `text` in the place of the end of one leaf and `over` code points of the next, if the
-        next is of the same branch and both stay full enough."""
-        if over <= 0 or i + 1 == len(branch.kids):
-            return False
-        one, two = branch.kids[i : i + 2]
-        first, second = where + len(text), len(two.text) - over
-        if not (4 * first >= self._leaf >= first and 4 * second >= self._leaf):
-            return False
-        one.text, two.text = one.text[:where] + text, two.text[over:]
-        one.known = two.known = NOTHING
-        branch.sizes[i : i + 2] = first, second
-        return True
-
-    def _delete_across(self, at: int, count: int) -> None:
-        """The deletion that reaches over several leaves or leaves too little of one."""
-        if count == sum(self._root.sizes):
-            self._plant("")
-            return
-        self._cut(self._root, len(self._heights), at, at + count)
-        while self._heights and len(self._root.kids) == 1:
-            self._root = self._root.kids[0]
-            self._heights = range(len(self._heights) - 1)
-
-    def _parts(self, node: Any, height: int, start: int, stop: int) -> Iterator[str]:
-        if not height:
-            yield node.text[max(start, 0) : max(stop, 0)]
-            return
-        for kid, size in zip(node.kids, node.sizes, strict=True):
-            if stop <= 0:
-                return
-            if start < size:
-                yield from self._parts(kid, height - 1, start, stop)
-            start -= size
-            stop -= size
-
-    def _pieces(self, text: str) -> list[str]:
-        return [text[a:b] for a, b in _even(len(text), self._leaf)]
-
-    def _grow(self, nodes: list[Any], path: list[tuple[Any, int]]) -> None:
-        """Put `nodes` where the last of the path points to, and split upwards what is too full."""
-        while len(nodes) > 1:
-            sizes = [_size(node) for node in nodes]
-            if not path:
-                self._heights = range(len(self._heights) + 1)
-                nodes = _branches(nodes, sizes, self.fan)
-                continue
-            branch, i = path.pop()
-            branch.kids[i : i + 1] = nodes
-            branch.sizes[i : i + 1] = sizes
-            if len(branch.kids) <= self.fan:
-                return
-            nodes = _branches(branch.kids, branch.sizes, self.fan)
-        self._root = nodes[0]
-
-    def _cut(self, branch: Any, height: int, start: int, stop: int) -> None:
-        """Take out a part of a branch, but not all of it."""
-        branch.known = NOTHING
-        kids, sizes = branch.kids, branch.sizes
-        i = 0
-        for size in sizes:
-            if start < size:
-                break
-            start -= size
-            stop -= size
-            i += 1
-        if start or stop < sizes[i]:
-            end = min(stop, sizes[i])
-            self._cut_kid(kids[i], height - 1, start, end)
-            sizes[i] -= end - start
-            stop -= end - start
-            if stop <= sizes[i]:
-                self._mend(branch, i, height)
-                return
-            stop -= sizes[i]
-            i += 1
-        gone = i
-        while gone < len(sizes) and sizes[gone] <= stop:
-            stop -= sizes[gone]
-            gone += 1
-        del kids[i:gone], sizes[i:gone]
-        if stop:
-            self._cut_kid(kids[i], height - 1, 0, stop)
-            sizes[i] -= stop
-        for place in (i, i - 1):
-            if 0 <= place < len(kids):
-                self._mend(branch, place, height)
-
-    def _cut_kid(self, kid: Any, height: int, start: int, stop: int) -> None:
-        if height:
-            self._cut(kid, height, start, stop)
-        else:
-            _shorten(kid, start, stop)
-
-    def _mend(self, branch: Any, i: int, height: int) -> None:
-        """Join kid `i` with a neighbour, if it holds too little, and split the two if too much."""
-        kids, sizes = branch.kids, branch.sizes
-        leaves = height == 1
-        while len(kids) > 1 and (
-            4 * sizes[i] < self._leaf if leaves else 4 * len(kids[i].kids) < max(self.fan, 8)
-        ):
-            i = max(i - 1, 0)
-            one, two = kids[i], kids[i + 1]
-            if leaves:
-                new: list[Any] = [_Leaf(piece) for piece in self._pieces(one.text + two.text)]
-            else:
-                seam = len(one.kids)
-                joined = _Branch(one.kids + two.kids, one.sizes + two.sizes)
-                self._mend(joined, seam, height - 1)
-                self._mend(joined, min(seam, len(joined.kids)) - 1, height - 1)
-                new = _branches(joined.kids, joined.sizes, self.fan)
-            kids[i : i + 2] = new
-            sizes[i : i + 2] = map(_size, new)
 
 
 def _made(text: str, read: Read, chunk: int) -> Rope:
@@ -429,7 +251,7 @@ def _made(text: str, read: Read, chunk: int) -> Rope:
 
 
 def _splices(notes: list[tuple[int, Any]], most: int) -> list[tuple[int, int, str]]:
-    """The edits, each as a place, how much goes there and what comes there.
+    """The noted edits as splices: a position, how many code points go there, and the new text.
 
     Edits that touch are one: typing, a row of backspaces, a word that is replaced, what was typed
     and taken back. (Where that would copy much text again and again, they stay apart.)
@@ -467,24 +289,10 @@ def _splices(notes: list[tuple[int, Any]], most: int) -> list[tuple[int, int, st
     return [splice for splice in found if splice[1] or splice[2]]
 
 
-def _pairs(path: list[Any]) -> list[tuple[Any, int]]:
-    """A path as branches, each with which kid comes next."""
-    return list(zip(path[::2], path[1::2], strict=True))
-
-
 def _learn(node: Any, state: Hashable, found: tuple[Any, int]) -> None:
     if node.known is NOTHING:
         node.known = {}
     node.known[state] = found
-
-
-def _shorten(leaf: _Leaf, start: int, stop: int) -> None:
-    leaf.text = leaf.text[:start] + leaf.text[stop:]
-    leaf.known = NOTHING
-
-
-def _size(node: Any) -> int:
-    return len(node.text) if isinstance(node, _Leaf) else sum(node.sizes)
 
 
 def _placed(branch: Any, base: int, back: bool) -> list[tuple[Any, int, int]]:
@@ -494,14 +302,3 @@ def _placed(branch: Any, base: int, back: bool) -> list[tuple[Any, int, int]]:
         placed.append((kid, base, base + size))
         base += size
     return placed[::-1] if back else placed
-
-
-def _branches(kids: list[Any], sizes: list[int], fan: int) -> list[Any]:
-    return [_Branch(kids[a:b], sizes[a:b]) for a, b in _even(len(kids), fan)]
-
-
-def _even(size: int, limit: int) -> list[tuple[int, int]]:
-    """Where to cut `size` things: into one part if the limit allows, else into equal parts that
-    leave room for a quarter more."""
-    parts = 1 if size <= limit else -(-4 * size // (3 * limit))
-    return [(size * k // parts, size * (k + 1) // parts) for k in range(parts)]

@@ -1,15 +1,6 @@
 """Finding a pattern in an edited text: the first one, the last one, how many, and replacing all.
 
-A pattern is matched piece by piece by a *matcher*. Its state is how many letters of the pattern the
-text read so far ends with, counted from after the last match: with "banana", the text "xxban"
-leaves 3. Reading on in state q is reading from scratch with the first q letters of the pattern put
-in front, so `str.split` does all the work, and does it as `str.count` and `str.replace` see it:
-from the left, a match at a time, none overlapping the one before.
-
-    read(q, piece):  split(pattern[:q] + piece)  →  matches between the parts, letters at the end
-
-So a match is found wherever the text is cut, and an edit in the middle of "aaaa" moves every later
-match of "aa" as it should.
+A pattern is matched piece by piece by a *matcher*, see `ebbflow.operator.text.matcher`.
 
     operator         state                    cost of an edit, for a pattern of m code points
     index_of         a rope, the position     O(log n + m), also when the match found is deleted;
@@ -33,139 +24,38 @@ from abc import abstractmethod
 from typing import Any
 
 from ebbflow.change import NATURAL, NUMBER, ChangeStructure, Delete, Edit, Insert
-from ebbflow.operator.text.basic import EDITS, TextOperator, growth
+from ebbflow.operator.text.basic import EDITS, Edited, TextOperator, growth
+from ebbflow.operator.text.matcher import BackMatcher, Matcher
 from ebbflow.operator.text.rope import Rope
 
-__all__ = ["count", "index_of", "last_index_of", "replace"]
 
+class _Found(Edited):
+    """The text, and a number about it: where the pattern is, or how often."""
 
-LOOKS = 16
+    __slots__ = ("value",)
 
+    def __init__(self, rope: Rope, value: int) -> None:
+        super().__init__(rope)
+        self.value = value
 
-class Matcher:
-    """Reads matches of a pattern from the left: `read` of a rope.
-
-    >>> Matcher("aab")(2, "b, aabaa")
-    (2, 2)
-    """
-
-    __slots__ = ("_borders", "pattern")
-
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
-        self._borders: list[int] | None = None
-
-    def __call__(self, state: int, piece: str) -> tuple[int, int]:
-        pattern = self.pattern
-        if len(pattern) == 1:
-            return 0, piece.count(pattern)
-        parts = (pattern[:state] + piece).split(pattern)
-        return self.begun(parts[-1]), len(parts) - 1
-
-    def begun(self, tail: str) -> int:
-        """With how many letters of the pattern the tail ends, without holding all of it.
-
-        Compares where the first letter is, mostly once or never. A text that looks like the pattern
-        in many places would be compared with it m times; so after a few the rest is read letter by
-        letter.
-
-        >>> Matcher("abac").begun("cabaaba"), Matcher("abac").begun("xyz")
-        (3, 0)
-        """
-        pattern, size = self.pattern, len(tail)
-        at = max(size - len(pattern) + 1, 0)
-        for _ in range(LOOKS):
-            at = tail.find(pattern[0], at)
-            if at < 0:
-                return 0
-            if pattern.startswith(tail[at:]):
-                return size - at
-            at += 1
-        return _ending(pattern, self.borders(pattern), tail[at:])
-
-    def borders(self, pattern: str) -> list[int]:
-        """The table of `_borders` for the pattern, made when it is first needed."""
-        if self._borders is None:
-            self._borders = _borders(pattern)
-        return self._borders
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.pattern,)
-
-
-class BackMatcher(Matcher):
-    """Reads matches from the right; its state is how many letters of the pattern's end are there.
-
-    >>> BackMatcher("aab")(1, "ab, aa")
-    (2, 1)
-    """
-
-    __slots__ = ()
-
-    def __call__(self, state: int, piece: str) -> tuple[int, int]:
-        pattern = self.pattern
-        if len(pattern) == 1:
-            return 0, piece.count(pattern)
-        parts = (piece + pattern[len(pattern) - state :]).rsplit(pattern)
-        return self.ended(parts[0]), len(parts) - 1
-
-    def ended(self, head: str) -> int:
-        """With how many letters of the pattern's end the head begins, without holding all of it.
-
-        >>> BackMatcher("caba").ended("abaabac")
-        3
-        """
-        pattern = self.pattern
-        end = len(pattern) - 1
-        for _ in range(LOOKS):
-            end = head.rfind(pattern[-1], 0, end)
-            if end < 0:
-                return 0
-            if pattern.endswith(head[: end + 1]):
-                return end + 1
-        mirrored = pattern[::-1]
-        return _ending(mirrored, self.borders(mirrored), head[:end][::-1])
-
-
-def _borders(pattern: str) -> list[int]:
-    """For each number of the pattern's first letters, how many of its first letters they also end
-    with, not counting all of them: the failure function of Knuth, Morris and Pratt.
-
-    >>> _borders("abacab")
-    [0, 0, 0, 1, 0, 1, 2]
-    """
-    table, size = [0, 0], 0
-    for letter in pattern[1:]:
-        while size and pattern[size] != letter:
-            size = table[size]
-        size += pattern[size] == letter
-        table.append(size)
-    return table
-
-
-def _ending(pattern: str, borders: list[int], text: str) -> int:
-    """With how many letters of the pattern a text ends that is shorter than it: in O(text)."""
-    size = 0
-    for letter in text:
-        while size and pattern[size] != letter:
-            size = borders[size]
-        size += pattern[size] == letter
-    return size
-
-
-def _rope(text: str, pattern: str, matcher: Matcher) -> Rope:
-    """A rope whose leaves are longer than the pattern: to read a leaf costs O(leaf + m), and what
-    an edit leaves begun does not reach over many of them."""
-    return Rope(text, matcher, chunk=2 * len(pattern))
+    def __repr__(self) -> str:
+        return f"<{self.rope!r} at {self.value}>"
 
 
 class _OfPattern(TextOperator):
-    """An operator made with a pattern."""
+    """An operator made with a pattern, whose output is a number about the text."""
 
     name: str
+    matcher: type[Matcher] = Matcher
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
+
+    def init(self, x: str) -> _Found:
+        return _Found(_matched(x, self.pattern, self.matcher), self.f(x))
+
+    def invariant(self, x: str, state: _Found) -> bool:
+        return str(state.rope) == x and bool(state.value == self.f(x))
 
     def __repr__(self) -> str:
         return f"{self.name}({self.pattern!r})"
@@ -174,30 +64,25 @@ class _OfPattern(TextOperator):
         return type(self), (self.pattern,)
 
 
-class _Found:
-    """The text, and a number about it: where the pattern is, or how often."""
+def _matched(text: str, pattern: str, matcher: type[Matcher]) -> Rope:
+    """A rope of the text that was read by a matcher of the pattern, unless that is empty."""
+    if not pattern:
+        return Rope(text)
+    rope = _rope(text, pattern, matcher(pattern))
+    rope.total(0, back=matcher is BackMatcher)
+    return rope
 
-    __slots__ = ("rope", "value")
 
-    def __init__(self, rope: Rope, value: int) -> None:
-        self.rope = rope
-        self.value = value
-
-    @property
-    def size(self) -> int:
-        return self.rope.size
-
-    def __repr__(self) -> str:
-        return f"<{self.rope!r} at {self.value}>"
+def _rope(text: str, pattern: str, matcher: Matcher) -> Rope:
+    """A rope whose leaves are longer than the pattern: to read a leaf costs O(leaf + m), and what
+    an edit leaves begun does not reach over many of them."""
+    return Rope(text, matcher, chunk=2 * len(pattern))
 
 
 class _Find(_OfPattern):
     """What both directions share: the state, and moving on to a new position."""
 
     output: ChangeStructure[int, int] = NUMBER
-
-    def invariant(self, x: str, state: _Found) -> bool:
-        return str(state.rope) == x and state.value == self.f(x)
 
     def step(self, state: _Found, change: Edit) -> tuple[_Found, int]:
         old, rope, at = state.value, state.rope, change.at
@@ -226,13 +111,6 @@ class _IndexOf(_Find):
 
     def f(self, x: str) -> int:
         return x.find(self.pattern)
-
-    def init(self, x: str) -> _Found:
-        if not self.pattern:
-            return _Found(Rope(x), 0)
-        rope = _rope(x, self.pattern, Matcher(self.pattern))
-        rope.total(0)
-        return _Found(rope, x.find(self.pattern))
 
     def _moved(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
         if not self.pattern or 0 <= old <= at - len(self.pattern):
@@ -264,16 +142,10 @@ def index_of(pattern: str) -> TextOperator:
 
 class _LastIndexOf(_Find):
     name = "last_index_of"
+    matcher = BackMatcher
 
     def f(self, x: str) -> int:
         return x.rfind(self.pattern)
-
-    def init(self, x: str) -> _Found:
-        if not self.pattern:
-            return _Found(Rope(x), len(x))
-        rope = _rope(x, self.pattern, BackMatcher(self.pattern))
-        rope.total(0, back=True)
-        return _Found(rope, x.rfind(self.pattern))
 
     def _moved(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
         if old >= at + less:
@@ -313,23 +185,11 @@ class _Count(_OfPattern):
     def f(self, x: str) -> int:
         return x.count(self.pattern)
 
-    def init(self, x: str) -> _Found:
-        if not self.pattern:
-            return _Found(Rope(x), len(x) + 1)
-        rope = _rope(x, self.pattern, Matcher(self.pattern))
-        return _Found(rope, rope.total(0)[1])
-
     def step(self, state: _Found, change: Edit) -> tuple[_Found, int]:
         old, rope = state.value, state.rope
-        if isinstance(change, Insert):
-            rope.insert(change.at, change.text)
-        else:
-            rope.delete(change.at, change.count)
+        rope.edit(change)
         state.value = rope.total(0)[1] if self.pattern else rope.size + 1
         return state, state.value - old
-
-    def invariant(self, x: str, state: _Found) -> bool:
-        return str(state.rope) == x and state.value == self.f(x)
 
 
 def count(pattern: str) -> TextOperator:
@@ -361,11 +221,7 @@ class _Replaced(TextOperator):
         return x.replace(self.old, self.new)
 
     def init(self, x: str) -> Any:
-        if not self.old:
-            return len(x)
-        rope = _rope(x, self.old, Matcher(self.old))
-        rope.total(0)
-        return rope
+        return _matched(x, self.old, Matcher) if self.old else len(x)
 
     def size(self, state: Any) -> int:
         return state if isinstance(state, int) else len(state)
@@ -406,10 +262,7 @@ class _Replaced(TextOperator):
         gone = stop - pending - start + (matches - before) * grows
         put = fresh.replace(self.old, self.new)
         put = put[: len(put) - pending]
-        if isinstance(change, Insert):
-            rope.insert(at, text)
-        else:
-            rope.delete(at, end - at)
+        rope.edit(change)
         place = start + before * grows
         edits: tuple[Edit, ...] = (Delete(place, gone), Insert(place, put))
         return tuple(edit for edit in edits if growth(edit))

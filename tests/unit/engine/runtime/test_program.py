@@ -10,7 +10,7 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.runtime.inputs import DELETE, UPSERT, KeyedInput, input_state_of
 from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.program import Memory, Program
+from ebbflow.engine.runtime.program import Memory, RunningProgram
 from ebbflow.errors import ChangeError, CompositionError, ViewClosed
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.fn import Fn
@@ -25,23 +25,23 @@ class Row(NamedTuple):
 ROWS, PEOPLE = ef.Input("rows", Row), ef.Input("people", Row, key="k")
 
 
-def program_of(**outputs: Any) -> Program:
+def program_of(**outputs: Any) -> RunningProgram:
     plan = Plan({name: output.node for name, output in outputs.items()})
     inputs = {name: input_state_of(source, True) for name, source in plan.sources.items()}
-    return Program(plan, Machine(plan), inputs, {})
+    return RunningProgram(plan, Machine(plan), inputs, {})
 
 
-def sums() -> Program:
+def sums() -> RunningProgram:
     return program_of(
         sums=ROWS.group_by("k").agg(s=ef.sum("v")), keys=PEOPLE.map(lambda row: row.k, type=int)
     )
 
 
-def values(program: Program) -> dict[str, ZSet[Any]]:
+def values(program: RunningProgram) -> dict[str, ZSet[Any]]:
     return {name: output.value() for name, output in program.outputs.items()}
 
 
-def kept(program: Program, number: int, *given: Any) -> Any:
+def kept(program: RunningProgram, number: int, *given: Any) -> Any:
     deltas = program.run(number, *given)
     assert program.pending is not None
     program.keep(program.pending)

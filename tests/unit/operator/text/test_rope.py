@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from ebbflow.change import TEXT, Delete, Insert
 from ebbflow.errors import ChangeError
-from ebbflow.operator.text import Hit, Rope, index_of, last_index_of, replace, search
+from ebbflow.operator.text import Hit, Rope, index_of, last_index_of, matcher, replace, search
+from ebbflow.operator.text.matcher import BackMatcher, Matcher
 from ebbflow.operator.text.rope import _splices
-from ebbflow.operator.text.search import BackMatcher, Matcher
 
 WORDS = st.text("ab ", max_size=30)
 PLANS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60), WORDS), max_size=12)
@@ -243,7 +243,7 @@ def test_what_is_begun_of_a_pattern_is_the_longest_there_is(
     looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every pattern and every text of a few letters, however soon it is read letter by letter."""
-    monkeypatch.setattr(search, "LOOKS", looks)
+    monkeypatch.setattr(matcher, "LOOKS", looks)
     texts = ["".join(letters) for n in range(7) for letters in product("ab", repeat=n)]
     for pattern in [text for text in texts if 2 <= len(text) <= 5]:
         forth, back, size = Matcher(pattern), BackMatcher(pattern), len(pattern)
@@ -260,7 +260,7 @@ def test_a_pattern_longer_than_a_leaf_is_found(
     pattern: str, looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in a rope whose leaves were not made to be longer than the pattern."""
-    monkeypatch.setattr(search, "LOOKS", looks)
+    monkeypatch.setattr(matcher, "LOOKS", looks)
     monkeypatch.setattr(Rope, "chunk", 4)
     monkeypatch.setattr(Rope, "fan", 4)
     for at_least, seed in product((0, 2 * len(pattern)), range(4)):

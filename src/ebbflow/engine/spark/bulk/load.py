@@ -1,37 +1,38 @@
 """Bulk: a first load, through Spark's SQL as far as that goes.
 
 A state that is empty has nothing to be looked up, so nothing needs to go key by key. Slots that are
-queries (`sql`) are computed by Spark. Rows of inputs and of indexes go to disk as columns, sorted
-by hash, and never become rows of Python. What is left, the operators behind the queries, runs in
-waves, which begin with the rows that the queries give.
+queries (`native.lowering`) are computed by Spark. Rows of inputs and of indexes go to disk as
+columns, sorted by hash, and never become rows of Python. What is left, the operators behind the
+queries, runs in waves, which begin with the rows that the queries give.
 
 It is one job. Everything is written by tasks, to files of their own, and committed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Set
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.parts import StatePart
-from ebbflow.engine.runtime.stage import Indexing, Stage
+from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.spark.borrowed import exact
-from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, Keep, Place, Totals
-from ebbflow.engine.spark.native.functions import native_key
-from ebbflow.engine.spark.native.groups import Groups, grouped
-from ebbflow.engine.spark.native.queries import Queries, added, arranges
-from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
+from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, PartitionRows, WriteRows, WriteTotals
+from ebbflow.engine.spark.native.functions import KeyColumns, native_key
+from ebbflow.engine.spark.native.groups import WriteGroups
+from ebbflow.engine.spark.native.lowering import Lowering, once_each, row_columns
+from ebbflow.engine.spark.native.values import NotNative
+from ebbflow.engine.spark.table.column_types import columns_of
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange, collected
-from ebbflow.engine.spark.tasks.task import SCHEMA, Job
-from ebbflow.flow.plan import Distinct, Semi
+from ebbflow.engine.spark.tasks.task import SCHEMA, EnterTask, EpochJob
+from ebbflow.flow.plan import Source
 from ebbflow.record import fields_of
 from ebbflow.state.spine.part import BAG
 
@@ -48,9 +49,9 @@ def load(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochR
     kept: list[DataFrame] = []
     try:
         with exact(epochs.session):
-            sql, lines = _query(epochs, given, tasks, kept)
-            new = tuple(_all_new(epochs, sql))
-        done = epochs.staged_notes(BULK, collected(lines, sql.job))
+            lowering, lines = _query(epochs, given, tasks, kept)
+            new = tuple(_all_new(epochs, lowering))
+        done = epochs.stage_reports(BULK, collected(lines, lowering.job))
         return replace(done, rows_in=_loaded(epochs), derived=new)
     finally:
         for frame in kept:
@@ -59,28 +60,31 @@ def load(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochR
 
 def _query(
     epochs: Epochs, given: Mapping[str, InputChange], tasks: int, kept: list[DataFrame]
-) -> tuple[Queries, DataFrame]:
-    """The query whose rows are the notes of a load; what is persisted for it is put into `kept`."""
+) -> tuple[Lowering, DataFrame]:
+    """The query that gives the reports of a load; what is persisted for it is put into `kept`."""
     frames = {name: epochs.frame(name, each) for name, each in given.items()}
     frames = {
-        name: frame if given[name].added else added(frame, columns_but_weight(frame))
-        for name, frame in frames.items()
+        name: frame if given[name].added else once_each(frame) for name, frame in frames.items()
     }
     kept += [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
              if not steady(frame)]  # fmt: skip
     tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
     job = replace(epochs.job(tasks), bulk=True)
-    sql = Queries(epochs.replica, job, lambda name: _or_nothing(epochs, frames, name))
+
+    def leaf(name: str) -> DataFrame:
+        return frames[name] if name in frames else epochs.empty(name)
+
+    lowering = Lowering(epochs.replica, job, leaf)
     machine = epochs.replica.machine
-    factors = [sql.factors(machine.outputs[name]) for name in epochs.replica.derived]
-    sql.job = replace(job, heaviest=2 ** (63 // max(factors, default=1)) - 1)
-    return sql, _lines(epochs, sql, frames, kept)
+    factors = [lowering.factors(machine.outputs[name]) for name in epochs.replica.derived]
+    lowering.job = replace(job, heaviest=2 ** (63 // max(factors, default=1)) - 1)
+    return lowering, _lines(epochs, lowering, frames, kept)
 
 
-def _all_new(epochs: Epochs, sql: Queries) -> list[str]:
+def _all_new(epochs: Epochs, lowering: Lowering) -> list[str]:
     """Outputs of which nobody wrote down what changed: the state tells, and it was empty."""
     machine = epochs.replica.machine
-    read = [name for name in machine.readers if sql.frame(machine.outputs[name]) is not None]
+    read = [name for name in machine.readers if lowering.of(machine.outputs[name]).rows is not None]
     return [*epochs.replica.derived, *read]
 
 
@@ -89,15 +93,6 @@ def _loaded(epochs: Epochs) -> int:
     replica = epochs.replica
     owners = [state.holder for state in replica.inputs.values() if state.keeps]
     return sum(len(replica.part(owner).spine(epochs.store)) for owner in owners)
-
-
-def columns_but_weight(frame: DataFrame) -> list[str]:
-    """The columns of a row."""
-    return [name for name in frame.columns if name != WEIGHT]
-
-
-def _or_nothing(epochs: Epochs, frames: Mapping[str, DataFrame], name: str) -> DataFrame:
-    return frames[name] if name in frames else epochs.frame(name, InputChange("apply", {}))
 
 
 def steady(frame: DataFrame) -> bool:
@@ -124,53 +119,33 @@ def estimated(frame: DataFrame) -> int | None:
 
 
 def _lines(
-    epochs: Epochs, sql: Queries, frames: Mapping[str, DataFrame], kept: list[DataFrame]
+    epochs: Epochs, lowering: Lowering, frames: Mapping[str, DataFrame], kept: list[DataFrame]
 ) -> DataFrame:
-    """The notes of a load; what is persisted in between is put into `kept`."""
+    """The reports of a load; what is persisted in between is put into `kept`."""
     replica = epochs.replica
-    machine = replica.machine
-    made = [stage.slot for stage in machine.stages if not arranges(stage)]
-    provided = {slot for slot in made if sql.frame(slot) is not None}
-    sums = {stage.slot: grouped(sql, stage) for stage in machine.stages}
-    groups = {slot: found for slot, found in sums.items() if found is not None}
-    provided |= set(groups)
-    job = replace(sql.job, provided=frozenset(provided))
-    uses: dict[int, int] = {}
-    writers: list[tuple[StatePart, int, Any]] = []
-    for part in replica.parts:
-        found = _written(sql, replica.inputs, part)
-        if found is not None and (found[0] in provided or sql.names.get(found[0]) in frames):
-            writers.append((part, *found))
-            uses[found[0]] = uses.get(found[0], 0) + 1
-    counted = [
-        stage
-        for stage in machine.stages
-        if stage.slot in provided and isinstance(stage.node, (Semi, Distinct))
-    ]
-    cells = {id(sql.stages[slot].containers[0]) for slot in groups}
-    cells |= {id(stage.containers[0]) for stage in counted}
+    stages = [stage for stage in replica.machine.stages if not stage.arranges]
+    lowered = {stage.slot: lowering.of(stage.slot) for stage in stages}
+    queries = {slot for slot, each in lowered.items() if each.rows is not None}
+    groups = {slot for slot, each in lowered.items() if each.cells is not None} - queries
+    provided = queries | groups
+    job = replace(lowering.job, provided=frozenset(provided))
+    counted = [stage for stage in stages if lowered[stage.slot].cells is not None]
+    there = queries | {slot for slot, name in lowering.names.items() if name in frames}
+    writers = [(part, *found) for part in replica.parts
+               if (found := _written(lowering, part, there)) is not None]  # fmt: skip
+    cells = {id(stage.containers[0]) for stage in counted}
     written = [part.name for part in replica.parts if id(part.owner) in cells]
     job = replace(job, done=frozenset([*written, *(part.name for part, *_ in writers)]))
-    waves = job.waves(replica)
-    entered = [
-        slot
-        for slot in waves.entered
-        if slot not in groups and (slot in provided or sql.names[slot] in frames)
-    ]
-    for slot in [*entered, *_read_by_queries(sql, provided)]:
-        uses[slot] = uses.get(slot, 0) + 1
+    entered = [slot for slot in job.waves(replica).entered if slot in there]
+    read = [lowering.raw(slot) for each in provided for slot in lowering.stages[each].reads]
+    uses = Counter([*(slot for _, slot, _ in writers), *entered, *read])
     for slot, count in uses.items():
-        frame = sql.frame(slot)
-        if count > 1 and slot not in sql.names and frame is not None and not sql.cheap(slot):
-            kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
-    lines = [
-        _store(job, sql, part, slot, key, replica.parts.index(part)) for part, slot, key in writers
-    ]
-    lines += [_count(job, sql, stage) for stage in counted]
-    come = [_frame(sql, slot).mapInArrow(epochs.enter(job, slot), SCHEMA) for slot in entered]
-    for slot, (frame, plain) in groups.items():
-        number = machine.stages.index(sql.stages[slot])
-        come.append(frame.mapInArrow(Groups(job, number, plain), SCHEMA))
+        if count > 1 and slot in queries and not lowering.cheap(slot):
+            kept.append(lowering.rows(slot).persist(StorageLevel.MEMORY_AND_DISK))
+    lines = [_store(job, replica.parts.index(each[0]), *each) for each in writers]
+    come = [lowering.rows(slot).mapInArrow(EnterTask(job, slot), SCHEMA) for slot in entered]
+    for stage in counted:
+        (come if stage.slot in groups else lines).append(_cells(job, lowering, stage))
     if come:
         lines.append(epochs.through(job, reduce(DataFrame.union, come)))
     if not lines:
@@ -178,71 +153,65 @@ def _lines(
     return reduce(DataFrame.union, lines)
 
 
-def _frame(sql: Queries, slot: int) -> DataFrame:
-    found = sql.frame(slot)
-    assert found is not None
-    return found
+# ---- cells to disk ----
 
 
-def _read_by_queries(sql: Queries, provided: set[int]) -> list[int]:
-    return [sql.raw(slot) for each in provided for slot in sql.stages[each].reads]
-
-
-def _written(
-    sql: Queries, inputs: Mapping[str, InputState], part: StatePart
-) -> tuple[int, Any] | None:
-    """The slot whose rows a part keeps, and their key, where they can be written as columns."""
-    for name, state in inputs.items():
-        if state.store is part.owner:
-            slot = sql.replica.machine.inputs.get(name)
-            return None if slot is None else (slot, state.source.key)
-    for stage in sql.replica.machine.stages:
-        if isinstance(stage.run, Indexing) and stage.run.index is part.owner:
-            slot = sql.raw(stage.slot)
-            guarded = sql.stages[stage.slot].reads[0] != slot
-            if guarded or stage.key is None or sql.frame(slot) is None:
-                return None
-            found = native_key(stage.key, _frame(sql, slot), sql.row_type(slot), KEY)
-            return None if found is None else (slot, stage.key)
-    return None
-
-
-# ---- totals to disk ----
-
-
-def _count(job: Job, sql: Queries, stage: Stage) -> DataFrame:
-    found = sql.totals(stage)
-    assert found is not None
-    frame, shape = found
-    owner = stage.containers[0]
-    number = next(i for i, part in enumerate(sql.replica.parts) if part.owner is owner)
-    how = "record" if shape is None else "tuple" if isinstance(shape, tuple) else "one"
-    if shape is None and fields_of(sql.row_type(stage.reads[0])) is None:
-        how = "one"
-    return frame.mapInArrow(Totals(job, number, how), SCHEMA)
+def _cells(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
+    """Write the cells of a stage; those of a reduce give rows for later waves too."""
+    found = lowering.of(stage.slot)
+    assert found.cells is not None
+    if found.rows is None:
+        number = lowering.replica.machine.stages.index(stage)
+        task = WriteGroups(job, number, isinstance(found.shape, str))
+        return found.cells.mapInArrow(task, SCHEMA)
+    how = "tuple" if isinstance(found.shape, tuple) else "one"
+    if found.shape is None and fields_of(lowering.row_type(stage.reads[0])) is not None:
+        how = "record"
+    number = lowering.replica.parts.index(lowering.replica.part(stage.containers[0]))
+    return found.cells.mapInArrow(WriteTotals(job, number, how), SCHEMA)
 
 
 # ---- rows to disk, as columns ----
 
 
-def _store(job: Job, sql: Queries, part: StatePart, slot: int, key: Any, number: int) -> DataFrame:
-    row_type = sql.row_type(slot)
-    frame = _frame(sql, slot)
-    shape: Any = None
-    if key is not None:
-        found = native_key(key, frame, row_type, KEY)
-        if found is not None:
-            frame, shape = found.frame, found.shape
-    keep = Keep(job, number, slot, shape)
+def _written(lowering: Lowering, part: StatePart, there: Set[int]) -> tuple[int, KeyColumns] | None:
+    """The slot whose rows a part keeps, and these rows, where they can be written as columns: with
+    the columns that tell which of them belong together, if there are any."""
+    for name, state in lowering.replica.inputs.items():
+        if state.store is part.owner:
+            slot = lowering.replica.machine.inputs.get(name, -1)
+            return (slot, _of_input(lowering, slot, state.source)) if slot in there else None
+    for stage in lowering.stages.values():
+        if stage.index is part.owner:
+            slot = lowering.raw(stage.slot)
+            if stage.reads != (slot,) or stage.key is None or slot not in there:
+                return None
+            with suppress(NotNative):
+                rows, row_type = lowering.rows(slot), lowering.row_type(slot)
+                return slot, native_key(stage.key, rows, row_type, KEY)
+    return None
+
+
+def _of_input(lowering: Lowering, slot: int, source: Source) -> KeyColumns:
+    rows = lowering.rows(slot)
+    if source.key is not None:
+        with suppress(NotNative):
+            return native_key(source.key, rows, source.type, KEY)
+        return KeyColumns(rows, [], None)
+    flat = all(column.form in FLAT - {"float"} for _, column in columns_of(source.type))
+    return KeyColumns(rows, row_columns(rows) if flat else [], None)
+
+
+def _store(job: EpochJob, number: int, part: StatePart, slot: int, found: KeyColumns) -> DataFrame:
+    """Write the rows of a slot into the part of this number."""
+    frame, by, shape = found
+    keep = WriteRows(job, number, slot, shape)
     if part.layout == BAG:  # rows of one key may be in several segments: their weights add up
         return frame.coalesce(max(SEGMENTS, job.tasks)).mapInArrow(keep, SCHEMA)
-    by = [name for name in frame.columns if name.startswith(KEY)]
-    if key is None and all(column.form in FLAT - {"float"} for _, column in columns_of(row_type)):
-        by = [name for name in frame.columns if name != WEIGHT]
     if by:
         columns = [f.col(f"`{name}`") for name in by]
         return frame.repartition(job.tasks, *columns).mapInArrow(keep, SCHEMA)
-    task = Place(job, number, slot, shape)
+    task = PartitionRows(job, number, slot, shape)
     schema = t.StructType([*frame.schema.fields, t.StructField(TASK, t.IntegerType())])
     placed = frame.mapInArrow(task, schema)
     return placed.repartitionById(job.tasks, f.col(TASK)).mapInArrow(keep, SCHEMA)

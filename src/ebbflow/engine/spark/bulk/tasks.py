@@ -1,7 +1,7 @@
 """What runs in the tasks of a bulk load: rows and totals to disk, as columns where they can be.
 
-Each task writes one file of its own, and says so in a note. Rows become rows of Python only where a
-key is a function that cannot be read, or an input has rows that are repeated or taken away.
+Each task writes one file of its own, and says so in its report. Rows become rows of Python only
+where a key is a function that cannot be read, or an input has rows that are repeated or taken away.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.engine.runtime.failure import explained
+from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, absent
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.spark.native.compare import BEYOND
+from ebbflow.engine.spark.native.groups import is_simple
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
-from ebbflow.engine.spark.tasks.report import TaskReport, reported
-from ebbflow.engine.spark.tasks.task import Job, batches
-from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of, settled
+from ebbflow.engine.spark.tasks.report import TaskReport, task_failed
+from ebbflow.engine.spark.tasks.task import EpochJob, batches
+from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
@@ -32,7 +33,7 @@ from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.state.spine.part import BAG
 from ebbflow.state.spine.piece import Piece
-from ebbflow.zset import trusted
+from ebbflow.zset import trusted, without_zeros
 
 LARGE = 4_000_000
 """So many rows of an index are one segment; a task that has more writes several."""
@@ -43,11 +44,11 @@ FLAT = {"int", "float", "bool", "text", "bytes", "date", "time", "instant", "dec
 
 
 @dataclass(frozen=True)
-class Rows:
+class StoredRows:
     """Rows that a part keeps. `shape` is that of the columns of their key; without one, and without
     a key function, they are found by themselves."""
 
-    job: Job
+    job: EpochJob
     part: int
     slot: int
     shape: Any
@@ -63,10 +64,8 @@ class Rows:
             own = self.owner().source.key is None if self.is_input() else False
             return self.rows(table) if own and _flat(self.row_type) else None
         names = [name for name in table.schema.names if name.startswith(KEY)]
-        if isinstance(self.shape, tuple):
-            simple = all(isinstance(each, str) and each != "none" for each in self.shape)
-            return _columns(table, names, "tuple") if names and simple else None
-        return None if self.shape == "none" else _columns(table, names, "one")
+        how = "tuple" if isinstance(self.shape, tuple) else "one"
+        return _columns(table, names, how) if is_simple(self.shape) else None
 
     def rows(self, table: Any) -> tuple[Shape, list[Any]]:
         """The rows as columns."""
@@ -99,7 +98,7 @@ class Rows:
             raise explained(error, stage) from cause_of(error)
 
 
-class Place(Rows):
+class PartitionRows(StoredRows):
     """Every row with the task that has the hash of its key."""
 
     @gc_paused
@@ -113,14 +112,14 @@ class Place(Rows):
                 try:
                     words = hashes(self.keys_of(from_arrow(batch, self.row_type)[0]))
                 except EbbflowError as error:
-                    raise reported(error, self.job.secret) from cause_of(error)
+                    raise task_failed(error, self.job.secret) from cause_of(error)
             task = pa.array(ranges(words, self.job.tasks).astype(np.int32))
             yield pa.RecordBatch.from_arrays(
                 [*batch.columns, task], schema=batch.schema.append(pa.field(TASK, pa.int32()))
             )
 
 
-class Keep(Rows):
+class WriteRows(StoredRows):
     """The rows of one task into one segment."""
 
     @gc_paused
@@ -186,7 +185,7 @@ class Keep(Rows):
         delta: dict[Any, int] = {}
         for batch in table.to_batches():
             add(delta, *from_arrow(batch, self.row_type))
-        delta = settled(delta)
+        delta = without_zeros(delta)
         if self.is_input():
             state = self.owner()
             store = state.store
@@ -202,10 +201,10 @@ class Keep(Rows):
 
 
 @dataclass(frozen=True)
-class Totals:
+class WriteTotals:
     """Keys with their totals into the cells of a part; `how` the keys are laid out."""
 
-    job: Job
+    job: EpochJob
     part: int
     how: str
 

@@ -2,8 +2,8 @@
 
 A function that was traced says what it computes; where each part of that has an equal in Spark, for
 the types of the rows at hand, Spark can compute it and no row becomes one of Python's. What every
-operator becomes is said in `native_operators`. What is not understood, or could differ for a single
-value, is refused: the answer is None, and `why_not` says why.
+operator becomes is said in `native.operators`. What is not understood, or could differ for a single
+value, is refused: `NotNative` says why.
 
 Two things make the promise good. Only functions that never raise, for rows of these types, are
 translated: Spark leaves out what nobody reads and moves what it likes, so an error of Python's
@@ -43,17 +43,7 @@ _KEYS = ("int", "bool", "text", "bytes", "date", "time", "instant", "decimal")
 _OVERFLOWS = ("ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", BEYOND)
 
 
-def native(
-    expression: Expression, row_types: Sequence[Any], columns: Sequence[Columns]
-) -> Value | None:
-    """An expression over rows of these kinds; `columns[i](name)` is a column of the i-th row."""
-    try:
-        return Walk(row_types, columns).value(expression)
-    except NotNative:
-        return None
-
-
-def native_map(fn: Fn, frame: DataFrame, source_type: Any, result_type: Any) -> DataFrame | None:
+def native_map(fn: Fn, frame: DataFrame, source_type: Any, result_type: Any) -> DataFrame:
     """`fn(row)` instead of every row, with the same weights."""
     return native_merge(fn, frame, (source_type,), (quoted,), result_type)
 
@@ -65,28 +55,34 @@ def native_merge(
     columns: Sequence[Columns],
     result_type: Any,
     weight: SparkColumn | None = None,
-) -> DataFrame | None:
+) -> DataFrame:
     """`fn(left, right)` for every row of a frame that holds the columns of both.
 
     `columns[0](name)` is a column of the left row, `columns[1](name)` one of the right. The weight
     is the column `__weight` unless another is given.
     """
-    try:
-        made = _row(fn, row_types, columns, result_type)
-    except NotNative:
-        return None
+    value = Walk(row_types, columns).value(_expression(fn))
+    wanted = columns_of(result_type)
+    if fields_of(result_type) is None:
+        ((name, column),) = wanted
+        made = [named(fitted(value, column), name)]
+    else:
+        whole = fitted(value, Column("record", parts=wanted, make=result_type))
+        made = [named(part, name) for (name, _), part in zip(wanted, whole.parts, strict=True)]
     return frame.select(*made, f.col(WEIGHT) if weight is None else weight.alias(WEIGHT))
 
 
-def native_filter(fn: Fn, frame: DataFrame, row_type: Any) -> DataFrame | None:
+def native_filter(fn: Fn, frame: DataFrame, row_type: Any) -> DataFrame:
     """The rows for which `fn(row)` is true."""
-    try:
-        return frame.filter(_test(fn, row_type).sql)
-    except NotNative:
-        return None
+    return frame.filter(Walk((row_type,), (quoted,)).truth(_expression(fn)).sql)
 
 
-class Key(NamedTuple):
+def native_value(fn: Fn, row_type: Any) -> Value:
+    """`fn(row)`, as a column."""
+    return Walk((row_type,), (quoted,)).value(_expression(fn))
+
+
+class KeyColumns(NamedTuple):
     """A frame with the columns of a key. Keys are equal in Python where all columns are equal, null
     and null included, and the shapes are; keys of different shapes cannot be compared here."""
 
@@ -95,37 +91,15 @@ class Key(NamedTuple):
     shape: Any
 
 
-def native_key(fn: Fn, frame: DataFrame, row_type: Any, prefix: str) -> Key | None:
+def native_key(fn: Fn, frame: DataFrame, row_type: Any, prefix: str) -> KeyColumns:
     """The frame with `fn(row)` in columns of its own, named after the prefix and a number.
 
     A tuple becomes several columns, None none at all, and a bool is an int.
     """
-    try:
-        parts, shape = _key(fn, row_type)
-    except NotNative:
-        return None
+    parts, shape = _flat(native_value(fn, row_type))
     names = [f"{prefix}{i}" for i in range(len(parts))]
     added = [part.alias(name) for name, part in zip(names, parts, strict=True)]
-    return Key(frame.select("*", *added), names, shape)
-
-
-def why_not(
-    fn: Fn, *row_types: Any, use: str = "map", result: Any = None, columns: Sequence[Columns] = ()
-) -> str:
-    """Why a function of such rows is not native, in a few words; "" where it is.
-
-    `use` is "map" (and "merge"), with the type of the `result`, or "filter", or "key".
-    """
-    try:
-        if use == "filter":
-            _test(fn, row_types[0])
-        elif use == "key":
-            _key(fn, row_types[0])
-        else:
-            _row(fn, row_types, columns or [quoted] * len(row_types), result)
-    except NotNative as refused:
-        return str(refused)
-    return ""
+    return KeyColumns(frame.select("*", *added), names, shape)
 
 
 def is_overflow(error: BaseException) -> bool:
@@ -148,33 +122,10 @@ def quoted(name: str) -> SparkColumn:
     return f.col(f"`{name}`")
 
 
-# ---- what each use needs ----
-
-
 def _expression(fn: Fn) -> Expression:
     if fn.expression is None:
         raise NotNative(UNTRACED)
     return fn.expression
-
-
-def _row(
-    fn: Fn, row_types: Sequence[Any], columns: Sequence[Columns], result: Any
-) -> list[SparkColumn]:
-    value = Walk(row_types, columns).value(_expression(fn))
-    wanted = columns_of(result)
-    if fields_of(result) is None:
-        ((name, column),) = wanted
-        return [named(fitted(value, column), name)]
-    whole = fitted(value, Column("record", parts=wanted, make=result))
-    return [named(part, name) for (name, _), part in zip(wanted, whole.parts, strict=True)]
-
-
-def _test(fn: Fn, row_type: Any) -> Value:
-    return Walk((row_type,), (quoted,)).truth(_expression(fn))
-
-
-def _key(fn: Fn, row_type: Any) -> tuple[list[SparkColumn], Any]:
-    return _flat(Walk((row_type,), (quoted,)).value(_expression(fn)))
 
 
 def _flat(value: Value) -> tuple[list[SparkColumn], Any]:

@@ -17,17 +17,16 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from ebbflow.engine.runtime.stage import Stage, Swapping
-from ebbflow.engine.spark.native.functions import native, native_key, quoted
-from ebbflow.engine.spark.native.queries import Queries, arranges
+from ebbflow.engine.runtime.gc_paused import gc_paused
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.spark.native.functions import KeyColumns, native_key, native_value
+from ebbflow.engine.spark.native.values import NotNative, shown
 from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import Line, TaskReport
-from ebbflow.engine.spark.tasks.task import Job, batches, routes, write_changes
+from ebbflow.engine.spark.tasks.task import EpochJob, batches, routes, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
-from ebbflow.flow.plan import Reduce
 from ebbflow.reducer.strategy import owing, part_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.piece import Piece
@@ -36,53 +35,50 @@ _KEY, _SIZE, _SLOT = "__key", "__rows", "__slot"
 _WIDE = "decimal(19,0)"
 
 
-def grouped(sql: Queries, stage: Stage) -> tuple[DataFrame, bool] | None:
-    """For each group its key, how many rows it has, and the slots of its accumulators, and whether
-    keys are plain values; None where that is no native query."""
-    node, run = stage.node, stage.run
-    if not isinstance(node, Reduce) or not isinstance(run, Swapping) or node.key is None:
-        return None
-    (slot,) = stage.reads
-    if slot in sql.stages and arranges(sql.stages[slot]):
-        return None
-    frame, row_type = sql.frame(slot), sql.row_type(slot)
-    shown = columns_of(stage.type)[: node.width]
-    if frame is None or any(_inexact(column) for _, column in shown):
-        return None
+def group_query(stage: Stage, frame: DataFrame, row_type: Any) -> KeyColumns:
+    """For each group of the rows of a frame its key, how many rows it has, and the slots of its
+    accumulators; `NotNative` where Spark has none that are the same."""
+    node: Any = stage.node
+    if node.key is None:
+        raise NotNative("all rows are one group")
+    for _, column in columns_of(stage.type)[: node.width]:
+        _require_exact(column)
     found = native_key(node.key, frame, row_type, _KEY)
-    if found is None or not _simple(found.shape):
-        return None
-    slots: list[Expression] = []
-    for inline in run.operator.inlines:
-        made = _slots(inline, row_type)
-        if made is None:
-            return None
-        slots += made
+    if not is_simple(found.shape):
+        raise NotNative("a key in a key")
+    slots = [each for inline in stage.operator.inlines for each in _slots(inline, row_type)]
     size = f.sum(WEIGHT).alias(_SIZE)
     named = [each.alias(f"{_SLOT}{i}") for i, each in enumerate(slots)]
-    return found.frame.groupBy(*found.names).agg(size, *named), isinstance(found.shape, str)
+    return found._replace(frame=found.frame.groupBy(*found.names).agg(size, *named))
 
 
-def _inexact(column: Column) -> bool:
-    """Whether a part of a key may come back as another value, if an equal one."""
-    return column.form in ("bool", "any") or any(_inexact(part) for _, part in column.parts)
+def _require_exact(column: Column) -> None:
+    """No part of a key may come back as another value, if an equal one."""
+    if column.form in ("bool", "any"):
+        raise NotNative(f"a key of {shown(column)}")
+    for _, part in column.parts:
+        _require_exact(part)
 
 
-def _simple(shape: Any) -> bool:
+def is_simple(shape: Any) -> bool:
+    """Whether a key of this shape is a value, or a tuple of values, and none of them always None.
+
+    >>> is_simple("bigint"), is_simple(("bigint", "string")), is_simple(("bigint", "none"))
+    (True, True, False)
+    """
     parts = shape if isinstance(shape, tuple) else (shape,)
     return bool(parts) and all(isinstance(part, str) and part != "none" for part in parts)
 
 
-def _slots(inline: Any, row_type: Any) -> list[Expression] | None:
+def _slots(inline: Any, row_type: Any) -> list[Expression]:
     """The slots of one reducer as sums over the rows of a group."""
-    if not inline.sql:
-        return None
-    if inline.of is None:
-        return [] if inline.sql == "count" else None
-    expression = part_of(inline.of, row_type).expression
-    value = None if expression is None else native(expression, (row_type,), (quoted,))
-    if value is None or (inline.sql == "sum" and value.form != "int"):
-        return None
+    if inline.of is None and inline.sql == "count":
+        return []
+    if not inline.sql or inline.of is None:
+        raise NotNative("a reducer that is no count, sum or mean")
+    value = native_value(part_of(inline.of, row_type), row_type)
+    if inline.sql == "sum" and value.form != "int":
+        raise NotNative(f"a sum of {shown(value.column)}")
     there = f.when(value.sql.isNotNull(), f.col(WEIGHT)).otherwise(f.lit(0))
     count = f.sum(there)
     if inline.sql == "count":
@@ -92,10 +88,10 @@ def _slots(inline: Any, row_type: Any) -> list[Expression] | None:
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Cells made of lines of `grouped`, for the stage of this number."""
+class WriteGroups:
+    """Cells made of lines of `group_query`, for the stage of this number."""
 
-    job: Job
+    job: EpochJob
     stage: int
     plain: bool
     """Whether keys are single values, and not tuples."""
@@ -111,7 +107,7 @@ class Groups:
 
     def _lines(self, replica: Replica, given: Iterator[Any]) -> Iterator[Line]:
         stage = replica.machine.stages[self.stage]
-        operator = stage.run.operator  # type: ignore[attr-defined]
+        operator = stage.operator
         stored: dict[Any, Any] = {}
         rows: dict[Any, int] = {}
         for batch in given:

@@ -84,7 +84,7 @@ class Walk:
             if node.op in ("and", "or"):
                 left, right = node.args
                 one = self.truth(left, facts)
-                other = self.truth(right, facts | reported(left, node.op == "and"))
+                other = self.truth(right, facts | facts_after(left, node.op == "and"))
                 return (compare.both if node.op == "and" else compare.any_of)(one, other)
             if node.op in ("not", "bool") and len(node.args) == 1:
                 inside = self.truth(node.args[0], facts)
@@ -116,8 +116,8 @@ class Walk:
             test, then, other = args
             return either(
                 self.truth(test, facts),
-                lambda: self.value(then, facts | reported(test, True)),
-                lambda: self.value(other, facts | reported(test, False)),
+                lambda: self.value(then, facts | facts_after(test, True)),
+                lambda: self.value(other, facts | facts_after(test, False)),
             )
         if op in ("and", "or"):
             return self._and_or(op, args[0], args[1], facts)
@@ -149,10 +149,10 @@ class Walk:
         test = self.truth(left, facts)
 
         def first() -> Value:
-            return self.value(left, facts | reported(left, op == "or"))
+            return self.value(left, facts | facts_after(left, op == "or"))
 
         def second() -> Value:
-            return self.value(right, facts | reported(left, op == "and"))
+            return self.value(right, facts | facts_after(left, op == "and"))
 
         return either(test, second, first) if op == "and" else either(test, first, second)
 
@@ -279,24 +279,24 @@ def _alike(one: Value, two: Value) -> bool:
 # ---- facts ----
 
 
-def reported(test: Node, outcome: bool) -> Facts:
+def facts_after(test: Node, outcome: bool) -> Facts:
     """What is known where a test came out so."""
     if not isinstance(test, Operation):
         return frozenset({("some", test), ("nonzero", test)}) if outcome else NO_FACTS
     op, args = test.op, test.args
     if op in ("not", "bool") and len(args) == 1:
-        return reported(args[0], outcome != (op == "not"))
+        return facts_after(args[0], outcome != (op == "not"))
     if op in ("and", "or"):
         if outcome == (op == "and"):
-            return reduce(frozenset.union, [reported(each, outcome) for each in args], NO_FACTS)
+            return reduce(frozenset.union, [facts_after(each, outcome) for each in args], NO_FACTS)
         return NO_FACTS
-    found = set(told_by_comparing(op, args, outcome)) if len(args) == 2 else set()
+    found = set(facts_of_comparison(op, args, outcome)) if len(args) == 2 else set()
     if outcome:
         found |= {("some", test), ("nonzero", test)}
     return frozenset(found)
 
 
-def told_by_comparing(op: str, args: tuple[Node, ...], outcome: bool) -> Facts:
+def facts_of_comparison(op: str, args: tuple[Node, ...], outcome: bool) -> Facts:
     """What is known of one side, where the other is a constant."""
     for one, other, turned in ((args[0], args[1], op), (args[1], args[0], _TURNED.get(op, op))):
         if not isinstance(other, Constant):

@@ -18,23 +18,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.spark.borrowed import exact, unprinted
-from ebbflow.engine.spark.native.queries import Queries, added
+from ebbflow.engine.spark.native.lowering import Lowering, once_each
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.task import CHANGES, Job
-from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of, settled
+from ebbflow.engine.spark.tasks.task import CHANGES, EpochJob
+from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import StateError, Store
 from ebbflow.state.spine.columns import decode
 from ebbflow.state.spine.part import Part
-from ebbflow.zset import trusted
+from ebbflow.zset import trusted, without_zeros
 
 _CHUNK = 1 << 16
 
@@ -89,10 +89,10 @@ def file_uri(path: Path, *, glob: bool = False) -> str:
     return "file://" + (re.sub(r"([\\{}\[\]*?])", r"\\\1", text) if glob else text)
 
 
-def weighted(session: SparkSession, job: Job, name: str, row_type: Any) -> DataFrame:
+def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> DataFrame:
     """The rows of an output with their weights, read from the state."""
     schema = schema_of(row_type, weight=True)
-    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Read(job, name), schema)
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadOutput(job, name), schema)
 
 
 def repeated(frame: DataFrame, name: str) -> DataFrame:
@@ -111,7 +111,7 @@ def repeated(frame: DataFrame, name: str) -> DataFrame:
 
 
 def derived(
-    session: SparkSession, job: Job, replica: Replica, name: str, *, again: bool = False
+    session: SparkSession, job: EpochJob, replica: Replica, name: str, *, again: bool = False
 ) -> DataFrame | None:
     """An output, every row once, as a query on the rows of inputs, where all of it is native. The
     inputs are read from the state; with `again`, they are empty, to see whether it is one."""
@@ -120,15 +120,14 @@ def derived(
         schema = schema_of(replica.plan.sources[each].type, weight=True)
         if again:
             return session.createDataFrame([], schema)
-        return session.range(0, job.tasks, 1, job.tasks).mapInArrow(Stored(job, each), schema)
+        return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, each), schema)
 
-    sql = Queries(replica, job, rows)
+    lowering = Lowering(replica, job, rows)
     slot = replica.machine.outputs[name]
     with exact(session):
-        found = sql.frame(slot)
-        if found is None or not (sql.native(slot) and sql.sure(slot)):
+        if not (lowering.native(slot) and lowering.sure(slot)):
             return None
-        return once_each(found)
+        return once_each(lowering.rows(slot))
 
 
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
@@ -136,7 +135,7 @@ def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> lis
     replica = Replica(plan, check_input=check_input, names=None)
     if not all(state.keeps for state in replica.inputs.values()):
         return []
-    job = Job(PackedProgram(b"", ""), "", 0, 1)
+    job = EpochJob(PackedProgram(b"", ""), "", 0, 1)
     return [
         name
         for name, node in plan.outputs.items()
@@ -181,16 +180,11 @@ def _inputs_of(replica: Replica, slot: int) -> set[int]:
     return {each for read in stage.reads for each in _inputs_of(replica, read)}
 
 
-def once_each(frame: DataFrame) -> DataFrame:
-    """Equal rows as one, with their weights added up."""
-    return added(frame, [name for name in frame.columns if name != WEIGHT])
-
-
 @dataclass(frozen=True)
-class Stored:
+class ReadInput:
     """The rows of an input that are in the state, of one range of hashes, as columns."""
 
-    job: Job
+    job: EpochJob
     name: str
 
     @gc_paused
@@ -235,10 +229,10 @@ def _fit(column: Any, row_type: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadOutput:
     """The rows of an output whose hashes are in one range."""
 
-    job: Job
+    job: EpochJob
     name: str
 
     @gc_paused
@@ -259,7 +253,7 @@ class Read:
                     values = {key: value for key, value, _ in some}
                     if reader is not None:
                         held = Backing({}, spine, limited=True, codec=part.codec)
-                        values = reader.of(held._loaded(values))
+                        values = reader.output_of(held._loaded(values))
                     yield to_arrow(list(values), list(values.values()), row_type)
 
 
@@ -273,4 +267,4 @@ def zset_of(frame: DataFrame, row_type: Any) -> Any:
         raise failed(error, "Spark could not read these rows") from said_by(error)
     for batch in table.to_batches():
         add(total, *from_arrow(batch, row_type))
-    return trusted(settled(total))
+    return trusted(without_zeros(total))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FOLDER = "sinks"
 
 
-class Sink:
+class ChangeSink:
     """Somebody who gets every epoch."""
 
     name: str
@@ -49,7 +49,7 @@ class Sink:
         raise NotImplementedError
 
 
-class Function(Sink):
+class FunctionSink(ChangeSink):
     """A function of the user's."""
 
     def __init__(self, view: SparkView, function: Callable[[Any, int], object], name: str) -> None:
@@ -79,7 +79,7 @@ class Sinks:
     def __init__(self, view: SparkView) -> None:
         self.view = view
         self.folder = Path(view.path, FOLDER)
-        self.active: dict[str, Sink] = {}
+        self.active: dict[str, ChangeSink] = {}
         self.done: dict[str, int] = _noted(self.folder)
         self._lock = RLock()
         self._busy = False
@@ -90,7 +90,7 @@ class Sinks:
         done = list(self.done.values())
         return min(done) + 1 if done else None
 
-    def add(self, sink: Sink) -> Callable[[], None]:
+    def add(self, sink: ChangeSink) -> Callable[[], None]:
         """Give everything to a sink from now on, and what it has missed at once."""
         view = self.view
         with self._lock:
@@ -149,10 +149,10 @@ class Sinks:
             raise ExceptionGroup("several sinks failed", list(errors.values()))
 
     def _waiting(self, but: Mapping[str, object]) -> list[str]:
-        last = self.view._told  # others may be in the middle of a later one
+        last = self.view._posted  # others may be in the middle of a later one
         return [name for name in self.active if self.done[name] < last and name not in but]
 
-    def _give(self, sink: Sink, epoch: int) -> None:
+    def _give(self, sink: ChangeSink, epoch: int) -> None:
         entry = self.view._log.of(epoch)
         if entry is None:
             raise _gap(sink, epoch - 1, [epoch])
@@ -190,7 +190,7 @@ def _noted(folder: Path) -> dict[str, int]:
     return found
 
 
-def _require_no_gap(sink: Sink, had: int, kept: list[int], last: int) -> None:
+def _require_no_gap(sink: ChangeSink, had: int, kept: list[int], last: int) -> None:
     if had > last:
         raise StateError(
             f"the sink {sink.name!r} has had epoch {had}, and the view is at epoch {last}: it is "
@@ -202,7 +202,7 @@ def _require_no_gap(sink: Sink, had: int, kept: list[int], last: int) -> None:
         raise _gap(sink, had, missing)
 
 
-def _gap(sink: Sink, had: int, missing: list[int]) -> StateError:
+def _gap(sink: ChangeSink, had: int, missing: list[int]) -> StateError:
     return StateError(
         f"the sink {sink.name!r} has had the epochs up to {had}, and the changes of some after "
         "that are not there any more",

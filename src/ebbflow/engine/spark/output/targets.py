@@ -1,6 +1,6 @@
 """Targets: the changes of a view in folders, and its value as a table, for others to read.
 
-`Folders` is a sink that keeps a *change log*: one folder for each epoch, `epoch=7`, in which are
+`FolderSink` is a sink that keeps a *change log*: one folder for each epoch, `epoch=7`, in which are
 the rows that changed, with their weights in `__weight`. To a reader it is one table with a column
 `epoch`. The folder of an epoch is written under another name first, so that it is there as a whole
 or not at all. What is there says how far the log is.
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from ebbflow.engine.spark.output.frames import file_uri
-from ebbflow.engine.spark.output.sinks import Sink
+from ebbflow.engine.spark.output.sinks import ChangeSink
 from ebbflow.engine.spark.table.arrow import arrow_schema
 from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.errors import CompositionError
@@ -60,7 +60,7 @@ def target_of(
     outputs: Iterable[str],
     apart: bool,
     permissions: int | None,
-) -> Sink:
+) -> ChangeSink:
     """The sink for a path; `apart` says that each output has a folder of its own."""
     names = list(outputs)
     for name in names:
@@ -74,10 +74,10 @@ def target_of(
     places = places_of(path, names, apart, "write_changes", "each_epoch, to write it by Spark")
     base = local_path(path)
     title = f"changes to {base}" + (f" of {names[0]}" if not apart else "")
-    return Folders(view, title, places, checked_permissions(permissions))
+    return FolderSink(view, title, places, checked_permissions(permissions))
 
 
-class Folders(Sink):
+class FolderSink(ChangeSink):
     """The changes of each epoch in a folder; `places` has one per output."""
 
     remedy = "another path, with view.write_snapshot beside it; or view.end_sink(name)"

@@ -23,19 +23,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.inputs import DELETE
+from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.session import Remote, failed, said_by
 from ebbflow.engine.spark.table.local import table_of
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import Line, TaskReport, reported_error
+from ebbflow.engine.spark.tasks.report import Line, TaskReport, error_in
 from ebbflow.engine.spark.tasks.task import (
     SCHEMA,
-    Enter,
-    EnterHere,
-    Job,
-    Step,
-    Whole,
+    EnterTables,
+    EnterTask,
+    EpochJob,
+    SingleTask,
+    WaveTask,
     batches,
     in_slices,
     remove_changes,
@@ -43,7 +44,6 @@ from ebbflow.engine.spark.tasks.task import (
     write_changes,
 )
 from ebbflow.engine.spark.tasks.transport import PackedProgram, packed, routed
-from ebbflow.engine.spark.tasks.waves import by_row
 from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
@@ -95,11 +95,11 @@ class Epochs:
         self.store, self.path = store, path
         self.parts = {part.name: part for part in replica.parts}
 
-    def job(self, tasks: int, given: Mapping[str, InputChange] | None = None) -> Job:
+    def job(self, tasks: int, given: Mapping[str, InputChange] | None = None) -> EpochJob:
         """What the tasks of the next epoch have to know."""
         by_key = frozenset(name for name, each in (given or {}).items() if each.verb != "apply")
         unpickle = self.store.unpickle
-        return Job(self.program, self.path, self.store.epoch, tasks, by_key, unpickle=unpickle)
+        return EpochJob(self.program, self.path, self.store.epoch, tasks, by_key, unpickle=unpickle)
 
     # ---- in one place ----
 
@@ -109,8 +109,8 @@ class Epochs:
         try:
             replica.open(self.store)
             found = {n: (each.verb, trusted(each.rows or {})) for n, each in given.items()}
-            moved = replica.all_at_once(found)
-            changes = write_changes(replica, moved, self.path, epoch, uuid4().hex)
+            deltas = replica.all_at_once(found)
+            changes = write_changes(replica, deltas, self.path, epoch, uuid4().hex)
             rows = sum(len(each.rows or ()) for each in given.values())
             return EpochResult(DRIVER, rows, by_output(changes), replica.stats())
         except BaseException:
@@ -136,7 +136,7 @@ class Epochs:
         ]
         verbs = tuple((name, each.verb) for name, each in given.items())
         job = self.job(1)
-        task = Whole(job, verbs, most, tuple(here.items()), tuple(frames))
+        task = SingleTask(job, verbs, most, tuple(here.items()), tuple(frames))
         if structs:
             rows = reduce(side_by_side, structs).coalesce(1)
         else:
@@ -154,40 +154,33 @@ class Epochs:
                 keys = pa.Table.from_batches(batches(self.keys(job, name, each)))
                 frames.append(self.session.createDataFrame(keys))
                 continue
-            task = self.enter(job, self.replica.machine.inputs[name], name in job.by_key)
+            slot = self.replica.machine.inputs[name]
+            task = EnterTask(job, slot, name if name in job.by_key else "")
             if each.frame is not None:
                 frames.append(each.frame.mapInArrow(task, SCHEMA))
             else:
                 here.append((task, self.table(name, each)))
         if here:
             tables = self.session.createDataFrame(in_slices([t for _, t in here], tasks))
-            task_of_each = EnterHere(tuple(task for task, _ in here))
+            task_of_each = EnterTables(tuple(task for task, _ in here))
             frames.append(tables.mapInArrow(task_of_each, SCHEMA))
         verbs = tuple((name, each.verb) for name, each in given.items())
         return self._done(STAGED, job, self.through(job, reduce(DataFrame.union, frames), verbs))
 
-    def keys(self, job: Job, name: str, given: InputChange) -> Iterator[Line]:
+    def keys(self, job: EpochJob, name: str, given: InputChange) -> Iterator[Line]:
         """Lines with the keys of rows to take away, for the tasks that have them."""
         number, keys = job.waves(self.replica).looked_up[name], given.rows or {}
         for task, blob in routed(keys, by_row, job.tasks, self.program.token):
             yield task, number, blob
         yield TaskReport(rows_in=len(keys)).line()
 
-    def enter(self, job: Job, slot: int, by_key: bool = False) -> Enter:
-        """The task for rows that come in by a slot."""
-        machine = self.replica.machine
-        names = {at: name for name, at in machine.inputs.items()}
-        if slot in names:
-            return Enter(job, slot, names[slot] if by_key else "")
-        return Enter(job, slot)
-
     def through(
-        self, job: Job, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()
+        self, job: EpochJob, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()
     ) -> DataFrame:
-        """Lines through all waves; notes come out."""
+        """Lines through all waves; reports come out."""
         for wave in range(1, len(job.waves(self.replica))):
             arrived = lines.repartitionById(job.tasks, f.col("task"))
-            lines = arrived.mapInArrow(Step(job, wave, verbs), SCHEMA)
+            lines = arrived.mapInArrow(WaveTask(job, wave, verbs), SCHEMA)
         return lines
 
     def frame(self, name: str, given: InputChange) -> DataFrame:
@@ -198,29 +191,33 @@ class Epochs:
         schema = schema_of(self.replica.plan.sources[name].type, weight=True)
         return self.session.createDataFrame(self.table(name, given), schema)
 
+    def empty(self, name: str) -> DataFrame:
+        """A frame without rows of an input."""
+        return self.frame(name, InputChange("apply", {}))
+
     def table(self, name: str, given: InputChange) -> Any:
         """What is done to an input, as a table of rows with weights."""
         if given.table is not None:
             return given.table
         return table_of(self.replica.plan.sources[name], trusted(given.rows or {}))
 
-    def _done(self, mode: str, job: Job, lines: DataFrame) -> EpochResult:
+    def _done(self, mode: str, job: EpochJob, lines: DataFrame) -> EpochResult:
         """Run the job, and stage the segments that its tasks have written."""
-        return self.staged_notes(mode, collected(lines, job, once=True))
+        return self.stage_reports(mode, collected(lines, job, once=True))
 
-    def staged_notes(self, mode: str, notes: Sequence[TaskReport]) -> EpochResult:
+    def stage_reports(self, mode: str, reports: Sequence[TaskReport]) -> EpochResult:
         """Stage what tasks have written, or raise what went wrong first."""
-        failed = [note for note in notes if note.error is not None]
-        if failed or any(note.too_many for note in notes):
-            self._discard(notes)
+        failed = [report for report in reports if report.error is not None]
+        if failed or any(report.too_many for report in reports):
+            self._discard(reports)
             if not failed:
                 raise TooMany
-            first = min(failed, key=lambda note: (note.wave, not _at_input(note.error)))
+            first = min(failed, key=lambda report: (report.wave, not _at_input(report.error)))
             assert first.error is not None
-            raise first.error from Remote(first.trace)
+            raise first.error from (Remote(first.trace) if first.trace else None)
         try:
-            for note in notes:
-                for name, _, ref in note.segments:
+            for report in reports:
+                for name, _, ref in report.segments:
                     part = self.parts[name]
                     self.store.adopt(
                         name, ref, layout=part.layout, key_type=part.keys, row_type=part.rows
@@ -228,15 +225,15 @@ class Epochs:
         except BaseException:
             self.store.rollback()
             raise
-        changes = by_output([change for note in notes for change in note.changes])
-        stats = [line for note in notes for line in note.stats]
-        return EpochResult(mode, sum(note.rows_in for note in notes), changes, stats)
+        changes = by_output([change for report in reports for change in report.changes])
+        stats = [line for report in reports for line in report.stats]
+        return EpochResult(mode, sum(report.rows_in for report in reports), changes, stats)
 
-    def _discard(self, notes: Sequence[TaskReport]) -> None:
-        files = {ref.file for note in notes for _, _, ref in note.segments}
+    def _discard(self, reports: Sequence[TaskReport]) -> None:
+        files = {ref.file for report in reports for _, _, ref in report.segments}
         with suppress(OSError):
             self.store.discard(files)
-            remove_changes(self.path, [change for note in notes for change in note.changes])
+            remove_changes(self.path, [change for report in reports for change in report.changes])
 
 
 def side_by_side(left: DataFrame, right: DataFrame) -> DataFrame:
@@ -256,16 +253,16 @@ def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[s
     return found
 
 
-def collected(lines: DataFrame, job: Job, *, once: bool = False) -> list[TaskReport]:
-    """The notes that a job gives; an error in one sentence when it fails."""
+def collected(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[TaskReport]:
+    """The reports of the tasks of a job; an error in one sentence when the job fails otherwise."""
     try:
         with unprinted():
             plan(lines, once=once)
             found = lines.collect()
     except Exception as error:
-        said = reported_error(str(error), job.secret)
-        if said is not None:
-            raise said from None
+        told = error_in(str(error), job.secret)
+        if told is not None:
+            return [TaskReport(error=told)]
         what = "the epoch failed in Spark, and changed nothing"
         raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
     return [TaskReport.read(bytes(line.blob)) for line in found]

@@ -16,20 +16,12 @@ from typing import Any
 
 from ebbflow.engine.runtime.failure import explained, explaining
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
-from ebbflow.engine.runtime.machine import Machine
+from ebbflow.engine.runtime.machine import Machine, act
 from ebbflow.engine.runtime.parts import StatePart, state_parts
-from ebbflow.engine.runtime.program import Program
+from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows
-from ebbflow.engine.runtime.stage import (
-    Gathered,
-    Indexing,
-    Moving,
-    Partial,
-    Regrouping,
-    Sorted,
-    Swapping,
-)
-from ebbflow.engine.spark.tasks.waves import Key, Waves, by_row
+from ebbflow.engine.runtime.stage import Partial, by_row
+from ebbflow.engine.spark.tasks.waves import Key, Waves
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.zset import trusted
@@ -37,7 +29,7 @@ from ebbflow.zset import trusted
 Delta = dict[Any, int]
 
 
-class Replica(Program):
+class Replica(RunningProgram):
     """A program with no state of its own. Outputs that are `derived` keep no rows; `names` are
     those of its parts, where they are known."""
 
@@ -134,12 +126,12 @@ class Replica(Program):
         values += [arrived.get(port) for port in range(len(waves.ports))]
         sizes = [0 if isinstance(each, Partial) else len(each or ()) for each in values]
         acts = [
-            (stage, [ports + each.at if each.port else each.at for each in reads])
+            act(stage, [ports + each.at if each.port else each.at for each in reads])
             for stage, reads in wave.acts
         ]
         machine.execute(acts, values, sizes)
-        for stage, _ in acts:
-            if values[stage.slot] and not stage.sorts and stage.label != "guard":
+        for stage, _ in wave.acts:
+            if values[stage.slot] and not stage.arranges:
                 pieces[stage.slot] = values[stage.slot]
         made = self._spread(pieces, waves.provided)
         deltas = {
@@ -162,25 +154,21 @@ class Replica(Program):
     def added(self, slot: int, delta: Delta) -> dict[Any, Any]:
         """What rows add to the cells of a reduce, by key."""
         stage = self.machine.by_slot[slot]
-        run: Any = stage.run
         started = perf_counter()
         with explaining(stage, self.machine.trusts(stage)):
-            found: dict[Any, Any] = run.operator.partial(delta)
-        stage.seconds += perf_counter() - started
-        stage.rows_in += len(delta)
+            found: dict[Any, Any] = stage.partial(delta)
+        stage.counts.seconds += perf_counter() - started
+        stage.counts.rows_in += len(delta)
         return found
 
     def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
         """Have the steps on one row at a time run on these pieces, and on what they give."""
         machine = self.machine
-        acts = [
-            (stage, stage.reads)
-            for stage in machine.stages
-            if isinstance(stage.run, Gathered) and stage.slot not in but
-        ]
+        stages = [each for each in machine.stages if each.linear and each.slot not in but]
         values = [pieces.get(slot) for slot in range(machine.width)]
-        machine.execute(acts, values, [len(each or ()) for each in values])
-        made = [*pieces, *(stage.slot for stage, _ in acts)]
+        sizes = [len(each or ()) for each in values]
+        machine.execute([act(stage, stage.reads) for stage in stages], values, sizes)
+        made = [*pieces, *(stage.slot for stage in stages)]
         return {slot: delta for slot in made if (delta := values[slot])}
 
     def key_failed(self, waves: Waves, port: int, delta: Delta, error: Exception) -> Exception:
@@ -192,7 +180,7 @@ class Replica(Program):
             if end in self.inputs and isinstance(self.inputs[end], KeyedInput):
                 self.inputs[end].apply(trusted(delta))
             elif stage is not None:
-                _keys_of(stage.run, delta)
+                stage.compute_keys(delta)
         except EbbflowError as found:
             return found
         except Exception as found:
@@ -220,9 +208,9 @@ class Replica(Program):
     def stats(self) -> list[tuple[int, int, int, float]]:
         """For each stage that ran: its number, rows in, rows out, seconds."""
         return [
-            (i, stage.rows_in, stage.rows_out, stage.seconds)
+            (i, stage.counts.rows_in, stage.counts.rows_out, stage.counts.seconds)
             for i, stage in enumerate(self.machine.stages)
-            if stage.rows_in or stage.rows_out
+            if stage.counts.rows_in or stage.counts.rows_out
         ]
 
 
@@ -231,16 +219,6 @@ def _input_state(machine: Machine, source: Source, check_input: bool) -> InputSt
     slot = machine.inputs.get(source.name)
     if check_input and source.key is None:
         for stage in machine.stages:
-            if isinstance(stage.run, Indexing) and stage.reads == (slot,):
-                return SharedInput(source, stage.run.index)
+            if stage.index is not None and stage.reads == (slot,):
+                return SharedInput(source, stage.index)
     return input_state_of(source, check_input)
-
-
-def _keys_of(run: Any, delta: Delta) -> None:
-    """Compute the keys of a change as a stage does."""
-    if isinstance(run, Sorted):
-        run.by_key(delta.items())
-    elif isinstance(run, Indexing):
-        run.index.grouped(delta)
-    elif isinstance(run, (Swapping, Regrouping, Moving)):
-        run.operator.keys(delta)

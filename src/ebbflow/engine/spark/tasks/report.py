@@ -1,10 +1,19 @@
-"""What tasks tell the driver, as plain data: reports, and errors in the messages of Spark's.
+"""What tasks tell the driver: a report each, as plain data.
 
-A *report* is JSON, read by its types. An error is the name of a class from a fixed list with its
-texts. Nothing of it is ever unpickled, as texts of rows are in it, and a row is not to be trusted.
+A *report* is JSON, read by its types. An error in it is the name of a class from a fixed list with
+its texts. Nothing of it is ever unpickled, as texts of rows are in it, and a row is not to be
+trusted.
 
-An error that fails a task arrives inside a message of Spark's, among texts of rows. It is believed
-only behind the *secret* of its job, which the driver draws and no row can know.
+Every error that a task finds in a user's function, or in rows, gets to the driver in a report
+(`TaskReport.error`), and `Epochs.stage_reports` raises it. There are two ways for a report:
+
+    a line          next to the lines with rows, to the end of the job: the task has not failed, so
+                    Spark does not run it again, to fail again
+    an exception    where what a task gives are rows of a query, in the columns of their type, for
+                    other tasks: no column could hold a report, so the task has to fail
+
+An exception arrives inside a message of Spark's, among texts of rows. It is believed only behind
+the *secret* of its job, which the driver draws and no row can know.
 """
 
 from __future__ import annotations
@@ -23,8 +32,8 @@ from ebbflow.state.spine.files import Damaged, InUse, StateError
 from ebbflow.state.spine.manifest import piece_epoch
 from ebbflow.state.spine.segment import Ref
 
-NOTE = -1
-"""The port of notes."""
+REPORT = -1
+"""The port of reports."""
 CLASSES: dict[str, type[EbbflowError]] = {
     cls.__name__: cls
     for cls in (*vars(errors).values(), SparkError, SchemaMismatch, StateError, Damaged, InUse)
@@ -55,21 +64,21 @@ class TaskReport:
 
     @staticmethod
     def failed(error: EbbflowError, wave: int) -> TaskReport:
-        """The note of a task that found an error."""
+        """The report of a task that found an error."""
         return TaskReport(wave, error=error, trace="".join(traceback.format_exception(error)))
 
     def line(self) -> Line:
-        """The note as a line."""
+        """The report as a line."""
         said = {
             **vars(self),
             "segments": [(name, how, [*vars(ref).values()]) for name, how, ref in self.segments],
             "error": None if self.error is None else parts_of(self.error),
         }
-        return 0, NOTE, json.dumps(said).encode()
+        return 0, REPORT, json.dumps(said).encode()
 
     @staticmethod
     def read(blob: bytes) -> TaskReport:
-        """The note in a line; ValueError where it is none."""
+        """The report in a line; ValueError where it is none."""
         said = json.loads(blob)
         _require(isinstance(said, dict) and set(said) == set(TaskReport.__dataclass_fields__))
         segments = [_typed(each, str, str, list) for each in said["segments"]]
@@ -124,24 +133,24 @@ def error_of(parts: Any) -> EbbflowError:
     return CLASSES[cls](what, remedy=remedy, **{name: Text(text) for name, text in facts.items()})
 
 
-class Reported(Exception):
-    """An error in a task that fails it, in a form that Spark's own message carries."""
+class TaskFailed(Exception):
+    """An error that fails a task, in a form that Spark's own message carries."""
 
 
-def reported(error: Exception, secret: str) -> Exception:
+def task_failed(error: Exception, secret: str) -> Exception:
     """What to raise in a task so that the driver, who knows the secret, can raise `error`."""
     if not isinstance(error, EbbflowError):
         return error
-    return Reported(f"{error}\n{secret}{json.dumps(parts_of(error))}")
+    return TaskFailed(f"{error}\n{secret}{json.dumps(parts_of(error))}")
 
 
-def reported_error(text: str, secret: str) -> EbbflowError | None:
-    """The error that was told in a message of Spark's.
+def error_in(text: str, secret: str) -> EbbflowError | None:
+    """The error in a message of Spark's with which a task has failed.
 
-    >>> said = reported(EbbflowError("no such row"), "5ec2e7")
-    >>> reported_error(f"Job aborted: {said} at java.lang.Thread", "5ec2e7")
+    >>> said = task_failed(EbbflowError("no such row"), "5ec2e7")
+    >>> error_in(f"Job aborted: {said} at java.lang.Thread", "5ec2e7")
     EbbflowError('no such row')
-    >>> reported_error(f"Job aborted: {said} at java.lang.Thread", "another")
+    >>> error_in(f"Job aborted: {said} at java.lang.Thread", "another")
     """
     _, found, rest = text.partition(secret)
     if not found:

@@ -34,11 +34,11 @@ from ebbflow.engine.spark.tasks.epochs import (
     InputChange,
     TooMany,
 )
-from ebbflow.engine.spark.tasks.transport import add, settled
+from ebbflow.engine.spark.tasks.transport import add
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.nan import one_nan
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, trusted, without_zeros
 
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
@@ -99,7 +99,7 @@ def _rows(source: Source, table: Any) -> dict[Any, int]:
     """The rows of a table, with their weights added up."""
     total: dict[Any, int] = {}
     add(total, *rows_of(source, table))
-    return settled(total)
+    return without_zeros(total)
 
 
 class Route:

@@ -1,12 +1,13 @@
 """What runs in Spark's tasks.
 
 Tasks take and give tables of three columns: the *task* that a line is for, the *port* that it goes
-to, and a *blob*. A blob has packed rows, or, at the port `NOTE`, a note for the driver: which
-segments were written, what changed in the outputs, what it took, and what went wrong. Notes travel
-along to the end of the chain; so those arrive that belong to the attempts whose rows were used.
+to, and a *blob*. A blob has packed rows, or, at the port `REPORT`, a report for the driver:
+which segments were written, what changed in the outputs, what it took, and what went wrong. Reports
+travel along to the end of the chain; so those arrive that belong to the attempts whose rows were
+used.
 
-What goes wrong in a user's function is a note, not a failure of the task: it would go wrong again.
-Anything else fails the task, and Spark runs it again.
+What goes wrong in a user's function is in the report. Anything else fails the task, and Spark runs
+it again.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ebbflow.engine.runtime.gc_paused import gc_paused
+from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.local import rows_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
-from ebbflow.engine.spark.tasks.report import NOTE, Line, TaskReport
+from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
 from ebbflow.engine.spark.tasks.transport import (
     PackedProgram,
     add,
     partials,
     replica_of,
     routed,
-    settled,
     unpacked,
 )
-from ebbflow.engine.spark.tasks.waves import Waves, by_row
+from ebbflow.engine.spark.tasks.waves import Waves
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.paths import PRIVATE, make_folder, open_file
 from ebbflow.state.spine import Folder, Snapshot, StateError
 from ebbflow.state.spine.piece import Piece
-from ebbflow.zset import trusted
+from ebbflow.zset import trusted, without_zeros
 
 SCHEMA = "task int, port int, blob binary"
 CHANGES = "changes"
@@ -53,7 +54,7 @@ _BATCH = 200_000
 
 
 @dataclass(frozen=True)
-class Job:
+class EpochJob:
     """What all tasks of an epoch know: the program, where its state is, and how many tasks."""
 
     program: PackedProgram
@@ -97,11 +98,11 @@ def _snapshot(path: str, epoch: int, unpickle: bool) -> Snapshot:
     known = {segment.ref: segment for segment in opened if segment.unchanged}
     while len(_snapshots) >= _KEPT:
         _snapshots.pop(next(iter(_snapshots)))
-    made = _snapshots[path, unpickle] = Remembering(path, epoch, known, unpickle)
+    made = _snapshots[path, unpickle] = CachedSnapshot(path, epoch, known, unpickle)
     return made
 
 
-class Remembering(Snapshot):
+class CachedSnapshot(Snapshot):
     """A snapshot that does not open again what is open."""
 
     def __init__(self, path: str, epoch: int, known: dict[Any, Any], unpickle: bool) -> None:
@@ -137,11 +138,11 @@ def lines_of(given: Iterable[Any]) -> Iterator[Line]:
 
 
 @dataclass(frozen=True)
-class Enter:
+class EnterTask:
     """Wave 0: rows of a slot come in, as columns. What is done to an input by key, by `verb`, goes
     to the input itself."""
 
-    job: Job
+    job: EpochJob
     slot: int
     by_key: str = ""
 
@@ -157,15 +158,15 @@ class Enter:
                 rows_in += batch.num_rows
                 rows, weights = from_arrow(batch, row_type)
                 if len(total) > _BATCH:
-                    yield from batches(self._lines(replica, settled(total)))
+                    yield from batches(self._lines(replica, without_zeros(total)))
                     total = {}
                 add(total, rows, weights)
-            yield from batches(self._lines(replica, settled(total)))
+            yield from batches(self._lines(replica, without_zeros(total)))
         except EbbflowError as error:
             yield from batches([TaskReport.failed(error, 0).line()])
         known = self.slot in replica.machine.inputs.values()
-        note = TaskReport(rows_in=rows_in if known else 0, stats=replica.stats())
-        yield from batches([note.line()])
+        report = TaskReport(rows_in=rows_in if known else 0, stats=replica.stats())
+        yield from batches([report.line()])
 
     def _lines(self, replica: Replica, delta: Delta) -> Iterator[Line]:
         waves = self.job.waves(replica)
@@ -178,11 +179,11 @@ class Enter:
 
 
 @dataclass(frozen=True)
-class EnterHere:
+class EnterTables:
     """Wave 0 for tables that the driver has, in `in_slices`: a slice goes to the task of its
     table."""
 
-    tasks: tuple[Enter, ...]
+    tasks: tuple[EnterTask, ...]
 
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         for batch in given:
@@ -227,10 +228,10 @@ def _sent(replica: Replica, waves: Waves, number: int, delta: Delta, tasks: int)
 
 
 @dataclass(frozen=True)
-class Step:
+class WaveTask:
     """One wave: what has arrived for this task goes through its stages."""
 
-    job: Job
+    job: EpochJob
     wave: int
     verbs: tuple[tuple[str, str], ...] = ()
 
@@ -242,7 +243,7 @@ class Step:
         out: list[Line] = []
         for line in lines_of(given):
             _, port, blob = line
-            if port == NOTE or waves.ports[port].wave > self.wave:
+            if port == REPORT or waves.ports[port].wave > self.wave:
                 out.append(line)
             else:
                 blobs.setdefault(port, []).append(blob)
@@ -254,18 +255,18 @@ class Step:
             for port, name in waves.waves[self.wave].lookups.items():
                 if port in arrived:
                     arrived[port] = (dict(self.verbs)[name], arrived[port])
-            task = Task(self.job, replica, self.wave)
+            task = StatefulTask(self.job, replica, self.wave)
             out += task.run(lambda: replica.wave(waves, self.wave, arrived), waves)
         yield from batches(out)
 
 
 @dataclass(frozen=True)
-class Whole:
+class SingleTask:
     """A whole epoch in one task, unless there are more than `most` rows. `verbs` says what is done
     to which input. What the driver has is `here`; for what is in frames it `waits`: tables with a
     column for each input, in which the rows of that input are structs."""
 
-    job: Job
+    job: EpochJob
     verbs: tuple[tuple[str, str], ...]
     most: int
     here: tuple[tuple[str, bytes], ...] = ()
@@ -290,7 +291,7 @@ class Whole:
             yield from batches([TaskReport.failed(error, 0).line()])
             return
         found = {name: (verb, trusted(rows[name])) for name, verb in self.verbs}
-        task = Task(self.job, replica, 1)
+        task = StatefulTask(self.job, replica, 1)
         rows_in = sum(map(len, rows.values()))
         lines = task.run(lambda: ({}, replica.all_at_once(found)), None, rows_in)
         yield from batches(lines)
@@ -308,48 +309,48 @@ def _in_structs(tables: Iterable[Any], number: int, source: Source) -> Delta:
         structs = batch.column(struct_of(number)).drop_null()
         if len(structs):
             add(total, *rows_of(source, pa.RecordBatch.from_struct_array(structs)))
-    return settled(total)
+    return without_zeros(total)
 
 
-class Task:
+class StatefulTask:
     """One task that has state: runs, and writes what was done to a file of its own."""
 
-    def __init__(self, job: Job, replica: Replica, wave: int) -> None:
+    def __init__(self, job: EpochJob, replica: Replica, wave: int) -> None:
         self.job, self.replica, self.wave = job, replica, wave
         self.token = uuid4().hex
 
     def run(self, work: Any, waves: Any, rows_in: int = 0) -> list[Line]:
-        """The lines that the work gives: rows for later waves, and a note."""
-        note = TaskReport(self.wave, rows_in=rows_in)
+        """The lines that the work gives: rows for later waves, and a report."""
+        report = TaskReport(self.wave, rows_in=rows_in)
         replica, job = self.replica, self.job
         piece = Piece(job.path, job.epoch, self.token)
         try:
             replica.open(job.snapshot())
-            made, moved = work()
+            made, deltas = work()
             lines = list(routes(replica, made, waves, job.tasks)) if made else []
-            note.changes = write_changes(replica, moved, job.path, job.epoch, self.token)
+            report.changes = write_changes(replica, deltas, job.path, job.epoch, self.token)
             for part, spine in replica.changed_parts():
                 piece.add(part.name, spine)
-            note.segments = piece.finish()
-            note.stats = replica.stats()
+            report.segments = piece.finish()
+            report.stats = replica.stats()
         except BaseException as error:
             piece.abandon()
-            remove_changes(job.path, note.changes)
+            remove_changes(job.path, report.changes)
             if not isinstance(error, EbbflowError) or isinstance(error, StateError):
                 raise
             return [TaskReport.failed(error, self.wave).line()]
         finally:
             replica.detach()
-        return [*lines, note.line()]
+        return [*lines, report.line()]
 
 
 def write_changes(
-    replica: Replica, moved: Mapping[str, Delta], path: str, epoch: int, token: str
+    replica: Replica, deltas: Mapping[str, Delta], path: str, epoch: int, token: str
 ) -> list[tuple[str, str, int]]:
     """Write what changed in the outputs, one Parquet file each: the output, the file, its rows."""
     found = []
     permissions = Folder(path).permissions
-    for number, (name, delta) in enumerate(moved.items()):
+    for number, (name, delta) in enumerate(deltas.items()):
         row_type = replica.plan.outputs[name].type
         file = f"{epoch:012d}-{token}-{number}.parquet"
         try:

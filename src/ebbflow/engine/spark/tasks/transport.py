@@ -32,6 +32,7 @@ from ebbflow.nan import loads
 from ebbflow.record import fields_of
 from ebbflow.state.spine.columns import PICKLE
 from ebbflow.state.spine.hashing import hashes
+from ebbflow.zset import without_zeros
 
 Delta = dict[Any, int]
 _MAIN = "__main__"
@@ -192,7 +193,7 @@ def unpacked(blobs: Iterable[bytes]) -> Delta:
     total: Delta = {}
     for blob in blobs:
         add(total, *_opened(blob))
-    return settled(total)
+    return without_zeros(total)
 
 
 def partials(blobs: Iterable[bytes]) -> Partial:
@@ -217,13 +218,6 @@ def add(total: Delta, rows: list[Any], weights: list[int]) -> None:
     get = total.get
     for row, weight in zip(rows, weights, strict=True):
         total[row] = get(row, 0) + weight
-
-
-def settled(delta: Delta) -> Delta:
-    """A change without rows of weight zero."""
-    if 0 in delta.values():
-        return {row: weight for row, weight in delta.items() if weight}
-    return delta
 
 
 def routed(delta: Delta, key: Any, tasks: int, token: str = "") -> Iterable[tuple[int, bytes]]:

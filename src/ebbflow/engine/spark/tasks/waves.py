@@ -23,21 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.stage import Gathered, Guard, Indexing, Sorted, Stage, Swapping
-from ebbflow.flow.plan import Distinct
+from ebbflow.engine.runtime.stage import Stage, by_row
 
-ARRANGING = (Sorted, Indexing, Guard)
 Key = Callable[[Any], Any]
-
-
-def by_row(row: Any) -> Any:
-    """The key of rows that are found by themselves."""
-    return row
-
-
-def by_nothing(row: Any) -> Any:
-    """The key of rows that are all looked at together."""
-    return ()
 
 
 class Port(NamedTuple):
@@ -113,9 +101,9 @@ class Waves:
         for stage in machine.stages:
             if stage.slot in self.provided:
                 continue
-            if isinstance(stage.run, Gathered):
+            if stage.linear:
                 self._made[stage.slot] = max(self._made[slot] for slot in stage.reads)
-            elif not isinstance(stage.run, ARRANGING):
+            elif not stage.arranges:
                 self._act(stage)
         for name in outputs:
             slot = machine.outputs[name]
@@ -136,7 +124,7 @@ class Waves:
         steps = [
             stage.reads
             for stage in self.machine.stages
-            if isinstance(stage.run, Gathered) and stage.slot not in self.provided
+            if stage.linear and stage.slot not in self.provided
         ]
         read = {*self.routes, *(slot for reads in steps for slot in reads)}
         return [slot for slot, wave in self._made.items() if not wave and slot in read
@@ -161,10 +149,9 @@ class Waves:
             self.waves[1].checks[port] = name
 
     def _act(self, stage: Stage) -> None:
-        wave = 1 + max(self._made[self._raw(slot)] for slot in stage.reads)
+        wave = 1 + max(self._made[raw_slot(self._stages, slot)] for slot in stage.reads)
         acts: list[Act] = []
-        adds = stage.slot if adds_up(stage) else None
-        reads = tuple(self._from(slot, _key(stage), wave, acts, adds) for slot in stage.reads)
+        reads = tuple(self._from(slot, stage, wave, acts) for slot in stage.reads)
         acts.append(Act(stage, reads))
         for act in acts:
             for each in act.reads:
@@ -177,33 +164,18 @@ class Waves:
         here.writes |= new - self._written
         self._written |= new
 
-    def _raw(self, slot: int) -> int:
-        """The slot whose rows are arranged in this one."""
+    def _from(self, slot: int, reader: Stage, wave: int, acts: list[Act]) -> From:
+        """Where a stage finds a slot that it reads. Stages that arrange it are put into `acts`."""
         stage = self._stages.get(slot)
-        while stage is not None and isinstance(stage.run, ARRANGING):
-            (slot,) = stage.reads
-            stage = self._stages.get(slot)
-        return slot
-
-    def _from(
-        self, slot: int, key: Key, wave: int, acts: list[Act], adds: int | None = None
-    ) -> From:
-        """Where a slot is found, by key. The stages that arrange it are put into `acts`."""
-        stage = self._stages.get(slot)
-        if stage is None or not isinstance(stage.run, ARRANGING):
-            return From(True, self._port(Port(slot, key, wave, adds=adds)))
-        by = key if isinstance(stage.run, Guard) else stage.key or by_nothing
-        acts.append(Act(stage, (self._from(stage.reads[0], by, wave, acts),)))
+        if stage is None or not stage.arranges:
+            adds = None if reader.partial is None else reader.slot
+            return From(True, self._port(Port(slot, reader.partition_key, wave, adds=adds)))
+        acts.append(Act(stage, (self._from(stage.reads[0], stage, wave, acts),)))
         return From(False, slot)
 
 
-def adds_up(stage: Stage) -> bool:
-    """Whether a stage can be given what rows add up to."""
-    return isinstance(stage.run, Swapping) and stage.run.operator.partial is not None
-
-
-def _key(stage: Stage) -> Key:
-    """By what the rows that a stage reads are looked at together."""
-    if isinstance(stage.node, Distinct):
-        return by_row
-    return getattr(stage.node, "key", None) or by_nothing
+def raw_slot(stages: Mapping[int, Stage], slot: int) -> int:
+    """The slot whose rows are arranged in this one."""
+    while slot in stages and stages[slot].arranges:
+        (slot,) = stages[slot].reads
+    return slot

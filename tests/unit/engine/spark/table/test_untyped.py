@@ -84,7 +84,7 @@ def test_an_output_of_no_type_is_refused_with_what_to_do(case: str) -> None:
         require_types(make().plan)
     assert said in error.value.what
     assert error.value.remedy.startswith(remedy)
-    assert "test_spark_untyped.py" in str(error.value.facts["made"])
+    assert "test_untyped.py" in str(error.value.facts["made"])
 
 
 TYPED: list[Callable[[], Any]] = [

@@ -15,16 +15,16 @@ import pyarrow as pa
 from tests.spark.simulated import View
 
 import ebbflow as ef
+from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.spark.table.arrow import arrow_schema
 from ebbflow.engine.spark.table.local import table_of
-from ebbflow.engine.spark.tasks.gc_paused import gc_paused
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import NOTE, TaskReport
+from ebbflow.engine.spark.tasks.report import REPORT, TaskReport
 from ebbflow.engine.spark.tasks.task import (
-    Enter,
-    EnterHere,
-    Job,
-    Whole,
+    EnterTables,
+    EnterTask,
+    EpochJob,
+    SingleTask,
     in_slices,
     lines_of,
     struct_of,
@@ -54,14 +54,14 @@ A, B = ef.Input("a", Row), ef.Input("b", Row)
 JOINED = A.join(B, on="k", select=lambda a, b: Row(a.v, b.v))
 
 
-def made(rows: Any, tasks: int = 2, path: str = "") -> tuple[Replica, Job]:
+def made(rows: Any, tasks: int = 2, path: str = "") -> tuple[Replica, EpochJob]:
     replica = Replica(Plan({"output": rows.node}))
     program: PackedProgram = pack_program(replica, True)
-    return replica, Job(program, path, 0, tasks)
+    return replica, EpochJob(program, path, 0, tasks)
 
 
 def notes(lines: Any) -> list[Any]:
-    return [TaskReport.read(blob) for _, port, blob in lines if port == NOTE]
+    return [TaskReport.read(blob) for _, port, blob in lines if port == REPORT]
 
 
 # ---- what is sent ----
@@ -70,7 +70,7 @@ def notes(lines: Any) -> list[Any]:
 def test_a_sum_is_sent_one_line_for_each_key_and_not_the_rows() -> None:
     replica, job = made(A.group_by("k").agg(s=ef.sum("v"), n=ef.count()))
     rows = {Row(i % 3, i): 1 for i in range(600)}
-    lines = list(lines_of(Enter(job, 0)(iter(table_of(A.node, rows).to_batches()))))
+    lines = list(lines_of(EnterTask(job, 0)(iter(table_of(A.node, rows).to_batches()))))
     (port,) = [i for i, each in enumerate(replica.waves().ports) if each.adds is not None]
     found = partials(blob for _, at, blob in lines if at == port)
     wanted = {k: (200, 200, sum(range(k, 600, 3))) for k in range(3)}
@@ -95,13 +95,13 @@ def test_tables_in_slices_come_in_as_tables_do(count: int) -> None:
     replica, job = made(JOINED, tasks=1)
     given = {"a": {Row(i, i): 1 for i in range(7)}, "b": {Row(i, -i): -1 for i in range(3)}}
     tables = [table_of(source.node, given[source.node.name]) for source in (A, B)]
-    tasks = [Enter(job, replica.machine.inputs[name]) for name in given]
+    tasks = [EnterTask(job, replica.machine.inputs[name]) for name in given]
     sliced = in_slices(tables, count)
     assert sliced.column("table").to_pylist() == [0, 1] * count
-    lines = list(lines_of(EnterHere(tuple(tasks))(iter(sliced.to_batches()))))
+    lines = list(lines_of(EnterTables(tuple(tasks))(iter(sliced.to_batches()))))
     arrived: dict[int, list[bytes]] = {}
     for _, port, blob in lines:
-        if port != NOTE:
+        if port != REPORT:
             arrived.setdefault(port, []).append(blob)
     ports = replica.waves().ports
     names = {slot: name for name, slot in replica.machine.inputs.items()}
@@ -128,7 +128,7 @@ def test_the_rows_of_all_inputs_come_in_one_table(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         store.commit(0)
         _, job = made(JOINED, path=str(tmp_path))
-        task = Whole(job, (("a", "apply"), ("b", "apply")), 100, (), ("a", "b"))
+        task = SingleTask(job, (("a", "apply"), ("b", "apply")), 100, (), ("a", "b"))
         batch = side_by_side(a=[Row(1, 1), Row(2, 2), Row(1, 1)], b=[Row(1, 5)])
         (note,) = notes(lines_of(task(iter([batch, batch.slice(3)]))))
         assert note.error is None
@@ -145,7 +145,7 @@ def test_too_many_rows_are_read_to_the_end_and_nothing_is_done() -> None:
             read.append(i)
             yield side_by_side(a=[Row(i, 1), Row(i, 2)])
 
-    (note,) = notes(lines_of(Whole(job, (("a", "apply"),), 4, (), ("a",))(given())))
+    (note,) = notes(lines_of(SingleTask(job, (("a", "apply"),), 4, (), ("a",))(given())))
     assert note.too_many
     assert read == [0, 1, 2, 3, 4]
 
@@ -157,7 +157,9 @@ def test_a_row_that_does_not_fit_is_told_with_its_input() -> None:
     fields = pa.StructArray.from_arrays([pa.array([1]), inner, pa.array([1])],
                                         ["k", "inner", "__weight"])  # fmt: skip
     batch = pa.RecordBatch.from_arrays([fields], [struct_of(0)])
-    (note,) = notes(lines_of(Whole(job, (("nested", "apply"),), 9, (), ("nested",))(iter([batch]))))
+    (note,) = notes(
+        lines_of(SingleTask(job, (("nested", "apply"),), 9, (), ("nested",))(iter([batch])))
+    )
     assert isinstance(note.error, ChangeError)
     assert "input 'nested'" in str(note.error)
 

@@ -18,7 +18,7 @@ pytest.importorskip("pyspark")
 import ebbflow as ef
 from ebbflow.engine.spark.tasks import transport as shipping
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import TaskReport, reported, reported_error
+from ebbflow.engine.spark.tasks.report import TaskReport, error_in, task_failed
 from ebbflow.engine.spark.tasks.transport import (
     add,
     limits,
@@ -27,13 +27,13 @@ from ebbflow.engine.spark.tasks.transport import (
     ranges,
     replica_of,
     routed,
-    settled,
     unpacked,
 )
 from ebbflow.errors import AbsentRow, CompositionError, EbbflowError
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.state.spine.segment import Ref
+from ebbflow.zset import without_zeros
 
 
 class Row(NamedTuple):
@@ -75,7 +75,7 @@ def test_rows_that_are_repeated_in_one_batch_are_added_up() -> None:
     add(total, ["a", "b", "a"], [1, 1, -1])
     assert total == {"a": 0, "b": 1}
     add(total, ["b"], [-1])
-    assert settled(total) == {}
+    assert without_zeros(total) == {}
 
 
 # ---- which task ----
@@ -116,34 +116,32 @@ def test_equal_keys_go_to_the_same_task_whatever_their_type() -> None:
 
 def test_an_error_of_ours_is_heard_through_what_spark_says_of_it() -> None:
     error = AbsentRow("no such row", row=("Rome", 3), remedy="add it first")
-    said = reported(error, "5ec2e7")
-    found = reported_error(
-        f"Job aborted due to stage failure: {said}\n  at org.apache.spark.X", "5ec2e7"
-    )
+    said = task_failed(error, "5ec2e7")
+    found = error_in(f"Job aborted due to stage failure: {said}\n  at org.apache.spark.X", "5ec2e7")
     assert type(found) is AbsentRow
     assert str(found) == str(error)
 
 
 @pytest.mark.parametrize("secret", ["5ec2e8", "ebbflow"])
 def test_an_error_is_heard_by_who_knows_its_secret_alone(secret: str) -> None:
-    said = reported(EbbflowError("no such row"), "5ec2e7")
-    assert reported_error(f"Job aborted: {said}", secret) is None
+    said = task_failed(EbbflowError("no such row"), "5ec2e7")
+    assert error_in(f"Job aborted: {said}", secret) is None
 
 
 def test_what_is_no_error_behind_a_secret_is_not_heard() -> None:
     good = '{"kind": "AbsentRow", "what": "x", "remedy": "", "facts": {}}'
-    assert type(reported_error(f"s{good}", "s")) is AbsentRow
+    assert type(error_in(f"s{good}", "s")) is AbsentRow
     for bad in ("", "{", "[1]", good.replace("AbsentRow", "Popen"), good.replace('"x"', "1"),
                 good.replace("{}", '{"row": [1]}'), good.replace("{}", "[]"),
                 good.replace('"AbsentRow"', "[]"), good.replace('"facts"', '"fact"')):  # fmt: skip
-        assert reported_error(f"s{bad}", "s") is None
+        assert error_in(f"s{bad}", "s") is None
 
 
 def test_an_error_of_a_user_travels_as_the_class_of_ours_it_is() -> None:
     class Mine(AbsentRow):
         pass
 
-    assert type(reported_error(str(reported(Mine("no such row"), "5ec2e7")), "5ec2e7")) is AbsentRow
+    assert type(error_in(str(task_failed(Mine("no such row"), "5ec2e7")), "5ec2e7")) is AbsentRow
 
 
 # ---- notes ----
@@ -181,8 +179,8 @@ def test_what_is_no_note_is_refused(change: dict[str, Any]) -> None:
 
 def test_other_errors_are_left_as_they_are() -> None:
     error = ValueError("x")
-    assert reported(error, "s") is error
-    assert reported_error("ValueError: x", "s") is None
+    assert task_failed(error, "s") is error
+    assert error_in("ValueError: x", "s") is None
 
 
 # ---- programs ----

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.runtime.stage import Gathered, Indexing
+from ebbflow.engine.runtime.stage import by_nothing, by_row
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.waves import ARRANGING, Waves, by_nothing, by_row
+from ebbflow.engine.spark.tasks.waves import Waves
 from ebbflow.flow.plan import Plan
 from ebbflow.testing import random_program
 
@@ -85,10 +85,10 @@ def test_an_index_that_two_waves_read_is_written_once() -> None:
     soon = A.join(B, on="k")
     waves = waves_of(ef.program(soon=soon, late=late))
     runs = [
-        (number, id(act.stage.run.index))
+        (number, id(act.stage.index))
         for number, wave in enumerate(waves.waves)
         for act in wave.acts
-        if isinstance(act.stage.run, Indexing)
+        if act.stage.index is not None
     ]
     (shared,) = {index for _, index in runs if [at for _, at in runs].count(index) == 2}
     assert [number for number, index in runs if index == shared] == [1, 2]
@@ -115,7 +115,7 @@ def test_every_stage_runs_in_one_wave_behind_those_that_it_reads(seed: int) -> N
         ran: dict[int, int] = {}
         for number, wave in enumerate(waves.waves):
             for stage, sources in wave.acts:
-                if not isinstance(stage.run, ARRANGING):
+                if not stage.arranges:
                     assert stage.slot not in ran
                     ran[stage.slot] = number
                 for source in sources:
@@ -124,7 +124,7 @@ def test_every_stage_runs_in_one_wave_behind_those_that_it_reads(seed: int) -> N
                     else:
                         assert source.at in [act.stage.slot for act in wave.acts]
         stages = replica.machine.stages
-        wanted = [s for s in stages if not isinstance(s.run, (*ARRANGING, Gathered))]
+        wanted = [s for s in stages if not (s.arranges or s.linear)]
         assert set(ran) == {stage.slot for stage in wanted}
         containers = [id(x) for stage in stages for x in stage.containers]
         written = [one for wave in waves.waves for one in wave.writes]

@@ -1,7 +1,8 @@
-"""Tasks without the search for cycles.
+"""Large epochs without the garbage collector.
 
-Python looks for cycles whenever many objects have been made, and goes over all there are. A task
-makes hundreds of thousands of rows, which have none; the search would take nearly half of its time.
+Python looks for cycles of objects whenever many have been made, and goes over all there are. A
+large epoch, or a task, makes hundreds of thousands of rows, which have none; the search would take
+nearly half of its time.
 """
 
 from __future__ import annotations
@@ -12,8 +13,15 @@ from functools import wraps
 from typing import Any
 
 
+def pause_gc() -> bool:
+    """Stop the garbage collector; whether it ran, and is to be started again by `gc.enable()`."""
+    ran = gc.isenabled()
+    gc.disable()
+    return ran
+
+
 def gc_paused(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """The same generator, without a search until it has given all.
+    """The same generator, with the garbage collector paused until it has given all.
 
     >>> @gc_paused
     ... def task(given):
@@ -25,12 +33,11 @@ def gc_paused(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
 
     @wraps(task)
     def run(*given: Any) -> Iterator[Any]:
-        on = gc.isenabled()
-        gc.disable()
+        ran = pause_gc()
         try:
             yield from task(*given)
         finally:
-            if on:
+            if ran:
                 gc.enable()
 
     return run

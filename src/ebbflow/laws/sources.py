@@ -1,0 +1,167 @@
+"""What the variables of a law are drawn from, for each class of things that owe laws."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping
+from functools import singledispatch
+from typing import Any
+
+from ebbflow import algebra as al
+from ebbflow import change as ch
+from ebbflow.algebra.order import Order
+from ebbflow.errors import CheckError
+from ebbflow.laws import streams
+from ebbflow.laws.changes import changes_of, changes_towards, sequences_of, values_of
+from ebbflow.laws.law import Law
+from ebbflow.laws.rows import Pool
+from ebbflow.laws.search import SearchStrategy, st
+from ebbflow.laws.strategies import (
+    Strategy,
+    as_strategy,
+    elements_of,
+    examples,
+    unmade,
+    versions_of,
+)
+from ebbflow.laws.ties import tied
+from ebbflow.operator import Operator
+from ebbflow.reducer import Reducer
+from ebbflow.stream import Processor, Representation, StreamFunction
+from ebbflow.tensor import Tensor
+from ebbflow.zset import ZSet
+
+Sources = Mapping[str, Any]
+
+
+@singledispatch
+def sources_of(thing: Any, elements: Any, changes: Any) -> Sources:
+    """For each kind of variable, a strategy, or a function from the case so far to one."""
+    return {} if elements is None else {"element": as_strategy(elements)}
+
+
+def _stream(source: Any, elements: Any) -> Sources:
+    own = elements_of(source) if elements is None else as_strategy(elements)
+    return {"element": own, "pieces": st.lists(own, max_size=6)}
+
+
+@sources_of.register
+def _(thing: al.Monoid, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
+    return _stream(thing, elements)
+
+
+@sources_of.register
+def _(thing: Tensor, elements: Any, changes: Any) -> Sources:
+    return {"left": elements_of(thing.left), "right": elements_of(thing.right)}
+
+
+@sources_of.register(al.Homomorphism)
+@sources_of.register(StreamFunction)
+@sources_of.register(Processor)
+@sources_of.register(streams.ProcessorPair)
+@sources_of.register(streams.Partitioned)
+def _(thing: Any, elements: Any, changes: Any) -> Sources:
+    return _stream(thing.source, elements)
+
+
+@sources_of.register
+def _(thing: Representation, elements: Any, changes: Any) -> Sources:
+    return _stream(thing.processor.source, elements)
+
+
+@sources_of.register
+def _(thing: Order, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
+    return {"version": versions_of(thing) if elements is None else as_strategy(elements)}
+
+
+@sources_of.register
+def _(thing: Operator, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
+    own = sources_of(thing.input, elements, changes)
+    return {"input": own["value"], "changes": lambda case: own["changes"]({"value": case["x"]})}
+
+
+@sources_of.register
+def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
+    values = values_of(thing) if elements is None else as_strategy(elements)
+
+    def of(value: Any) -> Strategy:
+        if changes is None and elements is None:
+            return changes_of(thing, value)
+        if changes is None:
+            return changes_towards(thing, value, values)
+        by_value = callable(changes) and not isinstance(changes, SearchStrategy)
+        return as_strategy(changes(value) if by_value else changes)
+
+    return {
+        "value": values,
+        "any change": lambda case: of(case["value"]) | values.flatmap(of),
+        "changes": lambda case: sequences_of(thing, case["value"], of),
+    }
+
+
+@sources_of.register
+def _(thing: Reducer, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
+    source = thing.elements if elements is None else elements
+    if source is None:
+        raise unmade(thing)
+    own, pool = as_strategy(source), examples(source, 100)
+    for row in pool:
+        if not isinstance(row, Hashable):
+            raise CheckError(
+                "the rows of a reducer must be hashable", row=row, remedy="a tuple, a NamedTuple"
+            )
+    rows = _rows(own)
+    drawn = Pool(pool, source() if _makes(source) else source)
+    drawn.tied = tied(thing, pool)
+    return {
+        "rows": rows,
+        "value": lambda case: own | st.sampled_from(case["rows"]) if case["rows"] else own,
+        "order": lambda case: st.permutations(case["rows"]).map(tuple),
+        "count": st.integers(1, 3),
+        "updates": lambda case: _updates(case["rows"], rows),
+        "examples": drawn,
+    }
+
+
+def _makes(source: Any) -> bool:
+    """Whether a source is a function that returns one."""
+    return callable(source) and not isinstance(source, (SearchStrategy, Collection))
+
+
+@st.composite
+def _rows(draw: Any, own: Strategy) -> tuple[Any, ...]:
+    """A few rows, some of them repeated: laws break where values collide."""
+    rows = draw(st.lists(own, max_size=4))
+    again = draw(st.lists(st.sampled_from(rows), max_size=3)) if rows else []
+    return (*rows, *again)
+
+
+@st.composite
+def _updates(draw: Any, rows: tuple[Any, ...], more: Strategy) -> tuple[ZSet[Any], ...]:
+    """Changes of a bag, each valid after the ones before it."""
+    bag: ZSet[Any] = ZSet.of(rows)
+    updates: list[ZSet[Any]] = []
+    for _ in range(draw(st.integers(1, 3))):
+        left = [row for row in bag.rows() if not draw(st.booleans())]
+        updates.append(ZSet.of((*left, *draw(more))) - bag)
+        bag = bag + updates[-1]
+    return tuple(updates)
+
+
+def cases(law: Law, sources: Sources) -> Strategy:
+    """Values for all variables of a law, in the order it names them."""
+    for kind in law.variables.values():
+        if kind not in sources:
+            raise CheckError(
+                f"{law.name} speaks of {kind!r}, which this thing cannot provide",
+                remedy="pass elements=, or check a thing that this law is about",
+            )
+
+    @st.composite
+    def drawn(draw: Any) -> dict[str, Any]:
+        case: dict[str, Any] = {}
+        for name, kind in law.variables.items():
+            source = sources[kind]
+            case[name] = draw(source if isinstance(source, SearchStrategy) else source(case))
+        return case
+
+    return drawn()
