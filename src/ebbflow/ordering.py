@@ -1,83 +1,147 @@
-"""Orders for values of any kind.
+"""One total order of values, whatever their types.
 
-What is sorted is sorted by `natural`, Python's own order with NaN behind everything else; where a
-tie must not depend on who came first, by `total_order_key`, which orders values of any type.
+    None < numbers < NaN < bytes < texts < tuples < sets < values of other classes, by class
+
+Among values of one type the order is Python's own, where it has one. Numbers of all types are
+compared with one another, tuples item by item, sets by their size and then by their elements in
+order (so a part of a set is before it), times without a zone before those with one, and values
+without an order by their repr. Equal values, such as 1, 1.0 and True, have the same place.
+
+`total_order_key(x)` is what stands for `x` in comparisons, and every value has one. It costs more
+than the value itself; so where all values are `comparable`, their own `<` is asked, which then
+answers as the keys would, or raises TypeError.
 """
 
 from __future__ import annotations
 
-import operator
-from datetime import datetime, time
+from collections.abc import Callable, Set
+from dataclasses import fields
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
+from operator import eq
+from types import NoneType
 from typing import Any
 
 from ebbflow.errors import AlgebraError
-from ebbflow.nan import is_nan, one_nan
+from ebbflow.nan import is_nan
 
-
-class _Top:
-    """Greater than everything but itself."""
-
-    def __lt__(self, other: object) -> bool:
-        return False
-
-    def __gt__(self, other: object) -> bool:
-        return other is not TOP
-
-    def __le__(self, other: object) -> bool:
-        return other is TOP
-
-    def __ge__(self, other: object) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return "TOP"
-
-    def __reduce__(self) -> str:
-        return "TOP"
-
-
-TOP = _Top()
-
-
-def natural(x: Any) -> Any:
-    """The value itself, to sort by; NaN becomes greater than everything else, in tuples too.
-
-    >>> sorted([3.0, float("nan"), 1.0], key=natural)
-    [1.0, 3.0, nan]
-    """
-    if isinstance(x, tuple):
-        parts = [natural(part) for part in x]
-        return x if all(map(operator.is_, parts, x)) else tuple.__new__(type(x), parts)
-    if isinstance(x, frozenset):
-        return one_nan(x)
-    return TOP if is_nan(x) else x
+Key = Callable[[Any], tuple[Any, ...]]
 
 
 def total_order_key(x: Any) -> tuple[Any, ...]:
-    """A key that orders values of any mixture of types, equal ones together.
+    """A key that puts values of any mixture of types in the total order, equal ones together.
 
-    >>> sorted(["b", 2, None, (1, None), (1, 0), "a", 1.5], key=total_order_key)
-    [None, 1.5, 2, 'a', 'b', (1, None), (1, 0)]
+    >>> sorted(["b", 2, None, (1, None), (1, 0), "a", 1.5, float("nan")], key=total_order_key)
+    [None, 1.5, 2, nan, 'a', 'b', (1, None), (1, 0)]
+    """
+    return (_KEYS.get(type(x)) or _learned(x))(x)
+
+
+_FLOAT = {float}
+_NATIVE = frozenset(
+    {int, bool, str, bytes, Fraction, date, datetime, time, timedelta, NoneType}
+)  # fmt: skip
+
+
+def comparable(x: Any) -> bool:
+    """Whether `<` on this value, and on others for which this holds, is the total order, or raises
+    TypeError where it has no answer.
+
+    >>> comparable((3, "a", None)), comparable(float("nan")), comparable(frozenset())
+    (True, False, False)
     """
     cls = type(x)
-    if cls is str:
-        return (3, "str", x)
-    if cls is int or cls is float or isinstance(x, (Real, Decimal)):
-        return (2,) if is_nan(x) else (1, x)
-    if x is None:
-        return (0,)
-    if isinstance(x, (str, bytes)):
-        return (3, "str" if isinstance(x, str) else "bytes", x)
-    if isinstance(x, tuple):
-        return (4, *map(total_order_key, x))
-    if isinstance(x, frozenset):
-        return (5, *sorted(map(total_order_key, x)))
+    if cls in _NATIVE:
+        return True
+    if cls is float:
+        return bool(x == x)
+    if cls is Decimal:
+        return not is_nan(x)
+    if not isinstance(x, tuple) or cls.__lt__ is not tuple.__lt__:
+        return False
+    others = {*map(type, x)} - _NATIVE
+    if others <= _FLOAT:
+        return not others or all(map(eq, x, x))
+    return all(map(comparable, x))
+
+
+# ---- a key for each class ----
+
+
+def _none(x: Any) -> tuple[Any, ...]:
+    return (0,)
+
+
+def _whole(x: Any) -> tuple[Any, ...]:
+    return 1, x
+
+
+def _number(x: Any) -> tuple[Any, ...]:
+    return (2,) if is_nan(x) else (1, x)
+
+
+def _decimal(x: Any) -> tuple[Any, ...]:
+    return (2, "Decimal") if is_nan(x) else (1, x)
+
+
+def _bytes(x: Any) -> tuple[Any, ...]:
+    return 3, "bytes", x
+
+
+def _text(x: Any) -> tuple[Any, ...]:
+    return 3, "str", x
+
+
+def _items(x: Any) -> tuple[Any, ...]:
+    return 4, *map(total_order_key, x)
+
+
+def _elements(x: Any) -> tuple[Any, ...]:
+    return 5, len(x), *sorted(map(total_order_key, x))
+
+
+_BASES: tuple[tuple[Any, Key], ...] = (
+    (NoneType, _none),
+    (int, _whole),
+    (Real, _number),
+    (Decimal, _decimal),
+    (bytes, _bytes),
+    (str, _text),
+    (tuple, _items),
+    (Set, _elements),
+)
+_KEYS: dict[type, Key] = {}
+
+
+def _learned(x: Any) -> Key:
+    """How values of the class of `x` get their keys."""
+    cls = type(x)
+    key = next((key for base, key in _BASES if issubclass(cls, base)), None) or _of_class(x)
+    return _KEYS.setdefault(cls, key)
+
+
+def _of_class(x: Any) -> Key:
+    cls = type(x)
+    name = f"{cls.__name__} {cls.__module__}.{cls.__qualname__}"
     if isinstance(x, (datetime, time)):
-        return (6, cls.__name__, x.tzinfo is not None, x)
-    orderable = any("__lt__" in vars(base) for base in cls.__mro__[:-1])
-    return (6, cls.__name__, x) if orderable else (7, cls.__name__, printed(x))
+        return lambda x: (6, name, x.tzinfo is not None, x)
+    if not _has_order(x):
+        return lambda x: (7, name, printed(x))
+    owner = next(base for base in cls.__mro__ if "__lt__" in vars(base))
+    if getattr(vars(owner).get("__dataclass_params__"), "order", False):
+        names = [field.name for field in fields(owner) if field.compare]
+        return lambda x: (6, name, *[total_order_key(getattr(x, each)) for each in names])
+    return lambda x: (6, name, 1) if is_nan(x) else (6, name, 0, x)
+
+
+def _has_order(x: Any) -> bool:
+    """Whether the class of `x` has a `<` that compares at all; that of complex, say, never does."""
+    try:
+        return type(x).__lt__(x, x) is not NotImplemented
+    except TypeError:
+        return True
 
 
 def printed(x: Any) -> str:

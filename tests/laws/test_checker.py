@@ -17,7 +17,16 @@ from ebbflow import laws
 from ebbflow.algebra import ADD, LIST, Homomorphism, Monoid
 from ebbflow.change import NUMBER, ChangeStructure
 from ebbflow.errors import CheckError, LawBroken
-from ebbflow.laws import ASSOCIATIVE, COMMUTATIVE, Law, check, close, equivalent, independent, owed
+from ebbflow.laws import (
+    ASSOCIATIVE,
+    COMMUTATIVE,
+    Law,
+    check,
+    close,
+    equivalent,
+    independent,
+    laws_of,
+)
 from ebbflow.operator import stateless
 from ebbflow.stream import map_each, merge, prefix_sum, processor, split_by
 
@@ -262,7 +271,7 @@ def test_a_law_of_ones_own() -> None:
     size = Homomorphism(len, LIST, ADD)
     with pytest.raises(LawBroken, match="odd number"):
         check(size, laws=[even])
-    check(size >> Homomorphism(lambda n: 2 * n, ADD, ADD), laws=[*owed(size), even])
+    check(size >> Homomorphism(lambda n: 2 * n, ADD, ADD), laws=[*laws_of(size), even])
 
 
 def test_laws_can_be_asked_one_case_at_a_time() -> None:

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbflow.errors import AlgebraError
-from ebbflow.state.spine.columns import Shape, decode, encode
-from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
+from ebbflow.state.spine.columns import ColumnShape, decode, encode
+from ebbflow.state.spine.columns_hash import column_hashes, encoded_column
 from ebbflow.state.spine.hashing import hashes
 
 
@@ -52,7 +52,7 @@ lists = {
 }
 
 
-def check(values: list[Any], row_type: Any = None) -> Shape:
+def check(values: list[Any], row_type: Any = None) -> ColumnShape:
     shape, columns = encode(values, row_type)
     expected = hashes(decode(shape, columns, row_type))
     assert expected.tolist() == hashes(values).tolist()
@@ -70,7 +70,7 @@ def test_a_column_is_hashed_as_its_values(kind: str) -> None:
     @given(lists[kind])
     def run(values: list[Any]) -> None:
         shape = check(values)
-        assert kind == "any" or shape.kinds[0].rstrip("123468") in (kind, "none", "any")
+        assert kind == "any" or shape.encodings[0].rstrip("123468") in (kind, "none", "any")
 
     run()
 
@@ -92,7 +92,7 @@ def test_the_edges_are_hashed_alike(values: list[Any]) -> None:
 
 @pytest.mark.parametrize("kind", sorted(kinds))
 def test_no_rows_have_no_hashes(kind: str) -> None:
-    shape = Shape("one", (kind,))
+    shape = ColumnShape("one", (kind,))
     assert column_hashes(shape, [pa.nulls(0, shape.types()[0])]).tolist() == []
     assert (
         column_hashes(shape, [pa.nulls(2, shape.types()[0])]).tolist()
@@ -134,8 +134,8 @@ def test_an_arrow_array_becomes_a_column_of_the_same_values(
 ) -> None:
     array = pa.array([values[0], *values], arrow).slice(1)
     for given_array in (array, pa.chunked_array([array[:1], array[1:]])):
-        found, column = kind_columns(given_array)
-        shape = Shape("one", (found,))
+        found, column = encoded_column(given_array)
+        shape = ColumnShape("one", (found,))
         assert (found, column.type) == (kind, shape.types()[0])
         decoded = decode(shape, [column])
         assert [(type(v), repr(v)) for v in decoded] == [(type(v), repr(v)) for v in values]
@@ -147,11 +147,11 @@ def test_an_arrow_array_becomes_a_column_of_the_same_values(
 def test_a_decimal_is_written_as_python_writes_it(scale: int, digits: int) -> None:
     value = Decimal(digits).scaleb(-scale)
     array = pa.array([value], pa.decimal128(18, scale))
-    _, column = kind_columns(array)
+    _, column = encoded_column(array)
     assert column.to_pylist() == [str(array[0].as_py())]
 
 
 @pytest.mark.parametrize("arrow", [pa.uint64(), pa.list_(pa.int64()), pa.time64("us")])
 def test_a_type_that_has_no_kind_is_refused(arrow: Any) -> None:
     with pytest.raises(AlgebraError, match="cannot be stored as it is"):
-        kind_columns(pa.nulls(1, arrow))
+        encoded_column(pa.nulls(1, arrow))

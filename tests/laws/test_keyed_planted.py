@@ -19,7 +19,7 @@ from ebbflow.reducer import max as greatest
 from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.running import Reduce
 from ebbflow.state.index import Index
-from ebbflow.state.outer import Outermost
+from ebbflow.state.top_buffer import Ranking
 from ebbflow.zset import ZSet
 
 
@@ -111,24 +111,24 @@ def test_sessions_that_forget_to_merge_two_runs_or_count_one_twice_are_refuted(
     check(SessionRows(*arguments), inputs=runs, changes=changes, examples=20)
 
 
-class ForgetsToRefill(Outermost):
+class ForgetsToRefill(Ranking):
     """When too few are left, takes those for all there are."""
 
     __slots__ = ()
 
-    def moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
-        return super().moved(outer, pairs, lambda: dict(outer.tree))
+    def update(self, buffer: Any, pairs: Any, everything: Any) -> Any:
+        return super().update(buffer, pairs, lambda: dict(buffer.tree))
 
 
-class ForgetsTheFloor(Outermost):
+class ForgetsTheFloor(Ranking):
     """Puts every element among the outermost, also one far behind them."""
 
     __slots__ = ()
 
-    def moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
-        if outer.all:
-            return super().moved(outer, pairs, everything)
-        return outer._replace(tree=outer.tree.update(pair for pair in pairs if pair[1] > 0))
+    def update(self, buffer: Any, pairs: Any, everything: Any) -> Any:
+        if buffer.all:
+            return super().update(buffer, pairs, everything)
+        return buffer._replace(tree=buffer.tree.update(pair for pair in pairs if pair[1] > 0))
 
 
 MANY = [ZSet.of(range(100)), ZSet.of(range(70))]
@@ -139,10 +139,10 @@ DRAINS = [ZSet(dict.fromkeys(range(30, 100), -1)), ZSet(dict.fromkeys(range(50, 
 @pytest.mark.parametrize("planted", [ForgetsToRefill, ForgetsTheFloor])
 def test_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> None:
     top = top_rows(2, itself)
-    top.outermost = planted(True, 2, top.outermost.plain)
+    top.ranking = planted(True, 2)
     reduced = Reduce(greatest(), Fn(lambda row: 0))
     part: Any = reduced.parts[0]
-    part.outermost = planted(True)
+    part.ranking = planted(True)
     for of in (top, reduced):
         with pytest.raises(LawBroken):
             check(of, inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=20)

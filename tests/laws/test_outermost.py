@@ -11,12 +11,13 @@ import pytest
 
 from ebbflow.errors import NotDeterministic
 from ebbflow.fn import Fn
+from ebbflow.nan import NAN
 from ebbflow.operator import top_rows
-from ebbflow.ordering import TOP, total_order_key
+from ebbflow.ordering import total_order_key
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer.running import Reduce
 from ebbflow.state.index import Index
-from ebbflow.state.outer import NONE, Outermost
+from ebbflow.state.top_buffer import Ranking
 from ebbflow.state.tree import in_order
 from ebbflow.zset import ZSet
 
@@ -50,7 +51,7 @@ VALUES: dict[str, Callable[[Random], Any]] = {
     "sets in pairs": lambda random: (
         random.randint(0, 99), random.choice([0, 0, 0, frozenset({random.randint(0, 5)})])
     ),
-    "with TOP": lambda random: random.choice([TOP, *[random.randint(0, 300) for _ in range(20)]]),
+    "with NaN": lambda random: random.choice([NAN, *[random.randint(0, 300) for _ in range(20)]]),
     "None in pairs": lambda random: (random.randint(0, 99), random.choice([None, 1, 2])),
 }  # fmt: skip
 
@@ -60,7 +61,8 @@ VALUES: dict[str, Callable[[Random], Any]] = {
 def test_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool) -> None:
     random = Random(12)
     for least_ in (1, 40, 100):
-        ends, outer, there = Outermost(up, least_), NONE, dict[Any, int]()
+        ends, there = Ranking(up, least_), dict[Any, int]()
+        outer = ends.empty
         for step in range(45):
             change: dict[Any, int] = {}
             growing = step % 30 < 12
@@ -72,7 +74,7 @@ def test_the_outermost_are_those_that_sorting_would_give(kind: str, up: bool) ->
             for value, weight in change.items():
                 there[value] = there.get(value, 0) + weight
             there = {value: weight for value, weight in there.items() if weight}
-            outer = ends.moved(outer, change.items(), lambda now=there: now)  # type: ignore[misc]
+            outer = ends.update(outer, change.items(), lambda now=there: now)  # type: ignore[misc]
             assert ends.agrees(outer, there)
             every = [value for value in in_order(there) for _ in range(there[value])]
             assert ends.best(outer) == every[:: -1 if up else 1][:least_]
@@ -108,7 +110,7 @@ def test_the_top_of_many_rows_is_followed_as_it_is_drained_and_filled(smallest: 
 # ---- the index ----
 
 
-def test_an_index_of_a_bag_refuses_a_row_that_is_owed_and_goes_back() -> None:
+def test_an_index_of_a_bag_refuses_a_row_that_is_negative_and_goes_back() -> None:
     for change in ({4: -1}, {1: -2}, {4: 1, 7: -1}, {1: -1, 5: -1}, {3: -1}, {3: 1, 6: -1}):
         index: Index[Any, Any] = Index(third, ZSet.of([1, 2]), bag=True)
         before = copied(index)

@@ -33,8 +33,8 @@ from ebbflow.operator import (
 )
 from ebbflow.operator.joins import Join
 from ebbflow.state.cells import Cells
-from ebbflow.state.node import Form
-from ebbflow.state.outer import Outermost
+from ebbflow.state.node import TreeForm
+from ebbflow.state.top_buffer import Ranking
 from ebbflow.zset import ZSet
 
 AnyOperator = Operator[Any, Any, Any, Any]
@@ -418,7 +418,7 @@ def test_004_O6_a_join_that_uses_the_old_index_when_both_sides_change_is_refuted
     assert len(change.first) == len(change.second) == 1
 
 
-class Forgetful(Form):
+class Forgetful(TreeForm):
     """Gives a node a new child and leaves the totals as they were: one spine is not updated."""
 
     __slots__ = ()
@@ -437,7 +437,7 @@ SINGLE = [ZSet({row: weight}) for row in (0, 4, 8, 19, 25) for weight in (1, -1)
 def test_004_O7_an_aggregate_tree_that_forgets_to_update_one_spine_is_refuted(
     law: Any, grouped: bool
 ) -> None:
-    def planted(form: type[Form]) -> Any:
+    def planted(form: type[TreeForm]) -> Any:
         one: Any = group_aggregate(bool, greatest) if grouped else aggregate(greatest)
         one.groups.empty._form = form(None, None, greatest, 4)
         return one
@@ -445,10 +445,10 @@ def test_004_O7_an_aggregate_tree_that_forgets_to_update_one_spine_is_refuted(
     with pytest.raises(LawBroken) as caught:
         check(planted(Forgetful), inputs=LARGER, changes=SINGLE, laws=[law], examples=60)
     assert caught.value.law is law
-    check(planted(Form), inputs=LARGER, changes=SINGLE, laws=[law], examples=60)
+    check(planted(TreeForm), inputs=LARGER, changes=SINGLE, laws=[law], examples=60)
 
 
-class NeverPicks(Outermost):
+class NeverPicks(Ranking):
     """Forgets that there are rows behind the outermost ones."""
 
     __slots__ = ()
@@ -459,6 +459,6 @@ class NeverPicks(Outermost):
 
 def test_004_O7_a_maximum_that_forgets_the_rows_behind_it_is_refuted() -> None:
     planted: Any = aggregate(max)
-    planted.groups.outermost = NeverPicks(up=True)
+    planted.groups.ranking = NeverPicks(up=True)
     with pytest.raises(LawBroken):
         check(planted, inputs=[ZSet.of([1, 2]), ZSet.of([5])], changes=SINGLE, examples=60)

@@ -171,7 +171,7 @@ FAILING: dict[str, ef.Collection] = {
     "a field that nobody reads": orders.select("city", "price", part=lambda o: 100 // o.price)
     .group_by("city").agg(total=ef.sum("price")),
     "maps one after the other": orders.select("city", part=lambda o: 100 // o.price).select("city"),
-    "rows that are owed": (orders - orders.filter(lambda o: o.price > 1) - orders)
+    "rows that are negative": (orders - orders.filter(lambda o: o.price > 1) - orders)
     .group_by("city").agg(n=ef.count()).filter(lambda o: o.city == "Rome"),
     "rows that cancel": (orders - orders.map(lambda o: o, type=Order)).filter(
         lambda o: 100 // o.price > 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import pickle
 from collections.abc import Callable
 from functools import partial, reduce
 from random import Random
@@ -14,8 +15,9 @@ from ebbflow.change import Replace
 from ebbflow.errors import AlgebraError
 from ebbflow.operator import aggregate, group_aggregate
 from ebbflow.operator.aggregate import Ends, Trees
-from ebbflow.operator.selective import NONE, Contest, Front, selective
-from ebbflow.state.tree import in_order
+from ebbflow.operator.selective import MergeRanking, selective
+from ebbflow.state.top_buffer import ROOM, TopBuffer
+from ebbflow.state.tree import Tree, in_order
 from ebbflow.zset import ZSet
 
 
@@ -75,15 +77,15 @@ def test_004_O7_a_merge_of_values_keeps_a_tree() -> None:
 def test_004_O7_a_front_is_what_merging_all_rows_in_order_gives(merge: Any, order: Any) -> None:
     fn = selective(merge)
     assert fn is not None
-    contest, random = Contest(fn, order), Random(7)
+    ranking, random = MergeRanking(fn, order), Random(7)
     rows: dict[int, int] = {}
-    front = NONE
+    front = ranking.empty
     for step in range(120):
         size = random.choice([0, 1, 2, 5, 40, 300])
         growing = step % 60 < 30
         gone = random.sample(sorted(rows), min(len(rows), size // 8 if growing else size))
         if rows and not growing:
-            gone = [*gone, *front.ranked[-5:]]
+            gone = [*gone, *front.tree.largest(5)]
         new = random.sample(range(5000), size if growing else size // 8)
         change = dict.fromkeys(gone, -1) | {n: 1 for n in new if n not in rows}
         for row, weight in change.items():
@@ -91,12 +93,12 @@ def test_004_O7_a_front_is_what_merging_all_rows_in_order_gives(merge: Any, orde
                 rows[row] = 1
             else:
                 del rows[row]
-        front = contest.moved(front, change.items(), lambda: rows)
-        assert contest.agrees(front, rows)
+        front = ranking.update(front, change.items(), lambda: rows)
+        assert ranking.agrees(front, rows)
         if rows:
-            assert contest.best(front) == [reduce(merge, in_order(rows, order))]
+            assert ranking.best(front) == [reduce(merge, in_order(rows, order))]
         else:
-            assert not contest.best(front)
+            assert not ranking.best(front)
 
 
 def test_004_O7_rows_go_from_the_best_on_and_come_back() -> None:
@@ -135,10 +137,29 @@ def test_004_O7_nan_is_refused_also_where_no_tree_is_kept() -> None:
 def test_004_O7_a_front_that_misses_a_row_or_its_order_does_not_agree() -> None:
     fn = selective(greater)
     assert fn is not None
-    contest, rows = Contest(fn), dict.fromkeys(range(10), 1)
-    right = contest.picked(rows)
-    assert contest.agrees(right, rows)
-    for wrong in (right.ranked[1:], right.ranked[::-1], (*right.ranked, 11), ()):
-        assert not contest.agrees(right._replace(ranked=wrong), rows)
-    assert not contest.agrees(right._replace(counts={**rows, 3: 2}), rows)
-    assert not contest.agrees(Front({9: 1}, (9,), 16, False, 8), rows)
+    ranking, rows = MergeRanking(fn), dict.fromkeys(range(10), 1)
+    right = ranking.picked(rows, ROOM)
+    assert ranking.agrees(right, rows)
+    for wrong in (right.tree.remove(0), right.tree.add(11), ranking.empty.tree):
+        assert not ranking.agrees(right._replace(tree=wrong), rows)
+    assert not ranking.agrees(right._replace(tree=right.tree.add(3)), rows)
+    disordered = Tree[int](ranking=ranking)
+    disordered = disordered.update((row, 1) for row in rows)
+    disordered._root = (disordered._root[0][::-1], disordered._root[1][::-1], *disordered._root[2:])
+    assert not ranking.agrees(right._replace(tree=disordered), rows)
+    missing = ranking.empty.tree.update([(9, 1), (7, 1)])
+    assert not ranking.agrees(TopBuffer(missing, 16, False), rows)
+
+
+def test_a_buffer_that_was_pickled_gets_its_order_back() -> None:
+    fn = selective(last_of_class)
+    assert fn is not None
+    ranking, rows = MergeRanking(fn), dict.fromkeys(range(900), 1)
+    buffer = ranking.picked(rows, ROOM)
+    again = pickle.loads(pickle.dumps(buffer))
+    assert ranking.best(again) == ranking.best(buffer) == [899]
+    assert ranking.agrees(again, rows)
+    del rows[899]
+    again = ranking.update(again, [(899, -1)], lambda: rows)
+    assert ranking.agrees(again, rows)
+    assert ranking.best(again) == [849]

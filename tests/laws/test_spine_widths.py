@@ -17,15 +17,23 @@ from hypothesis import strategies as st
 
 from ebbflow.state.spine import ABSENT, Spine, Store, columns
 from ebbflow.state.spine import spine as module
-from ebbflow.state.spine.columns import Shape, common, decode, encode, narrowed, recast, repeated
-from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
+from ebbflow.state.spine.columns import (
+    ColumnShape,
+    common,
+    decode,
+    encode,
+    narrowed,
+    recast,
+    repeated,
+)
+from ebbflow.state.spine.columns_hash import column_hashes, encoded_column
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.state.spine.merge import joined
 from ebbflow.state.spine.segment import Segment
 
 WIDTHS = ["int8", "int16", "int32", "int"]
 BITS = dict(zip(WIDTHS, (8, 16, 32, 64), strict=True))
-TYPES = {kind: Shape("one", (kind,)).types()[0] for kind in WIDTHS}
+TYPES = {kind: ColumnShape("one", (kind,)).types()[0] for kind in WIDTHS}
 
 
 def integers(bits: int) -> st.SearchStrategy[int]:
@@ -57,14 +65,14 @@ def test_a_column_has_the_least_width_and_every_width_the_same_hashes(kind: str,
     there = [value for value in values if value is not None]
     least = next((k for k in WIDTHS if all(-(2 ** (BITS[k] - 1)) <= v < 2 ** (BITS[k] - 1)
                                            for v in there)), None)  # fmt: skip
-    assert shape.kinds == (least if there else "none",)
+    assert shape.encodings == (least if there else "none",)
     expected = hashes(values).tolist()
     given_columns = [pa.array(values, TYPES[k]) for k in WIDTHS[WIDTHS.index(kind) :]]
     for wide in [*made, *given_columns] if there else given_columns:
-        own = Shape("one", (next(k for k in WIDTHS if TYPES[k] == wide.type),))
+        own = ColumnShape("one", (next(k for k in WIDTHS if TYPES[k] == wide.type),))
         again, (narrow,) = narrowed(own, [wide])
-        assert again.kinds == (least if there else "int8",)
-        assert narrow.type == TYPES[again.kinds[0]]
+        assert again.encodings == (least if there else "int8",)
+        assert narrow.type == TYPES[again.encodings[0]]
         for shape, column in ((own, wide), (again, narrow)):
             assert exact(tuple(decode(shape, [column]))) == exact(tuple(values))
             assert column_hashes(shape, [column]).tolist() == expected
@@ -75,23 +83,25 @@ def test_what_is_under_a_null_does_not_count() -> None:
     column = pa.Array.from_buffers(
         pa.int64(), 3, [pa.py_buffer(b"\x05"), pa.py_buffer(np.array([1, 2**40, -3]))]
     )
-    shape, (found,) = narrowed(Shape("one", ("int",)), [column])
-    assert (shape.kinds, found.to_pylist()) == (("int8",), [1, None, -3])
+    shape, (found,) = narrowed(ColumnShape("one", ("int",)), [column])
+    assert (shape.encodings, found.to_pylist()) == (("int8",), [1, None, -3])
 
 
 def test_kinds_of_two_widths_have_the_wider_in_common() -> None:
     for i, one in enumerate(WIDTHS):
         for j, other in enumerate(WIDTHS):
             wide = WIDTHS[max(i, j)]
-            assert common([Shape("one", (k,)) for k in (one, other, "none")]).kinds == (wide,)
-            into = Shape("one", (wide,))
-            (cast,) = recast(Shape("one", (one,)), into, [pa.array([-128, None], TYPES[one])])
+            assert common([ColumnShape("one", (k,)) for k in (one, other, "none")]).encodings == (
+                wide,
+            )
+            into = ColumnShape("one", (wide,))
+            (cast,) = recast(ColumnShape("one", (one,)), into, [pa.array([-128, None], TYPES[one])])
             assert (cast.type, cast.to_pylist()) == (TYPES[wide], [-128, None])
     for pair in (("text", "text64"), ("bytes", "bytes64")):
-        assert common([Shape("one", (k,)) for k in pair]).kinds == pair[1:]
+        assert common([ColumnShape("one", (k,)) for k in pair]).encodings == pair[1:]
     for wrong in (("int8", "float"), ("int8", "text"), ("text64", "bytes"), ("any", "int8"),
                   ("int8", "bool"), ("text", "decimal"), ("int16", "int8", "text")):  # fmt: skip
-        assert common([Shape("one", (k,)) for k in wrong]).kinds == ("any",)
+        assert common([ColumnShape("one", (k,)) for k in wrong]).encodings == ("any",)
 
 
 # ---- segments of different widths ----
@@ -153,11 +163,11 @@ def test_a_key_that_is_a_field_is_not_written_in_any_width() -> None:
         rows = [Row(key, 0, "") for key in (1, most)]
         spine.append({0: [], 2**50: [], **{row.key: [(row, 1)] for row in rows}})
         form = spine.staged[-1].form
-        assert (form.within, form.key.kinds, form.row.kinds[0]) == (((0,),), (kind,), kind)
+        assert (form.within, form.key.encodings, form.row.encodings[0]) == (((0,),), (kind,), kind)
         by_columns = Spine("bag", row_type=Row)
-        keys = Shape("one", ("int",)), [pa.array([1, most])]
+        keys = ColumnShape("one", ("int",)), [pa.array([1, most])]
         made = [pa.array([1, most]), pa.array([0, 0]), pa.array(["", ""])]
-        by_columns.append_columns(keys, (Shape("record", ("int", "int", "text")), made))
+        by_columns.append_columns(keys, (ColumnShape("record", ("int", "int", "text")), made))
         assert by_columns.staged[0].form == form
         assert next(spine.chunks()).form == form
     assert spine.probe([1, 300]) == {1: {Row(1, 0, ""): 4}, 300: {Row(300, 0, ""): 1}}
@@ -175,31 +185,31 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> int:
 @pytest.mark.parametrize(("kind", "make"), [("text", str), ("bytes", lambda i: b"%d" % i)])
 def test_texts_have_64_bits_where_32_are_not_enough(limit: int, kind: str, make: Any) -> None:
     few, many = [make(i) for i in range(50)], [make(i) * 9 for i in range(400)]
-    assert encode([*few, None])[0].kinds == (kind,)
+    assert encode([*few, None])[0].encodings == (kind,)
     for values in (many, [*many, None]):
         shape, (column,) = encode(values)
-        assert (shape.kinds, column.type) == ((f"{kind}64",), shape.types()[0])
+        assert (shape.encodings, column.type) == ((f"{kind}64",), shape.types()[0])
         assert decode(shape, [column]) == values
         assert column_hashes(shape, [column]).tolist() == hashes(values).tolist()
         assert column_hashes(shape, [column[7:]]).tolist() == hashes(values[7:]).tolist()
         for array in (column, pa.chunked_array([column[:9], column[9:]])):
-            for arrow in (array, array.cast(Shape("one", (kind,)).types()[0])):
-                assert kind_columns(arrow)[0] == f"{kind}64"
-                assert kind_columns(arrow)[1].equals(column)
-                assert kind_columns(arrow[:20])[0] == kind
-                assert kind_columns(arrow[:20])[1].to_pylist() == values[:20]
+            for arrow in (array, array.cast(ColumnShape("one", (kind,)).types()[0])):
+                assert encoded_column(arrow)[0] == f"{kind}64"
+                assert encoded_column(arrow)[1].equals(column)
+                assert encoded_column(arrow[:20])[0] == kind
+                assert encoded_column(arrow[:20])[1].to_pylist() == values[:20]
     assert narrowed(shape, [column])[0] == shape
-    assert narrowed(shape, [column[:9]])[0].kinds == (kind,)
+    assert narrowed(shape, [column[:9]])[0].encodings == (kind,)
 
 
 def test_a_key_of_many_rows_is_repeated_in_64_bits_where_needed(limit: int) -> None:
     shape, found = repeated(*encode(["a" * 100, "b"]), np.array([3, 1]))
-    assert (shape.kinds, decode(shape, found)) == (("text",), ["a" * 100] * 3 + ["b"])
+    assert (shape.encodings, decode(shape, found)) == (("text",), ["a" * 100] * 3 + ["b"])
     shape, found = repeated(*encode(["a" * 100, "b"]), np.array([30, 1]))
-    assert (shape.kinds, decode(shape, found)) == (("text64",), ["a" * 100] * 30 + ["b"])
+    assert (shape.encodings, decode(shape, found)) == (("text64",), ["a" * 100] * 30 + ["b"])
     spine = Spine("bag")
     spine.append({"a" * 100: [(i, 1) for i in range(30)], "b": [(0, 1)]})
-    assert spine.staged[0].form.key.kinds == ("text64",)
+    assert spine.staged[0].form.key.encodings == ("text64",)
     assert spine.probe(["a" * 100]) == {"a" * 100: dict.fromkeys(range(30), 1)}
 
 
@@ -214,7 +224,7 @@ def test_what_is_merged_never_has_more_texts_than_it_can(
 
     def watched(parts: list[Any]) -> Any:
         found = joined(parts)
-        seen.append("text64" in found.form.row.kinds)
+        seen.append("text64" in found.form.row.encodings)
         assert seen[-1] or found.texts <= limit
         return found
 
@@ -260,7 +270,7 @@ def test_a_chunk_is_complete_before_its_texts_are_too_much(limit: int) -> None:
     assert len(parts) < 20
 
 
-TEXT = Shape("one", ("text",))
+TEXT = ColumnShape("one", ("text",))
 
 
 # ---- different rows with one row hash ----

@@ -26,7 +26,7 @@ from ebbflow.algebra import (
     ticked,
 )
 from ebbflow.errors import AlgebraError, CompositionError, LawBroken
-from ebbflow.laws import PROGRESS, PROGRESS_AT_END, UPDATE_ADDS, owed
+from ebbflow.laws import PROGRESS, PROGRESS_AT_END, UPDATE_ADDS, laws_of
 from ebbflow.laws.strategies import elements_of, zsets
 from ebbflow.stream import (
     Consequences,
@@ -307,7 +307,7 @@ def test_003_H5_decomposition_3_39(one: Processor) -> None:
 
 def test_003_H5_evaluate_reads_hypotheticals() -> None:
     inputs = LISTS.map(prefix_sum().at)
-    check(evaluate(prefix_sum()), elements=inputs, laws=owed(prefix_sum())[3:])
+    check(evaluate(prefix_sum()), elements=inputs, laws=laws_of(prefix_sum())[3:])
     check(hypotheticals(delayed), equal=state_monoid(LIST, states=range(3)).equal)
 
 

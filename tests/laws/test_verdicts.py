@@ -23,7 +23,7 @@ from ebbflow.laws import (
     check,
     close,
     judge,
-    owed,
+    laws_of,
 )
 from ebbflow.laws.rows import Pool, contains
 from ebbflow.reducer import RECOMPUTE, Reducer
@@ -245,7 +245,7 @@ def test_elements_may_be_a_strategy_or_a_function() -> None:
 def test_the_same_check_gives_the_same_report() -> None:
     one, other = (str(judge(judged_reducers.heaviest_mean, seed=5)) for _ in range(2))
     assert one == other
-    assert [law.name for law in owed(r.count())][:4] == [
+    assert [law.name for law in laws_of(r.count())][:4] == [
         "FOLD_REPEATS", "ADD_KEEPS", "REMOVE_KEEPS", "MERGE_KEEPS",
     ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from random import Random
 
-from ebbflow.state.spine import Files, InUse, Lost, Writer
+from ebbflow.state.spine import Files, FileWriter, InUse, Lost
 
 
 class Crash(BaseException):
@@ -78,7 +78,7 @@ class Disk(Files):
     def map(self, name: str) -> memoryview:
         return memoryview(bytes(self.now[name].data))
 
-    def create(self, name: str) -> Writer:
+    def create(self, name: str) -> FileWriter:
         self.call()
         self.now[name] = Content()
         return DiskWriter(self, name)
@@ -120,7 +120,7 @@ class Disk(Files):
             raise Lost("unlocked")
 
 
-class DiskWriter(Writer):
+class DiskWriter(FileWriter):
     def __init__(self, disk: Disk, name: str) -> None:
         self.name = name
         self.at = 0

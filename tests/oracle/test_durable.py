@@ -18,10 +18,12 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local import run
+from ebbflow.engine.runtime.durable import FORMAT
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
-from ebbflow.state.spine import StateError
+from ebbflow.operator import aggregate
+from ebbflow.state.spine import StateError, Store
 from ebbflow.testing import KINDS, follow, random_epochs, random_program
 from ebbflow.testing.functions import Choices, RowShape
 from ebbflow.testing.programs import Stock
@@ -135,6 +137,31 @@ def test_oracle_each_kind_of_step_on_disk_often(kind: str) -> None:
 
 
 # ---- what random programs do not reach ----
+
+
+def test_state_of_another_format_is_refused_by_name() -> None:
+    with folder() as path:
+        with Store(path) as store:
+            store.commit(0, {"format": FORMAT - 1, "parts": {}, "inputs": {}, "rows": {}})
+        with pytest.raises(StateError, match="another version") as caught:
+            Input("items", Stock).run(path=path)
+        assert caught.value.facts["format"] == FORMAT - 1
+
+
+def test_the_rows_that_a_merge_ranks_come_back_from_disk() -> None:
+    best = aggregate(lambda a, b: a if a[0] >= b[0] else b)
+    program = Input("pairs", tuple[int, int]).through(best, per=lambda pair: pair[1] % 3)
+    rows = [(n, n % 7) for n in range(200)]
+    with folder() as path:
+        with program.run(path=path) as view:
+            view.step(pairs=rows)
+        for row in reversed(rows[-60:]):
+            with program.run(path=path) as view:
+                view.step(pairs={row: -1})
+                rows.remove(row)
+        kept = {row[1] % 3: row for row in rows}
+        with program.run(path=path) as view:
+            assert view.value == ZSet.of(list(kept.items()))
 
 
 class Person(NamedTuple):

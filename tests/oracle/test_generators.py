@@ -104,7 +104,7 @@ def test_300_programs_hold_diamonds_self_joins_negative_parts_and_several_output
             seen["keyed input"] += isinstance(node, nodes.Source) and node.key is not None
             seen["untyped"] += fields_of(node.type) is None
             seen["anti"] += isinstance(node, Semi) and node.anti
-            seen["owed in a set"] += isinstance(node, nodes.Distinct) and not node.parent.bag
+            seen["negative in a set"] += isinstance(node, nodes.Distinct) and not node.parent.bag
             beside = re.search(r"\.n (>|==|<=|!=) r\.x", repr(getattr(node, "fn", "")))
             seen["big beside float"] += beside is not None
             for each in (Measurement, Moment):
@@ -122,7 +122,7 @@ def test_most_programs_give_rows(programs: list[Program]) -> None:
     assert full > 0.75 * len(programs)
 
 
-def test_nothing_that_needs_a_bag_is_owed_a_row() -> None:
+def test_nothing_that_needs_a_bag_has_a_negative_row_before_it() -> None:
     kinds = ["minus", "minus", "flat_map", "plus", "reduce", "top_k", "session", "through"]
     negative = 0
     for seed in range(200):

@@ -136,8 +136,8 @@ def test_everything_taken_away_leaves_nothing_but_what_empty_inputs_give() -> No
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "full", "semi", "anti"])
-def test_joins_with_rows_that_are_owed_are_right(how: str) -> None:
-    owed = Input("b", Tag) - Input("c", Tag)
-    joined = Input("a", Stock).join(owed, on="k", how=how)
+def test_joins_with_rows_that_are_negative_are_right(how: str) -> None:
+    negative = Input("b", Tag) - Input("c", Tag)
+    joined = Input("a", Stock).join(negative, on="k", how=how)
     for seed in range(15 * MORE):
         follow(run, joined, random_epochs(joined, Random(f"{how} {seed}"), 8, size=6))

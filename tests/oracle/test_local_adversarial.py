@@ -22,7 +22,7 @@ from ebbflow.errors import (
     NotDeterministic,
 )
 from ebbflow.operator import Operator
-from ebbflow.state.outer import Outer, Outermost
+from ebbflow.state.top_buffer import Ranking, TopBuffer
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
@@ -65,7 +65,7 @@ def agree(program: Any, **changes: Any) -> Any:
 # ---- behind `-` ----
 
 
-def test_a_row_that_a_filter_drops_may_be_owed_before_it() -> None:
+def test_a_row_that_a_filter_drops_may_be_negative_before_it() -> None:
     rows = {"a": [Row(1, 5)], "b": [Row(1, -5)]}
     positive = called(lambda row: row.v > 0)
     minus = A - B
@@ -77,7 +77,7 @@ def test_a_row_that_a_filter_drops_may_be_owed_before_it() -> None:
 
 
 @pytest.mark.parametrize("join_first", [True, False])
-def test_an_owed_row_is_refused_also_where_a_join_has_the_same_rows_by_the_same_key(
+def test_a_negative_row_is_refused_also_where_a_join_has_the_same_rows_by_the_same_key(
     join_first: bool,
 ) -> None:
     minus = A - B
@@ -244,14 +244,14 @@ def test_how_the_outermost_shift_is_what_sorting_would_give(up: bool) -> None:
     dice = Random(5)
     for _ in range(400):
         least = dice.randint(1, 8)
-        ends = Outermost(up, least)
+        ends = Ranking(up, least)
         was = {x: dice.randint(1, 3) for x in dice.sample(range(12), dice.randint(0, 12))}
         now = dict(was)
         moved = dice.sample(range(12), dice.randint(1, 4))
         for x in moved:
             now[x] = dice.choice([n for n in range(4) if n != now.get(x, 0)])
         now = {x: n for x, n in now.items() if n}
-        one, other = (Outer(Tree.counted(each.items())) for each in (was, now))
+        one, other = (TopBuffer(Tree.counted(each.items())) for each in (was, now))
         shift = ends.shift(one, other, moved)
         assert len(shift) == len(dict(shift))
         assert ZSet(shift) == ZSet.of(ends.best(other)) - ZSet.of(ends.best(one))
@@ -265,7 +265,7 @@ def test_a_change_of_many_top_rows_looks_at_few(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: Any) -> Any:
         raise AssertionError("all top rows were listed")
 
-    monkeypatch.setattr(Outermost, "best", refuse)
+    monkeypatch.setattr(Ranking, "best", refuse)
     assert view.step(a={Row(0, 6000): 1}) == ZSet({Row(0, 6000): 1, Row(0, 3000): -1})
     assert view.step(a={Row(0, 4000): -1}) == ZSet({Row(0, 4000): -1, Row(0, 3000): 1})
 

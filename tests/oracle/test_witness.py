@@ -56,7 +56,9 @@ def test_oracle_random_programs_on_disk_agree_with_duckdb(options: Any) -> None:
 def test_the_witness_finds_what_oracle_and_engine_agree_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(joins, "_present", lambda node: node)  # owed rows take from the other side
+    monkeypatch.setattr(
+        joins, "_present", lambda node: node
+    )  # negative rows take from the other side
 
     def search() -> None:
         for seed in range(20):

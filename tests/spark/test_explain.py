@@ -82,6 +82,20 @@ def test_a_step_that_is_not_native_says_why_and_so_do_those_behind_it(view: Any)
     assert "output loud kept: 0 entries" in behind
 
 
+def test_what_runs_in_a_task_says_why(spark: Any, tmp_path: Path) -> None:
+    keyed = orders.group_by(key=ef.typed(str, shouted)).agg(n=ef.count())
+    late = orders.agg(n=ef.count()).map(lambda row: row.n + 1)
+    with ef.program(keyed=keyed, late=late).run(ef.spark(spark, path=tmp_path / "s")) as view:
+        said = facts(view)
+    why = {
+        "reduce by shouted: n = count()": "it is not traced",
+        "reduce n = count()": "all rows are one group",
+        "map n + 1": "what it reads is not a query",
+    }
+    for node, reason in why.items():
+        assert said[node].startswith(f"bulk: operator in task (why not native: {reason}) · wave 1")
+
+
 def test_explain_counts_what_is_on_disk_and_adds_up(view: Any) -> None:
     view.step(orders=ORDERS, cities=CITIES)
     found = json.loads(view.explain("json"))

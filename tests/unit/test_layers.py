@@ -119,3 +119,15 @@ def test_importing_ebbflow_loads_no_third_party_package() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_the_spark_engine_asks_stages_and_knows_no_class_of_them() -> None:
+    from ebbflow.engine.runtime.stage import Stage
+
+    known = {each.__name__ for each in Stage.__subclasses__()}
+    assert {"JoinStage", "KeyedStage"} <= known
+    for path in (SRC / "engine" / "spark").rglob("*.py"):
+        names = {
+            node.id for node in ast.walk(ast.parse(path.read_text())) if type(node) is ast.Name
+        }
+        assert not names & known, path

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import ebbflow as ef
 from ebbflow import cli
+from ebbflow.engine.runtime.durable import FORMAT
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.targets import places_of
 from ebbflow.errors import CompositionError
@@ -274,7 +275,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Bomb, "armed", str(tmp_path / "sprung"))
     with Store(tmp_path / "state", keep_epochs=3) as store:
         store.spine("typed", layout="value").append({"Rome": 3})
-        store.commit(0, {"format": 2, "parts": {"trap": "map"}, "inputs": {}, "rows": {}})
+        store.commit(0, {"format": FORMAT, "parts": {"trap": "map"}, "inputs": {}, "rows": {}})
         store.spine("trap", layout="value").append({"Rome": Bomb()})
         store.spine("keys", layout="bag").append({1: [(Bomb(), 1)]})
         store.commit(1)
@@ -368,6 +369,25 @@ def test_a_view_of_other_values_is_refused_without_unpickling(tmp_path: Path) ->
     with pytest.raises(StateError, match="Colour, which is not read"):
         by_colour.run(path=tmp_path, unpickle=False)
     assert by_colour.run(path=tmp_path).epoch == 1, "and the state was let go of"
+
+
+def test_values_that_are_not_plain_are_refused_when_they_come(tmp_path: Path) -> None:
+    with Store(tmp_path / "store", unpickle=False) as store:
+        for layout, value in (("value", Colour("red")), ("bag", [(Colour("red"), 1)])):
+            spine = store.spine(layout, layout=layout)
+            with pytest.raises(StateError, match="a value is not plain") as caught:
+                spine.append({"Rome": value})
+            assert "Colour" in str(caught.value)
+            assert not spine.staged
+            spine.append({"Rome": 3 if layout == "value" else [(("red", 1.5), 1)]})
+        store.commit(0)
+    by_colour = orders.group_by(lambda order: Colour(order.city)).agg(n=ef.count())
+    with by_colour.run(path=tmp_path / "view", unpickle=False) as view:
+        with pytest.raises(StateError, match="a value is not plain"):
+            view.step(orders=[Order("red", 3)])
+        assert view.epoch == 0
+        view.step()
+    assert by_colour.run(path=tmp_path / "view", unpickle=False).epoch == 1
 
 
 @pytest.mark.parametrize("field", ["sizes", "retained", "spines"])

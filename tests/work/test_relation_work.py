@@ -17,8 +17,7 @@ from ebbflow.operator import (
     join,
     product,
 )
-from ebbflow.operator.selective import NONE, ROOM, Contest, Front
-from ebbflow.state.outer import Outermost
+from ebbflow.state.top_buffer import Ranking
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
@@ -213,14 +212,14 @@ def test_004_O7_draining_a_bag_from_its_maximum_is_cheap_per_row() -> None:
 
 def test_004_O7_draining_a_bag_scans_it_a_logarithm_of_times(monkeypatch: Any) -> None:
     scans = []
-    picked = Outermost.picked
+    picked = Ranking.picked
 
     def counted(self: Any, elements: Any, room: int, complete: bool = True) -> Any:
         if complete:
             scans.append(len(elements))
         return picked(self, elements, room, complete)
 
-    monkeypatch.setattr(Outermost, "picked", counted)
+    monkeypatch.setattr(Ranking, "picked", counted)
     live = aggregate(max).open(ZSet.of(range(5000)))
     for n in reversed(range(5000)):
         live.send(ZSet({n: -1}))
@@ -240,14 +239,14 @@ def test_004_O7_draining_a_bag_by_a_selective_merge_scans_it_a_logarithm_of_time
     monkeypatch: Any,
 ) -> None:
     scans = []
-    picked = Contest.picked
+    picked = Ranking.picked
 
-    def counted(self: Any, rows: Any, room: int = ROOM, within: Front = NONE) -> Any:
-        if within is NONE:
+    def counted(self: Any, rows: Any, room: int, complete: bool = True) -> Any:
+        if complete:
             scans.append(len(rows))
-        return picked(self, rows, room, within)
+        return picked(self, rows, room, complete)
 
-    monkeypatch.setattr(Contest, "picked", counted)
+    monkeypatch.setattr(Ranking, "picked", counted)
     live = aggregate(lambda a, b: a if a > b else b).open(ZSet.of(range(5000)))
     for n in reversed(range(5000)):
         live.send(ZSet({n: -1}))

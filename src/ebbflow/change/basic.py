@@ -248,8 +248,8 @@ class _Bag(_ZSets):
         return all(there(row) + weight >= 0 for row, weight in change.items())
 
     def why_not_added(self, change: Any, value: Any) -> Why:
-        owed = ((row, -weight - value.weight(row)) for row, weight in change.items())
-        missing = ZSet(islice(((row, count) for row, count in owed if count > 0), _FEW))
+        lacking = ((row, -weight - value.weight(row)) for row, weight in change.items())
+        missing = ZSet(islice(((row, count) for row, count in lacking if count > 0), _FEW))
         large = Text(f"a bag of {len(value)} different rows")
         return Why(
             "it takes away what is not there",

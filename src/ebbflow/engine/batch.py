@@ -34,6 +34,7 @@ from ebbflow.flow.plan import (
     Filter,
     FlatMap,
     Fused,
+    FusedStep,
     Join,
     Keyed,
     Map,
@@ -43,7 +44,6 @@ from ebbflow.flow.plan import (
     Semi,
     Sessions,
     Source,
-    Step,
     Through,
     TopK,
 )
@@ -132,7 +132,7 @@ def _fused(node: Fused, rows: Weights) -> Weights:
     return rows
 
 
-def _stepped(step: Map | Filter | FlatMap | Step, rows: Pairs) -> Iterator[tuple[Any, int]]:
+def _stepped(step: Map | Filter | FlatMap | FusedStep, rows: Pairs) -> Iterator[tuple[Any, int]]:
     for row, weight in rows:
         if step.verb == "map":
             yield _call(step, step.fn, row), weight
@@ -254,11 +254,11 @@ def _groups(node: Node, key: Callable[[Any], Any] | None, rows: Weights) -> dict
 
 
 def _bags(node: Keyed, rows: Weights) -> Iterable[tuple[Any, Weights]]:
-    """The rows of each key, after a check that none of them is owed."""
+    """The rows of each key, after a check that none of them is negative."""
     for row, weight in rows.items():
         if weight < 0:
             raise ChangeError(
-                f"{node.verb}: a row is owed: it was taken away more often than it was there",
+                f"{node.verb}: a row is negative: it was taken away more often than it was there",
                 row=row,
                 weight=weight,
                 created=node.place,
@@ -281,7 +281,7 @@ def _record(node: Node, parts: tuple[Any, ...]) -> Any:
     return tuple.__new__(node.type, parts)
 
 
-def _total(node: Node | Step, pairs: Pairs) -> Weights:
+def _total(node: Node | FusedStep, pairs: Pairs) -> Weights:
     """Equal rows added up, those of weight zero left out."""
     total: Weights = {}
     for row, weight in pairs:
@@ -301,7 +301,7 @@ def _sorted(node: Node, rows: list[Any], by: Callable[[Any], Any], key: Any) -> 
         ) from cause_of(error)
 
 
-def _call(node: Node | Step, f: Callable[..., Any], *rows: Any) -> Any:
+def _call(node: Node | FusedStep, f: Callable[..., Any], *rows: Any) -> Any:
     """`f(*rows)`; when it raises, an error that says where and on what."""
     try:
         return one_nan(f(*rows))
@@ -319,7 +319,9 @@ def _call_on_group(node: Keyed, f: Callable[..., Any], key: Any, group: Weights)
         raise _failed(node, error, facts) from cause_of(error)
 
 
-def _failed(node: Node | Step, error: Exception, facts: Mapping[str, object]) -> FunctionFailed:
+def _failed(
+    node: Node | FusedStep, error: Exception, facts: Mapping[str, object]
+) -> FunctionFailed:
     return FunctionFailed(
         f"{node.verb}: a function raised {error_text(error).partition(chr(10))[0]}",
         **facts,  # type: ignore[arg-type]
@@ -327,7 +329,7 @@ def _failed(node: Node | Step, error: Exception, facts: Mapping[str, object]) ->
     )
 
 
-def _hashable(node: Node | Step, value: Any) -> Any:
+def _hashable(node: Node | FusedStep, value: Any) -> Any:
     try:
         hash(value)
     except TypeError as error:

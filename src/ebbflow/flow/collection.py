@@ -184,8 +184,8 @@ class Collection:
     def __sub__(self, other: Collection) -> Collection:
         """The rows with those of `other` taken away, each as often as it is there.
 
-        This is the difference of Z-sets: what `other` has more often is then owed, with a negative
-        weight. `except_` has the meaning of sets.
+        This is the difference of Z-sets: what `other` has more often then has a negative weight.
+        `except_` has the meaning of sets.
         """
         return self._with("-", other, joins.concatenated, -1, "a - b")
 

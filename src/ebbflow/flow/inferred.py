@@ -29,18 +29,7 @@ from ebbflow.expression.node import (
 )
 from ebbflow.expression.outline import TEXT, Outside, outline
 from ebbflow.expression.trace import trace
-from ebbflow.flow import methods
-from ebbflow.flow.types import (
-    DIGITS,
-    classes,
-    common_or_any,
-    digits,
-    held,
-    iterated,
-    notes,
-    returned,
-    without_none,
-)
+from ebbflow.flow import methods, types
 from ebbflow.fn import Fn
 from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of, with_notes
@@ -68,8 +57,8 @@ def inferred(f: Any, *rows: Any) -> Any:
     call = f.call if isinstance(f, Fn) else f
     for each, hint_of in _FUNCTIONS:
         if each is call:
-            return hint_of(*map(without_none, rows))
-    said = returned(call)
+            return hint_of(*map(types.without_none, rows))
+    said = types.returned(call)
     if said is not Any:
         return said
     traced = f.expression if isinstance(f, Fn) else None
@@ -112,25 +101,25 @@ def type_of(value: Any) -> Any:
 
 
 def _operation(of: Operation, hints: list[Any]) -> Any:
-    op, first = of.op, without_none(hints[0])
+    op, first = of.op, types.without_none(hints[0])
     if op in _ALWAYS_BOOL:
         return bool
     if op == TEXT or op == "str":
         return str
     if op in ("and", "or"):
-        return common_or_any(first if op == "or" else hints[0], hints[1])
+        return types.common_or_any(first if op == "or" else hints[0], hints[1])
     if op == ".":
         return _attribute(first, of.args[1].value)  # type: ignore[attr-defined]
     if op in ("[]", "[:]"):
         return _element(first, of.args) if op == "[]" else _slice(first)
     if op in _BY_NAME:
-        return _BY_NAME[op](*map(without_none, hints))
-    known = [classes(hint) for hint in hints]
+        return _BY_NAME[op](*map(types.without_none, hints))
+    known = [types.classes(hint) for hint in hints]
     if any(each is None or not set(each) <= _KNOWN for each in known):
         return Any
     if op in COMPARISONS:
         return bool
-    return _arithmetic(op, *map(without_none, hints))
+    return _arithmetic(op, *map(types.without_none, hints))
 
 
 def _choice(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
@@ -141,8 +130,8 @@ def _choice(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
         tested, none = test.args
         if none == Constant(None):
             at = 0 if test.op == "is not" else 1
-            hints[at] = without_none(hints[at]) if ways[at] == tested else hints[at]
-    return common_or_any(*hints)
+            hints[at] = types.without_none(hints[at]) if ways[at] == tested else hints[at]
+    return types.common_or_any(*hints)
 
 
 # ---- arithmetic ----
@@ -151,7 +140,7 @@ def _choice(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
 def _arithmetic(op: str, first: Any, second: Any = None) -> Any:
     if second is None:
         return _arithmetic("+", first, int) if op in ("+", "-", "~") else Any
-    ours, theirs = classes(first) or (), classes(second) or ()
+    ours, theirs = types.classes(first) or (), types.classes(second) or ()
     if len(ours) != 1 or len(theirs) != 1:
         return Any
     one, other = ours[0], theirs[0]
@@ -176,11 +165,14 @@ def _decimal(op: str, first: Any, second: Any) -> Any:
     """The type of Decimal arithmetic: as many digits as fit, with the scale of the operands."""
     if op not in ("+", "-", "*", "%"):
         return Any
-    if not notes(first) + notes(second):
+    if not types.notes(first) + types.notes(second):
         return Decimal
-    after = [digits(hint)[1] if Decimal in (classes(hint) or ()) else 0 for hint in (first, second)]
+    after = [
+        types.digits(hint)[1] if Decimal in (types.classes(hint) or ()) else 0
+        for hint in (first, second)
+    ]
     scale = sum(after) if op == "*" else max(after)
-    return with_notes(Decimal, ((DIGITS[0], scale),)) if scale < DIGITS[0] else Any
+    return with_notes(Decimal, ((types.DIGITS[0], scale),)) if scale < types.DIGITS[0] else Any
 
 
 def _time(op: str, first: Any, second: Any, one: type, other: type) -> Any:
@@ -198,7 +190,7 @@ def _time(op: str, first: Any, second: Any, one: type, other: type) -> Any:
 def _size(hint: Any) -> Any:
     if hint is bool:
         return int
-    return hint if classes(hint) in ((int,), (float,), (Decimal,), (timedelta,)) else Any
+    return hint if types.classes(hint) in ((int,), (float,), (Decimal,), (timedelta,)) else Any
 
 
 def _rounded(value: Any, places: Any = None) -> Any:
@@ -210,7 +202,7 @@ def _rounded(value: Any, places: Any = None) -> Any:
 def _extreme(*hints: Any) -> Any:
     if len(hints) == 1:
         return Any
-    return reduce(common_or_any, hints)
+    return reduce(types.common_or_any, hints)
 
 
 # ---- parts of values ----
@@ -219,8 +211,8 @@ def _extreme(*hints: Any) -> Any:
 def _attribute(hint: Any, name: str) -> Any:
     fields = fields_of(hint)
     if fields is not None:
-        return held(fields.get(name, Any))
-    known = classes(hint) or ()
+        return types.held(fields.get(name, Any))
+    known = types.classes(hint) or ()
     return methods.attribute(known[0], name) if len(known) == 1 else Any
 
 
@@ -251,7 +243,7 @@ def _call(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
     hints = [_type(each, rows) for each in given]
     if isinstance(target, Operation) and target.op == ".":
         of, name = target.args
-        return _method(without_none(_type(of, rows)), name.value, names, hints)  # type: ignore[attr-defined]
+        return _method(types.without_none(_type(of, rows)), name.value, names, hints)  # type: ignore[attr-defined]
     if not isinstance(target, Outside):
         return Any
     f = target.value
@@ -259,16 +251,16 @@ def _call(args: tuple[Expression, ...], rows: Sequence[Any]) -> Any:
         return datetime if "tzinfo" not in names and len(given) < 8 else Any
     for each, hint_of in _FUNCTIONS:
         if each is f and given and not names:
-            return hint_of(*map(without_none, hints))
-    said = returned(f)
+            return hint_of(*map(types.without_none, hints))
+    said = types.returned(f)
     return methods.builtin(f) if said is Any else said
 
 
 def _method(hint: Any, name: str, keywords: tuple[str, ...], given: list[Any]) -> Any:
     if get_origin(hint) in _MAPPINGS and name == "get":
         value = get_args(hint)[1]
-        return common_or_any(value, given[1] if len(given) > 1 else NoneType)
-    known = classes(hint) or ()
+        return types.common_or_any(value, given[1] if len(given) > 1 else NoneType)
+    known = types.classes(hint) or ()
     if len(known) != 1:
         return Any
     if known[0] is datetime and name == "replace":
@@ -277,12 +269,12 @@ def _method(hint: Any, name: str, keywords: tuple[str, ...], given: list[Any]) -
 
 
 def _sorted(hint: Any, *_: Any) -> Any:
-    return list.__class_getitem__(iterated(hint) or Any)
+    return list.__class_getitem__(types.iterated(hint) or Any)
 
 
 _FUNCTIONS: list[tuple[Any, Callable[..., Any]]] = [
     (abs, _size), (max, _extreme), (min, _extreme), (round, _rounded), (sorted, _sorted),
-    (tuple, lambda hint: tuple.__class_getitem__((iterated(hint) or Any, ...))),
+    (tuple, lambda hint: tuple.__class_getitem__((types.iterated(hint) or Any, ...))),
 ]  # fmt: skip
 _BY_NAME = {each.__name__: hint_of for each, hint_of in _FUNCTIONS} | {
     "float": lambda *_: float, "int": lambda *_: int, "len": lambda *_: int,

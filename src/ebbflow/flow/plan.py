@@ -139,7 +139,7 @@ class FlatMap(Unary):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class FusedStep:
     """One step of a `Fused` node: `verb` is map, filter or flat_map."""
 
     verb: str
@@ -152,7 +152,7 @@ class Fused(Unary):
     """Steps on one row at a time, the first first."""
 
     verb = "fused"
-    steps: tuple[Step, ...]
+    steps: tuple[FusedStep, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

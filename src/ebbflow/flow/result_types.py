@@ -15,21 +15,10 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any
 
+from ebbflow.flow import types
 from ebbflow.flow.inferred import inferred, type_of
 from ebbflow.flow.parts import part_type
 from ebbflow.flow.plan import Source
-from ebbflow.flow.types import (
-    DIGITS,
-    classes,
-    common,
-    digits,
-    either,
-    notes,
-    optional,
-    returned,
-    unhashable,
-    without_none,
-)
 from ebbflow.record import with_notes
 from ebbflow.reducer import Map, Reducer
 from ebbflow.reducer.combine import by, on, then, together, where
@@ -55,7 +44,7 @@ def result_type(reducer: AnyReducer, row_type: Any) -> Any:
         return inferred(arguments[1], result_type(arguments[0], row_type))
     if make is where:
         inner = result_type(arguments[0], row_type)
-        return inner if _of_nothing(arguments[0]) else optional(inner)
+        return inner if _of_nothing(arguments[0]) else types.optional(inner)
     if make in (on, by):
         part = _part(row_type, arguments[1] if len(arguments) == 2 else arguments[1:])
         if make is by:
@@ -69,11 +58,11 @@ def result_type(reducer: AnyReducer, row_type: Any) -> Any:
 
 def _of_library(name: str, bound: dict[str, Any], row_type: Any) -> Any:
     part = _part(row_type, bound.get("of", bound.get("x")))
-    found = without_none(part) if bound.get("discrete") else _RESULTS[name](part)
+    found = types.without_none(part) if bound.get("discrete") else _RESULTS[name](part)
     if name in _NEVER_NONE or found is Any:
         return found
     skips = [part, *([_part(row_type, bound["by"])] if name in _PLACED else [])]
-    return optional(found) if name in _OFTEN_NONE or any(map(_may_be_none, skips)) else found
+    return types.optional(found) if name in _OFTEN_NONE or any(map(_may_be_none, skips)) else found
 
 
 def _part(row_type: Any, of: Any) -> Any:
@@ -81,7 +70,7 @@ def _part(row_type: Any, of: Any) -> Any:
 
 
 def _may_be_none(row_type: Any) -> bool:
-    known = classes(row_type)
+    known = types.classes(row_type)
     return known is None or NoneType in known
 
 
@@ -93,17 +82,17 @@ def _of_nothing(reducer: AnyReducer) -> bool:
 def _written(reducer: AnyReducer, row_type: Any) -> Any:
     """The result of a reducer that was written by hand. There is always a row, so the accumulator
     is what `add` and `remove` give."""
-    said = Any if reducer.result is None else returned(reducer.result)
+    said = Any if reducer.result is None else types.returned(reducer.result)
     if said is not Any:
         return said
     first = Any if callable(reducer.init) else type_of(reducer.init)
     acc = inferred(reducer.add, first, row_type)
-    wide = common(first, acc)
+    wide = types.common(first, acc)
     acc = acc if wide in (None, first) else inferred(reducer.add, wide, row_type)
     less = Any if reducer.remove is None else inferred(reducer.remove, acc, row_type)
-    acc = acc if less is Any else common(acc, less) or Any
+    acc = acc if less is Any else types.common(acc, less) or Any
     found = acc if reducer.result is None else inferred(reducer.result, acc)
-    return Any if unhashable(found) else found
+    return Any if types.unhashable(found) else found
 
 
 # ---- by what is computed on, without the None that may be in it ----
@@ -111,17 +100,17 @@ def _written(reducer: AnyReducer, row_type: Any) -> Any:
 
 def _total(part: Any) -> Any:
     """A sum of truth values is an int; one of Decimals has as many digits as there can be."""
-    known = [each for each in classes(part) or () if each is not NoneType]
+    known = [each for each in types.classes(part) or () if each is not NoneType]
     if bool in known:
-        return either(*(int if each is bool else each for each in known))
-    if Decimal in known and notes(part):
-        return with_notes(Decimal, ((DIGITS[0], digits(part)[1]),))
-    return without_none(part)
+        return types.either(*(int if each is bool else each for each in known))
+    if Decimal in known and types.notes(part):
+        return with_notes(Decimal, ((types.DIGITS[0], types.digits(part)[1]),))
+    return types.without_none(part)
 
 
 def _average(part: Any) -> Any:
     """Averages of ints and floats are floats, those of decimals decimals."""
-    known = [each for each in classes(part) or () if each is not NoneType]
+    known = [each for each in types.classes(part) or () if each is not NoneType]
     if known and all(each in (int, float, bool) for each in known):
         return float
     return Decimal if known == [Decimal] else Any
@@ -130,8 +119,8 @@ def _average(part: Any) -> Any:
 def _middle(part: Any) -> Any:
     """What lies between two times is a time."""
     return (
-        without_none(part)
-        if classes(without_none(part)) in ((date,), (datetime,))
+        types.without_none(part)
+        if types.classes(types.without_none(part)) in ((date,), (datetime,))
         else _average(part)
     )
 
@@ -142,11 +131,11 @@ def _product(part: Any) -> Any:
 
 
 def _several(part: Any) -> Any:
-    return tuple.__class_getitem__((without_none(part), ...))
+    return tuple.__class_getitem__((types.without_none(part), ...))
 
 
 def _set(part: Any) -> Any:
-    return frozenset.__class_getitem__(without_none(part))
+    return frozenset.__class_getitem__(types.without_none(part))
 
 
 def _map(key: Any, value: Any) -> Any:
@@ -156,7 +145,9 @@ def _map(key: Any, value: Any) -> Any:
 
 _RESULTS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("count", "count_distinct", "approx_count_distinct", "rank"), lambda _: int),
-    **dict.fromkeys(("min", "max", "first", "last", "arg_min", "arg_max", "mode"), without_none),
+    **dict.fromkeys(
+        ("min", "max", "first", "last", "arg_min", "arg_max", "mode"), types.without_none
+    ),
     **dict.fromkeys(("sum", "naive_sum"), _total),
     **dict.fromkeys(("mean", "variance", "stddev", "covariance", "weighted_mean"), _average),
     **dict.fromkeys(("median", "quantile"), _middle),
@@ -167,7 +158,7 @@ _RESULTS: dict[str, Callable[[Any], Any]] = {
     "bit_xor": lambda _: int,
     "string_agg": lambda _: str,
     "set_of": _set,
-    "histogram": lambda part: _map(without_none(part), int),
+    "histogram": lambda part: _map(types.without_none(part), int),
 }
 _NEVER_NONE = {
     "count", "count_distinct", "approx_count_distinct", "rank", "collect", "top_k", "set_of",

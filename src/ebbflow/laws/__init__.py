@@ -9,7 +9,7 @@
 Needs Hypothesis: `pip install '.[laws]'`. Every law is also a value with `test` and `holds`.
 """
 
-from ebbflow.laws.check import check, close, equivalent, independent, judge, lawful, owed
+from ebbflow.laws.check import check, close, equivalent, independent, judge, lawful, laws_of
 from ebbflow.laws.law import Law, Report
 from ebbflow.laws.operators import (
     ACCEPTS,
@@ -177,6 +177,6 @@ __all__ = [
     "independent",
     "judge",
     "lawful",
-    "owed",
+    "laws_of",
     "prove",
 ]

@@ -36,11 +36,11 @@ MIXED = (
 
 
 @singledispatch
-def owed(thing: Any) -> list[Law]:
+def laws_of(thing: Any) -> list[Law]:
     """The laws that `thing` owes by what it is and what it declares.
 
     >>> from ebbflow.algebra import MAX
-    >>> [law.name for law in owed(MAX)]
+    >>> [law.name for law in laws_of(MAX)]
     ['ZERO_LEFT', 'ZERO_RIGHT', 'ASSOCIATIVE', 'ARGUMENTS_KEPT', 'COMMUTATIVE', 'IDEMPOTENT']
     """
     if callable(getattr(thing, "explain", None)):
@@ -58,23 +58,23 @@ def owed(thing: Any) -> list[Law]:
     )
 
 
-owed.register(Monoid, structures.monoid_laws)
-owed.register(Tensor, lambda _: structures.TENSOR)
-owed.register(Homomorphism, lambda _: structures.HOMOMORPHISM)
-owed.register(Order, lambda _: structures.ORDER)
-owed.register(ChangeStructure, structures.change_laws)
-owed.register(StreamFunction, lambda _: streams.STREAM_FUNCTION)
-owed.register(Processor, streams.processor_laws)
-owed.register(Representation, lambda _: streams.REPRESENTATION)
-owed.register(Operator, lambda _: operators.OPERATOR)
-owed.register(Reducer, reducers.reducer_laws)
-owed.register(streams.ProcessorPair, lambda _: [streams.EQUIVALENT])
-owed.register(streams.Partitioned, lambda _: [streams.INDEPENDENT])
+laws_of.register(Monoid, structures.monoid_laws)
+laws_of.register(Tensor, lambda _: structures.TENSOR)
+laws_of.register(Homomorphism, lambda _: structures.HOMOMORPHISM)
+laws_of.register(Order, lambda _: structures.ORDER)
+laws_of.register(ChangeStructure, structures.change_laws)
+laws_of.register(StreamFunction, lambda _: streams.STREAM_FUNCTION)
+laws_of.register(Processor, streams.processor_laws)
+laws_of.register(Representation, lambda _: streams.REPRESENTATION)
+laws_of.register(Operator, lambda _: operators.OPERATOR)
+laws_of.register(Reducer, reducers.reducer_laws)
+laws_of.register(streams.ProcessorPair, lambda _: [streams.EQUIVALENT])
+laws_of.register(streams.Partitioned, lambda _: [streams.INDEPENDENT])
 
 
 def lawful(module: ModuleType) -> list[tuple[str, Any]]:
     """Everything in a module that owes laws, by name, without what it only imports from ebbflow."""
-    classes = tuple(cls for cls in owed.registry if cls is not object)
+    classes = tuple(cls for cls in laws_of.registry if cls is not object)
     own = [m for name, m in sys.modules.items() if name.split(".")[0] == "ebbflow" and m != module]
     ours = {id(thing) for each in own for thing in vars(each).values()}
     return [
@@ -102,7 +102,7 @@ def check(
     - `inputs`: another word for `elements`, for operators.
     - `changes`: for change structures and operators, a function from a value to such a source of
       its changes, or such a source of which the valid ones are taken.
-    - `laws`: these instead of `owed(thing)`.
+    - `laws`: these instead of `laws_of(thing)`.
     - `equal`: when two results count as the same, for example `ebbflow.laws.close()` for floats.
 
     >>> from ebbflow.algebra import Monoid
@@ -115,7 +115,7 @@ def check(
     """
     from ebbflow.laws.sources import sources_of
 
-    wanted = list(owed(thing) if laws is None else laws)
+    wanted = list(laws_of(thing) if laws is None else laws)
     sources = sources_of(thing, inputs if elements is None else elements, changes)
     given: dict[str, Any] = {"sources": sources, "equal": equal, "examples": examples}
     if isinstance(thing, Reducer):

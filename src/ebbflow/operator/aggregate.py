@@ -5,14 +5,14 @@ no way to take a value out again, so when a row goes, what is left has to be mer
 makes that cheap by keeping the totals of its parts: a change costs about `log n` merges per row.
 
 `max` and `min` need no totals, because in a sorted tree the answer is at the end, and not even a
-whole tree: for these two an `Index` holds all rows, and a tree the *outermost* few of each group
-(see `ebbflow.state.outer`). The same goes for every merge that is seen to give one of its arguments
-(see `ebbflow.operator.selective`).
+whole tree: for these two an `Index` holds all rows, and a top buffer the first few of each group
+(see `ebbflow.state.top_buffer`). The same goes for every merge that is seen to give one of its
+arguments (see `ebbflow.operator.selective`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Set
+from collections.abc import Callable, Hashable
 from functools import partial, reduce
 from itertools import chain, repeat
 from operator import ne
@@ -20,20 +20,19 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.change import BAG, REPLACE, ChangeStructure
-from ebbflow.errors import place
+from ebbflow.errors import AlgebraError, place
+from ebbflow.nan import is_nan
 from ebbflow.operator.operator import Operator
-from ebbflow.operator.selective import NONE, Contest, selective
+from ebbflow.operator.selective import MergeRanking, selective
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
-from ebbflow.state.order import needs_care, orderly
-from ebbflow.state.outer import NONE as NO_OUTER
-from ebbflow.state.outer import ROOM, Outermost
+from ebbflow.state.top_buffer import ROOM, Ranking
 from ebbflow.state.tree import Tree, in_order
 from ebbflow.zset import ZSet, trusted, weights_of
 
 Bag = ZSet[Any]
 Merge = Callable[[Any, Any], Any]
-Moved = dict[Any, tuple[Any, Any]]
+Results = dict[Any, tuple[Any, Any]]
 
 SIMPLE = {int, float, bool, str, bytes}
 
@@ -49,7 +48,7 @@ class Trees:
         grouped = self.rows.grouped(x)
         return Cells({key: self.empty.update(pairs) for key, pairs in grouped.items()})
 
-    def step(self, state: Any, change: Bag) -> Moved:
+    def step(self, state: Any, change: Bag) -> Results:
         """Take a change in, and give the old and the new result of each touched key."""
         get, empty = state.values.get, self.empty
         grouped = self.rows.grouped(change)
@@ -75,35 +74,35 @@ class Trees:
 
 
 class Ends:
-    """All rows in an index, and per key the outermost of them, or a front: for max, min and other
-    merges that give one of their arguments."""
+    """All rows in an index, and per key a top buffer of them: for max, min and other merges that
+    give one of their arguments."""
 
-    def __init__(self, key: Any, outermost: Outermost | Contest, nothing: Any) -> None:
+    def __init__(self, key: Any, ranking: Ranking) -> None:
         self.key = key
-        self.outermost: Any = outermost
-        self.nothing = nothing
+        self.ranking = ranking
 
     def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Any]]:
         _without_nan(x)
         index: Index[Any, Any] = Index(self.key, x)
-        picked = self.outermost.picked
+        picked = self.ranking.picked
         return index, Cells({key: picked(rows, ROOM) for key, rows in index.groups.items()})
 
-    def step(self, state: Any, change: Bag) -> Moved:
+    def step(self, state: Any, change: Bag) -> Results:
         index, cells = state
         groups, there = index.groups, cells.values
+        update, empty = self.ranking.update, self.ranking.empty
         _without_nan(change)
         new = {}
         for key, pairs in index.apply(change).items():
             rows = groups.get(key)
             new[key] = ABSENT if rows is None else (
-                self.outermost.moved(there.get(key, self.nothing), pairs, partial(_same, rows))
+                update(there.get(key, empty), pairs, partial(_same, rows))
             )  # fmt: skip
         old = cells.swap(new)
         return {key: (self.end(old[key]), self.end(new[key])) for key in new}
 
-    def end(self, outer: Any) -> Any:
-        best = () if outer is ABSENT else self.outermost.best(outer)
+    def end(self, buffer: Any) -> Any:
+        best = () if buffer is ABSENT else self.ranking.best(buffer)
         return best[0] if best else ABSENT
 
     def result(self, state: Any, key: Any) -> Any:
@@ -117,15 +116,15 @@ class Ends:
         return (
             index == Index(self.key, x)
             and cells.keys() == index.groups.keys()
-            and all(self.outermost.agrees(cells[key], rows) for key, rows in index.groups.items())
+            and all(self.ranking.agrees(cells[key], rows) for key, rows in index.groups.items())
         )
 
 
 class Leaning:
     """An aggregate right behind an operator that can `read` its whole output from its state.
 
-    That output need not be kept twice: the outermost rows are all of the state, and what is behind
-    them is read when they run out.
+    That output need not be kept twice: a top buffer is all of the state, and what is behind it is
+    read when it runs out.
     """
 
     def __init__(
@@ -135,16 +134,16 @@ class Leaning:
 
     def init(self, x: Bag) -> tuple[None, Cells[Any, Any]]:
         _without_nan(x)
-        return None, Cells({(): self.ends.outermost.picked(weights_of(x), ROOM)} if x else {})
+        return None, Cells({(): self.ends.ranking.picked(weights_of(x), ROOM)} if x else {})
 
     def step(self, state: Any, change: Bag, before: Any) -> tuple[Any, Any]:
         """As the step of an aggregate; `before` is the state of the operator before it, now."""
         _without_nan(change)
         ends, cells = self.ends, state[1]
-        outer = cells.values.get((), ends.nothing)
-        new = ends.outermost.moved(outer, change.items(), partial(self.read, before))
-        found, old = ends.end(new), ends.end(outer)
-        if new is not outer:
+        buffer = cells.values.get((), ends.ranking.empty)
+        new = ends.ranking.update(buffer, change.items(), partial(self.read, before))
+        found, old = ends.end(new), ends.end(buffer)
+        if new is not buffer:
             cells.swap({(): ABSENT if found is ABSENT else new})
         values = [self.empty if one is ABSENT else one for one in (found, old)]
         return state, self.output.diff(*values)
@@ -152,13 +151,8 @@ class Leaning:
     def invariant(self, x: Bag, state: Any) -> bool:
         cells, rows = state[1].values, weights_of(x)
         return cells.keys() == ({()} if rows else set()) and all(
-            self.ends.outermost.agrees(outer, rows) for outer in cells.values()
+            self.ends.ranking.agrees(buffer, rows) for buffer in cells.values()
         )
-
-
-def _comparable(row: Any) -> bool:
-    """Whether `<` orders rows of this kind, as `max` takes for granted; of sets it does not."""
-    return not isinstance(row, Set) and (not isinstance(row, tuple) or all(map(_comparable, row)))
 
 
 def _total(tree: Any) -> Any:
@@ -170,27 +164,44 @@ def _same(rows: Any) -> Any:
 
 
 def _without_nan(rows: Bag) -> None:
-    """Refuse a NaN, which has no place in an order. For rows of simple kinds this is one look at
-    their types."""
+    """Refuse a NaN: a merge that compares has no answer for it. For rows of simple types this is
+    one look at their types."""
     types = set(map(type, rows))
     flat: Any = rows
     if types == {tuple}:
         flat = list(chain.from_iterable(rows))
         types = set(map(type, flat))
     simple = types <= SIMPLE and (float not in types or not any(map(ne, flat, flat)))
-    if not simple and needs_care(rows):
-        for row in rows:
-            orderly(row)
+    if not simple and any(map(_holds_nan, rows)):
+        raise AlgebraError("NaN has no place in an order", remedy="leave it out")
+
+
+def _holds_nan(x: Any) -> bool:
+    return any(map(_holds_nan, x)) if isinstance(x, tuple) else is_nan(x)
 
 
 def _everything(row: Any) -> tuple[()]:
     return ()
 
 
-class Aggregate(Operator[Bag, Bag, Any, Any]):
-    """All rows merged into one value; see `aggregate`."""
+class _Merging(Operator[Bag, Bag, Any, Any]):
+    """What both aggregates do with their groups."""
 
     input = BAG
+    groups: Trees | Ends
+
+    def init(self, x: Bag) -> Any:
+        return self.groups.init(x)
+
+    def invariant(self, x: Bag, state: Any) -> bool:
+        return self.groups.invariant(x, state)
+
+    def accepts(self, state: Any, change: Bag) -> bool:
+        return self.input.is_change(change) and self.groups.holds(state, change)
+
+
+class Aggregate(_Merging):
+    """All rows merged into one value; see `aggregate`."""
 
     def __init__(
         self, merge: Merge, order: Any, value: Any, empty: Any, output: ChangeStructure[Any, Any]
@@ -202,9 +213,6 @@ class Aggregate(Operator[Bag, Bag, Any, Any]):
 
     def f(self, x: Bag) -> Any:
         return _folded(x, self.merge, self.order, self.value, self.empty)
-
-    def init(self, x: Bag) -> Any:
-        return self.groups.init(x)
 
     def step(self, state: Any, change: Bag) -> tuple[Any, Any]:
         old = self.now(state)
@@ -226,12 +234,6 @@ class Aggregate(Operator[Bag, Bag, Any, Any]):
         """The value as it is."""
         found = self.groups.result(state, ())
         return self.empty if found is ABSENT else found
-
-    def invariant(self, x: Bag, state: Any) -> bool:
-        return self.groups.invariant(x, state)
-
-    def accepts(self, state: Any, change: Bag) -> bool:
-        return self.input.is_change(change) and self.groups.holds(state, change)
 
     def __repr__(self) -> str:
         options = _options(order=self.order, value=self.value)
@@ -269,10 +271,9 @@ def aggregate(
     return Aggregate(merge, order, value, empty, output)
 
 
-class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
+class GroupAggregate(_Merging):
     """The rows of each key merged into one value; see `group_aggregate`."""
 
-    input = BAG
     output = BAG
 
     def __init__(
@@ -291,9 +292,6 @@ class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
             for key, pairs in parts.items()
         )
 
-    def init(self, x: Bag) -> Any:
-        return self.groups.init(x)
-
     def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
         out: dict[Any, int] = {}
         for key, (old, new) in self.groups.step(state, change).items():
@@ -308,12 +306,6 @@ class GroupAggregate(Operator[Bag, Bag, Bag, Bag]):
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose state a step with this change touches."""
         return {self.key(row) for row in change}
-
-    def invariant(self, x: Bag, state: Any) -> bool:
-        return self.groups.invariant(x, state)
-
-    def accepts(self, state: Any, change: Bag) -> bool:
-        return self.input.is_change(change) and self.groups.holds(state, change)
 
     def __repr__(self) -> str:
         functions = f"{function_name(self.key)}, {function_name(self.merge)}"
@@ -342,9 +334,9 @@ def group_aggregate(
 
 def _groups(key: Any, merge: Merge, order: Any, value: Any) -> Trees | Ends:
     if (merge is max or merge is min) and order is None and value is None:
-        return Ends(key, Outermost(merge is max, plain=_comparable), NO_OUTER)
+        return Ends(key, Ranking(merge is max))
     fn = selective(merge) if value is None else None
-    return Trees(key, merge, order, value) if fn is None else Ends(key, Contest(fn, order), NONE)
+    return Trees(key, merge, order, value) if fn is None else Ends(key, MergeRanking(fn, order))
 
 
 def _folded(x: Bag, merge: Merge, order: Any, value: Any, empty: Any) -> Any:

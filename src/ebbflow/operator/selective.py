@@ -8,10 +8,8 @@ in order, only one is the result; any other can be taken out, and the result sta
 
 So the rows are ranked: of two, the one that is the result of merging both, in their order, *beats*
 the other; and the total of all rows is the one that beats all others. No totals of parts have to be
-kept. As for `max`, an `Index` holds all rows, and only the *front* of each group is held ranked:
-the rows that its floor does not beat. What is not among these costs one look at the floor. When all
-of the front is gone it is picked anew, with more room each time, so that all rows are looked
-through about log n times at most before all are in the front.
+kept. As for `max`, an `Index` holds all rows, and a top buffer (see `ebbflow.state.top_buffer`) the
+best of each group: the rows that its floor does not beat.
 
 Which merges are selective is not promised but seen: those whose traced expression ends in one of
 its arguments on every way through it.
@@ -19,21 +17,17 @@ its arguments on every way through it.
 
 from __future__ import annotations
 
-from bisect import insort_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import cmp_to_key
 from heapq import nlargest
-from itertools import pairwise
-from math import isqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.expression.node import Expression, Operation, Row
 from ebbflow.fn import Fn
-from ebbflow.state.node import absent
-from ebbflow.state.order import before, orderly
-
-ROOM = 16
+from ebbflow.ordering import total_order_key
+from ebbflow.state.top_buffer import Ranking, TopBuffer
+from ebbflow.state.tree import Tree
 
 
 def selective(merge: Any) -> Fn | None:
@@ -55,113 +49,60 @@ def _is_argument(result: Expression) -> bool:
     return isinstance(result, Row)
 
 
-class Front(NamedTuple):
-    """The rows that the floor does not beat, with how often each is there, and ranked, the best
-    last; `all` says that there are no others. The floor itself need not be there any more."""
+class MergeRanking(Ranking):
+    """The order in which the row that beats all others is the first.
 
-    counts: Mapping[Any, int] = {}
-    ranked: tuple[Any, ...] = ()
-    room: int = ROOM
-    all: bool = True
-    floor: Any = None
-
-
-NONE = Front()
-
-
-class Contest:
-    """How a front follows changes.
-
-    >>> longest = Contest(selective(lambda a, b: a if len(a) >= len(b) else b))
-    >>> front = longest.moved(NONE, {"fig": 1, "apple": 1, "pear": 2}.items(), dict)
-    >>> front.ranked
-    ('fig', 'pear', 'apple')
-    >>> longest.best(longest.moved(front, {"apple": -1, "pear": -1}.items(), dict))
+    >>> longest = MergeRanking(selective(lambda a, b: a if len(a) >= len(b) else b))
+    >>> buffer = longest.update(longest.empty, {"fig": 1, "apple": 1, "pear": 2}.items(), dict)
+    >>> list(buffer.tree)
+    [('fig', 1), ('pear', 2), ('apple', 1)]
+    >>> longest.best(longest.update(buffer, {"apple": -1, "pear": -1}.items(), dict))
     ['pear']
     """
+
+    __slots__ = ("compared", "merge", "order", "rank", "unbeaten")
 
     def __init__(self, merge: Fn, order: Callable[[Any], Any] | None = None) -> None:
         self.merge, self.order = merge, order
         self.compared = _compared(merge, self._comes_before)
         self.rank = cmp_to_key(self.compared)
         self.unbeaten = _unbeaten(merge)
+        super().__init__(up=True, empty=Tree(ranking=self))
+
+    def __call__(self, row: Any) -> Any:
+        """What stands for a row in comparisons."""
+        return self.rank(row)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Contest, (self.merge, self.order)
-
-    def beats(self, a: Any, b: Any) -> bool:
-        """Whether merging the two in order gives `a`."""
-        return bool(self.compared(a, b) > 0)
+        return MergeRanking, (self.merge, self.order)
 
     def _comes_before(self, a: Any, b: Any) -> bool:
-        return before(self._place(a), self._place(b))
+        return bool(self._place(a) < self._place(b))
 
     def _place(self, row: Any) -> Any:
-        return orderly(row) if self.order is None else (orderly(self.order(row)), orderly(row))
+        return total_order_key(row if self.order is None else (self.order(row), row))
 
-    def moved(
-        self,
-        front: Front,
-        pairs: Iterable[tuple[Any, int]],
-        everything: Callable[[], Mapping[Any, int]],
-    ) -> Front:
-        """The front after some rows came or went, each named once.
+    def update(self, buffer: TopBuffer, pairs: Any, everything: Any) -> TopBuffer:
+        return super().update(self._ranked(buffer), pairs, everything)
 
-        `everything()` is asked for all rows with their counts, after the change, when none of the
-        front is left.
-        """
-        near = list(pairs) if front.all else self.unbeaten(pairs, front.floor)
-        if not near:
-            return front
-        counts = dict(front.counts)
-        fresh = []
-        for row, weight in near:
-            was = counts.get(row, 0)
-            if not was and not self._within(front, row):
-                continue
-            if was + weight < 0:
-                raise absent(row, -weight, was)
-            if was + weight:
-                counts[row] = was + weight
-            else:
-                del counts[row]
-            if not was:
-                fresh.append(row)
-        if not counts and not front.all:
-            return self.picked(everything(), 2 * front.room)
-        if len(fresh) > front.room or len(counts) > 4 * front.room:
-            return self.picked(counts, front.room, front)
-        ranked = [row for row in front.ranked if row in counts]
-        for row in fresh:
-            insort_left(ranked, row, key=self.rank)
-        return front._replace(counts=counts, ranked=tuple(ranked))
+    def best(self, buffer: TopBuffer) -> list[Any]:
+        return super().best(self._ranked(buffer))
 
-    def _within(self, front: Front, row: Any) -> bool:
-        return bool(front.all or self.compared(row, front.floor) >= 0)
+    def agrees(self, buffer: TopBuffer, everything: Mapping[Any, int]) -> bool:
+        return super().agrees(self._ranked(buffer), everything)
 
-    def picked(self, rows: Mapping[Any, int], room: int = ROOM, within: Front = NONE) -> Front:
-        """The best of some rows: of all there are, or of all that are `within` a front."""
-        room = max(room, isqrt(len(rows)))
-        if len(rows) <= 2 * room:
-            ranked = tuple(sorted(rows, key=self.rank))
-            return Front(dict(rows), ranked, room, within.all, within.floor)
-        best = nlargest(2 * room, rows, key=self.rank)[::-1]
-        return Front({row: rows[row] for row in best}, tuple(best), room, False, best[0])
+    def _ranked(self, buffer: TopBuffer) -> TopBuffer:
+        """The same buffer in this order, which one that was pickled has lost."""
+        if buffer.tree.ranking is self:
+            return buffer
+        return buffer._replace(tree=self.empty.tree.update(buffer.tree))
 
-    def best(self, front: Front) -> list[Any]:
-        """The row that beats all others, alone in a list; an empty one where there are no rows."""
-        return list(front.ranked[-1:])
+    def near(self, pairs: list[tuple[Any, int]], tree: Tree[Any]) -> list[tuple[Any, int]]:
+        floor, compared = tree.first, self.compared
+        return [pair for pair in self.unbeaten(pairs, floor) if compared(pair[0], floor) >= 0]
 
-    def agrees(self, front: Front, rows: Mapping[Any, int]) -> bool:
-        """Whether a front is right for these rows."""
-        near = {row: count for row, count in rows.items() if self._within(front, row)}
-        return (
-            front.counts == near
-            and set(front.ranked) == near.keys()
-            and len(front.ranked) == len(near) <= 4 * front.room
-            and bool(near or not rows)
-            and all(self.beats(b, a) for a, b in pairwise(front.ranked))
-        )
+    def first(self, n: int, elements: Iterable[Any]) -> list[Any]:
+        return nlargest(n, elements, key=self.rank)
 
 
 def _compared(merge: Fn, comes_before: Callable[[Any, Any], bool]) -> Callable[[Any, Any], int]:
@@ -181,8 +122,8 @@ def _compared(merge: Fn, comes_before: Callable[[Any, Any], bool]) -> Callable[[
 def _unbeaten(merge: Fn) -> Callable[..., list[Any]]:
     """A loop for the rows of a change that a floor does not beat, or not in both orders."""
     loop = GeneratedLoop("unbeaten", "pairs, floor")
-    ways = [merge.source(loop.bind, *two) for two in (("floor", "row"), ("row", "floor"))]
-    near = " or ".join(["row is floor", *(f"({way}) is not floor" for way in ways)])
+    merges = [merge.source(loop.bind, *two) for two in (("floor", "row"), ("row", "floor"))]
+    near = " or ".join(["row is floor", *(f"({each}) is not floor" for each in merges)])
     loop.write("found = []")
     with loop.inside("for pair in pairs:"):
         loop.write("row = pair[0]")

@@ -15,7 +15,6 @@ from ebbflow.algebra.value import function_name
 from ebbflow.errors import ChangeError
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
-from ebbflow.operator.top import Held
 from ebbflow.ordering import total_order_key
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.tree import Tree
@@ -34,8 +33,9 @@ class SessionRows(ByKey):
     def f(self, x: Bag) -> Bag:
         out = []
         for pairs in self.by_key(x.items()).values():
-            elements = [(self.element(row), count) for row, count in pairs]
-            elements.sort(key=lambda pair: pair[0][:2])
+            elements = sorted(
+                [(self.element(row), count) for row, count in pairs], key=total_order_key
+            )
             start = 0
             for i in range(1, len(elements) + 1):
                 if i == len(elements) or elements[i][0][0] - elements[i - 1][0][0] > self.gap:
@@ -43,14 +43,14 @@ class SessionRows(ByKey):
                     start = i
         return ZSet(out)
 
-    def element(self, row: Any) -> tuple[Any, Any, Held]:
+    def element(self, row: Any) -> tuple[Any, Any]:
         """A row with its place in time."""
-        return self.time(row), total_order_key(row), Held(row)
+        return self.time(row), row
 
     def session(self, elements: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
         """The rows of one session as they go out, and how often each."""
         start, end, merge = elements[0][0][0], elements[-1][0][0] + self.gap, self.merge
-        return [(merge(held.row, start, end), count) for (_, _, held), count in elements]
+        return [(merge(row, start, end), count) for (_, row), count in elements]
 
     def init(self, x: Bag) -> Cells[Any, Tree[Any]]:
         state: Cells[Any, Tree[Any]] = Cells()
@@ -82,7 +82,7 @@ class SessionRows(ByKey):
         if tree.count(element) < count:
             raise ChangeError(
                 f"{self!r}: a row is taken away that is not there",
-                row=element[2].row,
+                row=element[1],
                 remedy="a change that takes away rows that are there",
             )
 

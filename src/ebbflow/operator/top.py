@@ -1,8 +1,8 @@
 """The first few rows of each key, in an order.
 
-All rows are kept by key, in an index, and of each key the outermost in order (see
-`ebbflow.state.outer`). Where two rows have the same place in the order, the rows themselves decide,
-so the answer never depends on who came first.
+All rows are kept by key, in an index, and of each key the first of them in a top buffer (see
+`ebbflow.state.top_buffer`). Where two rows have the same place in the order, the rows themselves
+decide, so the answer never depends on who came first.
 """
 
 from __future__ import annotations
@@ -12,49 +12,27 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AbsentRow, NotDeterministic, cause_of
+from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
 from ebbflow.ordering import total_order_key
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
-from ebbflow.state.outer import NONE, Outermost
+from ebbflow.state.top_buffer import Ranking
 from ebbflow.zset import ZSet
 
 
-class Held:
-    """A row where only its place in the order counts; rows of the same place are equal."""
-
-    __slots__ = ("row",)
-
-    def __init__(self, row: Any) -> None:
-        self.row = row
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and (self.row is other.row or bool(self.row == other.row))
-
-    def __hash__(self) -> int:
-        return hash(self.row)
-
-    def __repr__(self) -> str:
-        return f"Held({self.row!r})"
-
-
-class Element(tuple[Any, Any, Held]):
-    """A row with its place in the order, which need not be hashable."""
+class Element(tuple[Any, Any]):
+    """A row behind its place in the order, which need not be hashable."""
 
     __slots__ = ()
 
     def __hash__(self) -> int:
-        return hash(self[2])
+        return hash(self[1])
 
 
 FEW = 16
 """When there are so many times more top rows than changes, they are not all listed again."""
-
-
-def _ordered(element: Element) -> bool:
-    """What `total_order_key` gives is always in order."""
-    return True
 
 
 class TopRows(ByKey):
@@ -63,11 +41,11 @@ class TopRows(ByKey):
     def __init__(self, n: int, by: Any, key: Any, smallest: bool, owner: Any) -> None:
         super().__init__(key, owner)
         self.n, self.by, self.smallest = n, by, smallest
-        self.outermost = Outermost(not smallest, n, _ordered)
+        self.ranking = Ranking(not smallest, n)
 
     def element(self, row: Any) -> Element:
         """A row with its place in the order."""
-        return Element((total_order_key(self.by(row)), total_order_key(row), Held(row)))
+        return Element((one_nan(self.by(row)), row))
 
     def f(self, x: Bag) -> Bag:
         groups: dict[Any, list[Element]] = {}
@@ -76,8 +54,8 @@ class TopRows(ByKey):
             groups.setdefault(key, []).extend([self.element(row)] * count)
         best: list[Any] = []
         for elements in groups.values():
-            elements.sort(key=lambda element: element[:2], reverse=not self.smallest)
-            best += [held.row for _, _, held in elements[: self.n]]
+            elements.sort(key=total_order_key, reverse=not self.smallest)
+            best += [row for _, row in elements[: self.n]]
         return ZSet.of(best)
 
     def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Any]]:
@@ -89,6 +67,7 @@ class TopRows(ByKey):
         """Take a change in, and give the rows that came to the top or left it."""
         index, cells = state
         groups, get, element = index.groups, cells.values.get, self.element
+        empty = self.ranking.empty
         new, few = {}, {}
         for key, pairs in index.apply(change).items():
             rows = groups.get(key)
@@ -96,7 +75,7 @@ class TopRows(ByKey):
                 new[key] = ABSENT
                 continue
             pairs = [(element(row), weight) for row, weight in pairs]
-            new[key] = self._moved(get(key, NONE), pairs, _Elements(rows, element))
+            new[key] = self._updated(get(key, empty), pairs, _Elements(rows, element))
             if FEW * len(pairs) < self.n:
                 few[key] = [each for each, _ in pairs]
         old = cells.swap(new)
@@ -106,28 +85,27 @@ class TopRows(ByKey):
             if was is now:
                 continue
             if key in few and was is not ABSENT:
-                shift = self.outermost.shift(was, now, few[key])
-                out.update([(held.row, count) for (_, _, held), count in shift])
+                shift = self.ranking.shift(was, now, few[key])
+                out.update([(row, count) for (_, row), count in shift])
             else:
                 self._count(out, was, -1)
                 self._count(out, now, 1)
         return out
 
-    def _moved(self, outer: Any, pairs: Any, everything: Any) -> Any:
+    def _updated(self, buffer: Any, pairs: Any, everything: Any) -> Any:
         try:
-            return self.outermost.moved(outer, pairs, everything)
+            return self.ranking.update(buffer, pairs, everything)
         except AbsentRow as error:
-            gone = [each for each, weight in pairs if outer.tree.count(each) + weight < 0]
+            gone = [each for each, weight in pairs if buffer.tree.count(each) + weight < 0]
             raise NotDeterministic(
                 "a row is taken back, and its place in the order is another than when it came",
-                row=gone[0][2].row,
+                row=gone[0][1],
                 remedy="an order that is the same for the same row every time",
             ) from cause_of(error)
 
-    def _count(self, out: dict[Any, int], outer: Any, sign: int) -> None:
+    def _count(self, out: dict[Any, int], buffer: Any, sign: int) -> None:
         """Count the top of one key in or out."""
-        for _, _, held in [] if outer is ABSENT else self.outermost.best(outer):
-            row = held.row
+        for _, row in [] if buffer is ABSENT else self.ranking.best(buffer):
             total = out.get(row, 0) + sign
             if total:
                 out[row] = total
@@ -137,8 +115,8 @@ class TopRows(ByKey):
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
         out: dict[Any, int] = {}
-        for outer in state[1].everything().values():
-            self._count(out, outer, 1)
+        for buffer in state[1].everything().values():
+            self._count(out, buffer, 1)
         return out
 
     def accepts(self, state: Any, change: Bag) -> bool:
@@ -150,7 +128,7 @@ class TopRows(ByKey):
             index == Index(self.key, x, self.by_key)
             and cells.keys() == index.groups.keys()
             and all(
-                self.outermost.agrees(cells[key], _Elements(rows, self.element)())
+                self.ranking.agrees(cells[key], _Elements(rows, self.element)())
                 for key, rows in index.groups.items()
             )
         )

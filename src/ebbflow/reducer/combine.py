@@ -119,8 +119,8 @@ class _Together:
         parts = zip(self.parts, acc, strict=True)
         if count > 0:
             return tuple([part.added(a, row, count) for part, a in parts])
-        moved = tuple([part.removed(a, row, -count) for part, a in parts])
-        return RECOMPUTE if any(a is RECOMPUTE for a in moved) else moved
+        accs = tuple([part.removed(a, row, -count) for part, a in parts])
+        return RECOMPUTE if any(a is RECOMPUTE for a in accs) else accs
 
     def merge(self, first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
         both = zip(self.parts, first, second, strict=True)
@@ -199,10 +199,10 @@ class _By:
             )
         if size + count == 0:
             return groups.drop(key) if size else groups
-        moved = self.inner.added(acc, row, count) if count > 0 else (
+        inner = self.inner.added(acc, row, count) if count > 0 else (
             self.inner.removed(acc, row, -count)
         )  # fmt: skip
-        return RECOMPUTE if moved is RECOMPUTE else groups.put(key, (size + count, moved))
+        return RECOMPUTE if inner is RECOMPUTE else groups.put(key, (size + count, inner))
 
     def merge(self, first: Map[Any, Any], second: Map[Any, Any]) -> Map[Any, Any]:
         assert self.inner.merge is not None

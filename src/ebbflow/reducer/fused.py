@@ -20,7 +20,7 @@ from ebbflow.chain import Chain
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
 from ebbflow.reducer.shape import Shape
-from ebbflow.reducer.strategy import Part, owing, part_of, spoilt
+from ebbflow.reducer.strategy import Part, part_of, refuse_negative_size, spoilt
 from ebbflow.state.cells import ABSENT
 
 
@@ -152,7 +152,7 @@ class FusedReduce:
                 with loop.inside("if not size:"):
                     loop.write("del values[key]")
                     loop.write("out[before] = -1")
-            loop.write(f"if size: {loop.bind(owing)}(key, size)", owner)
+            loop.write(f"if size: {loop.bind(refuse_negative_size)}(key, size)", owner)
             start = loop.bind(self.start)
             loop.write(f"if cell != {start}: {loop.bind(spoilt)}(key, cell[1:])", owner)
         loop.write("return out")

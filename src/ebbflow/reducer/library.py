@@ -181,7 +181,7 @@ def _naive(acc: Any, x: Any, count: int) -> Any:
     return size + count, total
 
 
-def _naive_merge(a: Any, b: Any) -> Any:
+def _both_added(a: Any, b: Any) -> Any:
     return a[0] + b[0], a[1] + b[1]
 
 
@@ -207,7 +207,7 @@ def naive_sum(of: Key | None = None) -> AnyReducer:
     """
     return ready(
         (naive_sum, arguments(of)), (0, 0), _naive, of, shown_if_any,
-        merge=_naive_merge, aggregate="distributive", elements=(0.1, 0.2, 1e16, 1, 2),
+        merge=_both_added, aggregate="distributive", elements=(0.1, 0.2, 1e16, 1, 2),
     )  # fmt: skip
 
 
@@ -275,10 +275,6 @@ def _votes(acc: tuple[int, int], x: Any, count: int) -> tuple[int, int]:
     return (acc[0] + count, acc[1]) if x else (acc[0], acc[1] + count)
 
 
-def _votes_merge(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    return a[0] + b[0], a[1] + b[1]
-
-
 def _all(acc: tuple[int, int]) -> bool | None:
     return not acc[1] if acc[0] or acc[1] else None
 
@@ -288,7 +284,7 @@ def _any(acc: tuple[int, int]) -> bool | None:
 
 
 _VOTES: dict[str, Any] = {
-    "merge": _votes_merge, "aggregate": "algebraic", "elements": (True, False, None),
+    "merge": _both_added, "aggregate": "algebraic", "elements": (True, False, None),
 }  # fmt: skip
 
 

@@ -98,14 +98,14 @@ def plus(acc: Moments, row: tuple[Any, ...], n: int, terms: Terms) -> Moments:
     exact = (
         tuple(map(_exact, numbers)) if families[1:3] == [0, 0] else tuple(map(Fraction, numbers))
     )
-    moved = tuple([s.plus(t, n) for s, t in zip(sums, terms(*exact), strict=True)])
+    totals = tuple([s.plus(t, n) for s, t in zip(sums, terms(*exact), strict=True)])
     return Moments(
         size + n,
         floats + families[0],
         fractions + families[1],
         decimals + families[2],
         strange,
-        moved,
+        totals,
     )
 
 

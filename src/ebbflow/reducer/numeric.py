@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from ebbflow.nan import is_nan
@@ -99,22 +100,16 @@ def _weigh(x: Any, weight: Any) -> tuple[Any, ...]:
     return weight, moments.times(x, weight)
 
 
-class _Spread:
-    """The mean product of deviations: of one column with itself, or of two."""
-
-    def __init__(self, ddof: int, *, root: bool = False) -> None:
-        self.ddof = ddof
-        self.root = root
-
-    def __call__(self, acc: moments.Moments) -> Any:
-        n, sums = acc.size, [each.value for each in acc.sums]
-        if n <= self.ddof:
-            return None
-        spread = (sums[-1] - sums[0] * sums[-2] / n) / (n - self.ddof)
-        if not self.root or acc.odd:
-            return moments.shown(acc, spread)
-        decimals = acc.decimals and not acc.floats
-        return exact.decimal_root(spread) if decimals else exact.root(spread)
+def _spread(ddof: int, root: bool, acc: moments.Moments) -> Any:
+    """The mean product of deviations, or its root: of one column with itself, or of two."""
+    n, sums = acc.size, [each.value for each in acc.sums]
+    if n <= ddof:
+        return None
+    spread = (sums[-1] - sums[0] * sums[-2] / n) / (n - ddof)
+    if not root or acc.odd:
+        return moments.shown(acc, spread)
+    decimals = acc.decimals and not acc.floats
+    return exact.decimal_root(spread) if decimals else exact.root(spread)
 
 
 def variance(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
@@ -127,8 +122,9 @@ def variance(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
     """
     named = {} if ddof == 1 else {"ddof": ddof}
     return ready(
-        (variance, arguments(of), named), moments.nothing(2), _adding(_square), of, _Spread(ddof),
-        merge=moments.merged, aggregate="algebraic", elements=NUMBERS,
+        (variance, arguments(of), named), moments.nothing(2), _adding(_square), of,
+        partial(_spread, ddof, False), merge=moments.merged, aggregate="algebraic",
+        elements=NUMBERS,
     )  # fmt: skip
 
 
@@ -143,7 +139,7 @@ def stddev(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
     named = {} if ddof == 1 else {"ddof": ddof}
     return ready(
         (stddev, arguments(of), named), moments.nothing(2), _adding(_square), of,
-        _Spread(ddof, root=True), merge=moments.merged, aggregate="algebraic", elements=NUMBERS,
+        partial(_spread, ddof, True), merge=moments.merged, aggregate="algebraic", elements=NUMBERS,
     )  # fmt: skip
 
 
@@ -170,7 +166,7 @@ def covariance(x: Key, y: Key, *, ddof: int = 1) -> AnyReducer:
     2.0
     """
     made = (covariance, (x, y), {} if ddof == 1 else {"ddof": ddof})
-    return _paired(made, x, y, 3, _cross, _Spread(ddof))
+    return _paired(made, x, y, 3, _cross, partial(_spread, ddof, False))
 
 
 def _weighted(acc: moments.Moments) -> Any:

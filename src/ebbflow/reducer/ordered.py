@@ -8,15 +8,14 @@ group is ever folded again. Ties are decided by the values themselves, never by 
 from __future__ import annotations
 
 import math
-import operator
 from datetime import timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from ebbflow.errors import AlgebraError, cause_of, value_text
-from ebbflow.nan import NAN, is_nan
-from ebbflow.ordering import TOP, natural
+from ebbflow.nan import is_nan, one_nan
 from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.row import Key
@@ -25,43 +24,17 @@ from ebbflow.state.tree import Tree
 ORDERED: dict[str, Any] = {"size": "O(n)", "cost": "O(log n)", "elements": (0, 1, 2, 2.5, 9, None)}
 
 
-NEVER_NAN = frozenset({int, str, bool, bytes, type(None)})
-
-
-def kept(x: Any) -> Any:
-    """A value as the tree keeps it: NaN, which no order has a place for, becomes the greatest.
-
-    >>> kept(3), kept(math.nan), kept((1, math.nan))
-    (3, TOP, (1, TOP))
-    """
-    if type(x) in NEVER_NAN or (isinstance(x, tuple) and NEVER_NAN.issuperset(map(type, x))):
-        return x
-    return natural(x)
-
-
-def shown(x: Any) -> Any:
-    """A value as it was before `kept`.
-
-    >>> shown(kept(math.nan)), shown(kept((1, math.nan)))
-    (nan, (1, nan))
-    """
-    if isinstance(x, tuple):
-        parts = [shown(part) for part in x]
-        return x if all(map(operator.is_, parts, x)) else tuple.__new__(type(x), parts)
-    return NAN if x is TOP else x
-
-
 def keep(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
     """The tree with `x` put in `count` times, or taken out.
 
     >>> keep(keep(Tree(), 3, 2), 3, -1)
     Tree.counted([(3, 1)])
     """
-    return put(tree, kept(x), count)
+    return put(tree, one_nan(x), count)
 
 
 def put(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
-    """The same for an `x` without NaN.
+    """The same for an `x` without any NaN but `NAN`.
 
     >>> put(Tree(), (1, "a"), 2)
     Tree.counted([((1, 'a'), 2)])
@@ -90,11 +63,11 @@ def _sorted(made: Any, of: Key | None, result: Any, aggregate: str) -> AnyReduce
 
 
 def _first(tree: Tree[Any]) -> Any:
-    return shown(tree.first) if tree.size else None
+    return tree.first if tree.size else None
 
 
 def _last(tree: Tree[Any]) -> Any:
-    return shown(tree.last) if tree.size else None
+    return tree.last if tree.size else None
 
 
 def min(of: Key | None = None) -> AnyReducer:
@@ -120,16 +93,8 @@ def max(of: Key | None = None) -> AnyReducer:
     return _sorted((max, arguments(of)), of, _last, "distributive")
 
 
-class _Best:
-    """The k greatest or smallest, best first."""
-
-    def __init__(self, k: int, smallest: bool) -> None:
-        self.k = k
-        self.smallest = smallest
-
-    def __call__(self, tree: Tree[Any]) -> tuple[Any, ...]:
-        found = tree.smallest(self.k) if self.smallest else tree.largest(self.k)
-        return tuple(map(shown, found))
+def _best(k: int, smallest: bool, tree: Tree[Any]) -> tuple[Any, ...]:
+    return tuple(tree.smallest(k) if smallest else tree.largest(k))
 
 
 def top_k(k: int, of: Key | None = None, *, smallest: bool = False) -> AnyReducer:
@@ -143,35 +108,27 @@ def top_k(k: int, of: Key | None = None, *, smallest: bool = False) -> AnyReduce
     if type(k) is not int or k < 1:
         raise AlgebraError(f"top_k({k!r}): how many must be an int of at least 1")
     named = {"smallest": True} if smallest else {}
-    return _sorted((top_k, arguments(k, of), named), of, _Best(k, smallest), "algebraic")
+    return _sorted((top_k, arguments(k, of), named), of, partial(_best, k, smallest), "algebraic")
 
 
 # ---- positions ----
 
 
-class Quantile:
+def value_at(q: Fraction, discrete: bool, tree: Tree[Any]) -> Any:
     """The value at a fraction `q` of the way from the smallest to the greatest.
 
-    >>> Quantile(Fraction(1, 2), discrete=False)(Tree.of([1, 3, 4]))
+    >>> value_at(Fraction(1, 2), False, Tree.of([1, 3, 4]))
     3
     """
-
-    def __init__(self, q: Fraction, discrete: bool) -> None:
-        self.q = q
-        self.discrete = discrete
-
-    def __call__(self, tree: Tree[Any]) -> Any:
-        size = tree.size
-        if not size:
-            return None
-        if self.discrete:
-            return shown(tree.at(math.ceil(self.q * size) - 1 if self.q else 0))
-        place = self.q * (size - 1)
-        low = int(place)
-        below = shown(tree.at(low))
-        if place == low:
-            return below
-        return between(below, shown(tree.at(low + 1)), place - low)
+    size = tree.size
+    if not size:
+        return None
+    if discrete:
+        return tree.at(math.ceil(q * size) - 1 if q else 0)
+    place = q * (size - 1)
+    low = int(place)
+    below = tree.at(low)
+    return below if place == low else between(below, tree.at(low + 1), place - low)
 
 
 def between(low: Any, high: Any, part: Fraction) -> Any:
@@ -249,7 +206,9 @@ def median(of: Key | None = None) -> AnyReducer:
     >>> median()([5, 1, 3]), median()([1, 2])
     (3, 1.5)
     """
-    return _sorted((median, arguments(of)), of, Quantile(Fraction(1, 2), False), "holistic")
+    return _sorted(
+        (median, arguments(of)), of, partial(value_at, Fraction(1, 2), False), "holistic"
+    )
 
 
 def quantile(q: float, of: Key | None = None, *, discrete: bool = False) -> AnyReducer:
@@ -262,18 +221,12 @@ def quantile(q: float, of: Key | None = None, *, discrete: bool = False) -> AnyR
     (1.75, 1)
     """
     named = {"discrete": True} if discrete else {}
-    found = Quantile(fraction(q), discrete)
+    found = partial(value_at, fraction(q), discrete)
     return _sorted((quantile, arguments(q, of), named), of, found, "holistic")
 
 
-class _Rank:
-    """One more than the number of values below."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __call__(self, tree: Tree[Any]) -> int:
-        return 1 + tree.rank(kept(self.value))
+def _rank(value: Any, tree: Tree[Any]) -> int:
+    return 1 + tree.rank(value)
 
 
 def rank(value: Any, of: Key | None = None) -> AnyReducer:
@@ -284,4 +237,4 @@ def rank(value: Any, of: Key | None = None) -> AnyReducer:
     >>> rank(30)([10, 30, 20, 30]), rank(5)([])
     (3, 1)
     """
-    return _sorted((rank, (value, *arguments(of))), of, _Rank(value), "holistic")
+    return _sorted((rank, (value, *arguments(of))), of, partial(_rank, one_nan(value)), "holistic")

@@ -1,73 +1,27 @@
 """Reducers that show rows: the first and the last, the best, lists, and the most frequent.
 
-They keep the rows sorted, as `ebbflow.reducer.ordered` does. What is shown may be of any kind, so
-ties are decided by an order that has a place for everything.
+They keep the rows sorted, as `ebbflow.reducer.ordered` does. What is shown may be of any type, and
+ties are decided by the total order of `ebbflow.ordering`, which has a place for everything.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from itertools import repeat as repeated
 from typing import Any
 
-from ebbflow.ordering import total_order_key
+from ebbflow.nan import one_nan
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready
-from ebbflow.reducer.ordered import ORDERED, kept, put, tree_merge
+from ebbflow.reducer.ordered import ORDERED, keep, tree_merge
 from ebbflow.reducer.reducer import counted
 from ebbflow.reducer.row import Key, getter
 from ebbflow.state.tree import Tree
 
 
-class Box:
-    """A value beside its place in the order of everything: equal to others at the same place.
-
-    >>> box(3) < box("a"), box(1) == box(1.0), box(None)[1].value is None
-    (True, True, True)
-    """
-
-    __slots__ = ("order", "value")
-
-    def __init__(self, value: Any, order: tuple[Any, ...]) -> None:
-        self.value = value
-        self.order = order
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Box) and self.order == other.order
-
-    def __lt__(self, other: Box) -> bool:
-        return bool(self.order < other.order)
-
-    def __hash__(self) -> int:
-        return hash(self.order)
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Box, (self.value, self.order)
-
-
-def box(x: Any) -> tuple[tuple[Any, ...], Box]:
-    """A value that sorts by `total_order_key`: tuples compare without calling Python.
-
-    >>> [value for _, value in sorted([box("b"), box(2), box(None)])]
-    [None, 2, 'b']
-    """
-    order = total_order_key(x)
-    return order, Box(x, order)
-
-
-class _Placed:
-    """The value at one end of an order."""
-
-    def __init__(self, last: bool) -> None:
-        self.last = last
-
-    def __call__(self, tree: Tree[Any]) -> Any:
-        if not tree.size:
-            return None
-        return (tree.last if self.last else tree.first)[1][1].value
+def _value_at_end(last: bool, tree: Tree[Any]) -> Any:
+    return (tree.last if last else tree.first)[1] if tree.size else None
 
 
 def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
@@ -75,11 +29,11 @@ def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
 
     def repeat(tree: Tree[Any], row: Any, count: int) -> Tree[Any]:
         place = place_of(row)
-        return tree if place is None else put(tree, (kept(place), box(part(row))), count)
+        return tree if place is None else keep(tree, (place, part(row)), count)
 
     return counted(
-        Tree(), repeat, _Placed(last), merge=tree_merge, made=made, aggregate="distributive",
-        size="O(n)", cost="O(log n)", partial=False,
+        Tree(), repeat, partial(_value_at_end, last), merge=tree_merge, made=made,
+        aggregate="distributive", size="O(n)", cost="O(log n)", partial=False,
     )  # fmt: skip
 
 
@@ -133,17 +87,13 @@ def arg_max(by: Key, of: Key | None = None) -> AnyReducer:
 # ---- lists ----
 
 
-def _keep_box(tree: Tree[Any], x: Any, count: int) -> Tree[Any]:
-    return put(tree, box(x), count)
-
-
 def _listed(tree: Tree[Any]) -> tuple[Any, ...]:
-    return tuple(chain.from_iterable(repeated(x.value, n) for (_, x), n in tree))
+    return tuple(chain.from_iterable(repeated(x, n) for x, n in tree))
 
 
 def collect(of: Key | None = None) -> AnyReducer:
     """All values, sorted, as a tuple. Values of any types: what Python cannot compare is ordered by
-    type.
+    type (see `ebbflow.ordering`).
 
     holistic · invertible · state O(n) · O(log n) a row, O(n) to show
 
@@ -151,22 +101,16 @@ def collect(of: Key | None = None) -> AnyReducer:
     (1, 3, 3)
     """
     return ready(
-        (collect, arguments(of)), Tree(), _keep_box, of, _listed, merge=tree_merge,
+        (collect, arguments(of)), Tree(), keep, of, _listed, merge=tree_merge,
         aggregate="holistic", **ORDERED,
     )  # fmt: skip
 
 
-class _Joined:
-    """The texts in order, with a separator between them."""
-
-    def __init__(self, separator: str) -> None:
-        self.separator = separator
-
-    def __call__(self, tree: Tree[Any]) -> str | None:
-        if not tree.size:
-            return None
-        texts = chain.from_iterable(repeated(text, n) for (_, _, text), n in tree)
-        return self.separator.join(texts)
+def _joined(separator: str, tree: Tree[Any]) -> str | None:
+    if not tree.size:
+        return None
+    texts = chain.from_iterable(repeated(text, n) for (_, _, text), n in tree)
+    return separator.join(texts)
 
 
 def string_agg(
@@ -189,10 +133,10 @@ def string_agg(
         x = part(row)
         if x is None:
             return tree
-        return put(tree, (total_order_key(place_of(row)), total_order_key(x), str(x)), count)
+        return keep(tree, (place_of(row), x, str(x)), count)
 
     return counted(
-        Tree(), repeat, _Joined(separator), merge=tree_merge,
+        Tree(), repeat, partial(_joined, separator), merge=tree_merge,
         made=(string_agg, arguments(of), named), aggregate="holistic", size="O(n)",
         cost="O(log n)", partial=False, elements=None if of or by else ("", "a", "b", "ab", None),
     )  # fmt: skip
@@ -205,21 +149,20 @@ Modes = tuple[Map[Any, int], Tree[Any]]
 
 def _frequent(acc: Modes, x: Any, count: int) -> Modes:
     counts, ranking = acc
-    boxed = box(x)
-    old = counts.get(boxed[0], 0)
-    counts = tally(counts, boxed[0], count)
-    changes = [((-old, boxed), -1)] * (old > 0) + [((-old - count, boxed), 1)] * (old + count > 0)
-    return counts, ranking.update(changes)
+    x = one_nan(x)
+    old = counts.get(x, 0)
+    changes = [((-old, x), -1)] * (old > 0) + [((-old - count, x), 1)] * (old + count > 0)
+    return tally(counts, x, count), ranking.update(changes)
 
 
 def _modes_merge(a: Modes, b: Modes) -> Modes:
-    for (fewer, (_, x)), _ in b[1]:
-        a = _frequent(a, x.value, -fewer)
+    for (fewer, x), _ in b[1]:
+        a = _frequent(a, x, -fewer)
     return a
 
 
 def _mode(acc: Modes) -> Any:
-    return acc[1].first[1][1].value if acc[1].size else None
+    return acc[1].first[1] if acc[1].size else None
 
 
 def mode(of: Key | None = None) -> AnyReducer:

@@ -188,7 +188,7 @@ class Reducer(Generic[V, A, R]):
         if isinstance(rows, ZSet):
             if not rows.is_bag:
                 raise ChangeError(
-                    f"{self!r}.fold: only a collection can be folded, and here a row is owed",
+                    f"{self!r}.fold: only a collection can be folded, and here a row is negative",
                     rows=rows,
                     remedy="update(acc, change), where negative weights take rows away",
                 )

@@ -6,8 +6,8 @@ group with no rows is not there. The operator also keeps the rows by key, in an 
 of the reducer may need them again (see `parts`). Where every part can be written out, the whole
 step is one loop.
 
-The processor reads any Z-sets, in any pieces. A row whose weight is negative is owed: it does not
-count until it has come as often as it was taken away. So a removal that overtakes its insertion
+The processor reads any Z-sets, in any pieces. A row whose weight is negative does not count
+until it has come as often as it was taken away. So a removal that overtakes its insertion
 does no harm, and the output does not depend on how the stream was cut.
 """
 
@@ -28,7 +28,7 @@ from ebbflow.reducer.fused import FusedReduce
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
 from ebbflow.reducer.shape import PAIR, Shape
-from ebbflow.reducer.strategy import owing, parts_of, spoilt
+from ebbflow.reducer.strategy import parts_of, refuse_negative_size, spoilt
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
@@ -141,7 +141,7 @@ class Groups(Operator[Bag, Bag, Any, Any]):
             size = cell[0] + sum([weight for _, weight in pairs])
             rows = None if groups is None else groups.get(key)
             if size < 0:
-                owing(key, size)
+                refuse_negative_size(key, size)
             accs = [part.moved(acc, pairs, rows)
                     for part, acc in zip(parts, cell[1:-1], strict=True)]  # fmt: skip
             before, after = cell[-1], None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from numbers import Number
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from ebbflow.nan import is_nan, one_nan
 from ebbflow.ordering import printed
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready, tally_merge
-from ebbflow.reducer.ordered import Quantile, fraction, keep, tree_merge
+from ebbflow.reducer.ordered import fraction, keep, tree_merge, value_at
 from ebbflow.reducer.reducer import RECOMPUTE
 from ebbflow.reducer.row import Key
 from ebbflow.state.tree import Tree
@@ -216,6 +216,6 @@ def approx_quantile(q: float, of: Key | None = None, *, error: float = 0.01) -> 
     named = {} if error == 0.01 else {"error": error}
     return ready(
         (approx_quantile, arguments(q, of), named), Tree(), _Rounded(error), of,
-        Quantile(fraction(q), True), merge=tree_merge, aggregate="holistic",
+        partial(value_at, fraction(q), True), merge=tree_merge, aggregate="holistic",
         elements=(0, 1, 2, 2.01, 1000, -3, 0.5, None),
     )  # fmt: skip

@@ -23,7 +23,7 @@ from ebbflow.reducer import ordered
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.reducer import Recompute, Reducer
 from ebbflow.reducer.row import getter
-from ebbflow.state.outer import NONE, Outer, Outermost
+from ebbflow.state.top_buffer import Ranking, TopBuffer
 from ebbflow.state.tree import Tree
 from ebbflow.zset import without_zeros
 
@@ -103,10 +103,7 @@ class Folding(Part):
 
 
 class Treed(Part):
-    """The rows in an aggregate tree, whose total is the reducer's accumulator.
-
-    The tree keeps them as `ordered.kept` does, so that NaN has a place in it.
-    """
+    """The rows in an aggregate tree, whose total is the reducer's accumulator."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
         super().__init__(reducer)
@@ -117,13 +114,13 @@ class Treed(Part):
         return self.empty
 
     def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
-        return acc.update([(ordered.kept(row), weight) for row, weight in pairs])
+        return acc.update(pairs)
 
     def result(self, acc: Any) -> Any:
         return super().result(acc.total if acc.distinct else self.reducer.start())
 
     def dump(self, acc: Any) -> Any:
-        return tuple([(ordered.shown(row), count) for row, count in acc])
+        return tuple(acc)
 
     def load(self, stored: Any) -> Any:
         return self.moved(self.empty, stored, None)
@@ -139,36 +136,35 @@ class Single:
         self.reducer = reducer
 
     def __call__(self, row: Any) -> Any:
-        return self.reducer.add(self.reducer.start(), ordered.shown(row))
+        return self.reducer.add(self.reducer.start(), row)
 
 
 class Extreme(Part):
-    """For max and min: the outermost values; see `ebbflow.state.outer`."""
+    """For max and min: a top buffer of the values; see `ebbflow.state.top_buffer`."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any, row_type: Any) -> None:
         super().__init__(reducer)
         self.keeps_rows = True
         self.values = _values(of, row_type)
-        self.outermost = Outermost(up)
+        self.ranking = Ranking(up)
 
-    def start(self) -> Outer:
-        return NONE
+    def start(self) -> TopBuffer:
+        return self.ranking.empty
 
     def moved(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
         moved, there = self.values(pairs), rows or {}
         if not moved:
             return acc
-        return self.outermost.moved(acc, moved.items(), lambda: self.values(there.items()))
+        return self.ranking.update(acc, moved.items(), lambda: self.values(there.items()))
 
     def result(self, acc: Any) -> Any:
         tree = acc[0]
         if not tree.distinct:
             return None
-        end = tree.last if self.outermost.up else tree.first
-        return end if type(end) is int else ordered.shown(end)
+        return tree.last if self.ranking.up else tree.first
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
-        return self.outermost.agrees(acc, self.values(rows.items()))
+        return self.ranking.agrees(acc, self.values(rows.items()))
 
 
 def _values(of: Any, row_type: Any) -> Callable[[Pairs], Rows]:
@@ -180,7 +176,7 @@ def _values(of: Any, row_type: Any) -> Callable[[Pairs], Rows]:
         source = "row" if of is None else part_of(of, row_type).source(loop.bind, "row")
         loop.write(f"x = {source}", of, "row")
         with loop.inside("if x is not None:"):
-            loop.write(f"if type(x) is not int: x = {loop.bind(ordered.kept)}(x)")
+            loop.write(f"if type(x) is not int: x = {loop.bind(one_nan)}(x)")
             loop.write("total[x] = get(x, 0) + weight")
     loop.write(f"return {loop.bind(without_zeros)}(total)")
     return loop.function()
@@ -216,7 +212,7 @@ def _part(reducer: Reducer[Any, Any, Any], row_type: Any) -> Part:
 ENDS: dict[Callable[..., Any], bool] = {ordered.max: True, ordered.min: False}
 
 
-def owing(key: Any, size: int) -> None:
+def refuse_negative_size(key: Any, size: int) -> None:
     """More rows of a group were taken away than there were."""
     raise ChangeError(
         "more rows are taken away than there are",

@@ -37,7 +37,7 @@ class Absent:
 ABSENT: Any = Absent()
 
 
-class Kept(Protocol):
+class KeyStore(Protocol):
     """Where the keys are that are not here; `ebbflow.state.spine.Spine` is one."""
 
     layout: str
@@ -70,7 +70,7 @@ class Backing:
     """
 
     def __init__(
-        self, held: dict[Any, Any], kept: Kept, *, limited: bool, codec: Codec | None = None
+        self, held: dict[Any, Any], kept: KeyStore, *, limited: bool, codec: Codec | None = None
     ) -> None:
         self.held = held
         self.kept = kept

@@ -75,13 +75,13 @@ class Index(Journalled[Grouped], Generic[K, R]):
         found = self.grouped(change)
         backing = self.backing
         if backing is None or backing.resident is None:
-            owed = self.put(found)
+            negative = self.put(found)
         else:
             resident = backing.resident
-            owed = self.put({at: pairs for at, pairs in found.items() if at in resident})
-            owed += self._put_away({at: p for at, p in found.items() if at not in resident})
-        if owed and self.bag:
-            raise self._astray(owed[0])
+            negative = self.put({at: pairs for at, pairs in found.items() if at in resident})
+            negative += self._put_away({at: p for at, p in found.items() if at not in resident})
+        if negative and self.bag:
+            raise self._astray(negative[0])
         return found
 
     def _put_away(self, far: Grouped) -> list[R]:
@@ -130,7 +130,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
 
     def put(self, found: Grouped) -> list[R]:
         """Add rows that are by key already, and give those whose weight is negative now."""
-        groups, owed = self.groups, []
+        groups, negative = self.groups, []
         at = row = NOT_YET
         known = new = total = None
         try:
@@ -141,7 +141,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
                 if group is None:
                     new = groups[at] = dict(pairs)
                     if min(new.values()) < 0:
-                        owed += [row for row, weight in pairs if weight < 0]
+                        negative += [row for row, weight in pairs if weight < 0]
                     continue
                 get = group.get
                 for row, weight in pairs:
@@ -151,7 +151,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
                         group[row] = total
                     elif total:
                         group[row] = total
-                        owed.append(row)
+                        negative.append(row)
                     else:
                         del group[row]
                 if not group:
@@ -162,7 +162,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
                     found, at, new, row, total if known is row else None
                 )
             raise
-        return owed
+        return negative
 
     def _so_far(self, found: Grouped, last: Any, new: Any, row: Any, total: Any) -> Grouped:
         """What of a change is done, when `put` was cut short at the key `last`.

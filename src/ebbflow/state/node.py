@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from functools import reduce
 from itertools import islice, pairwise
 from operator import eq, itemgetter
 from typing import Any
 
-from ebbflow.errors import AbsentRow, value_text
-from ebbflow.state.order import alike, needs_care, orderly
+from ebbflow.errors import AbsentRow, AlgebraError, value_text
+from ebbflow.ordering import total_order_key
 
 Node = tuple[Any, ...]
-Bisect = Callable[..., int]
 Columns = tuple[Sequence[Any], Sequence[Any], Sequence[int]]
 
 EMPTY: Node = ((), (), (), (), 0, None)
@@ -23,30 +23,44 @@ _FIRST = itemgetter(0)
 # ---- how elements are ordered and merged ----
 
 
-class Form:
-    """What the trees that come from one another share: key, value, merge and width."""
+class TreeForm:
+    """What the trees that come from one another share: key, value, merge and width, and what their
+    elements are ordered by.
 
-    __slots__ = ("key", "least", "merge", "value", "width")
+    That is one of three: with a `ranking`, what it gives for an element; where `total` is true, the
+    keys of the total order; otherwise the elements themselves, with their keys before them, as long
+    as all of them are `comparable`.
+    """
 
-    def __init__(self, key: Any, value: Any, merge: Any, width: int) -> None:
+    __slots__ = ("key", "least", "merge", "native", "ranking", "total", "value", "width")
+
+    def __init__(
+        self, key: Any, value: Any, merge: Any, width: int, ranking: Any = None, total: bool = False
+    ) -> None:
         self.key, self.value, self.merge = key, value, merge
         self.width, self.least = width, width // 2
+        self.ranking, self.total = ranking, total
+        self.native = ranking is None and not total
+
+    def totally(self) -> TreeForm:
+        """The same for any elements."""
+        return type(self)(self.key, self.value, self.merge, self.width, total=True)
 
     def token(self, x: Any) -> Any:
         """What an element is ordered by."""
-        return orderly(x) if self.key is None else (orderly(self.key(x)), orderly(x))
+        if self.ranking is not None:
+            return self.ranking(x)
+        token = x if self.key is None else (self.key(x), x)
+        return total_order_key(token) if self.total else token
 
-    def columns(self, pairs: list[tuple[Any, int]], order: Any = None) -> Columns:
+    def columns(self, pairs: list[tuple[Any, int]], tokens: list[Any]) -> Columns:
         """Edits in order, one per element, as tokens, elements and counts."""
-        if self.key is None and not needs_care(map(_FIRST, pairs)):
-            if len(pairs) > 1:
-                pairs.sort(key=_FIRST if order is None else lambda pair: order(pair[0]))
-            elements, counts = zip(*pairs, strict=True)
+        if self.native and self.key is None:
+            elements, counts = zip(*sorted(pairs, key=_FIRST), strict=True)
             return _summed(elements, elements, counts)
-        rows = [(self.token(x), x, count) for x, count in pairs]
-        rows.sort(key=_FIRST if order is None else lambda row: order(row[0]))
-        tokens, elements, counts = zip(*rows, strict=True)
-        return _summed(tokens, elements, counts)
+        rows = [(token, x, count) for token, (x, count) in zip(tokens, pairs, strict=True)]
+        found, elements, counts = zip(*sorted(rows, key=_FIRST), strict=True)
+        return _summed(found, elements, counts)
 
     def power(self, x: Any, count: int) -> Any:
         """The value of `x` merged with itself `count` times, by doubling."""
@@ -151,10 +165,10 @@ class Form:
 class Edit:
     """Sorted edits on their way down a tree; `more` counts the elements that are new."""
 
-    __slots__ = ("counts", "elements", "form", "left", "more", "right", "tokens")
+    __slots__ = ("counts", "elements", "form", "more", "tokens")
 
-    def __init__(self, form: Form, columns: Columns, left: Bisect, right: Bisect) -> None:
-        self.form, self.left, self.right = form, left, right
+    def __init__(self, form: TreeForm, columns: Columns) -> None:
+        self.form = form
         self.tokens, self.elements, self.counts = columns
         self.more = 0
 
@@ -178,14 +192,14 @@ class Edit:
             return self.leaf(node, start, end)
         if end - start == 1:
             return self.one(node, height, start)
-        tokens, left, right, least = self.tokens, self.left, self.right, self.form.least
+        tokens, least = self.tokens, self.form.least
         lows, children = node[0], node[1]
         last, at, even = len(lows) - 1, 0, True
         new: list[Any] = list(children)
         touched = []
         while start < end:
-            at = max(right(lows, tokens[start], at) - 1, 0)
-            stop = end if at == last else left(tokens, lows[at + 1], start + 1, end)
+            at = max(bisect_right(lows, tokens[start], at) - 1, 0)
+            stop = end if at == last else bisect_left(tokens, lows[at + 1], start + 1, end)
             found = self.at(children[at], height - 1, start, stop)
             if len(found) == 1 and len(found[0][1]) >= least:
                 new[at] = found[0]
@@ -201,7 +215,7 @@ class Edit:
     def one(self, node: Node, height: int, n: int) -> list[Node]:
         """As `at`, for a single edit."""
         children = node[1]
-        i = max(self.right(node[0], self.tokens[n]) - 1, 0)
+        i = max(bisect_right(node[0], self.tokens[n]) - 1, 0)
         found = self.at(children[i], height - 1, n, n + 1)
         if len(found) == 1 and len(found[0][1]) >= self.form.least:
             return [self.form.replaced(node, i, found[0])]
@@ -211,14 +225,14 @@ class Edit:
     def leaf(self, node: Node, start: int, end: int) -> list[Node]:
         if not node[1] or end - start > self.form.width:
             return self.crowd(node, start, end)
-        form, left, merging = self.form, self.left, self.form.merge is not None
+        form, merging = self.form, self.form.merge is not None
         shared = node[0] is node[1] and self.tokens is self.elements
         tokens, counts, values = list(node[0]), list(node[2]), list(node[3])
         items = tokens if shared else list(node[1])
         at = 0
         for n in range(start, end):
             token, x, count = self.tokens[n], self.elements[n], self.counts[n]
-            at = left(tokens, token, at)
+            at = bisect_left(tokens, token, at)
             if at == len(tokens) or tokens[at] != token:
                 if count < 0:
                     raise absent(x, -count, 0)
@@ -229,7 +243,7 @@ class Edit:
                 if merging:
                     values.insert(at, form.power(x, count))
                 continue
-            if not shared and items[at] != x:
+            if not shared and items[at] is not x and items[at] != x:
                 raise alike(items[at], x)
             count += counts[at]
             if count > 0:
@@ -253,7 +267,7 @@ class Edit:
         """More edits than a leaf holds: they are halved, and the leaf where they part."""
         if node[1]:
             middle = (start + end) // 2
-            i = self.left(node[0], self.tokens[middle])
+            i = bisect_left(node[0], self.tokens[middle])
             one, two = _part(node, 0, i), _part(node, i, len(node[1]))
             return self.leaf(one, start, middle) + self.leaf(two, middle, end)
         form = self.form
@@ -281,7 +295,7 @@ def _summed(tokens: Sequence[Any], elements: Sequence[Any], counts: Sequence[int
     for token, x, count in zip(tokens, elements, counts, strict=True):
         if not rows or rows[-1][0] != token:
             rows.append([token, x, count])
-        elif rows[-1][1] != x:
+        elif rows[-1][1] is not x and rows[-1][1] != x:
             raise alike(rows[-1][1], x)
         else:
             rows[-1][2] += count
@@ -293,4 +307,13 @@ def absent(x: Any, wanted: int, there: int) -> AbsentRow:
     return AbsentRow(
         f"{value_text(x)} cannot be taken away {wanted} times: it is there {there} times",
         remedy="remove at most what was added",
+    )
+
+
+def alike(a: Any, b: Any) -> AlgebraError:
+    return AlgebraError(
+        "two different elements have the same place in the order",
+        one=a,
+        other=b,
+        remedy="a key= that tells them apart",
     )

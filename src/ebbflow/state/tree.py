@@ -19,23 +19,25 @@ so leaves and the nodes above them are cut, joined and summed by the same few li
 the root is between half full and full. Nodes are wide, because a tuple is copied faster than a
 Python function is called, and narrower where a `merge` has to be called for every item of a node.
 
-**Order.** `(key(x), x)`: where keys are equal, the elements decide. `<` should be a total order. Of
-elements that `<` refuses to compare, tuples are compared item by item, numbers come first, and the
-rest goes by type name and then repr, which must show what the value is. Sets, whose `<` means
-inclusion, go by size and then by the reprs of what they hold. NaN is refused.
+**Order.** `(key(x), x)`: where keys are equal, the elements decide. The order is the total one of
+`ebbflow.ordering`, which has a place for values of any types. As long as all elements are
+`comparable`, they are their own tokens; when another comes, the tree is made anew with the keys of
+that order as tokens. A tree with a `ranking` is ordered by what this gives for an element, and by
+nothing else.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice, pairwise, repeat
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
-from ebbflow.state.node import EMPTY, NARROW, WIDE, Bisect, Edit, Form, Node
-from ebbflow.state.order import CAREFULLY, before, carefully_left, carefully_right
+from ebbflow.ordering import comparable, total_order_key
+from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm
 
 T = TypeVar("T")
 
@@ -70,10 +72,11 @@ class Tree(Generic[T]):
         value: Callable[[T], Any] | None = None,
         merge: Callable[[Any, Any], Any] | None = None,
         width: int | None = None,
+        ranking: Callable[[T], Any] | None = None,
     ) -> None:
         if width is not None and width < 4:
             raise AlgebraError("a node holds at least 4 items", width=width, remedy="width=16")
-        self._form = Form(key, value, merge, width or (NARROW if merge else WIDE))
+        self._form = TreeForm(key, value, merge, width or (NARROW if merge else WIDE), ranking)
         self._root, self._height = EMPTY, 0
         self.distinct = 0
         """How many different elements there are."""
@@ -123,17 +126,42 @@ class Tree(Generic[T]):
         pairs = [pair for pair in changes if pair[1]]
         if not pairs:
             return self
+        tree, form = self, self._form
+        bare = form.native and form.key is None
+        tokens = [x if bare else form.token(x) for x, _ in pairs]
+        if form.native:
+            try:
+                if all(map(comparable, tokens)):
+                    return self._edited(pairs, tokens)
+            except TypeError:  # from `<`; where it came from `merge` or `value`, it comes again
+                pass
+            tree, tokens = self._totally(), list(map(total_order_key, tokens))
+        return tree._edited(pairs, tokens)
+
+    def _edited(self, pairs: list[tuple[T, int]], tokens: list[Any]) -> Tree[T]:
         form = self._form
-        try:
-            edit = Edit(form, form.columns(pairs), bisect_left, bisect_right)
-            root, height = edit.run(self._root, self._height)
-        except TypeError:  # from `<`; where it came from `merge` or `value`, it comes again
-            edit = Edit(form, form.columns(pairs, CAREFULLY), carefully_left, carefully_right)
-            root, height = edit.run(self._root, self._height)
+        edit = Edit(form, form.columns(pairs, tokens))
+        root, height = edit.run(self._root, self._height)
         new: Tree[T] = Tree.__new__(Tree)
         new._form, new._root, new._height = form, root, height
         new.distinct = self.distinct + edit.more
         return new
+
+    def _totally(self) -> Tree[T]:
+        """The same tree, with the keys of the total order as tokens."""
+        empty: Tree[T] = Tree()
+        empty._form = self._form.totally()
+        return empty.update(self)
+
+    @property
+    def native(self) -> bool:
+        """Whether `<` on the elements is the order of the tree."""
+        return self._form.native
+
+    @property
+    def ranking(self) -> Any:
+        """What ranks the elements, if something does. It is not pickled with the tree."""
+        return self._form.ranking
 
     # ---- reading ----
 
@@ -267,7 +295,7 @@ class Tree(Generic[T]):
         tokens = [form.token(x) for x, _ in elements]
         return (
             self.distinct == len(elements)
-            and all(before(a, b) for a, b in pairwise(tokens))
+            and all(a < b for a, b in pairwise(tokens))
             and (not elements or form.is_right(self._root, self._height, top=True))
         )
 
@@ -277,20 +305,28 @@ class Tree(Generic[T]):
     def _place(self, x: T) -> tuple[int, int]:
         """How many are before `x`, and how often it is there."""
         token = self._form.token(x)
-        try:
-            return self._search(token, bisect_left, bisect_right)
-        except TypeError:
-            return self._search(token, carefully_left, carefully_right)
+        if self.native:
+            try:
+                if comparable(token):
+                    return self._search(token, bisect_left, bisect_right)
+            except TypeError:
+                pass
+            return self._search(total_order_key(token), _total_left, _total_right)
+        return self._search(token, bisect_left, bisect_right)
 
-    def _search(self, token: Any, left: Bisect, right: Bisect) -> tuple[int, int]:
+    def _search(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
         node, before = self._root, 0
         for _ in range(self._height):
             i = max(right(node[0], token) - 1, 0)
             before += sum(node[2][:i])
             node = node[1][i]
         i = left(node[0], token)
-        found = i < len(node[0]) and node[0][i] == token
+        found = i < len(node[0]) and right(node[0], token, i, i + 1) > i
         return before + sum(node[2][:i]), node[2][i] if found else 0
+
+
+_total_left = partial(bisect_left, key=total_order_key)
+_total_right = partial(bisect_right, key=total_order_key)
 
 
 def _again(pairs: Any, key: Any, value: Any, merge: Any, width: int) -> Tree[Any]:
@@ -320,10 +356,10 @@ def in_order(elements: Iterable[T], key: Callable[[T], Any] | None = None) -> li
     """Elements sorted as a tree sorts them.
 
     >>> in_order([3, None, 1]), in_order(["pear", "fig", "nut"], key=len)
-    ([1, 3, None], ['fig', 'nut', 'pear'])
+    ([None, 1, 3], ['fig', 'nut', 'pear'])
     """
-    kept, token = list(elements), Form(key, None, None, WIDE).token
-    try:
-        return sorted(kept, key=token)
-    except TypeError:
-        return sorted(kept, key=lambda x: CAREFULLY(token(x)))
+
+    def place(x: T) -> Any:
+        return total_order_key(x if key is None else (key(x), x))
+
+    return sorted(elements, key=place)

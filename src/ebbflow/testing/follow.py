@@ -29,8 +29,8 @@ def follow(
 
     The two are compared before the first epoch and after each. An AssertionError shows the plan,
     the number of the epoch, its change, and the rows that are missing or too many. An epoch that
-    batch refuses, because a row is owed or a function raises, the engine must refuse too, and stay
-    as it was.
+    batch refuses, because a row is negative or a function raises, the engine must refuse too, and
+    stay as it was.
 
     >>> from ebbflow.flow.source import Input
     >>> words = Input("words", str).distinct()

@@ -10,32 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ebbflow.reducer import (
-    Reducer,
-    arg_max,
-    bit_xor,
-    bool_or,
-    collect,
-    count,
-    count_distinct,
-    first,
-    histogram,
-    last,
-    max,
-    mean,
-    median,
-    min,
-    mode,
-    product,
-    quantile,
-    rank,
-    set_of,
-    stddev,
-    string_agg,
-    sum,
-    top_k,
-    variance,
-)
+import ebbflow as ef
+from ebbflow.reducer import Reducer
 from ebbflow.testing.functions import ORDERED, Choices, RowShape, function
 
 AnyReducer = Reducer[Any, Any, Any]
@@ -62,67 +38,67 @@ def library(shape: RowShape, choices: Choices) -> Made:
     >>> library(RowShape(("int",), whole=True), Choices(0))
     (count(), 'int')
     """
-    makers: list[Callable[[], Made]] = [lambda: (count(), "int")]
+    makers: list[Callable[[], Made]] = [lambda: (ef.count(), "int")]
     numbers, whats = shape.paths("int", "maybe"), shape.paths("int", "maybe", "str")
     if numbers:
         of, kind = _part(shape, choices.pick(numbers))
         makers += [
-            lambda: (sum(of), kind),
-            lambda: (min(of), kind),
-            lambda: (max(of), kind),
-            lambda: (mean(of), "any"),
-            lambda: (median(of), "any"),
-            lambda: (variance(of), "any"),
-            lambda: (stddev(of, ddof=0), "any"),
-            lambda: (top_k(2, of), "any"),
-            lambda: (top_k(3, of, smallest=True), "any"),
-            lambda: (quantile(0.25, of), "any"),
-            lambda: (rank(1, of), "int"),
-            lambda: (bit_xor(of), kind if kind == "int" else "maybe"),
-            lambda: (arg_max(of), "any"),
-            lambda: (sum(of).where(function(shape.condition(choices))), "maybe"),
-            lambda: (sum(of) & count() & max(of), "any"),
+            lambda: (ef.sum(of), kind),
+            lambda: (ef.min(of), kind),
+            lambda: (ef.max(of), kind),
+            lambda: (ef.mean(of), "any"),
+            lambda: (ef.median(of), "any"),
+            lambda: (ef.variance(of), "any"),
+            lambda: (ef.stddev(of, ddof=0), "any"),
+            lambda: (ef.top_k(2, of), "any"),
+            lambda: (ef.top_k(3, of, smallest=True), "any"),
+            lambda: (ef.quantile(0.25, of), "any"),
+            lambda: (ef.rank(1, of), "int"),
+            lambda: (ef.bit_xor(of), kind if kind == "int" else "maybe"),
+            lambda: (ef.arg_max(of), "any"),
+            lambda: (ef.sum(of).where(function(shape.condition(choices))), "maybe"),
+            lambda: (ef.sum(of) & ef.count() & ef.max(of), "any"),
         ]
     if whats:
         of2, kind2 = _part(shape, choices.pick(whats))
         makers += [
-            lambda: (count(of2), "int"),
-            lambda: (count_distinct(of2), "int"),
-            lambda: (collect(of2), "any"),
-            lambda: (set_of(of2), "any"),
-            lambda: (histogram(of2), "any"),
-            lambda: (mode(of2), kind2),
-            lambda: (count().by(of2), "any"),
-            lambda: (first(of2, by=function(shape.number(choices))), kind2),
-            lambda: (last(of2, by=function(shape.number(choices))), kind2),
+            lambda: (ef.count(of2), "int"),
+            lambda: (ef.count_distinct(of2), "int"),
+            lambda: (ef.collect(of2), "any"),
+            lambda: (ef.set_of(of2), "any"),
+            lambda: (ef.histogram(of2), "any"),
+            lambda: (ef.mode(of2), kind2),
+            lambda: (ef.count().by(of2), "any"),
+            lambda: (ef.first(of2, by=function(shape.number(choices))), kind2),
+            lambda: (ef.last(of2, by=function(shape.number(choices))), kind2),
         ]
     if shape.paths(*ORDERED):
         of3, kind3 = _part(shape, choices.pick(shape.paths(*ORDERED)))
         makers += [
-            lambda: (min(of3), kind3),
-            lambda: (max(of3), kind3),
-            lambda: (count_distinct(of3), "int"),
-            lambda: (set_of(of3), "any"),
-            lambda: (collect(of3), "any"),
-            lambda: (mode(of3), kind3),
-            lambda: (top_k(2, of3), "any"),
-            lambda: (count().by(of3), "any"),
-            lambda: (last(of3, by=function(shape.number(choices))), kind3),
-            lambda: (arg_max(of3), "any"),
+            lambda: (ef.min(of3), kind3),
+            lambda: (ef.max(of3), kind3),
+            lambda: (ef.count_distinct(of3), "int"),
+            lambda: (ef.set_of(of3), "any"),
+            lambda: (ef.collect(of3), "any"),
+            lambda: (ef.mode(of3), kind3),
+            lambda: (ef.top_k(2, of3), "any"),
+            lambda: (ef.count().by(of3), "any"),
+            lambda: (ef.last(of3, by=function(shape.number(choices))), kind3),
+            lambda: (ef.arg_max(of3), "any"),
         ]
         if kind3 in ("float", "decimal"):
             makers += [
-                lambda: (sum(of3), kind3),
-                lambda: (mean(of3), "any"),
-                lambda: (median(of3), "any"),
+                lambda: (ef.sum(of3), kind3),
+                lambda: (ef.mean(of3), "any"),
+                lambda: (ef.median(of3), "any"),
             ]
     if shape.paths("str"):
         word, _ = _part(shape, shape.paths("str")[0])
-        makers += [lambda: (string_agg(word, separator="+"), "str")]
+        makers += [lambda: (ef.string_agg(word, separator="+"), "str")]
     makers += [
-        lambda: (product(function(f"({shape.number(choices)}) % 3 - 1")), "int"),
-        lambda: (bool_or(function(shape.condition(choices))), "any"),
-        lambda: (count().then(function("r % 2")), "int"),
+        lambda: (ef.product(function(f"({shape.number(choices)}) % 3 - 1")), "int"),
+        lambda: (ef.bool_or(function(shape.condition(choices))), "any"),
+        lambda: (ef.count().then(function("r % 2")), "int"),
     ]
     return choices.pick(makers)()
 

@@ -144,10 +144,10 @@ def _minus(pool: Pool, choices: Choices) -> Grown | None:
 
 def _owing(left: Any, right: Any, choices: Choices) -> tuple[Any, Any]:
     """Two collections for a set verb, one of which may owe rows that the other has."""
-    form = choices.pick(("as they are", "left owes", "as they are", "right owes"))
-    if form == "left owes":
+    form = choices.pick(("as they are", "left negative", "as they are", "right negative"))
+    if form == "left negative":
         return left - right, right
-    return (left, right - left) if form == "right owes" else (left, right)
+    return (left, right - left) if form == "right negative" else (left, right)
 
 
 def _sets(verb: str) -> Verb:

@@ -20,6 +20,7 @@ from ebbflow.flow.plan import (
     Filter,
     FlatMap,
     Fused,
+    FusedStep,
     Join,
     Map,
     Node,
@@ -28,7 +29,6 @@ from ebbflow.flow.plan import (
     Semi,
     Sessions,
     Source,
-    Step,
     Through,
     TopK,
 )
@@ -87,9 +87,9 @@ def test_flat_map_counts_an_image_as_often_as_it_is_given() -> None:
 
 def test_fused_does_its_steps_first_to_last() -> None:
     steps = (
-        Step(verb="map", fn=Fn(lambda x: x + 1)),
-        Step(verb="filter", fn=Fn(lambda x: x > 1)),
-        Step(verb="flat_map", fn=Fn(lambda x: [x, 10 * x])),
+        FusedStep(verb="map", fn=Fn(lambda x: x + 1)),
+        FusedStep(verb="filter", fn=Fn(lambda x: x > 1)),
+        FusedStep(verb="flat_map", fn=Fn(lambda x: [x, 10 * x])),
     )
     assert value(Fused(parent=A, steps=steps), {0: 1, 1: 1, 2: 2}) == {2: 1, 20: 1, 3: 2, 30: 2}
 
@@ -102,7 +102,7 @@ def test_concat_adds_and_takes_away() -> None:
     assert value(node, {1: 1, 2: 1}, {2: 2, 3: 1}) == {1: 2, 3: -1}
 
 
-def test_distinct_drops_what_is_owed() -> None:
+def test_distinct_drops_what_is_negative() -> None:
     assert value(Distinct(parent=A), {1: 3, 2: -1}) == {1: 1}
 
 
@@ -277,8 +277,8 @@ def test_every_output_is_given_by_name() -> None:
     ],
     ids=lambda node: node.verb,
 )
-def test_what_needs_a_bag_refuses_a_row_that_is_owed(node: Any) -> None:
-    with pytest.raises(ChangeError, match="a row is owed") as error:
+def test_what_needs_a_bag_refuses_a_row_that_is_negative(node: Any) -> None:
+    with pytest.raises(ChangeError, match="a row is negative") as error:
         value(node, {("a", 1): 1, ("b", 2): -1})
     text = str(error.value)
     assert text.startswith(node.verb)
@@ -293,7 +293,7 @@ def test_what_needs_a_bag_refuses_a_row_that_is_owed(node: Any) -> None:
         Map(parent=A, fn=Fn(raises), place=HERE),
         Filter(parent=A, fn=Fn(raises), place=HERE),
         FlatMap(parent=A, fn=Fn(raises), place=HERE),
-        Fused(parent=A, steps=(Step(verb="map", fn=Fn(raises), place=HERE),)),
+        Fused(parent=A, steps=(FusedStep(verb="map", fn=Fn(raises), place=HERE),)),
         Join(left=A, right=A, left_key=Fn(raises), right_key=FIRST, merge=Fn(raises), place=HERE),
         Join(left=A, right=A, left_key=FIRST, right_key=FIRST, merge=Fn(raises), place=HERE),
         Semi(left=A, right=A, left_key=FIRST, right_key=Fn(raises), place=HERE),

@@ -221,7 +221,7 @@ def test_a_group_without_rows_disappears_and_a_group_of_nulls_does_not() -> None
         live.send(ZSet({ORDERS[3]: -1}))
 
 
-def test_a_processor_waits_for_a_row_that_is_owed() -> None:
+def test_a_processor_waits_for_a_row_that_is_negative() -> None:
     live = r.sum().processor().open()
     assert live.send(ZSet({5: -1})) == ZSet()
     assert live.send(ZSet({5: 1, 3: 1})) == ZSet({3: 1})

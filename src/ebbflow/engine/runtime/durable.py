@@ -33,7 +33,7 @@ from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
 from ebbflow.zset import ZSet, trusted
 
 Place = str | os.PathLike[str] | Files
-FORMAT = 2
+FORMAT = 3
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 PATIENCE = 10.0

@@ -86,7 +86,7 @@ def _placed(
     """An error of this package, with the node and the place where it happened."""
     if isinstance(error, NotDeterministic) and stage.label == GUARD:
         return ChangeError(
-            f"{_named(owner)} needs a collection, and a row before it is owed: "
+            f"{_named(owner)} needs a collection, and a row before it is negative: "
             "`-` took away more than there was",
             **error.facts,
             created=owner.place or Text("?"),

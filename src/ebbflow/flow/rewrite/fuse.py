@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ebbflow.flow.plan import Filter, FlatMap, Fused, Map, Node, Plan, Step, Unary
+from ebbflow.flow.plan import Filter, FlatMap, Fused, FusedStep, Map, Node, Plan, Unary
 from ebbflow.flow.rewrite.graph import consumers, rebuilt
 from ebbflow.flow.rewrite.traced import composed
 
@@ -59,7 +59,7 @@ def fuse(plan: Plan) -> Plan:
 def _one(run: list[Node]) -> Node:
     """One node in place of a run of stateless nodes, given in the order in which they run."""
     first, last = run[0], run[-1]
-    steps: list[Step] = []
+    steps: list[FusedStep] = []
     for node in run:
         for step in _steps(node):
             two_maps = steps and steps[-1].verb == step.verb == "map"
@@ -67,7 +67,7 @@ def _one(run: list[Node]) -> Node:
             if both is None:
                 steps.append(step)
             else:
-                steps[-1] = Step(verb="map", fn=both, place=step.place)
+                steps[-1] = FusedStep(verb="map", fn=both, place=step.place)
     if len(steps) == len(_steps(last)) and first is last:
         return last
     assert isinstance(first, Unary)
@@ -77,8 +77,8 @@ def _one(run: list[Node]) -> Node:
     return Fused(parent=first.parent, steps=tuple(steps), type=last.type, place=last.place)
 
 
-def _steps(node: Node) -> tuple[Step, ...]:
+def _steps(node: Node) -> tuple[FusedStep, ...]:
     if isinstance(node, Fused):
         return node.steps
     assert isinstance(node, (Map, Filter, FlatMap))
-    return (Step(verb=node.verb, fn=node.fn, place=node.place),)
+    return (FusedStep(verb=node.verb, fn=node.fn, place=node.place),)

@@ -11,6 +11,7 @@ from ebbflow.flow.plan import (
     Filter,
     FlatMap,
     Fused,
+    FusedStep,
     Join,
     Keyed,
     Map,
@@ -20,7 +21,6 @@ from ebbflow.flow.plan import (
     Semi,
     Sessions,
     Source,
-    Step,
     TopK,
 )
 from ebbflow.flow.rewrite.graph import with_parents
@@ -49,8 +49,8 @@ def push_projections(plan: Plan, *, apart: bool = False) -> Plan:
 
     Valid when it is known which fields are read: every function traced, every reducer one of the
     library's that was given fields by name. Nodes that need whole rows are left alone: distinct,
-    the parts of a concat, `through`, outputs. So are rows that may be owed, behind `-`: made equal
-    to others they could vanish unseen. `top_k` decides between equals by the rows themselves, from
+    the parts of a concat, `through`, outputs. So are rows behind `-`, which may be negative:
+    made equal to others they could vanish unseen. `top_k` decides between equals by the rows, from
     their first field on, so rows may lose last fields only. An index that several nodes share keeps
     what any of them reads. A field that nobody reads is no longer computed, where that cannot fail.
     Where a dropped field told 1 from 1.0, which are equal, one of the two stands for both.
@@ -189,7 +189,7 @@ def _first_fields(row_type: Any, names: Names) -> Names:
 def _of_steps(node: Map | FlatMap | Filter | Fused, need: Names) -> Names:
     if isinstance(node, Map):
         return _fields(_narrowed(node.fn, node.type, need))
-    steps = node.steps if isinstance(node, Fused) else (Step(verb=node.verb, fn=node.fn),)
+    steps = node.steps if isinstance(node, Fused) else (FusedStep(verb=node.verb, fn=node.fn),)
     for step in reversed(steps):
         need = union(need, _fields(step.fn)) if step.verb == "filter" else _fields(step.fn)
     return need

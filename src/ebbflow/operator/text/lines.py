@@ -15,7 +15,7 @@ other also the lines that it touches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
@@ -214,4 +214,11 @@ def _rewritten(at: int, old: list[str], new: list[str]) -> tuple[LineChange, ...
     if both:
         found += [EditLine(at, edit) for edit in TEXT.edits(new[0], old[0])]
     changes = LINES.edits(new[both:], old[both:])
-    return (*found, *(replace(change, at=change.at + at + both) for change in changes))
+    return (*found, *(_lower_down(change, at + both) for change in changes))
+
+
+def _lower_down(change: Any, by: int) -> LineChange:
+    """The insertion or deletion of lines, so many lines further down."""
+    if isinstance(change, InsertLines):
+        return InsertLines(change.at + by, change.lines)
+    return DeleteLines(change.at + by, change.count)

@@ -4,7 +4,7 @@ It needs `pyarrow` and `numpy`, which `import ebbflow` does not load: install `e
 """
 
 from ebbflow.state.cells import ABSENT
-from ebbflow.state.spine.files import Damaged, Files, Folder, InUse, Lost, StateError, Writer
+from ebbflow.state.spine.files import Damaged, Files, FileWriter, Folder, InUse, Lost, StateError
 from ebbflow.state.spine.piece import Piece
 from ebbflow.state.spine.segment import Ref
 from ebbflow.state.spine.snapshot import Snapshot
@@ -14,6 +14,7 @@ from ebbflow.state.spine.store import Store
 __all__ = [
     "ABSENT",
     "Damaged",
+    "FileWriter",
     "Files",
     "Folder",
     "InUse",
@@ -24,5 +25,4 @@ __all__ = [
     "Spine",
     "StateError",
     "Store",
-    "Writer",
 ]

@@ -3,16 +3,16 @@
 A list of values becomes one column when they are of one simple type: `int` to 64 bits, `float`,
 `bool`, `str`, `bytes`, `date`, `datetime` (without a zone, or in UTC), `Decimal`, each with `None`
 here and there. Any other list, such as one of `1`, `1.0` and `True`, or with an integer of 65 bits,
-becomes a column of pickles. Which it was is the *kind* of the column, and is written down beside
+becomes a column of pickles. Which it was is the *encoding* of the column, written down beside
 it, so what comes out is what went in, with its exact type.
 
 Tuples of one length become one column per item, and so do the rows of a NamedTuple class; a list of
-anything else is one column. That is the *shape* of a list: how, and the kinds of its columns.
+anything else is one column. That is the *shape* of a list: how, and the encodings of its columns.
 
-Integers, texts and bytes have kinds of several *widths*, which differ in the room they take and in
-nothing else: `int8`, `int16`, `int32` and `int` are integers of 8 to 64 bits, and in `text64` and
-`bytes64` it takes 64 bits to say where a value begins, in `text` and `bytes` 32. A column that is
-made of Python values has the least width that holds them; `narrowed` does this to other columns.
+Integers, texts and bytes have encodings of several *widths*, which differ in the room they take and
+in nothing else: `int8`, `int16`, `int32` and `int` are integers of 8 to 64 bits, and in `text64`
+and `bytes64` it takes 64 bits to say where a value begins, in `text` and `bytes` 32. A column that
+is made of Python values has the least width that holds them; `narrowed` does this to other columns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ebbflow.state.spine import plain
 
 PICKLE = 5
 PICKLED = "any"
-"""The kind of a column of pickles."""
+"""The encoding of a column of pickles."""
 PLAIN = "plain"
 """The same column to a reader who loads pickles of plain values only; never written."""
 LIMIT = (1 << 31) - 1
@@ -62,7 +62,7 @@ _TYPES: dict[str, Any] = {
     "any": pa.large_binary(),
     "plain": pa.large_binary(),
 }
-_KINDS: dict[type, str] = {
+_ENCODINGS: dict[type, str] = {
     int: "int",
     float: "float",
     bool: "bool",
@@ -75,7 +75,7 @@ _KINDS: dict[type, str] = {
 _WIDTHS = [("int8", "int16", "int32", "int"), ("text", "text64"), ("bytes", "bytes64")]
 """Kinds that differ in width only, the least first."""
 
-_WIDER = {kind: kinds for kinds in _WIDTHS for kind in kinds}
+_WIDER = {encoding: encodings for encodings in _WIDTHS for encoding in encodings}
 _LEAST = {"text64": "text", "bytes64": "bytes"}
 _NUMBERS = {*_WIDTHS[0], "float"}
 _BOUNDS = [(f"int{bits}", -(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32)]
@@ -86,58 +86,65 @@ _WIDEST = 64
 
 
 @dataclass(frozen=True)
-class Shape:
+class ColumnShape:
     """How a list of values is laid out: as "one" column, or one per item of a "tuple" or "record".
 
     >>> shape, columns = encode([(1, "a"), (2, None)])
     >>> shape
-    Shape(how='tuple', kinds=('int8', 'text'))
+    ColumnShape(how='tuple', encodings=('int8', 'text'))
     >>> decode(shape, columns)
     [(1, 'a'), (2, None)]
     """
 
     how: str
-    kinds: tuple[str, ...]
+    encodings: tuple[str, ...]
 
-    def but(self, kind: str, other: str) -> Shape:
-        """The same shape with another kind for one."""
-        return Shape(self.how, tuple(other if each == kind else each for each in self.kinds))
+    def but(self, encoding: str, other: str) -> ColumnShape:
+        """The same shape with another encoding for one."""
+        return ColumnShape(
+            self.how, tuple(other if each == encoding else each for each in self.encodings)
+        )
 
     def types(self) -> list[Any]:
         """The Arrow types of the columns."""
-        return [_TYPES[kind] for kind in self.kinds]
+        return [_TYPES[encoding] for encoding in self.encodings]
 
 
-ANYTHING = Shape("one", ("any",))
+ANYTHING = ColumnShape("one", ("any",))
 
 
-def encode(values: Sequence[Any], row_type: Any = None) -> tuple[Shape, list[Any]]:
+def encode(values: Sequence[Any], row_type: Any = None) -> tuple[ColumnShape, list[Any]]:
     """The shape of a list, and its columns. `row_type` is the class whose rows are records.
 
-    >>> encode([1, 2**70])[0], encode([1, True])[0], encode([300, None])[0].kinds
-    (Shape(how='one', kinds=('any',)), Shape(how='one', kinds=('any',)), ('int16',))
+    >>> [encode(values)[0].encodings for values in ([1, 2**70], [1, True], [300, None])]
+    [('any',), ('any',), ('int16',)]
     """
-    kinds = set(map(type, values))
-    if len(kinds) == 1:
-        cls = kinds.pop()
+    classes = set(map(type, values))
+    if len(classes) == 1:
+        cls = classes.pop()
         record = cls is row_type and fields_of(cls) is not None
         if (record or cls is tuple) and len(lengths := set(map(len, values))) == 1:
             width = lengths.pop()
             if 0 < width <= _WIDEST:
                 made = [_column(list(map(itemgetter(i), values))) for i in range(width)]
                 how = "record" if record else "tuple"
-                return Shape(how, tuple(kind for kind, _ in made)), [array for _, array in made]
-    kind_name, array = _column(values)
-    return Shape("one", (kind_name,)), [array]
+                return ColumnShape(how, tuple(encoding for encoding, _ in made)), [
+                    array for _, array in made
+                ]
+    encoding, array = _column(values)
+    return ColumnShape("one", (encoding,)), [array]
 
 
 def decode(
-    shape: Shape, columns: Sequence[Any], row_type: Any = None, at: list[Any] | None = None
+    shape: ColumnShape, columns: Sequence[Any], row_type: Any = None, at: list[Any] | None = None
 ) -> list[Any]:
     """The values again. A column may be in several pieces; with `at`, arrays of places in each
     piece, the values are those there.
     """
-    lists = [_values(kind, column, at) for kind, column in zip(shape.kinds, columns, strict=True)]
+    lists = [
+        _values(encoding, column, at)
+        for encoding, column in zip(shape.encodings, columns, strict=True)
+    ]
     if shape.how == "one":
         return lists[0]
     rows: Iterator[Any] = zip(*lists, strict=True)
@@ -160,76 +167,82 @@ def numbers_of(array: Any) -> Any:
     return np.frombuffer(data, dtype)[array.offset : array.offset + len(array)]
 
 
-def common(shapes: Iterable[Shape]) -> Shape:
+def common(shapes: Iterable[ColumnShape]) -> ColumnShape:
     """A shape that can hold what any of these shapes holds.
 
-    >>> common([Shape("tuple", ("int8", "none")), Shape("tuple", ("int32", "text"))])
-    Shape(how='tuple', kinds=('int32', 'text'))
+    >>> common([ColumnShape("tuple", ("int8", "none")), ColumnShape("tuple", ("int32", "text"))])
+    ColumnShape(how='tuple', encodings=('int32', 'text'))
     """
     different = set(shapes)
     if len(different) == 1:
         return different.pop()
-    forms = {(shape.how, len(shape.kinds)) for shape in different}
+    forms = {(shape.how, len(shape.encodings)) for shape in different}
     if len(forms) > 1:
         return ANYTHING
-    kinds = zip(*(shape.kinds for shape in different), strict=True)
-    return Shape(forms.pop()[0], tuple(_common(set(column)) for column in kinds))
+    encodings = zip(*(shape.encodings for shape in different), strict=True)
+    return ColumnShape(forms.pop()[0], tuple(_common(set(column)) for column in encodings))
 
 
-def recast(shape: Shape, into: Shape, columns: Sequence[Any], row_type: Any = None) -> list[Any]:
+def recast(
+    shape: ColumnShape, into: ColumnShape, columns: Sequence[Any], row_type: Any = None
+) -> list[Any]:
     """Columns of one shape as columns of another, which `common` gave."""
     if shape == into:
         return list(columns)
-    if shape.how != into.how or len(shape.kinds) != len(into.kinds):
+    if shape.how != into.how or len(shape.encodings) != len(into.encodings):
         return [_pickled(decode(shape, columns, row_type))]
     return [
         array
-        if kind == wanted
+        if encoding == wanted
         else array.cast(_TYPES[wanted])
-        if wanted in _WIDER.get(kind, ())
+        if wanted in _WIDER.get(encoding, ())
         else pa.nulls(len(array), _TYPES[wanted])
-        if kind == "none" and wanted != "any"
-        else _pickled(_values(kind, array))
-        for kind, wanted, array in zip(shape.kinds, into.kinds, columns, strict=True)
+        if encoding == "none" and wanted != "any"
+        else _pickled(_values(encoding, array))
+        for encoding, wanted, array in zip(shape.encodings, into.encodings, columns, strict=True)
     ]
 
 
-def nothing(shape: Shape, count: int) -> list[Any]:
+def nothing(shape: ColumnShape, count: int) -> list[Any]:
     """Columns of this shape that hold no values, for rows that have none."""
-    return [pa.nulls(count, kind) for kind in shape.types()]
+    return [pa.nulls(count, encoding) for encoding in shape.types()]
 
 
 # ---- widths ----
 
 
-def narrowed(shape: Shape, columns: Sequence[Any]) -> tuple[Shape, list[Any]]:
+def narrowed(shape: ColumnShape, columns: Sequence[Any]) -> tuple[ColumnShape, list[Any]]:
     """The same values, each column in the least width that holds them.
 
-    >>> shape = Shape("tuple", ("int", "int"))
+    >>> shape = ColumnShape("tuple", ("int", "int"))
     >>> shape, columns = narrowed(shape, [pa.array([1, -128]), pa.array([300, None])])
-    >>> shape.kinds, decode(shape, columns)
+    >>> shape.encodings, decode(shape, columns)
     (('int8', 'int16'), [(1, 300), (-128, None)])
     """
-    kinds = tuple(map(_least, shape.kinds, columns))
-    if kinds == shape.kinds:
+    encodings = tuple(map(_least, shape.encodings, columns))
+    if encodings == shape.encodings:
         return shape, list(columns)
-    return Shape(shape.how, kinds), [
-        column if kind == known else _narrow(kind, column)
-        for kind, known, column in zip(kinds, shape.kinds, columns, strict=True)
+    return ColumnShape(shape.how, encodings), [
+        column if encoding == known else _narrow(encoding, column)
+        for encoding, known, column in zip(encodings, shape.encodings, columns, strict=True)
     ]
 
 
-def widened(shape: Shape) -> Shape:
+def widened(shape: ColumnShape) -> ColumnShape:
     """The same shape with room for texts and bytes of any size.
 
-    >>> widened(Shape("tuple", ("int8", "text")))
-    Shape(how='tuple', kinds=('int8', 'text64'))
+    >>> widened(ColumnShape("tuple", ("int8", "text")))
+    ColumnShape(how='tuple', encodings=('int8', 'text64'))
     """
-    wider = {least: kind for kind, least in _LEAST.items()}
-    return Shape(shape.how, tuple(wider.get(kind, kind) for kind in shape.kinds))
+    wider = {least: encoding for encoding, least in _LEAST.items()}
+    return ColumnShape(
+        shape.how, tuple(wider.get(encoding, encoding) for encoding in shape.encodings)
+    )
 
 
-def repeated(shape: Shape, columns: Sequence[Any], counts: Any) -> tuple[Shape, list[Any]]:
+def repeated(
+    shape: ColumnShape, columns: Sequence[Any], counts: Any
+) -> tuple[ColumnShape, list[Any]]:
     """The same values, each as often as `counts` says, which may be not at all.
 
     >>> shape, columns = repeated(*encode(["a", "b", "c"]), np.array([1, 0, 2]))
@@ -249,17 +262,17 @@ def heavy(size: int) -> bool:
     return size > LIMIT
 
 
-def _narrow(kind: str, column: Any) -> Any:
-    if kind in _WIDTHS[0] and not column.null_count:
-        return pa.array(numbers_of(column).astype(kind))
-    return column.cast(_TYPES[kind], safe=False)
+def _narrow(encoding: str, column: Any) -> Any:
+    if encoding in _WIDTHS[0] and not column.null_count:
+        return pa.array(numbers_of(column).astype(encoding))
+    return column.cast(_TYPES[encoding], safe=False)
 
 
-def _least(kind: str, column: Any) -> str:
-    if kind in _LEAST:
-        return kind if heavy(column.nbytes) else _LEAST[kind]
-    if _WIDER.get(kind) is not _WIDTHS[0] or kind == "int8":
-        return kind
+def _least(encoding: str, column: Any) -> str:
+    if encoding in _LEAST:
+        return encoding if heavy(column.nbytes) else _LEAST[encoding]
+    if _WIDER.get(encoding) is not _WIDTHS[0] or encoding == "int8":
+        return encoding
     if not len(column) or column.null_count == len(column):
         return "int8"
     if column.null_count:
@@ -272,17 +285,17 @@ def _least(kind: str, column: Any) -> str:
 
 
 def _width(low: int, high: int) -> str:
-    for kind, least, most in _BOUNDS:
+    for encoding, least, most in _BOUNDS:
         if least <= low and high <= most:
-            return kind
+            return encoding
     return "int"
 
 
 # ---- one column ----
 
 
-def _common(kinds: set[str]) -> str:
-    known = kinds - {"none"}
+def _common(encodings: set[str]) -> str:
+    known = encodings - {"none"}
     if len(known) < 2:
         return known.pop() if known else "none"
     widths = _WIDER.get(next(iter(known)), ())
@@ -295,21 +308,23 @@ def _column(values: Sequence[Any]) -> tuple[str, Any]:
     types.discard(type(None))
     if not types:
         return "none", pa.nulls(len(values))
-    kind = _KINDS.get(types.pop(), "any") if len(types) == 1 else "any"
-    if kind == "time":
-        kind = _time(values)
+    encoding = _ENCODINGS.get(types.pop(), "any") if len(types) == 1 else "any"
+    if encoding == "time":
+        encoding = _time(values)
     try:
-        if kind == "decimal":
-            return kind, pa.array([None if v is None else str(v) for v in values], _TYPES[kind])
-        if kind == "utc":
+        if encoding == "decimal":
+            return encoding, pa.array(
+                [None if v is None else str(v) for v in values], _TYPES[encoding]
+            )
+        if encoding == "utc":
             bare = [None if v is None else v.replace(tzinfo=None) for v in values]
-            return kind, pa.array(bare, _TYPES[kind])
-        if kind == "int":
+            return encoding, pa.array(bare, _TYPES[encoding])
+        if encoding == "int":
             return _ints(values, holes)
-        if kind in ("text", "bytes"):
-            return _texts(kind, values)
-        if kind != "any":
-            return kind, pa.array(values, _TYPES[kind], from_pandas=False)
+        if encoding in ("text", "bytes"):
+            return _texts(encoding, values)
+        if encoding != "any":
+            return encoding, pa.array(values, _TYPES[encoding], from_pandas=False)
     except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
         pass
     return "any", _pickled(values)
@@ -318,24 +333,24 @@ def _column(values: Sequence[Any]) -> tuple[str, Any]:
 def _ints(values: Sequence[Any], holes: bool) -> tuple[str, Any]:
     if len(values) <= _FEW:
         there = [v for v in values if v is not None] if holes else values
-        kind = _width(min(there), max(there))
-        return kind, pa.array(values, _TYPES[kind], from_pandas=False)
+        encoding = _width(min(there), max(there))
+        return encoding, pa.array(values, _TYPES[encoding], from_pandas=False)
     if holes:
         column = pa.array(values, _TYPES["int"], from_pandas=False)
     else:
         column = pa.array(np.fromiter(values, np.int64, len(values)))
-    kind = _least("int", column)
-    return kind, column if kind == "int" else _narrow(kind, column)
+    encoding = _least("int", column)
+    return encoding, column if encoding == "int" else _narrow(encoding, column)
 
 
-def _texts(kind: str, values: Sequence[Any]) -> tuple[str, Any]:
+def _texts(encoding: str, values: Sequence[Any]) -> tuple[str, Any]:
     try:
-        array = pa.array(values, _TYPES[kind], from_pandas=False)
+        array = pa.array(values, _TYPES[encoding], from_pandas=False)
         if isinstance(array, pa.Array) and not heavy(array.nbytes):
-            return kind, array
+            return encoding, array
     except pa.ArrowCapacityError:
         pass
-    return f"{kind}64", pa.array(values, _TYPES[f"{kind}64"], from_pandas=False)
+    return f"{encoding}64", pa.array(values, _TYPES[f"{encoding}64"], from_pandas=False)
 
 
 def _time(values: Sequence[datetime | None]) -> str:
@@ -369,16 +384,16 @@ def _can_pickle(value: Any) -> bool:
     return True
 
 
-def _values(kind: str, column: Any, at: list[Any] | None = None) -> list[Any]:
+def _values(encoding: str, column: Any, at: list[Any] | None = None) -> list[Any]:
     pieces = column if isinstance(column, tuple) else (column,)
     found: list[Any]
-    if kind in _NUMBERS and not any(piece.null_count for piece in pieces):
+    if encoding in _NUMBERS and not any(piece.null_count for piece in pieces):
         arrays = [numbers_of(piece) for piece in pieces]
         if at is not None:
             arrays = [array.take(places) for array, places in zip(arrays, at, strict=True)]
         numbers = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
         found = numbers.tolist()
-        if kind == "float":
+        if encoding == "float":
             for i in (numbers != numbers).nonzero()[0].tolist():
                 found[i] = NAN
         return found
@@ -386,14 +401,14 @@ def _values(kind: str, column: Any, at: list[Any] | None = None) -> list[Any]:
         pairs = zip(pieces, at, strict=True)
         pieces = tuple(pc.take(piece, pa.array(a), boundscheck=False) for piece, a in pairs)
     found = (pieces[0] if len(pieces) == 1 else pa.chunked_array(pieces)).to_pylist()
-    if kind == "float":
+    if encoding == "float":
         return [value if value == value else NAN for value in found]
-    if kind == PICKLED:
+    if encoding == PICKLED:
         return loads_each(found)
-    if kind == PLAIN:
+    if encoding == PLAIN:
         return [None if value is None else plain.loads(value) for value in found]
-    if kind == "decimal":
+    if encoding == "decimal":
         return [None if value is None else Decimal(value) for value in found]
-    if kind == "utc":
+    if encoding == "utc":
         return [None if value is None else value.replace(tzinfo=UTC) for value in found]
     return found

@@ -1,6 +1,6 @@
 """Hashes of columns, without making Python values of them, and columns made of Arrow arrays.
 
-`column_hashes(shape, columns)` equals `hashes(decode(shape, columns))`, to the bit. Every kind is
+`column_hashes(shape, columns)` equals `hashes(decode(shape, columns))`, to the bit. Every column is
 hashed by arithmetic on whole columns but `decimal` and `any`, whose values are made first, and
 texts and bytes of more than 64 bytes, which are summed one by one.
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.errors import AlgebraError
-from ebbflow.state.spine.columns import Shape, decode, heavy, widened
+from ebbflow.state.spine.columns import ColumnShape, decode, heavy, widened
 from ebbflow.state.spine.hashing import (
     NAN_HASH,
     SHORT,
@@ -36,15 +36,17 @@ _FIRST_DAY = 719163
 """The ordinal of 1970-01-01."""
 
 
-def column_hashes(shape: Shape, columns: Sequence[Any]) -> Words:
+def column_hashes(shape: ColumnShape, columns: Sequence[Any]) -> Words:
     """The hash of each value that these columns hold.
 
-    >>> shape = Shape("tuple", ("int", "text"))
+    >>> shape = ColumnShape("tuple", ("int", "text"))
     >>> columns = [pa.array([1, None]), pa.array(["a", "b"])]
     >>> bool((column_hashes(shape, columns) == hashes([(1, "a"), (None, "b")])).all())
     True
     """
-    each = [_hashed(kind, column) for kind, column in zip(shape.kinds, columns, strict=True)]
+    each = [
+        _hashed(encoding, column) for encoding, column in zip(shape.encodings, columns, strict=True)
+    ]
     if shape.how == "one":
         return each[0]
     found = mixed(np.full(len(each[0]), len(each), np.uint64) + seed(4))
@@ -53,19 +55,19 @@ def column_hashes(shape: Shape, columns: Sequence[Any]) -> Words:
     return found
 
 
-def kind_columns(array: Any) -> tuple[str, Any]:
-    """The kind of an Arrow array, and the array as a column of this kind, for a `Shape`.
+def encoded_column(array: Any) -> tuple[str, Any]:
+    """The encoding of an Arrow array, and the array so encoded, for a `ColumnShape`.
 
-    >>> kind_columns(pa.array([1, 2], pa.int32()))[0]
+    >>> encoded_column(pa.array([1, 2], pa.int32()))[0]
     'int'
-    >>> kind, column = kind_columns(pa.array(["1.50"]).cast(pa.decimal128(5, 2)))
-    >>> decode(Shape("one", (kind,)), [column])
+    >>> encoding, column = encoded_column(pa.array(["1.50"]).cast(pa.decimal128(5, 2)))
+    >>> decode(ColumnShape("one", (encoding,)), [column])
     [Decimal('1.50')]
     """
     arrow_type = array.type
     name, into = next(((name, into) for name, fits, into in _ARROW if fits(arrow_type)), ("", None))
     if name in ("text", "bytes") and heavy(array.nbytes):
-        (name,), (into,) = (wide := widened(Shape("one", (name,)))).kinds, wide.types()
+        (name,), (into,) = (wide := widened(ColumnShape("one", (name,)))).encodings, wide.types()
         array = array.cast(into)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -84,15 +86,15 @@ def kind_columns(array: Any) -> tuple[str, Any]:
 # ---- one column ----
 
 
-def _hashed(kind: str, column: Any) -> Words:
-    if kind in _FALLBACK:
-        return hashes(decode(Shape("one", (kind,)), [column])) if len(column) else _EMPTY
+def _hashed(encoding: str, column: Any) -> Words:
+    if encoding in _FALLBACK:
+        return hashes(decode(ColumnShape("one", (encoding,)), [column])) if len(column) else _EMPTY
     if not column.null_count:
-        return _FAMILIES[kind](column) if len(column) else _EMPTY
+        return _FAMILIES[encoding](column) if len(column) else _EMPTY
     found = np.full(len(column), mixed(np.array([seed(9)]))[0])
     there = pc.is_valid(column).to_numpy(zero_copy_only=False)
     if there.any():
-        found[there] = _FAMILIES[kind](column.drop_null())
+        found[there] = _FAMILIES[encoding](column.drop_null())
     return found
 
 

@@ -56,7 +56,7 @@ class Lost(StateError):
     """The state is not that of this process any more: it cannot write to it."""
 
 
-class Writer(ABC):
+class FileWriter(ABC):
     """A file that is being written."""
 
     name: str
@@ -92,7 +92,7 @@ class Files(ABC):
         """The content of a file that will not change; read when it is touched."""
 
     @abstractmethod
-    def create(self, name: str) -> Writer:
+    def create(self, name: str) -> FileWriter:
         """Begin a file; if there is one of that name, it is lost."""
 
     @abstractmethod
@@ -221,7 +221,7 @@ class Folder(Files):
             mapped.path, mapped.identity = str(self.path / name), _identity(file.fileno())
             return memoryview(mapped)
 
-    def create(self, name: str) -> Writer:
+    def create(self, name: str) -> FileWriter:
         return _LocalWriter(self.path / name, self.permissions)
 
     def publish(self, name: str, final: str) -> None:
@@ -394,7 +394,7 @@ def _sync(folder: Path) -> None:
         os.close(opened)
 
 
-class _LocalWriter(Writer):
+class _LocalWriter(FileWriter):
     def __init__(self, path: Path, permissions: int) -> None:
         self.name = path.name
         self.at = 0

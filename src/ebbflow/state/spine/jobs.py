@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ebbflow.state.spine.files import Files
-from ebbflow.state.spine.part import Part
+from ebbflow.state.spine.part import EntryBatch
 from ebbflow.state.spine.segment import Ref, Segment, SegmentWriter
 from ebbflow.state.spine.spine import Spine
 
@@ -26,7 +26,7 @@ PATIENCE = 64
 """How many epochs to wait, at most, before a job that failed is begun again."""
 
 
-class Job:
+class MergeJob:
     """One merge under way: the segments of a spine from `begin` on."""
 
     def __init__(self, files: Files, name: str, spine: Spine, begin: int, opened: Opened) -> None:
@@ -54,7 +54,7 @@ class Job:
         self.midway = False
         return read
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: EntryBatch) -> None:
         if self._out is None:
             self._out = SegmentWriter(part.form, self._writer)
         self._out.add(part)
@@ -88,7 +88,7 @@ class Job:
                 self._files.remove(self.made)
 
 
-class Jobs:
+class MergeJobs:
     """The jobs of a store. Of one spine there may be several, each on newer segments than the one
     before; the smallest goes first.
     """
@@ -97,7 +97,7 @@ class Jobs:
         self._files = files
         self._opened = opened
         self._prefix = prefix
-        self._running: list[Job] = []
+        self._running: list[MergeJob] = []
         self._count = 0
         self._credit = 0
         self._failures = 0
@@ -111,7 +111,7 @@ class Jobs:
     def __bool__(self) -> bool:
         return bool(self._sound())
 
-    def _sound(self) -> list[Job]:
+    def _sound(self) -> list[MergeJob]:
         """The jobs under way. One that an interrupt has cut short is given up or done by now."""
         for job in tuple(self._running):
             if job.done:
@@ -161,7 +161,7 @@ class Jobs:
         self._count += 1
         name = f"merge-{self._prefix}-{self._count:04d}"
         try:
-            self._running.append(Job(self._files, name, spine, begin, self._opened))
+            self._running.append(MergeJob(self._files, name, spine, begin, self._opened))
         except OSError as error:
             self.error = error
 

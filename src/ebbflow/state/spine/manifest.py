@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ebbflow.state.spine.files import Damaged, Files, StateError, Writer
+from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError
 from ebbflow.state.spine.segment import Ref
 
 FORMAT = 3
@@ -83,7 +83,7 @@ class Manifest:
         older = sorted(name for name in known if epochs([name])[0][0] != epoch)
         return {name: known[name] for name in older[len(older) - min(count, len(older)) :]}
 
-    def write(self, writer: Writer) -> None:
+    def write(self, writer: FileWriter) -> None:
         """Put it at the end of its file."""
         text = json.dumps(
             {
@@ -197,7 +197,7 @@ def newest(files: Files) -> Manifest | None:
     return read(files, last)
 
 
-def pad(writer: Writer) -> None:
+def pad(writer: FileWriter) -> None:
     """Fill up to where a segment may begin."""
     writer.write(bytes(-writer.at % _ALIGN))
 

@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.state.spine.columns import Shape, common, decode, heavy, recast, widened
+from ebbflow.state.spine.columns import ColumnShape, common, decode, heavy, recast, widened
 from ebbflow.state.spine.hashing import Words, same
-from ebbflow.state.spine.part import BAG, Form, Part
+from ebbflow.state.spine.part import BAG, EntryBatch, SegmentForm
 from ebbflow.state.spine.runs import runs
 from ebbflow.state.spine.segment import CHUNK, END, Segment
 
@@ -41,7 +41,7 @@ def merged(
     chunk: int = CHUNK,
     low: int = 0,
     high: int = END,
-) -> Iterator[tuple[int, Part | None]]:
+) -> Iterator[tuple[int, EntryBatch | None]]:
     """Merge segments, the oldest first. After each step: how many entries it read, and a chunk if
     one is complete. `last` says that there is no older segment. Only entries with `low <= hash <
     high` are read.
@@ -54,7 +54,7 @@ def merged(
         _Cursor((part for segment in run for part in segment.parts(low, high)), form, types, chunk)
         for run in together
     ]
-    waiting: list[Part] = []
+    waiting: list[EntryBatch] = []
     size = weight = 0
     while cursors := [cursor for cursor in cursors if cursor.window is not None]:
         end = min(cursor.end() for cursor in cursors)
@@ -77,11 +77,11 @@ def merged(
         yield 0, joined(waiting)
 
 
-def common_form(forms: Sequence[Form]) -> Form:
+def common_form(forms: Sequence[SegmentForm]) -> SegmentForm:
     """A form that holds the entries of all."""
     key, row = common(form.key for form in forms), common(form.row for form in forms)
-    found = Form(forms[0].layout, key, row)
-    alike = {(f.key.how, len(f.key.kinds), f.row.how, len(f.row.kinds)) for f in forms}
+    found = SegmentForm(forms[0].layout, key, row)
+    alike = {(f.key.how, len(f.key.encodings), f.row.how, len(f.row.encodings)) for f in forms}
     if len(alike) > 1 or not all(form.within for form in forms):
         return found
     each = zip(*(form.within for form in forms), strict=True)
@@ -89,7 +89,7 @@ def common_form(forms: Sequence[Form]) -> Form:
     return replace(found, within=tuple(within)) if all(within) else found
 
 
-def joined(parts: list[Part]) -> Part:
+def joined(parts: list[EntryBatch]) -> EntryBatch:
     """Parts of one form, one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -101,7 +101,7 @@ def joined(parts: list[Part]) -> Part:
     keys = first.form.keys(rows) or [
         pa.concat_arrays(columns) for columns in zip(*(p.keys for p in parts), strict=True)
     ]
-    return Part(
+    return EntryBatch(
         first.form,
         np.concatenate([part.hash for part in parts]),
         second,
@@ -111,7 +111,7 @@ def joined(parts: list[Part]) -> Part:
     )
 
 
-def settled(part: Part, last: bool, types: Types = (None, None)) -> Part:
+def settled(part: EntryBatch, last: bool, types: Types = (None, None)) -> EntryBatch:
     """Sorted, with one entry for what is the same. Older entries come first in `part`."""
     order = _order(part.hash, part.second)
     hash = part.hash[order]
@@ -135,7 +135,7 @@ def settled(part: Part, last: bool, types: Types = (None, None)) -> Part:
     return part.pick(keep[part.count[keep] != 0] if last else keep)
 
 
-def cut(part: Part, size: int = CHUNK) -> list[Part]:
+def cut(part: EntryBatch, size: int = CHUNK) -> list[EntryBatch]:
     """Pieces of about `size`; what has one hash stays together."""
     if len(part) < 2 * size:
         return [part] if len(part) else []
@@ -157,10 +157,12 @@ def cut(part: Part, size: int = CHUNK) -> list[Part]:
 class _Cursor:
     """How far one run of segments has been merged."""
 
-    def __init__(self, parts: Iterator[Part], form: Form, types: Types, chunk: int) -> None:
+    def __init__(
+        self, parts: Iterator[EntryBatch], form: SegmentForm, types: Types, chunk: int
+    ) -> None:
         self._parts = (piece for part in parts for piece in cut(part, max(1, chunk // 4)))
         self._form, self._types = form, types
-        self.window: Part | None = None
+        self.window: EntryBatch | None = None
         self._next()
 
     def end(self) -> tuple[int, int]:
@@ -168,7 +170,7 @@ class _Cursor:
         assert window is not None
         return int(window.hash[-1]), 0 if window.second is None else int(window.second[-1])
 
-    def take(self, end: tuple[int, int]) -> Part:
+    def take(self, end: tuple[int, int]) -> EntryBatch:
         """What comes before `end`, and what is at it."""
         window = self.window
         assert window is not None
@@ -192,7 +194,7 @@ class _Cursor:
 _SIDES = ("left", "right")
 
 
-def recast_part(part: Part, form: Form, types: Types) -> Part:
+def recast_part(part: EntryBatch, form: SegmentForm, types: Types) -> EntryBatch:
     """The same entries in another form."""
     if part.form == form:
         return part
@@ -226,7 +228,7 @@ def _by_row(group: Any, rows: Words) -> Any:
     return np.argsort((group.astype(np.uint64) << np.uint64(32)) | rows, kind="stable")
 
 
-def _firsts(part: Part, order: Any, alike: Any, types: Types) -> Any:
+def _firsts(part: EntryBatch, order: Any, alike: Any, types: Types) -> Any:
     """For each entry in order, the place of the first one that is the same: same key and, in a
     bag, same row. `alike` are the neighbours with the same hash.
     """
@@ -250,7 +252,7 @@ def _firsts(part: Part, order: Any, alike: Any, types: Types) -> Any:
     return first
 
 
-def _equal(part: Part, left: Any, right: Any, types: Types) -> Any:
+def _equal(part: EntryBatch, left: Any, right: Any, types: Types) -> Any:
     """Which entries at `left` are the same as those at `right`."""
     sides = [(part.form.key, part.keys, types[0])]
     if part.form.layout == BAG:
@@ -278,6 +280,6 @@ def _equal_column(left: Any, right: Any) -> Any:
     return equal.to_numpy(zero_copy_only=False)
 
 
-def _objects(shape: Shape, columns: list[Any], at: Any, row_type: Any) -> list[Any]:
+def _objects(shape: ColumnShape, columns: list[Any], at: Any, row_type: Any) -> list[Any]:
     places = pa.array(at)
     return decode(shape, [column.take(places) for column in columns], row_type)

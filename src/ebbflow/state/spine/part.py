@@ -6,8 +6,8 @@ There are two *layouts*:
     value    key, value or none   the newest entry of a key counts; none means it was taken away
 
 The columns are `hash`, then `row_hash` and `weight` (bag) or `live` (value), then those of the
-keys, `k0`, `k1`, … and those of the rows or values, `r0`, `r1`, …; `Form` says which kinds these
-are.
+keys, `k0`, `k1`, … and those of the rows or values, `r0`, `r1`, …; `SegmentForm` says
+how each of them is encoded.
 
 Two things are not written twice. Weights are nearly always 1, so they are written as how many
 entries in a row have which weight (an Arrow run-end encoded column). Keys are often fields of their
@@ -26,7 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.state.spine.columns import PICKLED, PLAIN, Shape, decode, numbers_of
+from ebbflow.state.spine.columns import PICKLED, PLAIN, ColumnShape, decode, numbers_of
+from ebbflow.state.spine.files import StateError
 from ebbflow.state.spine.hashing import Words
 
 BAG, VALUE = "bag", "value"
@@ -36,16 +37,16 @@ _INEXACT = ("float", PICKLED, PLAIN)
 
 
 @dataclass(frozen=True)
-class Form:
+class SegmentForm:
     """The columns of a segment."""
 
     layout: str
-    key: Shape
-    row: Shape
+    key: ColumnShape
+    row: ColumnShape
     within: tuple[tuple[int, ...], ...] = ()
     """For each column of the keys, the columns of the rows that are the same, if all have some."""
 
-    def distrusted(self) -> Form:
+    def distrusted(self) -> SegmentForm:
         """The same for a reader who loads pickles of plain values only."""
         key, row = (shape.but(PICKLED, PLAIN) for shape in (self.key, self.row))
         return replace(self, key=key, row=row)
@@ -58,31 +59,34 @@ class Form:
         else:
             words += [("live", pa.uint8())]
         types = [] if self.within else self.key.types()
-        keys = [(f"k{i}", kind) for i, kind in enumerate(types)]
-        rows = [(f"r{i}", kind) for i, kind in enumerate(self.row.types())]
+        keys = [(f"k{i}", encoding) for i, encoding in enumerate(types)]
+        rows = [(f"r{i}", encoding) for i, encoding in enumerate(self.row.types())]
         return pa.schema([*words, *keys, *rows])
 
     def text(self) -> dict[str, Any]:
-        """As the directory says it; `Form.read` is the way back."""
+        """As the directory says it; `SegmentForm.read` is the way back."""
         key, row = (shape.but(PLAIN, PICKLED) for shape in (self.key, self.row))
         return {
             "layout": self.layout,
-            "key": [key.how, *key.kinds],
-            "row": [row.how, *row.kinds],
+            "key": [key.how, *key.encodings],
+            "row": [row.how, *row.encodings],
             "within": self.within,
         }
 
     @staticmethod
-    def read(text: Mapping[str, Any]) -> Form:
+    def read(text: Mapping[str, Any]) -> SegmentForm:
         """The form of which this is the text.
 
-        >>> form = Form("bag", Shape("one", ("int",)), Shape("tuple", ("text", "float")))
-        >>> Form.read(form.text()) == form
+        >>> key, row = ColumnShape("one", ("int",)), ColumnShape("tuple", ("text", "float"))
+        >>> form = SegmentForm("bag", key, row)
+        >>> SegmentForm.read(form.text()) == form
         True
         """
         (key, *keys), (row, *rows) = text["key"], text["row"]
         within = tuple(map(tuple, text["within"]))
-        return Form(text["layout"], Shape(key, tuple(keys)), Shape(row, tuple(rows)), within)
+        return SegmentForm(
+            text["layout"], ColumnShape(key, tuple(keys)), ColumnShape(row, tuple(rows)), within
+        )
 
     def keys(self, rows: Sequence[Any]) -> list[Any]:
         """The columns of the keys, when they are within those of the rows."""
@@ -90,14 +94,14 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Part:
+class EntryBatch:
     """Some entries in columns: what segments are made of, and what merging works on.
 
     `second` is the row hash in a bag, of 32 bits, and None otherwise; `count` is the weight in a
     bag, and 1 or 0 for whether there is a value otherwise.
     """
 
-    form: Form
+    form: SegmentForm
     hash: Words
     second: Words | None
     count: Any
@@ -110,12 +114,28 @@ class Part:
     @property
     def texts(self) -> int:
         """How many bytes its texts are, where they begin among them; only those of 32 bits."""
-        pairs = zip(
-            (*self.form.key.kinds, *self.form.row.kinds), (*self.keys, *self.rows), strict=True
-        )
-        return sum(column.nbytes for kind, column in pairs if kind in ("text", "bytes"))
+        return sum(column.nbytes for column in self._encoded("text", "bytes"))
 
-    def pick(self, at: Any) -> Part:
+    def check_plain(self) -> None:
+        """Refuse pickles that are not made of plain values."""
+        for column in self._encoded(PICKLED):
+            try:
+                decode(ColumnShape("one", (PLAIN,)), [column])
+            except StateError as error:
+                raise StateError(
+                    "a value is not plain, and state that is opened with unpickle=False holds no "
+                    "others",
+                    cause=error,
+                    remedy="keys, rows and results made of plain values, or unpickle=True",
+                ) from error
+
+    def _encoded(self, *encodings: str) -> list[Any]:
+        """The columns that are encoded in one of these ways."""
+        known = (*self.form.key.encodings, *self.form.row.encodings)
+        pairs = zip(known, (*self.keys, *self.rows), strict=True)
+        return [column for encoding, column in pairs if encoding in encodings]
+
+    def pick(self, at: Any) -> EntryBatch:
         """The entries at these places: an array of places, or a slice."""
         second = None if self.second is None else self.second[at]
         if isinstance(at, slice):
@@ -141,7 +161,7 @@ class Part:
         return pa.RecordBatch.from_arrays(columns, schema=self.form.schema())
 
     @staticmethod
-    def of(form: Form, batch: Any) -> Part:
+    def of(form: SegmentForm, batch: Any) -> EntryBatch:
         """The way back; hardly anything is copied."""
         columns = batch.columns
         hash = numbers_of(columns[0])
@@ -151,9 +171,9 @@ class Part:
             columns = columns[3:]
         else:
             count, columns = numbers_of(columns[1]), columns[2:]
-        width = 0 if form.within else len(form.key.kinds)
+        width = 0 if form.within else len(form.key.encodings)
         keys, rows = columns[:width], columns[width:]
-        return Part(form, hash, second, count, form.keys(rows) or keys, rows)
+        return EntryBatch(form, hash, second, count, form.keys(rows) or keys, rows)
 
 
 def _in_runs(weights: Any) -> Any:
@@ -171,12 +191,12 @@ def _weights(column: Any) -> Any:
     return np.repeat(each, np.diff(ends, prepend=0))
 
 
-def within(part: Part) -> Part:
+def within(part: EntryBatch) -> EntryBatch:
     """The same part, its form saying which columns of the rows the keys are."""
     form, found = part.form, []
-    kinds = list(enumerate(form.row.kinds))
-    for kind, key in zip(form.key.kinds, part.keys, strict=True):
-        alike = [i for i, other in kinds if kind == other and kind not in _INEXACT]
+    encodings = list(enumerate(form.row.encodings))
+    for encoding, key in zip(form.key.encodings, part.keys, strict=True):
+        alike = [i for i, other in encodings if encoding == other and encoding not in _INEXACT]
         found.append(tuple(i for i in alike if key is part.rows[i] or key.equals(part.rows[i])))
         if not found[-1]:
             return part
@@ -189,7 +209,7 @@ def taken(columns: list[Any], places: Any) -> list[Any]:
 
 
 def values(
-    parts: list[Part], types: tuple[Any, Any], at: list[Any] | None = None
+    parts: list[EntryBatch], types: tuple[Any, Any], at: list[Any] | None = None
 ) -> tuple[list[Any], list[Any]]:
     """The keys and the rows of some entries as Python objects: of all entries of these parts, which
     have one form, or of those `at` some places in each.

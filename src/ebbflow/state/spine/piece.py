@@ -19,7 +19,7 @@ import re
 from contextlib import suppress
 
 from ebbflow.errors import AlgebraError
-from ebbflow.state.spine.files import Files, Folder, Writer
+from ebbflow.state.spine.files import Files, FileWriter, Folder
 from ebbflow.state.spine.manifest import pad, piece_name
 from ebbflow.state.spine.segment import Ref, SegmentWriter
 from ebbflow.state.spine.spine import Spine
@@ -53,7 +53,7 @@ class Piece:
             )
         self.name = piece_name(epoch, token)
         self._files = place if isinstance(place, Files) else Folder(place)
-        self._writer: Writer | None = None
+        self._writer: FileWriter | None = None
         self._found: list[tuple[str, str, Ref]] = []
 
     def add(self, spine_name: str, spine: Spine) -> None:

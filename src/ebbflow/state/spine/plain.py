@@ -22,12 +22,11 @@ _PLAIN = {
     "decimal": "Decimal",
     "fractions": "Fraction",
     "uuid": "UUID",
-    "ebbflow.operator.top": "Element Held",
+    "ebbflow.operator.top": "Element",
     "ebbflow.reducer.exact": "Total",
     "ebbflow.reducer.hashed": "Map",
     "ebbflow.reducer.moments": "Exact Moments",
-    "ebbflow.reducer.placed": "Box",
-    "ebbflow.state.outer": "Outer",
+    "ebbflow.state.top_buffer": "TopBuffer",
     "ebbflow.state.tree": "_again",
 }
 _KNOWN = {(module, name) for module, names in _PLAIN.items() for name in names.split()}

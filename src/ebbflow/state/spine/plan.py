@@ -11,17 +11,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from ebbflow.state.spine.files import Writer
+from ebbflow.state.spine.files import FileWriter
 from ebbflow.state.spine.manifest import pad
 from ebbflow.state.spine.segment import Ref, Segment, SegmentWriter
 from ebbflow.state.spine.spine import Spine
 
-MOVED = 1 << 20
+RELOCATED = 1 << 20
 """How many bytes of old segments an epoch copies, at most, to give back the space around them."""
 
 
 @dataclass
-class Plan:
+class SpinePlan:
     """The segments of a spine after an epoch, those of them that were open before, and how many
     entries are new.
     """
@@ -32,14 +32,14 @@ class Plan:
 
 
 def planned(
-    writer: Writer,
+    writer: FileWriter,
     name: str,
     spine: Spine,
     *,
     segments: Sequence[Segment],
     free: int,
     adopted: Collection[str],
-) -> Plan:
+) -> SpinePlan:
     """Write what is new in a spine into the file that will be called `name`. No merge is at work on
     the segments from `free` on; `adopted` are the files that no epoch has yet.
     """
@@ -48,7 +48,7 @@ def planned(
     if at is not None and sum(map(len, segments[free + at :])) <= spine.chunk:
         begin = free + at
     fresh = (s for s in segments if s.ref is None or s.ref.file in adopted)
-    plan = Plan(entries=sum(map(len, fresh)))
+    plan = SpinePlan(entries=sum(map(len, fresh)))
     places = range(len(segments))
     for new, run in groupby(places, lambda i: i >= begin or segments[i].ref is None):
         group = list(run)
@@ -64,7 +64,9 @@ def planned(
     return plan
 
 
-def _written(writer: Writer, spine: Spine, segments: list[Segment], *, last: bool) -> Ref | None:
+def _written(
+    writer: FileWriter, spine: Spine, segments: list[Segment], *, last: bool
+) -> Ref | None:
     out: SegmentWriter | None = None
     for part in spine.merged(segments, last=last):
         if out is None:
@@ -74,8 +76,8 @@ def _written(writer: Writer, spine: Spine, segments: list[Segment], *, last: boo
     return None if out is None else out.finish()
 
 
-def moved(
-    writer: Writer,
+def relocated(
+    writer: FileWriter,
     name: str,
     refs: list[Ref],
     *,
@@ -90,11 +92,11 @@ def moved(
     for ref in refs:
         live[ref.file] = live.get(ref.file, 0) + ref.length
     live.pop(name, None)
-    if sum(map(size, live)) <= 2 * sum(live.values()) + MOVED:
+    if sum(map(size, live)) <= 2 * sum(live.values()) + RELOCATED:
         return {}
     sparse = [file for file in live if file not in busy and 2 * live[file] < size(file)]
     found: dict[Ref, Ref] = {}
-    room = MOVED
+    room = RELOCATED
     for file in sorted(sparse, key=lambda file: live[file]):
         room -= live[file]
         if room < 0:

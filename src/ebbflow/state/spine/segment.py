@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.state.spine.checked import Checked
-from ebbflow.state.spine.files import Damaged, Writer, unchanged
+from ebbflow.state.spine.files import Damaged, FileWriter, unchanged
 from ebbflow.state.spine.hashing import Words
-from ebbflow.state.spine.part import Form, Part
+from ebbflow.state.spine.part import EntryBatch, SegmentForm
 
 CHUNK = 1 << 16
 """Entries per chunk, more or less: what is read, checked and merged in one piece."""
@@ -67,19 +67,21 @@ class Segment:
     __slots__ = ("_blob", "_loaded", "_reader", "chunks", "firsts", "form", "lasts",
                  "length", "ref")  # fmt: skip
 
-    def __init__(self, form: Form, chunks: list[Entry], length: int, ref: Ref | None) -> None:
+    def __init__(
+        self, form: SegmentForm, chunks: list[Entry], length: int, ref: Ref | None
+    ) -> None:
         self.form = form
         self.chunks = chunks
         self.length = length
         self.ref = ref
         self.firsts = np.array([chunk.first for chunk in chunks], np.uint64)
         self.lasts = np.array([chunk.last for chunk in chunks], np.uint64)
-        self._loaded: dict[int, Part] = {}
+        self._loaded: dict[int, EntryBatch] = {}
         self._blob: Any = None
         self._reader: Any = None
 
     @classmethod
-    def held(cls, parts: list[Part]) -> Segment:
+    def held(cls, parts: list[EntryBatch]) -> Segment:
         """A segment in memory."""
         chunks = [
             Entry(0, 0, 0, len(part), int(part.hash[0]), int(part.hash[-1])) for part in parts
@@ -97,7 +99,7 @@ class Segment:
             raise damaged(ref, "its directory")
         said = json.loads(bytes(words))
         chunks = [Entry(*entry) for entry in said["chunks"]]
-        segment = cls(Form.read(said["form"]), chunks, ref.entries, ref)
+        segment = cls(SegmentForm.read(said["form"]), chunks, ref.entries, ref)
         arrow = ref.length - ref.directory
         if zlib.crc32(blob[chunks[-1].offset + chunks[-1].length : arrow]) != said["footer"]:
             raise damaged(ref, "the footer of its Arrow file")
@@ -120,12 +122,12 @@ class Segment:
             return max(part.texts for part in self._loaded.values())
         return max(chunk.length for chunk in self.chunks)
 
-    def part(self, i: int) -> Part:
+    def part(self, i: int) -> EntryBatch:
         """The `i`-th chunk."""
         found = self._loaded.get(i)
         if found is None:
             self._check(i)
-            found = self._loaded[i] = Part.of(self.form, self._reader.get_batch(i))
+            found = self._loaded[i] = EntryBatch.of(self.form, self._reader.get_batch(i))
         return found
 
     def _check(self, i: int) -> None:
@@ -142,7 +144,7 @@ class Segment:
         if mark is not None:
             SHARED[0].add(mark)
 
-    def parts(self, low: int = 0, high: int = END) -> Iterator[Part]:
+    def parts(self, low: int = 0, high: int = END) -> Iterator[EntryBatch]:
         """Every chunk in order, none of them kept in memory; of chunks that have entries outside
         of `low <= hash < high`, the part inside. Other chunks are not read.
         """
@@ -161,7 +163,7 @@ class Segment:
             if not known:
                 self._loaded.pop(i, None)
 
-    def find(self, wanted: Words) -> Iterator[tuple[Any, Part, Any]]:
+    def find(self, wanted: Words) -> Iterator[tuple[Any, EntryBatch, Any]]:
         """The entries that have one of the hashes `wanted`, which are sorted: for each chunk that
         has some, the places in `wanted`, the chunk, and the places in it.
         """
@@ -186,7 +188,7 @@ class Segment:
                 begin = np.arange(ends[-1]) + np.repeat(begin - ends + count, count)
             yield owners, part, begin
 
-    def find_rows(self, keys: Words, rows: Words) -> Iterator[tuple[Part, Any, Any]]:
+    def find_rows(self, keys: Words, rows: Words) -> Iterator[tuple[EntryBatch, Any, Any]]:
         """The entries that have one of these pairs of hashes, which are sorted: for each chunk that
         has some, the chunk, the places in it, and the places among the pairs.
         """
@@ -238,7 +240,7 @@ def damaged(ref: Ref | None, what: str) -> Damaged:
     )
 
 
-class Sink:
+class ChecksumWriter:
     """A file being written, seen from a segment: counts bytes and sums what passes."""
 
     closed = False
@@ -269,16 +271,16 @@ class Sink:
 class SegmentWriter:
     """Writes a segment, chunk by chunk, at the end of a file that may hold others."""
 
-    def __init__(self, form: Form, writer: Writer) -> None:
+    def __init__(self, form: SegmentForm, writer: FileWriter) -> None:
         self.form = form
         self._start = writer.at
-        self._sink = Sink(writer.write)
+        self._sink = ChecksumWriter(writer.write)
         self._out = pa.PythonFile(self._sink, mode="w")
         self._arrow = pa.ipc.new_file(self._out, form.schema())
         self._chunks: list[Entry] = []
         self._file = writer.name
 
-    def add(self, part: Part) -> None:
+    def add(self, part: EntryBatch) -> None:
         """Write one chunk."""
         batch = part.batch()
         at = self._sink.at

@@ -13,7 +13,7 @@ from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
 
 Name = tuple[str, int]
-"""An operator and a bucket."""
+"""The name of a spine, and its number where one name has several, as no engine of ours has."""
 
 
 class Snapshot:
@@ -73,7 +73,7 @@ class Snapshot:
         key_type: Any = Any,
         row_type: Any = Any,
     ) -> Spine:
-        """The spine of an operator and bucket. `row_type` is the class of its rows or values."""
+        """The spine of this name and number. `row_type` is the class of its rows or values."""
         name = operator, bucket
         key, row = type_text(key_type), type_text(row_type)
         listed = self._listed.setdefault(name, Listed(operator, bucket, layout, key, row, ()))
@@ -86,7 +86,9 @@ class Snapshot:
             )
         if name not in self._spines:
             segments = map(self._open, listed.segments)
-            self._spines[name] = Spine(layout, key_type, row_type, segments, chunk=self._chunk)
+            self._spines[name] = Spine(
+                layout, key_type, row_type, segments, chunk=self._chunk, plain=not self.unpickle
+            )
         return self._spines[name]
 
     def _open(self, ref: Ref) -> Segment:
@@ -105,7 +107,7 @@ class Snapshot:
         return self._maps[file]
 
     def names(self) -> list[Name]:
-        """The operators and buckets there is state for."""
+        """The names and numbers of the spines."""
         return sorted(self._listed)
 
     def layout(self, operator: str) -> str:

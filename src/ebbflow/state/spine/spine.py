@@ -1,4 +1,4 @@
-"""Spine: the state of one operator and bucket, as a list of segments.
+"""Spine: what an operator keeps in one container, as a list of segments.
 
 What an epoch does is a new segment at the end of the list; nothing before it changes. To look up
 keys, every segment is asked, so there must not be many: segments of about one size are merged into
@@ -28,16 +28,16 @@ import pyarrow as pa
 from ebbflow.errors import AlgebraError
 from ebbflow.record import fields_of
 from ebbflow.state.cells import ABSENT
-from ebbflow.state.spine.columns import Shape, encode, narrowed, nothing, repeated
+from ebbflow.state.spine.columns import ColumnShape, encode, narrowed, nothing, repeated
 from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.hashing import Words, hashes, row_words, same
 from ebbflow.state.spine.merge import cut, merged, settled
-from ebbflow.state.spine.part import BAG, VALUE, Form, Part, values, within
+from ebbflow.state.spine.part import BAG, VALUE, EntryBatch, SegmentForm, values, within
 from ebbflow.state.spine.runs import broods, follows, runs
 from ebbflow.state.spine.segment import CHUNK, END, Segment
 
 FANOUT = 4
-Columns = tuple[Shape, Sequence[Any]]
+Columns = tuple[ColumnShape, Sequence[Any]]
 """Values in columns: as `columns.encode` gives them."""
 
 
@@ -64,6 +64,7 @@ class Spine:
         segments: Iterable[Segment] = (),
         *,
         chunk: int = CHUNK,
+        plain: bool = False,
     ) -> None:
         if layout not in (BAG, VALUE):
             raise AlgebraError("a spine is a bag or holds values", layout=layout, remedy='"bag"')
@@ -74,6 +75,8 @@ class Spine:
         self.segments: list[Segment] = list(segments)
         self.staged: list[Segment] = []
         self.chunk = chunk
+        self.plain = plain
+        """Whether what is pickled must be made of plain values, as its reader asks for."""
 
     # ---- writing ----
 
@@ -89,8 +92,8 @@ class Spine:
         >>> spine = Spine("bag")
         >>> numbers = pa.array([1, 2, 1])
         >>> texts = pa.array(["a", "b", "a"])
-        >>> rows = Shape("tuple", ("int", "text")), [numbers, texts]
-        >>> spine.append_columns((Shape("one", ("int",)), [numbers]), rows)
+        >>> rows = ColumnShape("tuple", ("int", "text")), [numbers, texts]
+        >>> spine.append_columns((ColumnShape("one", ("int",)), [numbers]), rows)
         >>> spine.probe([1])
         {1: {(1, 'a'): 2}}
         """
@@ -102,7 +105,7 @@ class Spine:
                     shape=shape,
                     types=[*map(str, types)],
                     rows=row_type,
-                    remedy="kinds and columns as kind_columns(array) gives them",
+                    remedy="encodings and columns as encoded_column(array) gives them",
                 )
         bag = self.layout == BAG
         size = len(keys[1][0])
@@ -121,17 +124,19 @@ class Spine:
             return
         (key, key_columns), (row, row_columns) = narrowed(*keys), narrowed(*rows)
         second = row_words(column_hashes(row, row_columns)) if bag else None
-        form = Form(self.layout, key, row)
+        form = SegmentForm(self.layout, key, row)
         hash = column_hashes(key, key_columns)
-        part = Part(form, hash, second, count, key_columns, row_columns)
+        part = EntryBatch(form, hash, second, count, key_columns, row_columns)
         self._stage(settled(within(part), False, self._types))
 
-    def _stage(self, part: Part) -> None:
+    def _stage(self, part: EntryBatch) -> None:
+        if self.plain:
+            part.check_plain()
         parts = cut(part, self.chunk)
         if parts:
             self.staged.append(Segment.held(parts))
 
-    def _bag(self, change: Mapping[Any, Iterable[tuple[Any, int]]]) -> Part:
+    def _bag(self, change: Mapping[Any, Iterable[tuple[Any, int]]]) -> EntryBatch:
         groups = [list(pairs) for pairs in change.values()]
         rows = [row for pairs in groups for row, _ in pairs]
         weights = [weight for pairs in groups for _, weight in pairs]
@@ -139,7 +144,7 @@ class Spine:
         owner = np.repeat(np.arange(len(groups)), counts)
         keys = list(change)
         if not rows:
-            return Part(_EMPTY, *(np.empty(0),) * 3, [], [])
+            return EntryBatch(_EMPTY, *(np.empty(0),) * 3, [], [])
         key, key_columns = encode(keys, self.key_type)
         row, row_columns = encode(rows, self.row_type)
         try:
@@ -148,11 +153,11 @@ class Spine:
             raise AlgebraError("a weight has more than 64 bits", remedy="fewer copies") from error
         if (counts != 1).any():
             key, key_columns = repeated(key, key_columns, counts)
-        form, second = Form(BAG, key, row), row_words(hashes(rows))
-        part = Part(form, hashes(keys)[owner], second, count, key_columns, row_columns)
+        form, second = SegmentForm(BAG, key, row), row_words(hashes(rows))
+        part = EntryBatch(form, hashes(keys)[owner], second, count, key_columns, row_columns)
         return settled(within(part), False, self._types)
 
-    def _values(self, change: Mapping[Any, Any]) -> Part:
+    def _values(self, change: Mapping[Any, Any]) -> EntryBatch:
         keys, found = list(change), list(change.values())
         there = np.array([value is not ABSENT for value in found])
         live = there.astype(np.uint8)
@@ -164,9 +169,11 @@ class Spine:
             places = pa.array(np.cumsum(there) - 1, mask=~there)
             columns = [column.take(places) for column in columns]
         else:
-            row = Shape("one", ("none",))
+            row = ColumnShape("one", ("none",))
             columns = nothing(row, len(found))
-        part = Part(Form(VALUE, key, row), hashes(keys), None, live, key_columns, columns)
+        part = EntryBatch(
+            SegmentForm(VALUE, key, row), hashes(keys), None, live, key_columns, columns
+        )
         return settled(within(part), False, self._types)
 
     def stage(self, segment: Segment) -> None:
@@ -260,7 +267,7 @@ class Spine:
             keys, rows = values([part], self._types)
             yield from zip(keys, rows, map(int, part.count.tolist()), strict=True)
 
-    def chunks(self, low: int = 0, high: int = END) -> Iterator[Part]:
+    def chunks(self, low: int = 0, high: int = END) -> Iterator[EntryBatch]:
         """The same in columns. Only chunks that have such hashes are read."""
         segments = [*self.segments, *self.staged]
         there = [s for s in segments if s.lasts[-1] >= low and s.firsts[0] < high]
@@ -279,14 +286,14 @@ class Spine:
 
     def merge(
         self, segments: Sequence[Segment], *, last: bool, low: int = 0, high: int = END
-    ) -> Iterator[tuple[int, Part | None]]:
+    ) -> Iterator[tuple[int, EntryBatch | None]]:
         """Merge some of the segments, step by step."""
         types, chunk = self._types, self.chunk
         return merged(segments, last=last, types=types, chunk=chunk, low=low, high=high)
 
     def merged(
         self, segments: Sequence[Segment], *, last: bool, low: int = 0, high: int = END
-    ) -> Iterator[Part]:
+    ) -> Iterator[EntryBatch]:
         """The chunks that merging gives."""
         if len(segments) == 1 and not (last and self.layout == VALUE):
             return segments[0].parts(low, high)
@@ -325,7 +332,7 @@ def _gather_values(
             found[key] = value if live else ABSENT
 
 
-Hit = tuple[Any, Part, Any]
+Hit = tuple[Any, EntryBatch, Any]
 
 
 def _hits(segments: Sequence[Segment], wanted: Words) -> Iterator[list[Hit]]:
@@ -334,7 +341,7 @@ def _hits(segments: Sequence[Segment], wanted: Words) -> Iterator[list[Hit]]:
     highs = wanted.searchsorted(np.array([s.lasts[-1] for s in segments]), "right").tolist()
     spans = iter(zip(lows, highs, strict=True))
     for run in runs(segments):
-        hits: dict[Form, list[Hit]] = {}
+        hits: dict[SegmentForm, list[Hit]] = {}
         for segment, (low, high) in zip(run, spans, strict=False):
             if low < high:
                 found = segment.find(wanted[low:high])
@@ -367,5 +374,5 @@ def due(sizes: Sequence[int], *, first: bool = True, least: int = 256) -> int | 
     return begin
 
 
-_EMPTY = Form(BAG, Shape("one", ("none",)), Shape("one", ("none",)))
+_EMPTY = SegmentForm(BAG, ColumnShape("one", ("none",)), ColumnShape("one", ("none",)))
 __all__ = ["ABSENT", "CHUNK", "FANOUT", "Spine", "due"]

@@ -41,5 +41,5 @@ program = ef.program(
     pairs=users.cross(blocked, select=lambda a, b: (a.user, b.user)),
     slots=returns.tumbling("at", 60),
     lately=returns.sliding("at", 60, 15),
-    owed=orders - returns,
+    negative=orders - returns,
 )

@@ -362,7 +362,7 @@ def test_a_filter_passes_top_k_only_when_it_reads_the_key() -> None:
     assert pushed(orders.top_k(2, by="price").filter(above)) == "filter[price > 3](top_k(orders))"
 
 
-def test_a_filter_does_not_hide_rows_that_are_owed() -> None:
+def test_a_filter_does_not_hide_rows_that_are_negative() -> None:
     rows = (orders - returns).group_by("city").agg(n=ef.count()).filter(lambda g: g.city == "Rome")
     assert pushed(rows) == "filter[city == 'Rome'](reduce(concat(orders, returns)))"
     rows = (orders - returns).top_k(1, by="price", per="city").filter(lambda g: g.city == "Rome")
@@ -559,7 +559,7 @@ def test_outputs_distinct_and_the_parts_of_a_sum_keep_whole_rows() -> None:
     assert [part.type for part in both.parts] == [Order, Order]
 
 
-def test_rows_that_may_be_owed_are_left_alone() -> None:
+def test_rows_that_may_be_negative_are_left_alone() -> None:
     plan = plan_of((orders - returns).group_by("city").agg(n=ef.count()))
     assert push_projections(plan).outputs["out0"] is plan.outputs["out0"]
 

@@ -22,7 +22,7 @@ import pytest
 from ebbflow.errors import EbbflowError
 from ebbflow.record import record
 from ebbflow.state.spine import ABSENT, Damaged, Folder
-from ebbflow.state.spine.columns import Shape, common, decode, encode, recast
+from ebbflow.state.spine.columns import ColumnShape, common, decode, encode, recast
 from ebbflow.state.spine.hashing import hashes, same
 from ebbflow.state.spine.segment import Ref, Segment, SegmentWriter
 from ebbflow.state.spine.spine import Spine
@@ -177,7 +177,7 @@ def exact(values: list[Any]) -> list[tuple[type, str]]:
 @pytest.mark.parametrize(("values", "kind"), COLUMNS, ids=repr)
 def test_a_column_gives_back_what_it_was_given(values: list[Any], kind: str) -> None:
     shape, columns = encode(values)
-    assert shape == Shape("one", (kind,))
+    assert shape == ColumnShape("one", (kind,))
     assert exact(decode(shape, columns)) == exact(values)
     assert exact(decode(shape, columns, at=[np.array([len(values) - 1, 0])])) == exact(
         [values[-1], values[0]]
@@ -194,16 +194,19 @@ def test_a_stored_nan_is_always_the_same_object() -> None:
 @pytest.mark.parametrize(
     ("rows", "shape"),
     [
-        ([(1, "a"), (2, None)], Shape("tuple", ("int8", "text"))),
-        ([(1, "a"), (2.0, "b")], Shape("tuple", ("any", "text"))),
-        ([Order(1, "a", 2.0), Order(2, "b", None)], Shape("record", ("int8", "text", "float"))),
-        ([Order(1, "a", 2.0), (1, "a", 2.0)], Shape("one", ("any",))),
-        ([(1, 2), (1,)], Shape("one", ("any",))),
-        ([()], Shape("one", ("any",))),
-        ([record("City", city=str)("Rome")], Shape("one", ("any",))),
+        ([(1, "a"), (2, None)], ColumnShape("tuple", ("int8", "text"))),
+        ([(1, "a"), (2.0, "b")], ColumnShape("tuple", ("any", "text"))),
+        (
+            [Order(1, "a", 2.0), Order(2, "b", None)],
+            ColumnShape("record", ("int8", "text", "float")),
+        ),
+        ([Order(1, "a", 2.0), (1, "a", 2.0)], ColumnShape("one", ("any",))),
+        ([(1, 2), (1,)], ColumnShape("one", ("any",))),
+        ([()], ColumnShape("one", ("any",))),
+        ([record("City", city=str)("Rome")], ColumnShape("one", ("any",))),
     ],
 )
-def test_rows_become_one_column_per_item(rows: list[Any], shape: Shape) -> None:
+def test_rows_become_one_column_per_item(rows: list[Any], shape: ColumnShape) -> None:
     found, columns = encode(rows, Order)
     assert found == shape
     assert exact(decode(found, columns, Order)) == exact(rows)
@@ -338,7 +341,7 @@ def test_keys_that_are_fields_of_their_rows_are_not_written(
     assert segment.form.within == within
     names = segment.part(0).batch().schema.names
     assert [name for name in names if name.startswith("k")] == (
-        [] if within else [f"k{i}" for i in range(len(segment.form.key.kinds))]
+        [] if within else [f"k{i}" for i in range(len(segment.form.key.encodings))]
     )
     assert stored.probe(groups) == {k: dict(pairs) for k, pairs in groups.items()}
     found = [exact([k, row, w]) for k, row, w in stored.scan()]

@@ -12,7 +12,7 @@ import pytest
 
 from ebbflow.errors import AlgebraError
 from ebbflow.state.spine import ABSENT, Piece, Spine, Store
-from ebbflow.state.spine.columns import Shape, encode
+from ebbflow.state.spine.columns import ColumnShape, encode
 from ebbflow.state.spine.hashing import hashes
 
 
@@ -83,7 +83,7 @@ def test_values_can_be_columns_and_the_last_one_counts() -> None:
 def test_no_entries_are_nothing_staged() -> None:
     for layout in ("bag", "value"):
         spine = Spine(layout)
-        shape = Shape("one", ("int",))
+        shape = ColumnShape("one", ("int",))
         spine.append_columns(
             (shape, [pa.array([], pa.int64())]), (shape, [pa.array([], pa.int64())])
         )
@@ -92,17 +92,17 @@ def test_no_entries_are_nothing_staged() -> None:
 
 def test_columns_that_do_not_fit_are_refused() -> None:
     bag, value = Spine("bag"), Spine("value")
-    ints, texts = Shape("one", ("int",)), Shape("one", ("text",))
+    ints, texts = ColumnShape("one", ("int",)), ColumnShape("one", ("text",))
     one, two = pa.array([1]), pa.array([1, 2])
     for keys, rows in (
         ((ints, [one]), (texts, [pa.array(["a"], pa.large_utf8())])),
         ((texts, [one]), (ints, [one])),
-        ((ints, [one]), (Shape("tuple", ("int", "int")), [one])),
-        ((ints, [one]), (Shape("record", ("int",)), [one])),
+        ((ints, [one]), (ColumnShape("tuple", ("int", "int")), [one])),
+        ((ints, [one]), (ColumnShape("record", ("int",)), [one])),
     ):
         with pytest.raises(AlgebraError, match="not of this shape"):
             bag.append_columns(keys, rows)
-    pairs = Shape("tuple", ("int", "int"))
+    pairs = ColumnShape("tuple", ("int", "int"))
     for spine, keys, rows, weights in (
         (bag, (ints, [one]), (ints, [two]), None),
         (bag, (ints, [two]), (pairs, [two, one]), None),

@@ -28,8 +28,8 @@ from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
-from ebbflow.state.spine.columns import Shape
-from ebbflow.state.spine.columns_hash import column_hashes, kind_columns
+from ebbflow.state.spine.columns import ColumnShape
+from ebbflow.state.spine.columns_hash import column_hashes, encoded_column
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.state.spine.part import BAG
 from ebbflow.state.spine.piece import Piece
@@ -58,7 +58,7 @@ class StoredRows:
         """The type of the rows."""
         return replica_of(self.job.program).row_type(self.slot)
 
-    def keys(self, table: Any) -> tuple[Shape, list[Any]] | None:
+    def keys(self, table: Any) -> tuple[ColumnShape, list[Any]] | None:
         """The keys as columns, where they are columns."""
         if self.shape is None:
             own = self.owner().source.key is None if self.is_input() else False
@@ -67,7 +67,7 @@ class StoredRows:
         how = "tuple" if isinstance(self.shape, tuple) else "one"
         return _columns(table, names, how) if is_simple(self.shape) else None
 
-    def rows(self, table: Any) -> tuple[Shape, list[Any]]:
+    def rows(self, table: Any) -> tuple[ColumnShape, list[Any]]:
         """The rows as columns."""
         names = [name for name, _ in columns_of(self.row_type)]
         return _columns(table, names, "one" if fields_of(self.row_type) is None else "record")
@@ -168,12 +168,12 @@ class WriteRows(StoredRows):
         keyed = isinstance(self.owner(), KeyedInput)
         if keyed and weights.max() > 1:
             return False
-        counts = Shape("one", ("int",)), [pa.array(weights, pa.int64())]
+        counts = ColumnShape("one", ("int",)), [pa.array(weights, pa.int64())]
         spine.append_columns(keys, self.rows(table) if keyed else counts)
         return True
 
     def _require_there(self, table: Any, weights: Any) -> None:
-        """An error where the index of an input would have a row that is owed."""
+        """An error where the index of an input would have a row that is negative."""
         owner = self.held().owner
         for state in self._inputs():
             if isinstance(state, SharedInput) and state.index is owner and weights.min() < 0:
@@ -222,9 +222,9 @@ class WriteTotals:
         yield from batches([TaskReport(1, segments=piece.finish()).line()])
 
 
-def _columns(table: Any, names: list[str], how: str) -> tuple[Shape, list[Any]]:
-    made = [kind_columns(table.column(name)) for name in names]
-    return Shape(how, tuple(row_type for row_type, _ in made)), [column for _, column in made]
+def _columns(table: Any, names: list[str], how: str) -> tuple[ColumnShape, list[Any]]:
+    made = [encoded_column(table.column(name)) for name in names]
+    return ColumnShape(how, tuple(row_type for row_type, _ in made)), [column for _, column in made]
 
 
 def _flat(row_type: Any) -> bool:

@@ -27,7 +27,7 @@ from ebbflow.engine.spark.tasks.report import Line, TaskReport
 from ebbflow.engine.spark.tasks.task import EpochJob, batches, routes, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
-from ebbflow.reducer.strategy import owing, part_of
+from ebbflow.reducer.strategy import part_of, refuse_negative_size
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.piece import Piece
 
@@ -121,7 +121,7 @@ class WriteGroups:
             every = zip(*slots, strict=True) if slots else [()] * len(keys)
             for key, size, values in zip(keys, columns[_SIZE], every, strict=True):
                 if size < 0:
-                    owing(key, size)
+                    refuse_negative_size(key, size)
                 if size:
                     cell = (size, *values)
                     stored[key] = operator.dump(key, cell)

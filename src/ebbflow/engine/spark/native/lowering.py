@@ -23,7 +23,6 @@ from pyspark.sql import functions as f
 from ebbflow.chain import Chain, Step, gather
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import gc_paused
-from ebbflow.engine.runtime.stage import LinearStage
 from ebbflow.engine.spark.native.functions import (
     KeyColumns,
     native_filter,
@@ -172,7 +171,7 @@ class Lowering:
 
     # ---- steps on one row at a time ----
 
-    def _linear(self, stage: LinearStage) -> Lowered:
+    def _linear(self, stage: Any) -> Lowered:
         why, parts = "", []
         wanted = [f"`{name}`" for name, _ in columns_of(stage.type)]
         frames = [self.rows(slot) for slot in stage.reads]
@@ -183,7 +182,7 @@ class Lowering:
             parts.append(made.select(*wanted, weight.alias(WEIGHT)))
         return Lowered(ARROW if why else NATIVE, why, rows=reduce(DataFrame.union, parts))
 
-    def _steps(self, frame: DataFrame, stage: LinearStage, read: int) -> tuple[DataFrame, str]:
+    def _steps(self, frame: DataFrame, stage: Any, read: int) -> tuple[DataFrame, str]:
         """The steps on one of the slots that a stage reads, and why not all of them are native."""
         row_type = self.row_type(stage.reads[read])
         steps = stage.chains[read].steps

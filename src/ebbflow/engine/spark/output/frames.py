@@ -33,7 +33,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import StateError, Store
 from ebbflow.state.spine.columns import decode
-from ebbflow.state.spine.part import Part
+from ebbflow.state.spine.part import EntryBatch
 from ebbflow.zset import trusted, without_zeros
 
 _CHUNK = 1 << 16
@@ -97,7 +97,7 @@ def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> 
 
 def repeated(frame: DataFrame, name: str) -> DataFrame:
     """Every row as often as it is there."""
-    owed = f.raise_error(
+    negative = f.raise_error(
         f.lit(f"output {name!r} has rows of negative weight, behind `-`: read view.weighted")
     )
     often = f.raise_error(
@@ -105,7 +105,7 @@ def repeated(frame: DataFrame, name: str) -> DataFrame:
     )
     with exact(frame.sparkSession):
         count = f.when(f.col(WEIGHT) >= 2**31, often.cast("long"))
-        count = count.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(owed.cast("long"))
+        count = count.when(f.col(WEIGHT) > 0, f.col(WEIGHT)).otherwise(negative.cast("long"))
         once = f.explode(f.array_repeat(f.lit(1), count.cast("int")))
         return frame.withColumn(WEIGHT, once).drop(WEIGHT)
 
@@ -201,7 +201,7 @@ class ReadInput:
                     yield _as_arrow(chunk, row_type, by_row, part.layout)
 
 
-def _as_arrow(chunk: Part, row_type: Any, by_row: bool, layout: str) -> Any:
+def _as_arrow(chunk: EntryBatch, row_type: Any, by_row: bool, layout: str) -> Any:
     """The rows of a piece of state, with their weights, in the columns of their type."""
     shape, columns = (chunk.form.key, chunk.keys) if by_row else (chunk.form.row, chunk.rows)
     schema = arrow_schema(row_type)
@@ -210,7 +210,7 @@ def _as_arrow(chunk: Part, row_type: Any, by_row: bool, layout: str) -> Any:
         counts = decode(chunk.form.row, chunk.rows)
         weights = pa.array(counts, pa.int64())
     whole = shape.how == "record" or (shape.how == "one" and len(schema) == 2)
-    if whole and not {"any", "plain", "decimal"} & set(shape.kinds):
+    if whole and not {"any", "plain", "decimal"} & set(shape.encodings):
         arrays = [_fit(column, field.type) for column, field in zip(columns, schema, strict=False)]
         return pa.RecordBatch.from_arrays([*arrays, weights], schema=schema)
     rows = decode(shape, columns, row_type if shape.how == "record" else None)
