@@ -150,7 +150,7 @@ def is_number(hint: Any) -> bool:
 # ---- one way for each class ----
 
 
-class _Ways(dict[type, "Way | None"]):
+class _WaysByClass(dict[type, "Way | None"]):
     """For each class how its values get `NAN`; None where they hold no NaN, or none is found."""
 
     def __missing__(self, hint: type) -> Way | None:
@@ -165,7 +165,7 @@ class _Ways(dict[type, "Way | None"]):
         return "WAYS"
 
 
-WAYS = _Ways()
+WAYS = _WaysByClass()
 
 
 def _way(hint: type) -> Way | None:

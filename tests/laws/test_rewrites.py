@@ -30,7 +30,7 @@ from ebbflow.flow.rewrite import (
     share,
 )
 from ebbflow.flow.show import explain
-from ebbflow.testing import KINDS, changes, plans, random_epochs, random_program
+from ebbflow.testing import VERB_NAMES, changes, plans, random_epochs, random_program
 from ebbflow.zset import ZSet
 
 Rewrite = Callable[[Plan], Plan]
@@ -46,7 +46,7 @@ REWRITES: dict[str, Rewrite] = {
 }
 # Filters and what they are pushed through, more often than the rest.
 OFTEN = ("join", "left", "select", "reduce", "top_k", "semi", "anti")
-MORE = (*KINDS, *["filter"] * 12, *OFTEN, *OFTEN)
+MORE = (*VERB_NAMES, *["filter"] * 12, *OFTEN, *OFTEN)
 
 
 def agree(plan: Plan, rewrite: Rewrite, epochs: Iterable[Mapping[str, ZSet[Any]]]) -> Plan:
@@ -80,7 +80,7 @@ def outcome(plan: Plan, inputs: Mapping[str, ZSet[Any]]) -> Any:
 def test_003_H5_a_rewritten_program_gives_the_same_change_by_change(
     name: str, data: st.DataObject
 ) -> None:
-    program = data.draw(plans(kinds=MORE, size=9))
+    program = data.draw(plans(verbs=MORE, size=9))
     epochs = data.draw(changes(program, steps=4))
     agree(program.plan, REWRITES[name], epochs)
 
@@ -89,7 +89,7 @@ def test_003_H5_a_rewritten_program_gives_the_same_change_by_change(
 def test_rewrites_do_something_to_many_random_programs_and_keep_their_places(name: str) -> None:
     changed = 0
     for seed in range(60):
-        plan = random_program(seed, size=9, kinds=MORE).plan
+        plan = random_program(seed, size=9, verbs=MORE).plan
         rewritten = agree(plan, REWRITES[name], random_epochs(plan, seed, 2))
         places = {node.place for node in plan.nodes()}
         assert {node.place for node in rewritten.nodes()} <= places
@@ -100,7 +100,7 @@ def test_rewrites_do_something_to_many_random_programs_and_keep_their_places(nam
 @pytest.mark.parametrize("rewrites", [LOCAL, ALL], ids=["LOCAL", "ALL"])
 def test_optimising_again_changes_nothing(rewrites: tuple[Rewrite, ...]) -> None:
     for seed in range(80):
-        plan = random_program(seed, size=9, kinds=MORE).plan
+        plan = random_program(seed, size=9, verbs=MORE).plan
         once = optimise(plan, rewrites)
         again = optimise(once, rewrites)
         assert explain(again) == explain(once)
@@ -109,7 +109,7 @@ def test_optimising_again_changes_nothing(rewrites: tuple[Rewrite, ...]) -> None
 
 def test_a_rewrite_leaves_the_plan_it_was_given_as_it_is() -> None:
     for seed in range(20):
-        plan = random_program(seed, size=9, kinds=MORE).plan
+        plan = random_program(seed, size=9, verbs=MORE).plan
         before, nodes = explain(plan), plan.nodes()
         for rewrite in REWRITES.values():
             rewrite(plan)

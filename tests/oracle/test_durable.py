@@ -24,7 +24,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
 from ebbflow.operator import aggregate
 from ebbflow.state.spine import StateError, Store
-from ebbflow.testing import KINDS, follow, random_epochs, random_program
+from ebbflow.testing import VERB_NAMES, follow, random_epochs, random_program
 from ebbflow.testing.functions import Choices, RowShape
 from ebbflow.testing.programs import Stock
 from ebbflow.testing.reducers import MAKERS, SORTS
@@ -102,11 +102,11 @@ def test_oracle_views_on_disk_equal_batch(options: dict[str, Any]) -> None:
         followed(random_program(seed), Random(f"{options} {seed}"), **options)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", VERB_NAMES)
 def test_oracle_each_kind_of_step_on_disk(kind: str) -> None:
     for seed, options in enumerate([{"memory": 1}, {"keep_epochs": 3}]):
         dice = Random(f"{kind} {seed}")
-        followed(random_program(dice, kinds=[kind], size=2), dice, epochs=6, **options)
+        followed(random_program(dice, verbs=[kind], size=2), dice, epochs=6, **options)
 
 
 @pytest.mark.parametrize("sort", SORTS)
@@ -128,12 +128,12 @@ def test_oracle_many_views_on_disk_equal_batch(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", VERB_NAMES)
 def test_oracle_each_kind_of_step_on_disk_often(kind: str) -> None:
     for seed in range(2, 20):
         dice = Random(f"{kind} {seed}")
         options = dice.choice(OPTIONS)
-        followed(random_program(dice, kinds=[kind], size=3), dice, epochs=10, **options)
+        followed(random_program(dice, verbs=[kind], size=3), dice, epochs=10, **options)
 
 
 # ---- what random programs do not reach ----

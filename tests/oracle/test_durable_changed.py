@@ -27,7 +27,7 @@ from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
 from ebbflow.state.spine import StateError
-from ebbflow.testing import KINDS, random_epochs
+from ebbflow.testing import VERB_NAMES, random_epochs
 from ebbflow.testing.programs import NUMBERS, TYPES, Recipe, grow
 from ebbflow.zset import ZSet
 
@@ -482,7 +482,7 @@ def edited(recipe: Recipe, dice: Random) -> Recipe:
     steps = list(recipe.steps)
     at = dice.randrange(len(steps))
     what = dice.choice(["less", "more", "other", "kind", "moved"])
-    step = dice.choice(KINDS), dice.randrange(NUMBERS)
+    step = dice.choice(VERB_NAMES), dice.randrange(NUMBERS)
     if what == "less" and len(steps) > 1:
         del steps[at]
     elif what == "more":
@@ -498,7 +498,7 @@ def edited(recipe: Recipe, dice: Random) -> Recipe:
 
 def random_recipe(dice: Random) -> Recipe:
     inputs = [(dice.randrange(len(TYPES)), dice.random() < 0.3) for _ in range(dice.randint(1, 2))]
-    steps = [(dice.choice(KINDS), dice.randrange(NUMBERS)) for _ in range(6)]
+    steps = [(dice.choice(VERB_NAMES), dice.randrange(NUMBERS)) for _ in range(6)]
     return Recipe(tuple(inputs), tuple(steps))
 
 

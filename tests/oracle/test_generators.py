@@ -23,7 +23,7 @@ from ebbflow.flow.source import Input
 from ebbflow.laws import check
 from ebbflow.record import fields_of
 from ebbflow.reducer import RECOMPUTE, count
-from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
+from ebbflow.testing import VERB_NAMES, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.functions import Choices, RowShape, function
 from ebbflow.testing.programs import Measurement, Moment, Recipe, Stock, grow
 from ebbflow.testing.reducers import MAKERS, SORTS
@@ -70,9 +70,9 @@ def test_300_programs_hold_every_kind_of_node(programs: list[Program]) -> None:
     assert min(seen[name] for name in concrete - {"Fused"}) >= 20
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", VERB_NAMES)
 def test_every_kind_of_step_can_be_asked_for_alone(kind: str) -> None:
-    made = [random_program(seed, kinds=[kind], size=3) for seed in range(30)]
+    made = [random_program(seed, verbs=[kind], size=3) for seed in range(30)]
     assert max(len(everything(each)) for each in made) >= 2
 
 
@@ -126,7 +126,7 @@ def test_nothing_that_needs_a_bag_has_a_negative_row_before_it() -> None:
     kinds = ["minus", "minus", "flat_map", "plus", "reduce", "top_k", "session", "through"]
     negative = 0
     for seed in range(200):
-        made = random_program(seed, kinds=kinds, types=[int], size=5)
+        made = random_program(seed, verbs=kinds, types=[int], size=5)
         found = evaluate(made.plan, _after(made, seed))
         negative += not all(rows.is_bag for rows in found.values())
     assert negative >= 10
@@ -149,15 +149,17 @@ def _after(made: Program, seed: int) -> dict[str, ZSet[Any]]:
 
 
 def test_a_program_follows_from_its_seed() -> None:
-    kinds = [kind for kind in KINDS if kind != "through"]  # operators are not equal to each other
-    made, again, other = (random_program(seed, kinds=kinds) for seed in (5, 5, 6))
+    kinds = [
+        kind for kind in VERB_NAMES if kind != "through"
+    ]  # operators are not equal to each other
+    made, again, other = (random_program(seed, verbs=kinds) for seed in (5, 5, 6))
     assert made.plan == again.plan != other.plan
     assert random_epochs(made, 1, 5) == random_epochs(made, 1, 5) != random_epochs(made, 2, 5)
 
 
 def test_an_unknown_kind_of_step_is_refused() -> None:
     with pytest.raises(CheckError, match="'sort' is no kind of step"):
-        plans(kinds=["sort"])
+        plans(verbs=["sort"])
 
 
 class Order(NamedTuple):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ebbflow.engine.local import run
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.source import Input
-from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
+from ebbflow.testing import VERB_NAMES, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.functions import Choices, RowShape, function
 from ebbflow.testing.programs import Bill, Event, Measurement, Moment, Stock, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
@@ -68,11 +68,11 @@ def test_oracle_a_value_asked_for_late_is_what_asking_always_would_have_given(
     assert derived > 5
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", VERB_NAMES)
 def test_oracle_each_kind_of_step(kind: str) -> None:
     for seed in range(12 * MORE):
         dice = Random(f"{kind} {seed}")
-        program = random_program(dice, kinds=[kind], size=2)
+        program = random_program(dice, verbs=[kind], size=2)
         follow(run, program, random_epochs(program, dice, 6, size=6))
 
 

@@ -25,7 +25,7 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.inputs import APPLY, DELETE, UPSERT
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
-from ebbflow.testing import KINDS, changes, follow, plans, random_epochs, random_program
+from ebbflow.testing import VERB_NAMES, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.epochs import row_maker
 from ebbflow.testing.functions import Choices, RowShape
 from ebbflow.testing.programs import Bill, Measurement, Moment, Stock, Tag
@@ -92,11 +92,11 @@ def test_oracle_tasks_give_what_batch_gives(mode: str, check_input: bool) -> Non
         followed(mode, random_program(seed), dice, check_input=check_input)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", VERB_NAMES)
 def test_oracle_each_kind_of_step(kind: str) -> None:
     for number, mode in enumerate(MODES * MORE):
         dice = Random(f"{kind} {number}")
-        followed(mode, random_program(dice, kinds=[kind], size=2), dice, check_input=number % 4 > 0)
+        followed(mode, random_program(dice, verbs=[kind], size=2), dice, check_input=number % 4 > 0)
 
 
 @each_mode
@@ -233,11 +233,11 @@ def test_oracle_many_programs(mode: str, part: int) -> None:
 
 @pytest.mark.slow
 @each_mode
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", VERB_NAMES)
 def test_oracle_each_kind_of_step_often(mode: str, kind: str) -> None:
     for seed in range(10):
         dice = Random(f"{kind} {mode} {seed}")
-        followed(mode, random_program(dice, kinds=[kind], size=3), dice, 8)
+        followed(mode, random_program(dice, verbs=[kind], size=3), dice, 8)
 
 
 @pytest.mark.slow

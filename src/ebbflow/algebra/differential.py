@@ -87,8 +87,8 @@ def bilinear(
     support = meetings if finite and None not in meetings else None
 
     def at(t: T) -> Any:
-        met = meetings if finite else _meetings(order, under(c, t), under(d, t))
-        for r, s in met.get(None, ()):
+        by_join = meetings if finite else _meetings(order, under(c, t), under(d, t))
+        for r, s in by_join.get(None, ()):
             if order.leq(r, t) and order.leq(s, t):
                 raise AlgebraError(
                     f"the differences at {value_text(r)} and {value_text(s)} are both below "
@@ -96,7 +96,7 @@ def bilinear(
                     order=order,
                     remedy="give the order join=, or use differential_of_lifted, which needs none",
                 )
-        return into.fold(f(c[r], d[s]) for r, s in met.get(t, ()))
+        return into.fold(f(c[r], d[s]) for r, s in by_join.get(t, ()))
 
     return Stream(order, into, at, support=support)
 
@@ -201,7 +201,7 @@ def loop_differences(f: Callable[[G], G], c: G, space: Space | Monoid[G]) -> Str
 
 def _meetings(order: Order[T], left: Iterable[T], right: Iterable[T]) -> dict[Any, list[Any]]:
     """Pairs of versions by their join; those that have none under None."""
-    met: dict[Any, list[Any]] = {}
+    by_join: dict[Any, list[Any]] = {}
     for r, s in itertools.product(left, right):
-        met.setdefault(order.join(r, s), []).append((r, s))
-    return met
+        by_join.setdefault(order.join(r, s), []).append((r, s))
+    return by_join

@@ -139,10 +139,10 @@ def _concatenate(
         end, begin = len(a), 0
         while end and begin < len(b) and type(a[end - 1]) is type(b[begin]):
             monoid, letter = sides[type(b[begin])]
-            met = monoid.combine(a[end - 1].value, b[begin].value)
+            joined = monoid.combine(a[end - 1].value, b[begin].value)
             end, begin = end - 1, begin + 1
-            if not monoid.is_zero(met):
-                return (*a[:end], letter(met), *b[begin:])
+            if not monoid.is_zero(joined):
+                return (*a[:end], letter(joined), *b[begin:])
         return a[:end] + b[begin:]
 
     return concatenate

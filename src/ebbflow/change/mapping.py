@@ -120,11 +120,11 @@ class _Mapping(ByParts[dict[Any, T], dict[Any, EntryChange[T, D]]]):
         """Keys whose values are equal do not appear."""
         gone: dict[Any, EntryChange[T, D]] = {key: Drop() for key in old if key not in new}
         both = ((key, new[key], old[key]) for key in old if key in new)
-        moved = {key: self._moved(a, b) for key, a, b in both if a is not b and a != b}
+        changed = {key: self._changed(a, b) for key, a, b in both if a is not b and a != b}
         fresh = {key: Put(value) for key, value in new.items() if key not in old}
-        return gone | moved | fresh
+        return gone | changed | fresh
 
-    def _moved(self, new: T, old: T) -> EntryChange[T, D]:
+    def _changed(self, new: T, old: T) -> EntryChange[T, D]:
         """A Patch where there is a difference, else a Replace: of texts, or floats that round."""
         try:
             return Patch(self.inner.diff(new, old))

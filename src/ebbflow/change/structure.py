@@ -242,13 +242,13 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
         newly merged, and may merge with the one before it."""
         used, fresh = 0, False
         while True:
-            if left and used < len(right) and len(met := self.compose(left[-1], right[used])) < 2:
-                left[-1:], used = met, used + 1
-            elif fresh and len(left) > 1 and len(met := self.compose(left[-2], left[-1])) < 2:
-                left[-2:] = met
+            if left and used < len(right) and len(made := self.compose(left[-1], right[used])) < 2:
+                left[-1:], used = made, used + 1
+            elif fresh and len(left) > 1 and len(made := self.compose(left[-2], left[-1])) < 2:
+                left[-2:] = made
             else:
                 return left + right[used:]
-            fresh = len(met) == 1
+            fresh = len(made) == 1
 
 
 class ConstantStructure(ChangeStructure[T, D]):

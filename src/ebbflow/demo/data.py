@@ -35,7 +35,7 @@ MISTYPED = 1_000_000
 DAYS = np.array([str(START + timedelta(n)) for n in range(3 * ORDER_DAYS)], dtype=object)
 
 
-class Kind(NamedTuple):
+class EpochRecipe(NamedTuple):
     """What an epoch is about: how many rows change, and the share of each thing that happens."""
 
     name: str
@@ -47,15 +47,15 @@ ALL = {
     "delete": 0.1, "correct": 0.2, "move": 0.05, "relabel": 0.01, "reinstate": 0.02,
     "refund": 0.12, "cancel": 0.08, "pay": 0.1, "welcome": 0.02, "order": 0.3,
 }  # fmt: skip
-KINDS = (
-    Kind("new orders", 10, {"order": 1}),
-    Kind("refunds", 100, {"refund": 1}),
-    Kind("corrected prices", 1_000, {"correct": 1}),
-    Kind("everything at once", 5_000, ALL),
-    Kind("customers move", 10, {"move": 1}),
-    Kind("cancelled orders", 100, {"cancel": 1}),
-    Kind("deleted orders", 1_000, {"delete": 1}),
-    Kind("everything at once", 2_500, ALL),
+RECIPES = (
+    EpochRecipe("new orders", 10, {"order": 1}),
+    EpochRecipe("refunds", 100, {"refund": 1}),
+    EpochRecipe("corrected prices", 1_000, {"correct": 1}),
+    EpochRecipe("everything at once", 5_000, ALL),
+    EpochRecipe("customers move", 10, {"move": 1}),
+    EpochRecipe("cancelled orders", 100, {"cancel": 1}),
+    EpochRecipe("deleted orders", 1_000, {"delete": 1}),
+    EpochRecipe("everything at once", 2_500, ALL),
 )
 
 
@@ -133,13 +133,13 @@ class Shop:
 
     def epoch(self, number: int) -> ShopEpoch:
         """What happens next. Epochs count from 1; every eighth is of the same kind."""
-        kind = KINDS[(number - 1) % len(KINDS)]
-        size = min(kind.size, max(10, self.rows // 10))
+        recipe = RECIPES[(number - 1) % len(RECIPES)]
+        size = min(recipe.size, max(10, self.rows // 10))
         self._changed = {}
-        for name, share in kind.shares.items():
+        for name, share in recipe.shares.items():
             act, each = self._acts[name]
             act(self, max(1, round(size * share / each)))
-        return self._epoch(kind.name)
+        return self._epoch(recipe.name)
 
     def _epoch(self, name: str) -> ShopEpoch:
         """What has changed since the epoch began, under a name."""

@@ -63,23 +63,23 @@ def run(
     made = path is None and engine == "spark"
     folder = tempfile.mkdtemp(prefix="ebbflow-demo-") if made else path
     folder = None if folder is None else str(local_path(folder, "--path"))
-    told = {"engine": engine, "rows": rows or ROWS[engine], "epochs": epochs, "seed": seed}
+    settings = {"engine": engine, "rows": rows or ROWS[engine], "epochs": epochs, "seed": seed}
     try:
-        return _run(teller, told, folder, session)
+        return _run(teller, settings, folder, session)
     finally:
         if made and folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts:
+def _run(teller: Teller, settings: Facts, folder: str | None, session: Any) -> Facts:
     started = perf_counter()
-    engine = ENGINES[told["engine"]]
+    engine = ENGINES[settings["engine"]]
     if folder is not None:
         _require_empty(folder)
-    teller.start({**told, "against": engine.against})
+    teller.start({**settings, "against": engine.against})
     laws = check_laws()
     teller.laws(laws)
-    shop = Shop(told["rows"], told["seed"])
+    shop = Shop(settings["rows"], settings["seed"])
     running = engine(folder) if session is None else engine(folder, session)
     try:
         running.prepare(shop.tables)
@@ -104,7 +104,7 @@ def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts
         }
         teller.corrected(corrected)
         steps = []
-        for number in range(1, told["epochs"] + 1):
+        for number in range(1, settings["epochs"] + 1):
             epoch = shop.epoch(number)
             running.prepare(shop.tables, epoch)
             _, taken = _stepped(running)
@@ -117,7 +117,7 @@ def _run(teller: Teller, told: Facts, folder: str | None, session: Any) -> Facts
     end["verified"] = all(each["verified"] for each in (loaded, corrected, *steps))
     teller.end(end)
     found = {"laws": laws, "load": loaded, "correction": corrected, "steps": steps}
-    return {**told, "against": engine.against, **found, **end}
+    return {**settings, "against": engine.against, **found, **end}
 
 
 def columns(view: str) -> list[str]:

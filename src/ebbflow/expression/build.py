@@ -77,8 +77,8 @@ def made(cls: Any, values: Sequence[Expression], keywords: Sequence[str] = ()) -
             given[name] = constant(value)
     if len(given) < len(names):
         raise NotTraced
-    moved = [name for name in names if name in order] != order
-    if moved and sum(not each.total for each in values) > 1:
+    reordered = [name for name in names if name in order] != order
+    if reordered and sum(not each.total for each in values) > 1:
         raise NotTraced
     return Record(cls, tuple([given[name] for name in names]))
 

@@ -43,14 +43,14 @@ def assumed(value: Any) -> tuple[str, ...]:
 
 
 class _Node:
-    """A value of the graph: its kind, its texts with gaps, and the values that fill the gaps."""
+    """A value of the graph: its form, its texts with gaps, and the values that fill the gaps."""
 
-    __slots__ = ("content", "digest", "inner", "kind", "labels", "low", "number", "value", "why")
+    __slots__ = ("content", "digest", "form", "inner", "labels", "low", "number", "value", "why")
 
     def __init__(self, value: Any, number: int) -> None:
         self.value = value  # kept, so that no other value gets its id
         self.number = self.low = number
-        self.kind = self.why = ""
+        self.form = self.why = ""
         self.content: list[bytes | None] = []
         self.inner: list[Any] = []
         self.labels: list[str] = []
@@ -58,12 +58,12 @@ class _Node:
         try:
             self._look(value)
         except Opaque as reason:
-            self.kind, self.why = "name only", str(reason)
+            self.form, self.why = "name only", str(reason)
             self.content, self.inner, self.labels = [_text(self.why)], [], []
 
     def _look(self, value: Any) -> None:
         parts = iter(parts_of(value))
-        self.kind, label = next(parts), ""
+        self.form, label = next(parts), ""
         for part in parts:
             if isinstance(part, str):
                 self.content.append(_text(part))
@@ -81,9 +81,9 @@ class _Node:
         """The digest of this value, given the digests of the values in its gaps."""
         rest = iter(inner)
         content = [next(rest) if each is None else each for each in self.content]
-        if self.kind == "unordered":
+        if self.form == "unordered":
             content = [content[0], *sorted(content[1:])]
-        return _hashed(self.kind, content)
+        return _hashed(self.form, content)
 
 
 class Fingerprints:
@@ -106,7 +106,7 @@ class Fingerprints:
     def runs_code(self, value: Any) -> bool:
         """Whether a function or a class of the program can be reached from a value."""
         self._digest(value)
-        return any(node.kind in ("function", "class") for _, node in self._reached(value))
+        return any(node.form in ("function", "class") for _, node in self._reached(value))
 
     def _digest(self, value: Any) -> bytes:
         if is_simple(value):
@@ -197,8 +197,8 @@ def _text(text: str) -> bytes:
     return b"t" + text.encode("utf-8", "surrogatepass")
 
 
-def _hashed(kind: str, parts: list[bytes]) -> bytes:
-    digest = hashlib.sha256(kind.encode())
+def _hashed(form: str, parts: list[bytes]) -> bytes:
+    digest = hashlib.sha256(form.encode())
     for part in parts:
         digest.update(str(len(part)).encode() + b":" + part)
     return b"d" + digest.digest()

@@ -1,6 +1,6 @@
 """What a value is made of, as far as it can be looked into without running code of the program.
 
-`parts_of(value)` gives a *kind*, then texts, and values in tuples of one: of a function its code,
+`parts_of(value)` gives a *form*, then texts, and values in tuples of one: of a function its code,
 its constants, defaults, attributes, the values it encloses and the outside names it uses, through
 modules too (`helpers.rates.VAT`); of a class its bases and everything in it; of an object its class
 and its attributes. Files, lines, and the names of functions are no part of anything.
@@ -48,7 +48,7 @@ class Opaque(Exception):
 
 
 def parts_of(value: Any) -> Parts:
-    """A kind, then texts, and values in tuples of one."""
+    """A form, then texts, and values in tuples of one."""
     cls = type(value)
     own = getattr(cls, "__identity__", None)
     said = NotImplemented if own is None else own(value)
@@ -57,7 +57,7 @@ def parts_of(value: Any) -> Parts:
     exact = _EXACT.get(cls)
     if exact is not None:
         return exact(value)
-    for each, parts in _KINDS:
+    for each, parts in _FORMS:
         if issubclass(cls, each):
             return parts(value)
     return _object(value)
@@ -190,8 +190,8 @@ def _partial(value: functools.partial[Any]) -> Parts:
     yield from _sorted(vars(value))
 
 
-def _sequence(values: Any, kind: str = "sequence") -> Parts:
-    yield from (kind, (type(values),))
+def _sequence(values: Any, form: str = "sequence") -> Parts:
+    yield from (form, (type(values),))
     for each in values:
         yield (each,)
 
@@ -346,7 +346,7 @@ _CONTENT: dict[type, Callable[[Any], Any]] = {
 }
 """What the built-in part of an object is, whatever its class makes of it."""
 
-_KINDS: list[tuple[Any, Callable[[Any], Parts]]] = [
+_FORMS: list[tuple[Any, Callable[[Any], Parts]]] = [
     (types.FunctionType, _function),
     (types.ModuleType, _module),
     (type, _class),

@@ -100,8 +100,8 @@ def _hints(hint: Any) -> dict[str, Any]:
 def undeclared(hint: Any) -> Iterator[str]:
     """The classes of the program in a type that do not say what their values hold."""
     for each in _classes_in(hint):
-        told = declared(each) is not None or issubclass(each, enum.Enum)
-        if not told and not library(each.__module__):
+        known = declared(each) is not None or issubclass(each, enum.Enum)
+        if not known and not library(each.__module__):
             yield each.__name__
 
 

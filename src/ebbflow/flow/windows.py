@@ -114,7 +114,7 @@ class Time:
         time = self.of(row)
         if type(time) is int and type(self.size) is int:
             return time
-        if wrong := unfit(time, self.size):
+        if wrong := time_mismatch(time, self.size):
             raise _late(self.verb, time, *wrong)
         return time
 
@@ -137,7 +137,7 @@ class Clock:
         if type(time) is int and type(every) is int and type(origin) is int:
             return time, origin, (time - origin) // every
         for span in (self.size, every):
-            if wrong := unfit(time, span):
+            if wrong := time_mismatch(time, span):
                 raise _late(self.verb, time, *wrong)
         time, origin = self._from_origin(time)
         return time, origin, self._number(time, origin)
@@ -206,10 +206,10 @@ class Sliding:
             start = origin + number * every
 
 
-def unfit(time: Any, size: Any) -> tuple[str, str] | None:
+def time_mismatch(time: Any, size: Any) -> tuple[str, str] | None:
     """Why windows of this size cannot be counted in this kind of time, and what to do; or None.
 
-    >>> unfit(None, 60)
+    >>> time_mismatch(None, 60)
     ('it is None', 'a time for every row, or filter() before the window')
     """
     if time is None:
@@ -258,7 +258,7 @@ def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any
             f"{verb}(size={_span(size)}, every={_span(every)}): one is a timedelta, the other not",
             "two numbers, or two timedeltas",
         )
-    if origin is not None and (wrong := unfit(origin, size)):
+    if origin is not None and (wrong := time_mismatch(origin, size)):
         refuse(
             f"{verb}(origin={_span(origin)}): {wrong[0]}", "an origin of the same kind as the times"
         )
@@ -285,7 +285,7 @@ def _checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
     example = _EXAMPLES.get(known[0]) if len(known) == 1 else None
     for name, span in spans.items():
         _positive(verb, name, span)
-        if example is not None and (wrong := unfit(example, span)):
+        if example is not None and (wrong := time_mismatch(example, span)):
             shown = f'"{time}"' if isinstance(time, str) else "..."
             what = wrong[0].replace("it is", "the time is", 1)
             refuse(f"{verb}({shown}, {name}={_span(span)}): {what}", wrong[1])

@@ -140,9 +140,9 @@ def _reducer_checked(
         for law in laws:
             broken = _smallest(partial(_search, twin, law, **given), seed)
             if broken is not None:
-                told = verdicts.telling(broken, search)
-                told.thing = thing
-                raise told
+                explained = verdicts.telling(broken, search)
+                explained.thing = thing
+                raise explained
         if all_laws:
             pool = given["sources"]["examples"]
             found = verdicts.decided(twin, laws, given["examples"], search, pool)

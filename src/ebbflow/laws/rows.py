@@ -116,9 +116,9 @@ def first_failure(
         if turn == 4 and (not few or "count" in law.variables):
             heavy = _text_length(r, pool) > 3000
         case: dict[str, Any] = {}
-        for name, kind in law.variables.items():
+        for name, role in law.variables.items():
             now = turn + ((heavy and turn % 10 == 4) or ((few or heavy) and turn % 10 == 9))
-            case[name] = _DRAWN[kind](dice, pool, case.get("rows", ()), now)
+            case[name] = _DRAWN[role](dice, pool, case.get("rows", ()), now)
         broken = broken_by(r, law, equal, case)
         if broken is not None:
             return broken
@@ -140,8 +140,8 @@ def tied_failure(
     for _ in range(examples // 2):
         group = dice.choice(pool.tied)
         near, case = Pool(group, None), dict[str, Any]()
-        for name, kind in law.variables.items():
-            case[name] = _DRAWN[kind](dice, near, case.get("rows", ()), 0)
+        for name, role in law.variables.items():
+            case[name] = _DRAWN[role](dice, near, case.get("rows", ()), 0)
         cases.append(case)
     found = (broken_by(r, law, equal, case) for case in cases)
     return next((each for each in found if each and not isinstance(each.left, Text)), None)

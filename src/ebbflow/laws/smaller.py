@@ -82,12 +82,12 @@ class _Smaller:
         """Fewer rows, changes and repetitions, until none can be spared."""
         size, before = _weight(self.broken.case), 0
         while size != before:
-            for name, kind in self.broken.law.variables.items():
-                if kind in ("rows", "updates"):
+            for name, role in self.broken.law.variables.items():
+                if role in ("rows", "updates"):
                     self.shorten(name)
-                if kind == "updates":
+                if role == "updates":
                     self.lessen(name)
-                if kind == "count":
+                if role == "count":
                     self.lower(name)
             before, size = size, _weight(self.broken.case)
 

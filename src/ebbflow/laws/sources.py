@@ -35,7 +35,7 @@ Sources = Mapping[str, Any]
 
 @singledispatch
 def sources_of(thing: Any, elements: Any, changes: Any) -> Sources:
-    """For each kind of variable, a strategy, or a function from the case so far to one."""
+    """For each role of a variable, a strategy, or a function from the case so far to one."""
     return {} if elements is None else {"element": as_strategy(elements)}
 
 
@@ -149,18 +149,18 @@ def _updates(draw: Any, rows: tuple[Any, ...], more: Strategy) -> tuple[ZSet[Any
 
 def cases(law: Law, sources: Sources) -> Strategy:
     """Values for all variables of a law, in the order it names them."""
-    for kind in law.variables.values():
-        if kind not in sources:
+    for role in law.variables.values():
+        if role not in sources:
             raise CheckError(
-                f"{law.name} speaks of {kind!r}, which this thing cannot provide",
+                f"{law.name} speaks of {role!r}, which this thing cannot provide",
                 remedy="pass elements=, or check a thing that this law is about",
             )
 
     @st.composite
     def drawn(draw: Any) -> dict[str, Any]:
         case: dict[str, Any] = {}
-        for name, kind in law.variables.items():
-            source = sources[kind]
+        for name, role in law.variables.items():
+            source = sources[role]
             case[name] = draw(source if isinstance(source, SearchStrategy) else source(case))
         return case
 

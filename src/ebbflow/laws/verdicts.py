@@ -134,8 +134,8 @@ def weighed(found: Judgement, proof: Any, elements: Any) -> Judgement:
         return replace(found, proof=proof)
     case, law = proof.broken.case, proof.broken.law
     rows: list[Any] = []
-    for name, kind in law.variables.items():
-        rows += case[name] if kind == "rows" else [case[name]]
+    for name, role in law.variables.items():
+        rows += case[name] if role == "rows" else [case[name]]
     inside = {contains(elements, row) for row in dict.fromkeys(rows)}
     if inside <= {True}:
         return refuted(explained(proof.broken), found.examples)

@@ -54,7 +54,7 @@ def sequential(*processors: Processor[Any, Any]) -> Processor[Any, Any]:
     for each in processors:
         inner = each.stages if isinstance(each, Sequential) else (each,)
         if stages and stages[-1].target != inner[0].source:
-            raise _misfit(stages[-1], inner[0])
+            raise _does_not_fit(stages[-1], inner[0])
         stages += inner
     return stages[0] if len(stages) == 1 else Sequential(*stages)
 
@@ -181,7 +181,7 @@ def loop(body: Processor[Any, Any]) -> Loop:
     return Loop(body)
 
 
-def _misfit(before: Processor[Any, Any], after: Processor[Any, Any]) -> CompositionError:
+def _does_not_fit(before: Processor[Any, Any], after: Processor[Any, Any]) -> CompositionError:
     writes, reads = repr(before.target), repr(after.source)
     return CompositionError(
         f"{before!r} >> {after!r}: the first writes {writes}, the second reads {reads}",

@@ -22,7 +22,7 @@ from ebbflow.errors import CheckError, install
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.flow.program import Program
 from ebbflow.record import fields_of, type_text
-from ebbflow.testing.functions import Choices, Serial, kind_of
+from ebbflow.testing.functions import Choices, Serial, dtype_of
 from ebbflow.zset import ZSet
 
 try:
@@ -67,7 +67,7 @@ def values_of(hint: Any) -> tuple[Any, ...] | None:
     if hint is None or hint in VALUES:
         return VALUES[type(None) if hint is None else hint]
     if get_origin(hint) is Annotated:
-        return ZONED if kind_of(hint) == "zoned" else values_of(get_args(hint)[0])
+        return ZONED if dtype_of(hint) == "zoned" else values_of(get_args(hint)[0])
     if isinstance(hint, NewType):
         return values_of(hint.__supertype__)
     if get_origin(hint) in (Union, UnionType):
@@ -128,14 +128,14 @@ class _Inputs:
         for number, row in edits if self.names else ():
             choices = Choices(number)
             what, name = choices.pick(WHAT), choices.pick(self.names)
-            moved = change.setdefault(name, [])
+            pairs = change.setdefault(name, [])
             for each, weight in self._meant(what, name, self.rows[name](row), choices):
                 rows = self.there[name]
                 rows[each] = rows.get(each, 0) + weight
                 if not rows[each]:
                     del rows[each]
-                moved.append((each, weight))
-        return {name: ZSet(moved) for name, moved in change.items()}
+                pairs.append((each, weight))
+        return {name: ZSet(pairs) for name, pairs in change.items()}
 
     def _alike(self, name: str) -> list[Any]:
         """The rows of all inputs of the same type, those of this one first."""

@@ -1,8 +1,8 @@
 """What a generated program does to its rows: parts of rows, and functions of them as texts.
 
-A generator knows of every collection the *kinds* of its parts: `int`, `str`, `maybe` (an int or
+A generator knows of every collection the *dtypes* of its parts: `int`, `str`, `maybe` (an int or
 None), `float`, `big` (an int that floats cannot tell from its neighbours), `time` and `zoned` (a
-datetime without and with a zone), `decimal`, or `any`, of which only equality is used. From kinds
+datetime without and with a zone), `decimal`, or `any`, of which only equality is used. From dtypes
 it writes expressions over the row `r`, such as `r.k + 1`, and from expressions functions. All of
 them are total and deterministic, and give equal answers for equal rows. Some are simple enough to
 be traced to columns, some are not.
@@ -85,34 +85,34 @@ def function(text: str, rows: str = "r") -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class RowShape:
-    """The kinds of the parts of a row, and the names of those parts where the row has fields.
+    """The dtypes of the parts of a row, and the names of those parts where the row has fields.
 
     A row that is not a tuple has one part, which is the row itself: `whole`.
     """
 
-    kinds: tuple[str, ...]
+    dtypes: tuple[str, ...]
     names: tuple[str, ...] = ()
     whole: bool = False
 
     @classmethod
-    def of(cls, kinds: Sequence[str], row_type: Any) -> RowShape:
+    def of(cls, dtypes: Sequence[str], row_type: Any) -> RowShape:
         """The shape of rows of type `row_type` with these parts."""
         fields = fields_of(row_type)
-        if fields is not None and len(fields) != len(kinds):
-            raise CheckError("these are not the parts of such a row", parts=kinds, type=row_type)
-        return cls(tuple(kinds), tuple(fields or ()))
+        if fields is not None and len(fields) != len(dtypes):
+            raise CheckError("these are not the parts of such a row", parts=dtypes, type=row_type)
+        return cls(tuple(dtypes), tuple(fields or ()))
 
     @classmethod
     def of_type(cls, row_type: Any) -> RowShape:
         """What can be told from a type alone.
 
-        >>> RowShape.of_type(Pair).kinds, RowShape.of_type(int).kinds, RowShape.of_type(Any).kinds
-        (('int', 'int'), ('int',), ('any',))
+        >>> [RowShape.of_type(each).dtypes for each in (Pair, int, Any)]
+        [('int', 'int'), ('int',), ('any',)]
         """
         fields = fields_of(row_type)
         if fields is None:
-            return cls((kind_of(row_type),), whole=True)
-        return cls(tuple(map(kind_of, fields.values())), tuple(fields))
+            return cls((dtype_of(row_type),), whole=True)
+        return cls(tuple(map(dtype_of, fields.values())), tuple(fields))
 
     def path(self, at: int, row: str = "r") -> str:
         """The expression for a part."""
@@ -120,9 +120,9 @@ class RowShape:
             return row
         return f"{row}.{self.names[at]}" if self.names else f"{row}[{at}]"
 
-    def paths(self, *kinds: str, row: str = "r") -> list[str]:
-        """The expressions for all parts of these kinds."""
-        return [self.path(at, row) for at, kind in enumerate(self.kinds) if kind in kinds]
+    def paths(self, *dtypes: str, row: str = "r") -> list[str]:
+        """The expressions for all parts of these dtypes."""
+        return [self.path(at, row) for at, dtype in enumerate(self.dtypes) if dtype in dtypes]
 
     # ---- expressions and functions ----
 
@@ -156,7 +156,7 @@ class RowShape:
         return choices.pick(tests)
 
     def term(self, choices: Choices) -> tuple[str, str]:
-        """An expression of any kind, with its kind."""
+        """An expression of any dtype, with its dtype."""
         terms: list[tuple[str, str]] = []
         for p in self.paths("int"):
             terms += [(p, "int"), (f"{p} + 1", "int"), (f"{p} * 2", "int"), (f"{p} % 2", "int")]
@@ -172,13 +172,13 @@ class RowShape:
         terms += [(p, "any") for p in self.paths("any")]
         for p in self.paths("float"):
             terms += [(f"{p} * 2", "float"), (f"-{p}", "float")]
-        terms += [(p, kind) for kind in ORDERED for p in self.paths(kind)]
+        terms += [(p, dtype) for dtype in ORDERED for p in self.paths(dtype)]
         return choices.pick(terms)
 
-    def key(self, choices: Choices, *kinds: str) -> RowKey:
-        """A part with few values, where rows meet; of one of these kinds, if any are given."""
-        wanted = kinds or EVERY
-        parts = [RowKey(self, self.path(at), k) for at, k in enumerate(self.kinds) if k in wanted]
+    def key(self, choices: Choices, *dtypes: str) -> RowKey:
+        """A part with few values, where rows meet; of one of these dtypes, if any are given."""
+        wanted = dtypes or EVERY
+        parts = [RowKey(self, self.path(at), k) for at, k in enumerate(self.dtypes) if k in wanted]
         if "int" in wanted:
             parts += [RowKey(self, f"{path} % 2", "int") for path in self.paths("int")]
         return choices.pick(parts)
@@ -186,11 +186,11 @@ class RowShape:
 
 @dataclass(frozen=True)
 class RowKey:
-    """A part of rows by which they are brought together: its expression and its kind."""
+    """A part of rows by which they are brought together: its expression and its dtype."""
 
     shape: RowShape
     text: str
-    kind: str
+    dtype: str
 
     @property
     def name(self) -> str:
@@ -204,18 +204,18 @@ class RowKey:
         return self.name or function(self.text)
 
 
-def kind_of(hint: Any) -> str:
-    """The kind of values of a type.
+def dtype_of(hint: Any) -> str:
+    """The dtype of values of a type.
 
-    >>> kind_of(int), kind_of(int | None), kind_of(str), kind_of(bytes)
+    >>> dtype_of(int), dtype_of(int | None), dtype_of(str), dtype_of(bytes)
     ('int', 'maybe', 'str', 'any')
-    >>> kind_of(datetime), kind_of(Annotated[datetime, UTC])
+    >>> dtype_of(datetime), dtype_of(Annotated[datetime, UTC])
     ('time', 'zoned')
     """
     if get_origin(hint) is Annotated:
         base, *notes = get_args(hint)
         zoned = base is datetime and any(isinstance(note, tzinfo) for note in notes)
-        return "zoned" if zoned else kind_of(base)
+        return "zoned" if zoned else dtype_of(base)
     found = [name for name, each in TYPES.items() if hint == each and name != "any"]
     return found[0] if found else "any"
 

@@ -1,7 +1,7 @@
 """Operators for generated programs: what a user might send rows through.
 
-Each is made from a condition on a row, with what it gives: the kinds of the parts of its rows, None
-when they are as before, or `VALUE` when it gives an int in place of rows.
+Each is made from a condition on a row, with what it gives: the dtypes of the parts of its rows,
+None when they are as before, or `VALUE` when it gives an int in place of rows.
 """
 
 from __future__ import annotations

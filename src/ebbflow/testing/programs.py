@@ -21,7 +21,7 @@ from ebbflow.flow.collection import Collection
 from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
 from ebbflow.testing.functions import Choices, RowShape, Serial
-from ebbflow.testing.verbs import KINDS, VERBS, Grown
+from ebbflow.testing.verbs import VERB_NAMES, VERBS, Grown
 
 try:
     from hypothesis import strategies as st
@@ -127,10 +127,10 @@ def plans(
     inputs: Sequence[Collection] | int | None = None,
     *,
     size: int = 8,
-    kinds: Iterable[str] = KINDS,
+    verbs: Iterable[str] = VERB_NAMES,
     types: Sequence[Any] = TYPES,
 ) -> SearchStrategy[Program]:
-    """A Hypothesis strategy of programs of at most `size` steps, each of one of `kinds`.
+    """A Hypothesis strategy of programs of at most `size` steps, each of one of `verbs`.
 
     `inputs` are collections of yours, or how many to make at most (3). Made ones have rows of one
     of `types`: NamedTuples, `int`, `str`, or `Any`, which stands for plain tuples of an int and a
@@ -147,13 +147,13 @@ def plans(
     >>> find(plans(), ranks, settings=searched)
     <program of out: Stock(k, v, s): a → top_k>
     """
-    kinds = tuple(kinds)
+    verbs = tuple(verbs)
     given = () if inputs is None or isinstance(inputs, int) else tuple(inputs)
     most = inputs if isinstance(inputs, int) else 3
-    for kind in kinds:
-        if kind not in VERBS:
-            raise CheckError(f"{kind!r} is no kind of step", remedy=", ".join(KINDS))
-    step = st.tuples(st.sampled_from(kinds), st.integers(0, NUMBERS - 1))
+    for verb in verbs:
+        if verb not in VERBS:
+            raise CheckError(f"{verb!r} is no kind of step", remedy=", ".join(VERB_NAMES))
+    step = st.tuples(st.sampled_from(verbs), st.integers(0, NUMBERS - 1))
     one_input = st.tuples(st.integers(0, len(types) - 1), st.sampled_from((False, False, True)))
     recipes = st.builds(
         Recipe,
@@ -168,7 +168,7 @@ def random_program(
     *,
     inputs: Sequence[Collection] = (),
     size: int = 8,
-    kinds: Sequence[str] = KINDS,
+    verbs: Sequence[str] = VERB_NAMES,
     types: Sequence[Any] = TYPES,
 ) -> Program:
     """A program of `size` steps from a seed, without Hypothesis: for soak tests and benchmarks.
@@ -179,6 +179,6 @@ def random_program(
     dice = seed if isinstance(seed, Random) else Random(seed)
     recipe = Recipe(
         tuple((dice.randrange(len(types)), dice.random() < 0.3) for _ in range(dice.randint(1, 3))),
-        tuple((dice.choice(kinds), dice.randrange(NUMBERS)) for _ in range(size)),
+        tuple((dice.choice(verbs), dice.randrange(NUMBERS)) for _ in range(size)),
     )
     return grow(recipe, inputs, types)

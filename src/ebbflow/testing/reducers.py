@@ -23,10 +23,10 @@ _HIGHER = "{p} if a is None else {p} if {p} > a else a"
 
 
 def reducer(shape: RowShape, choices: Choices, sorts: tuple[str, ...] = SORTS) -> Made:
-    """A reducer of rows of this shape, and the kind of its results.
+    """A reducer of rows of this shape, and the dtype of its results.
 
-    >>> made, kind = reducer(RowShape(("int",), whole=True), Choices(5))
-    >>> made([3, 4]), kind
+    >>> made, dtype = reducer(RowShape(("int",), whole=True), Choices(5))
+    >>> made([3, 4]), dtype
     (7, 'int')
     """
     return MAKERS[choices.pick(sorts)](shape, choices)
@@ -41,11 +41,11 @@ def library(shape: RowShape, choices: Choices) -> Made:
     makers: list[Callable[[], Made]] = [lambda: (ef.count(), "int")]
     numbers, whats = shape.paths("int", "maybe"), shape.paths("int", "maybe", "str")
     if numbers:
-        of, kind = _part(shape, choices.pick(numbers))
+        of, dtype = _part(shape, choices.pick(numbers))
         makers += [
-            lambda: (ef.sum(of), kind),
-            lambda: (ef.min(of), kind),
-            lambda: (ef.max(of), kind),
+            lambda: (ef.sum(of), dtype),
+            lambda: (ef.min(of), dtype),
+            lambda: (ef.max(of), dtype),
             lambda: (ef.mean(of), "any"),
             lambda: (ef.median(of), "any"),
             lambda: (ef.variance(of), "any"),
@@ -54,41 +54,41 @@ def library(shape: RowShape, choices: Choices) -> Made:
             lambda: (ef.top_k(3, of, smallest=True), "any"),
             lambda: (ef.quantile(0.25, of), "any"),
             lambda: (ef.rank(1, of), "int"),
-            lambda: (ef.bit_xor(of), kind if kind == "int" else "maybe"),
+            lambda: (ef.bit_xor(of), dtype if dtype == "int" else "maybe"),
             lambda: (ef.arg_max(of), "any"),
             lambda: (ef.sum(of).where(function(shape.condition(choices))), "maybe"),
             lambda: (ef.sum(of) & ef.count() & ef.max(of), "any"),
         ]
     if whats:
-        of2, kind2 = _part(shape, choices.pick(whats))
+        of2, dtype2 = _part(shape, choices.pick(whats))
         makers += [
             lambda: (ef.count(of2), "int"),
             lambda: (ef.count_distinct(of2), "int"),
             lambda: (ef.collect(of2), "any"),
             lambda: (ef.set_of(of2), "any"),
             lambda: (ef.histogram(of2), "any"),
-            lambda: (ef.mode(of2), kind2),
+            lambda: (ef.mode(of2), dtype2),
             lambda: (ef.count().by(of2), "any"),
-            lambda: (ef.first(of2, by=function(shape.number(choices))), kind2),
-            lambda: (ef.last(of2, by=function(shape.number(choices))), kind2),
+            lambda: (ef.first(of2, by=function(shape.number(choices))), dtype2),
+            lambda: (ef.last(of2, by=function(shape.number(choices))), dtype2),
         ]
     if shape.paths(*ORDERED):
-        of3, kind3 = _part(shape, choices.pick(shape.paths(*ORDERED)))
+        of3, dtype3 = _part(shape, choices.pick(shape.paths(*ORDERED)))
         makers += [
-            lambda: (ef.min(of3), kind3),
-            lambda: (ef.max(of3), kind3),
+            lambda: (ef.min(of3), dtype3),
+            lambda: (ef.max(of3), dtype3),
             lambda: (ef.count_distinct(of3), "int"),
             lambda: (ef.set_of(of3), "any"),
             lambda: (ef.collect(of3), "any"),
-            lambda: (ef.mode(of3), kind3),
+            lambda: (ef.mode(of3), dtype3),
             lambda: (ef.top_k(2, of3), "any"),
             lambda: (ef.count().by(of3), "any"),
-            lambda: (ef.last(of3, by=function(shape.number(choices))), kind3),
+            lambda: (ef.last(of3, by=function(shape.number(choices))), dtype3),
             lambda: (ef.arg_max(of3), "any"),
         ]
-        if kind3 in ("float", "decimal"):
+        if dtype3 in ("float", "decimal"):
             makers += [
-                lambda: (ef.sum(of3), kind3),
+                lambda: (ef.sum(of3), dtype3),
                 lambda: (ef.mean(of3), "any"),
                 lambda: (ef.median(of3), "any"),
             ]
@@ -104,9 +104,9 @@ def library(shape: RowShape, choices: Choices) -> Made:
 
 
 def _part(shape: RowShape, path: str) -> tuple[Any, str]:
-    kind = next(k for at, k in enumerate(shape.kinds) if shape.path(at) == path)
+    dtype = next(k for at, k in enumerate(shape.dtypes) if shape.path(at) == path)
     name = path.removeprefix("r.")
-    return (name if name in shape.names else function(path)), kind
+    return (name if name in shape.names else function(path)), dtype
 
 
 def invertible(shape: RowShape, choices: Choices) -> Made:

@@ -37,12 +37,12 @@ class Grown:
         """The type of its rows."""
         return self.rows.node.type
 
-    def then(self, rows: Any, kinds: Sequence[str] | None = None, **facts: Any) -> Grown:
+    def then(self, rows: Any, dtypes: Sequence[str] | None = None, **facts: Any) -> Grown:
         """The collection that was made of this one: `rows` of the same shape, or of parts of these
-        kinds."""
-        whole = facts.pop("whole", self.shape.whole if kinds is None else False)
-        kinds = self.shape.kinds if kinds is None else tuple(kinds)
-        shape = RowShape(kinds, whole=True) if whole else RowShape.of(kinds, rows.node.type)
+        dtypes."""
+        whole = facts.pop("whole", self.shape.whole if dtypes is None else False)
+        dtypes = self.shape.dtypes if dtypes is None else tuple(dtypes)
+        shape = RowShape(dtypes, whole=True) if whole else RowShape.of(dtypes, rows.node.type)
         return Grown(rows, shape, **{"bag": self.bag, "degree": self.degree, **facts})
 
 
@@ -71,12 +71,12 @@ def _map(pool: Pool, choices: Choices) -> Grown | None:
         k, v = of.shape.number(choices), of.shape.number(choices)
         made = function(f"Pair({k}, {v} + 1)")
         return of.then(of.rows.map(made, type=Pair), ("int", "int"))
-    text, kind = of.shape.term(choices)
+    text, dtype = of.shape.term(choices)
     if result == "term":
-        hint = choices.pick((None, TYPES[kind]))
-        return of.then(of.rows.map(function(text), type=hint), (kind,), whole=True)
+        hint = choices.pick((None, TYPES[dtype]))
+        return of.then(of.rows.map(function(text), type=hint), (dtype,), whole=True)
     other, second = of.shape.term(choices)
-    return of.then(of.rows.map(function(f"({text}, {other})")), (kind, second))
+    return of.then(of.rows.map(function(f"({text}, {other})")), (dtype, second))
 
 
 def _flat_map(pool: Pool, choices: Choices) -> Grown | None:
@@ -97,13 +97,13 @@ def _select(pool: Pool, choices: Choices) -> Grown | None:
     of = one(pool, choices, lambda each: each.shape.names)
     if of is None:
         return None
-    names, kinds = of.shape.names, dict(zip(of.shape.names, of.shape.kinds, strict=True))
+    names, dtypes = of.shape.names, dict(zip(of.shape.names, of.shape.dtypes, strict=True))
     chosen = list(dict.fromkeys(choices.pick(names) for _ in range(choices.pick((1, 2)))))
-    parts = [kinds[name] for name in chosen]
+    parts = [dtypes[name] for name in chosen]
     if not choices.pick((0, 1)) or "x" in chosen:
         return of.then(of.rows.select(*chosen), parts)
-    text, kind = of.shape.term(choices)
-    return of.then(of.rows.select(*chosen, x=function(text)), [*parts, kind])
+    text, dtype = of.shape.term(choices)
+    return of.then(of.rows.select(*chosen, x=function(text)), [*parts, dtype])
 
 
 # ---- two collections ----
@@ -186,33 +186,34 @@ def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
     facts = {"bag": left.bag and right.bag, "degree": left.degree + right.degree}
     natural = _merged(left, right, how, shared)
     if natural is None or choices.pick((0, 0, 1)):
-        text, kinds = _chosen(left, right, how, choices)
+        text, dtypes = _chosen(left, right, how, choices)
         merge = function(text, "l, r")
-        return left.then(left.rows.join(right.rows, **on, how=how, select=merge), kinds, **facts)
+        return left.then(left.rows.join(right.rows, **on, how=how, select=merge), dtypes, **facts)
     return left.then(left.rows.join(right.rows, **on, how=how), natural, **facts)
 
 
 def _keys(left: Grown, right: Grown, choices: Choices) -> tuple[RowKey, RowKey]:
     """Keys of both sides that can be equal; by preference a field that both have."""
     common_names = [
-        RowKey(left.shape, f"r.{name}", kind)
-        for name, kind in zip(left.shape.names, left.shape.kinds, strict=False)
-        if kind != "any" and (name, kind) in zip(right.shape.names, right.shape.kinds, strict=False)
+        RowKey(left.shape, f"r.{name}", dtype)
+        for name, dtype in zip(left.shape.names, left.shape.dtypes, strict=False)
+        if dtype != "any"
+        and (name, dtype) in zip(right.shape.names, right.shape.dtypes, strict=False)
     ]
     if common_names and bool(choices.pick((1, 1, 0))):
         ours = choices.pick(common_names)
-        return ours, RowKey(right.shape, ours.text, ours.kind)
-    kinds = [kind for kind in ("int", "str", "maybe", *ORDERED) if kind in left.shape.kinds]
-    alike = [kind for kind in kinds if kind in right.shape.kinds]
+        return ours, RowKey(right.shape, ours.text, ours.dtype)
+    dtypes = [dtype for dtype in ("int", "str", "maybe", *ORDERED) if dtype in left.shape.dtypes]
+    alike = [dtype for dtype in dtypes if dtype in right.shape.dtypes]
     if not alike:
         numbers = left.shape.number(choices), right.shape.number(choices)
         return RowKey(left.shape, numbers[0], "int"), RowKey(right.shape, numbers[1], "int")
-    kind = choices.pick(alike)
-    return left.shape.key(choices, kind), right.shape.key(choices, kind)
+    dtype = choices.pick(alike)
+    return left.shape.key(choices, dtype), right.shape.key(choices, dtype)
 
 
 def _merged(left: Grown, right: Grown, how: str, shared: str) -> list[str] | None:
-    """The kinds of merged rows; None where names clash or only one side has names."""
+    """The dtypes of merged rows; None where names clash or only one side has names."""
     ours, theirs = left.shape, right.shape
     left_open, right_open = how in ("right", "full"), how in ("left", "full")
     if not ours.names and not theirs.names:
@@ -220,30 +221,30 @@ def _merged(left: Grown, right: Grown, how: str, shared: str) -> list[str] | Non
     if not (ours.names and theirs.names) or set(ours.names) & set(theirs.names) - {shared}:
         return None
     first = [
-        kind if name == shared or not left_open else _open(kind)
-        for name, kind in zip(ours.names, ours.kinds, strict=True)
+        dtype if name == shared or not left_open else _open(dtype)
+        for name, dtype in zip(ours.names, ours.dtypes, strict=True)
     ]
     second = [
-        kind if not right_open else _open(kind)
-        for name, kind in zip(theirs.names, theirs.kinds, strict=True)
+        dtype if not right_open else _open(dtype)
+        for name, dtype in zip(theirs.names, theirs.dtypes, strict=True)
         if name != shared
     ]
     return first + second
 
 
-def _open(kind: str) -> str:
-    return "maybe" if kind in ("int", "maybe") else "any"
+def _open(dtype: str) -> str:
+    return "maybe" if dtype in ("int", "maybe") else "any"
 
 
 def _chosen(left: Grown, right: Grown, how: str, choices: Choices) -> tuple[str, list[str]]:
     """What `select=` makes of two rows, one of which may be None."""
     ours, theirs = left.shape.number(choices, "l"), right.shape.number(choices, "r")
-    kinds = ["int", "int"]
+    dtypes = ["int", "int"]
     if how in ("right", "full"):
-        ours, kinds[0] = f"None if l is None else {ours}", "maybe"
+        ours, dtypes[0] = f"None if l is None else {ours}", "maybe"
     if how in ("left", "full"):
-        theirs, kinds[1] = f"None if r is None else {theirs}", "maybe"
-    return f"({ours}, {theirs})", kinds
+        theirs, dtypes[1] = f"None if r is None else {theirs}", "maybe"
+    return f"({ours}, {theirs})", dtypes
 
 
 def _cross(pool: Pool, choices: Choices) -> Grown | None:
@@ -255,9 +256,9 @@ def _cross(pool: Pool, choices: Choices) -> Grown | None:
     natural = _merged(left, right, "inner", "")
     if natural is not None:
         return left.then(left.rows.cross(right.rows), natural, **facts)
-    text, kinds = _chosen(left, right, "inner", choices)
+    text, dtypes = _chosen(left, right, "inner", choices)
     crossed = left.rows.cross(right.rows, select=function(text, "l, r"))
-    return left.then(crossed, kinds, **facts)
+    return left.then(crossed, dtypes, **facts)
 
 
 # ---- rows of one key ----
@@ -280,33 +281,33 @@ def _reduces(*sorts: str) -> Verb:
         if of is None:
             return None
         grouped, keys = _grouped(of, choices)
-        made, kind = reducer(of.shape, choices, sorts)
+        made, dtype = reducer(of.shape, choices, sorts)
         if not choices.pick((0, 1)) and "value" not in keys:
-            return of.then(grouped.reduce(made), [*keys.values(), kind], degree=1)
+            return of.then(grouped.reduce(made), [*keys.values(), dtype], degree=1)
         names = [name for name in ("n", "total", "best", "more") if name not in keys]
-        results, kinds = {names[0]: made}, [*keys.values(), kind]
+        results, dtypes = {names[0]: made}, [*keys.values(), dtype]
         if choices.pick((0, 1)):
             results[names[1]], another = reducer(of.shape, choices, SORTS)
-            kinds.append(another)
-        return of.then(grouped.agg(**results), kinds, degree=1)
+            dtypes.append(another)
+        return of.then(grouped.agg(**results), dtypes, degree=1)
 
     return apply
 
 
 def _grouped(of: Grown, choices: Choices) -> tuple[Any, dict[str, str]]:
-    """The rows or groups to be reduced, and the fields of the key with their kinds."""
+    """The rows or groups to be reduced, and the fields of the key with their dtypes."""
     form = choices.pick(("one", "function", "two", "named", "all"))
     first, second = of.shape.key(choices), of.shape.key(choices)
     if form == "all":
         return of.rows, {}
     if form == "two" and first.name and second.name and first.name != second.name:
-        names = {first.name: first.kind, second.name: second.kind}
+        names = {first.name: first.dtype, second.name: second.dtype}
         return of.rows.group_by(first.name, second.name), names
     if form == "named":
-        return of.rows.group_by(m=function(first.text)), {"m": first.kind}
+        return of.rows.group_by(m=function(first.text)), {"m": first.dtype}
     if form == "one" and first.name:
-        return of.rows.group_by(first.name), {first.name: first.kind}
-    return of.rows.group_by(function(first.text)), {"key": first.kind}
+        return of.rows.group_by(first.name), {first.name: first.dtype}
+    return of.rows.group_by(function(first.text)), {"key": first.dtype}
 
 
 def _top_k(pool: Pool, choices: Choices) -> Grown | None:
@@ -332,13 +333,13 @@ def _windows(verb: str) -> Verb:
         if of is None:
             return None
         time: Any = function(of.shape.number(choices))
-        kind = "int"
+        dtype = "int"
         unit: Any = 1
-        clocks = [each for each in ("int", "time", "zoned") if each in of.shape.kinds]
+        clocks = [each for each in ("int", "time", "zoned") if each in of.shape.dtypes]
         if clocks and bool(choices.pick((1, 0))):
-            kind = choices.pick(clocks[::-1])
-            time = of.shape.key(choices, kind).given
-            unit = 1 if kind == "int" else timedelta(hours=5)
+            dtype = choices.pick(clocks[::-1])
+            time = of.shape.key(choices, dtype).given
+            unit = 1 if dtype == "int" else timedelta(hours=5)
         size, every = choices.pick((2, 1, 3)) * unit, choices.pick((1, 2)) * unit
         if verb == "tumbling":
             rows = of.rows.tumbling(time, size)
@@ -347,8 +348,8 @@ def _windows(verb: str) -> Verb:
         else:
             per = of.shape.key(choices).given if bool(choices.pick((1, 0))) else None
             rows = of.rows.session(time, size, per=per)
-        kinds = of.shape.kinds if of.shape.names else ("any",)
-        return of.then(rows, [*kinds, kind, kind])
+        dtypes = of.shape.dtypes if of.shape.names else ("any",)
+        return of.then(rows, [*dtypes, dtype, dtype])
 
     return apply
 
@@ -364,7 +365,7 @@ def _through(pool: Pool, choices: Choices) -> Grown | None:
     key = of.shape.key(choices) if choices.pick((0, 1)) else None
     per = None if key is None else function(key.text) if key.name == "value" else key.given
     rows = of.rows.through(operator, per=per)
-    front = [] if key is None else [key.kind]
+    front = [] if key is None else [key.dtype]
     if gives == VALUE:
         return of.then(rows, [*front, "int"], degree=1)
     return of.then(rows, [*front, "any"] if front else gives)
@@ -400,4 +401,4 @@ VERBS: dict[str, Verb] = {
     "session": _windows("session"),
     "through": _through,
 }
-KINDS = tuple(VERBS)
+VERB_NAMES = tuple(VERBS)

@@ -18,12 +18,12 @@ from ebbflow.cli import main
 from ebbflow.demo import engines, shop
 from ebbflow.demo import run as running
 from ebbflow.demo.again import VIEWS, recompute_rows
-from ebbflow.demo.data import KINDS, WEIGHT, Shop, rows_of
+from ebbflow.demo.data import RECIPES, WEIGHT, Shop, rows_of
 from ebbflow.demo.run import check_laws, run
 from ebbflow.demo.show import COLUMNS, Printer, Silent
 from ebbflow.laws import judge
 
-ROWS, EPOCHS = 1_500, len(KINDS) + 1
+ROWS, EPOCHS = 1_500, len(RECIPES) + 1
 TIMES = ("seconds", "recompute")
 
 once = cache(check_laws)
@@ -181,7 +181,7 @@ def counted(made: Shop) -> dict[str, Counter[Any]]:
 
 def test_an_epoch_is_the_difference_of_the_tables_and_has_no_row_twice() -> None:
     made = Shop(ROWS, seed=1)
-    for number in range(1, 2 * len(KINDS) + 1):
+    for number in range(1, 2 * len(RECIPES) + 1):
         before, epoch, after = counted(made), made.epoch(number), counted(made)
         for name, rows in before.items():
             change = epoch.changes.get(name, {WEIGHT: None})

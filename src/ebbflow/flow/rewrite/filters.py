@@ -73,10 +73,10 @@ def push_filters(plan: Plan) -> Plan:
     ['input', 'filter', 'input', 'filter', 'concat']
     """
     while True:
-        moved = _pushed(plan)
-        if all(moved.outputs[name] is node for name, node in plan.outputs.items()):
+        pushed = _pushed(plan)
+        if all(pushed.outputs[name] is node for name, node in plan.outputs.items()):
             return plan
-        plan = moved
+        plan = pushed
 
 
 def _pushed(plan: Plan) -> Plan:
@@ -103,7 +103,7 @@ def _pushed(plan: Plan) -> Plan:
             blocked = [
                 i for i, parent in enumerate(node.parents) if (id(node), id(parent)) in shared
             ]
-            at[id(node)] = _moved(node, at.pop(id(node), []), below, blocked)
+            at[id(node)] = _pushed_below(node, at.pop(id(node), []), below, blocked)
         for i, parent in enumerate(node.parents):
             if count[id(parent)] == 1:
                 at[id(parent)] = below[i]
@@ -121,7 +121,7 @@ class Wish:
     parts: tuple[Fn, ...]
 
 
-def _moved(
+def _pushed_below(
     node: Node, wishes: Sequence[Wish], below: list[list[Wish]], blocked: list[int]
 ) -> list[Wish]:
     """Moves wishes from above a node to below it; gives those that stay, in order."""
@@ -129,18 +129,18 @@ def _moved(
         below[0] += wishes  # as they are, and at once: there may be many, on a long way
         return []
     stay: list[Wish] = []
-    calm = True  # none of those that stay can fail
+    safe = True  # none of those that stay can fail
     for wish in wishes:
         moves = _passing(node, wish.fn)
         free = moves and not any(i in blocked for i, _ in moves)
         if free and _misses_nothing(node, moves):
             same = not stay and _sees_the_same(node)
-            if same or (calm and all(total(fn) for _, fn in moves)):
+            if same or (safe and all(total(fn) for _, fn in moves)):
                 for i, fn in moves:
                     below[i].append(replace(wish, fn=fn))
                 continue
         stay.append(wish)
-        calm = calm and total(wish.fn)
+        safe = safe and total(wish.fn)
     return stay
 
 

@@ -217,23 +217,23 @@ def _retyped(node: Node, parents: list[Node], need: Names) -> Node:
     """The node of other parents, whose rows may have fewer fields, making the fields needed."""
     old = [parent.type for parent in node.parents]
     new = [parent.type for parent in parents]
-    moved: dict[str, Any] = {}
+    narrowed: dict[str, Any] = {}
     if isinstance(node, (Map, Join, Sessions)):
         name = "fn" if isinstance(node, Map) else "merge"
         made = _narrowed(getattr(node, name), node.type, need)
         if made is not getattr(node, name):
-            moved |= {name: made, "type": getattr(made.expression, "type", node.type)}
+            narrowed |= {name: made, "type": getattr(made.expression, "type", node.type)}
         if old != new:
             rest = made.types[len(new) :]
-            moved[name] = _over(made, (*new, *rest))
+            narrowed[name] = _over(made, (*new, *rest))
     if old != new:
-        moved |= {name: _over(fn, (new[at],)) for name, fn, at in _functions(node)}
+        narrowed |= {name: _over(fn, (new[at],)) for name, fn, at in _functions(node)}
         if isinstance(node, (Filter, Semi, TopK)):
-            moved["type"] = new[0]
+            narrowed["type"] = new[0]
         if isinstance(node, Fused):
-            moved |= _retyped_steps(node, new[0])
+            narrowed |= _retyped_steps(node, new[0])
     node = with_parents(node, *parents)
-    return replace(node, **moved) if moved else node
+    return replace(node, **narrowed) if narrowed else node
 
 
 def _functions(node: Node) -> list[tuple[str, Fn, int]]:
@@ -259,6 +259,6 @@ def _retyped_steps(node: Fused, row_type: Any) -> dict[str, Any]:
 
 
 def _over(fn: Fn, types: tuple[Any, ...]) -> Fn:
-    moved = over(fn, *types)
-    assert moved is not None, "a row was narrowed although a function needs it whole"
-    return moved
+    narrowed = over(fn, *types)
+    assert narrowed is not None, "a row was narrowed although a function needs it whole"
+    return narrowed

@@ -20,10 +20,10 @@ from ebbflow.record import fields_of
 LARGE = 120
 
 
-class Written:
+class ExpressionFunction:
     """An expression as a function. It is compiled when it is first called.
 
-    >>> Written(Operation("+", (Row(0), Row(1))), 2)(3, 4)
+    >>> ExpressionFunction(Operation("+", (Row(0), Row(1))), 2)(3, 4)
     7
     """
 
@@ -50,7 +50,7 @@ class Written:
         return eval(source, bound)  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Written) and self._parts() == other._parts()
+        return isinstance(other, ExpressionFunction) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
         return hash(self._parts())
@@ -59,7 +59,7 @@ class Written:
         return self.expression, self.arity
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Written, self._parts()
+        return ExpressionFunction, self._parts()
 
 
 def written(expression: Expression, *types: Any) -> Fn:
@@ -69,7 +69,7 @@ def written(expression: Expression, *types: Any) -> Fn:
     'l + r'
     """
     name = expression.text()
-    call = Written(expression, len(types))
+    call = ExpressionFunction(expression, len(types))
     return Fn._make(call, types, name, expression, f"Fn({name})")
 
 
@@ -306,7 +306,7 @@ def over(fn: Fn, *types: Any) -> Fn | None:
         return None
     places = [list(fields_of(row_type) or ()) for row_type in types]
 
-    def moved(part: Row | Get) -> Expression:
+    def shifted(part: Row | Get) -> Expression:
         if fn.types[part.arg] == types[part.arg]:
             return part
         if isinstance(part, Row) or part.name not in places[part.arg]:
@@ -314,7 +314,7 @@ def over(fn: Fn, *types: Any) -> Fn | None:
         return Get(part.arg, part.name, places[part.arg].index(part.name))
 
     try:
-        return written(fn.expression.substitute(moved), *types)
+        return written(fn.expression.substitute(shifted), *types)
     except LookupError:
         return None
 

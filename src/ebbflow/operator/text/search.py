@@ -92,11 +92,11 @@ class _Find(_OfPattern):
         else:
             more, less = 0, change.count
             rope.delete(at, less)
-        state.value = self._moved(rope, old, at, more, less)
+        state.value = self._shifted(rope, old, at, more, less)
         return state, state.value - old
 
     @abstractmethod
-    def _moved(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
+    def _shifted(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
         """Where the match is now, after `less` code points at `at` gave way to `more` others."""
 
     def _around(self, rope: Rope, at: int, more: int) -> tuple[int, str]:
@@ -112,7 +112,7 @@ class _IndexOf(_Find):
     def f(self, x: str) -> int:
         return x.find(self.pattern)
 
-    def _moved(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
+    def _shifted(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
         if not self.pattern or 0 <= old <= at - len(self.pattern):
             return old
         start, text = self._around(rope, at, more)
@@ -147,7 +147,7 @@ class _LastIndexOf(_Find):
     def f(self, x: str) -> int:
         return x.rfind(self.pattern)
 
-    def _moved(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
+    def _shifted(self, rope: Rope, old: int, at: int, more: int, less: int) -> int:
         if old >= at + less:
             return old + more - less
         size = len(self.pattern)

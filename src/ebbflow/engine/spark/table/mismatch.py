@@ -36,9 +36,9 @@ class ColumnMismatch(Exception):
 
     def inside(self, at: int, path: str) -> ColumnMismatch:
         """The same, as seen from around it."""
-        moved = ColumnMismatch(at, self.column, self.why, path + self.path)
-        moved.__cause__ = self.__cause__
-        return moved
+        deeper = ColumnMismatch(at, self.column, self.why, path + self.path)
+        deeper.__cause__ = self.__cause__
+        return deeper
 
     def error(self, name: str, row: Any) -> SchemaMismatch:
         """The error, for the field of this name."""
