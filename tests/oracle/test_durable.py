@@ -276,7 +276,7 @@ def test_rows_that_cancel_on_the_way_to_a_group_leave_it_as_it_is(tmp_path: Path
 
 
 def held(view: Any) -> int:
-    return sum(len(part.held) for part in view._disk.parts)
+    return sum(len(part.contents) for part in view._program.parts)
 
 
 def test_memory_stays_near_its_limit_however_much_is_there(tmp_path: Path) -> None:
@@ -302,8 +302,10 @@ def test_groups_that_grow_are_let_go_too(tmp_path: Path) -> None:
     with joined.run(path=tmp_path, memory="100KB") as view:
         for i in range(40):
             view.step(items=[Stock(n % 5, 100 * i + n, "") for n in range(100)])
-            indices = [part for part in view._disk.parts if part.layout == "bag"]
-            rows = max(rows, sum(len(group) for part in indices for group in part.held.values()))
+            indices = [part for part in view._program.parts if part.layout == "bag"]
+            rows = max(
+                rows, sum(len(group) for part in indices for group in part.contents.values())
+            )
     assert rows < 2_000
 
 

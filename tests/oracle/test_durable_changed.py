@@ -246,7 +246,9 @@ def test_an_output_that_was_removed_is_forgotten(tmp_path: Path) -> None:
     less = shop((" best=best,", ""))
     with less.run(path=tmp_path) as view:
         assert view.rebuilt == ()
-        assert not [label for label in view._disk.store.notes["parts"].values() if "top_k" in label]
+        assert not [
+            label for label in view._storage.store.notes["parts"].values() if "top_k" in label
+        ]
         right(view, rows(less))
     with shop().run(path=tmp_path) as view:
         assert verbs(view) == {"top_k"}

@@ -51,11 +51,12 @@ OPTIONS: list[dict[str, Any]] = [{}, {"memory": 1}, {"flush_every": 3}, {"keep_e
 
 def whole_life(files: Any, known: list[int], **options: Any) -> None:
     view = SHOP.run(path=files, **options)
+    end = view._storage._end
     try:
         advance(view, EPOCHS, known.append)
         view.close()
     finally:
-        view._end.detach()  # what has crashed closes nothing
+        end.detach()  # what has crashed closes nothing
 
 
 def calls(**options: Any) -> int:

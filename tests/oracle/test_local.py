@@ -53,7 +53,7 @@ def test_oracle_a_value_asked_for_late_is_what_asking_always_would_have_given(
         program = random_program(seed)
         early, late = run(program.plan), run(program.plan, check_input=check_input)
         derived += any(
-            outlet.rows is None and outlet._read is None for outlet in late._outlets.values()
+            state.rows is None and state._read is None for state in late._program.outputs.values()
         )
         for number, epoch in enumerate(random_epochs(program, seed, 8)):
             try:

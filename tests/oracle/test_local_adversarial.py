@@ -274,7 +274,7 @@ def test_stages_that_a_change_cannot_reach_are_not_looked_at() -> None:
     outputs = {f"o{i}": ef.Input(f"i{i}", Row).distinct() for i in range(50)}
     view = ef.program(**outputs).run()
     view.step(i3=[Row(1, 1)])
-    stages, reached = view._machine._from(("i3",))  # type: ignore[attr-defined]
+    stages, reached = view._program.machine._reach(("i3",))
     assert [name for name, _ in reached] == ["o3"]
     assert len(stages) == 1
     both = view.step(i3=[Row(1, 2)], i4=[Row(1, 2)])
@@ -337,7 +337,7 @@ def interrupted(line: int, call: Callable[[], Any]) -> bool:
 
 
 def state(view: Any) -> list[Any]:
-    held = [each for stage in view._machine.stages for each in stage.containers]
+    held = [each for stage in view._program.machine.stages for each in stage.containers]
     return [
         {at: dict(group) for at, group in each.groups.items()}
         if hasattr(each, "groups")

@@ -329,7 +329,7 @@ def test_exit_waits_for_a_step_that_is_under_way(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: view.step(n=[7]))
     thread.start()
     started.wait(5)
-    closing = threading.Thread(target=view._end)
+    closing = threading.Thread(target=view._storage._end)
     closing.start()
     time.sleep(0.02)
     assert Snapshot(tmp_path).epoch == 0

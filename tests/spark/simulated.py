@@ -11,14 +11,15 @@ from tempfile import mkdtemp
 from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
+from ebbflow.engine.runtime.inputs import APPLY, DELETE
 from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import ReadOutput
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
-from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, Replica
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, TaskReport
-from ebbflow.engine.spark.tasks.route import given_of
+from ebbflow.engine.spark.tasks.route import input_change
 from ebbflow.engine.spark.tasks.task import (
     EnterTables,
     EnterTask,
@@ -90,9 +91,8 @@ class View:
 
     def _open(self) -> None:
         self.replica = Replica(self.plan, check_input=self.check_input)
-        ends = self.replica.inlets, self.replica.outlets
-        self.disk = Disk(self.path, self.plan, self.replica.machine, *ends, memory="64MB")
-        self.replica.close()
+        self.disk = Disk(self.path, self.replica, memory="64MB")
+        self.replica.detach()
         try:
             self.program = pack_program(self.replica, self.check_input)
         except BaseException:
@@ -122,7 +122,7 @@ class View:
 
     def _given(self, name: str, verb: str, change: Any) -> InputChange:
         small = 0 if self.mode == "staged" else 10**9  # only waves begin with tables
-        return given_of(self.plan.sources[name], verb, change, small)
+        return input_change(self.plan.sources[name], verb, change, small)
 
     def _run(self, given: Mapping[str, InputChange]) -> EpochResult:
         if self.mode == "driver":
@@ -165,7 +165,7 @@ class View:
         self.disk.close()
 
 
-class Driver(spark_view.View):
+class Driver(spark_view.SparkView):
     """The view of the Spark engine itself, with a cluster that is not there. It has several
     outputs, so that nobody makes frames of them."""
 
@@ -176,7 +176,7 @@ class Driver(spark_view.View):
             super().__init__(plan, None, settings, True)  # type: ignore[arg-type]
         finally:
             spark_view.derived_outputs = found
-        args = (None, self._epochs.program, self._replica, self._disk.store, self.path)
+        args = (None, self._epochs.program, self._replica, self._store, self.path)
         self._epochs = self._route.epochs = Cluster(*args)  # type: ignore[arg-type]
 
     def _require_open(self) -> None:

@@ -22,7 +22,7 @@ from tests.spark.forms import some_form
 from tests.spark.simulated import View
 
 from ebbflow.engine.batch import evaluate
-from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, UPSERT
+from ebbflow.engine.runtime.inputs import APPLY, DELETE, UPSERT
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
 from ebbflow.testing import VERB_NAMES, changes, follow, plans, random_epochs, random_program

@@ -17,7 +17,7 @@ from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.tasks.transport import add
-from ebbflow.engine.spark.view import View
+from ebbflow.engine.spark.view import SparkView
 from ebbflow.errors import AbsentRow, EbbflowError
 from ebbflow.flow import plan
 from ebbflow.flow.plan import Concat, Node, Plan, Reduce, Semi, Source
@@ -105,7 +105,7 @@ def followed(
     programs have outputs of no type, which `run` refuses; the view itself follows them.)"""
     plan, modes, dice = program.plan, list[str](), Random(mode)
     inputs: Outputs = {}
-    with View(plan, spark, Options(path, mode=mode, buckets=2), check) as view:
+    with SparkView(plan, spark, Options(path, mode=mode, buckets=2), check) as view:
         total: Outputs = {name: ZSet() for name in plan.outputs}
         for epoch in epochs:
             after = {name: inputs.get(name, ZSet()) + change for name, change in epoch.items()}

@@ -16,12 +16,9 @@ FILES = {str(path.relative_to(SRC)): ast.parse(path.read_text()) for path in SRC
 
 SHARED = {
     "Distinct": "the plan node, and the operator that runs it",
-    "Input": "a source of a program; what an engine holds of one; the handle of one on Spark",
     "Join": "the plan node, and the operator that runs it",
     "Map": "the plan node, and the mapping that reducers count with",
-    "Output": "a result of a view, in this process and on Spark",
     "Semi": "the plan node, and the operator that runs it",
-    "View": "a running program, in this process and on Spark",
 }
 """Names that two classes have, with what each of them is."""
 

@@ -38,8 +38,6 @@ class Passing:
     def __init__(self, *, reads: bool) -> None:
         self.reads = reads
 
-    def begin(self) -> None: ...
-
     def run(self, changes: dict[str, Any]) -> dict[str, Any]:
         return {"rows": changes["rows"]} if changes else {}
 
@@ -158,7 +156,7 @@ def test_nobody_is_told_when_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> 
     told: list[int] = []
     view = loaded(10)
     monkeypatch.setattr(
-        type(view._hub), "post", lambda hub, epoch, moved: told.append(epoch) and None
+        type(view._subscribers), "post", lambda hub, epoch, moved: told.append(epoch) and None
     )
     view.step(rows=[Row(-1)])
     stop = view.on_change(lambda change: None)

@@ -55,6 +55,7 @@ class Recomputing:
         self._at("begin")
 
     def run(self, changes: dict[str, dict[Any, int]]) -> dict[str, dict[Any, int]]:
+        self.begin()
         self._at("run")
         self.inputs = dict(self.inputs)
         for name, change in changes.items():
@@ -109,11 +110,11 @@ def words_view() -> View:
 
 def everything(view: View) -> Any:
     """All that an epoch may change: what must be the same after one that was refused."""
-    machine: Any = view._machine
+    machine: Any = view._program.machine
     return (
         view.epoch,
-        {name: inlet.snapshot() for name, inlet in view._inlets.items()},
-        {name: outlet.value() for name, outlet in view._outlets.items()},
+        {name: state.snapshot() for name, state in view._program.inputs.items()},
+        {name: state.value() for name, state in view._program.outputs.items()},
         {name: rows for name, rows in machine.inputs.items() if rows},
         machine.outputs,
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.machine import Machine
-from ebbflow.errors import CompositionError, Text, install, place
+from ebbflow.engine.runtime.options import require_known
+from ebbflow.errors import CompositionError, install
 from ebbflow.flow.plan import Plan
 
 __all__ = ["View", "run"]
@@ -55,8 +54,10 @@ def run(
     >>> view.step(said=["ebb", "flow", "ebb"])
     ZSet({'ebb': 1, 'flow': 1})
     """
-    if options:
-        _require_known(options)
+    require_known(
+        "run", options, OPTIONS,
+        near="did you mean {}?", otherwise="one of these, or an engine: run(engine)",
+    )  # fmt: skip
     machine = Machine(plan, trusting=not check_input)
     if path is None:
         if options:
@@ -71,19 +72,4 @@ def run(
         raise CompositionError(
             f"run(path=...) needs {error.name}", remedy=install("durable")
         ) from error
-    return View(plan, machine, check_input=check_input, disk=partial(Disk, path, **options))
-
-
-def _require_known(options: Mapping[str, Any]) -> None:
-    """Refuse an option that there is not, such as a misspelt one."""
-    for name in options:
-        if name not in OPTIONS:
-            near = get_close_matches(name, OPTIONS, n=1)
-            raise CompositionError(
-                f"run({name}=...): there is no such option",
-                options=Text(", ".join(OPTIONS)),
-                created=place(),
-                remedy=f"did you mean {near[0]}?"
-                if near
-                else "one of these, or an engine: run(engine)",
-            )
+    return View(plan, machine, check_input=check_input, storage=partial(Disk, path, **options))

@@ -9,10 +9,10 @@ How an epoch goes:
     the inputs prepare       each change is read and checked; nothing is changed yet
     the machine runs         it may be rolled back until
     the outputs prepare      a row that is taken back must be there
-    the epoch is written     where there is a disk
+    the epoch is written     where the state is on disk
     ---- from here on the epoch happens, whatever comes ----
     the machine commits, the inputs and outputs keep what they prepared
-    those who listen are told
+    subscribers are told
 
 Everything below the line may be done twice, so an interrupt there finishes the epoch first. On
 which side of the line an epoch is that was interrupted while it was written, the disk tells. When
@@ -22,27 +22,26 @@ the putting right is interrupted as well, whoever uses the view next does it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from threading import RLock
 from time import perf_counter
 from typing import Any
 
-from ebbflow.engine.batch import evaluate
-from ebbflow.engine.local.handles import Input, Output
-from ebbflow.engine.runtime.inputs import Inlet, inlet_of, merged
-from ebbflow.engine.runtime.outputs import Machine, Outlet, may_be_negative
-from ebbflow.engine.runtime.python import code_of
-from ebbflow.engine.runtime.report import Stats, Verified, compare
-from ebbflow.engine.runtime.rows import Rows, Weights
-from ebbflow.engine.runtime.subscribe import Changes, Hub, Letter, Moved
-from ebbflow.errors import (
-    CheckError,
-    CompositionError,
-    EbbflowError,
-    Text,
-    ViewClosed,
+from ebbflow.engine.runtime.changes import merged
+from ebbflow.engine.runtime.inputs import input_state_of
+from ebbflow.engine.runtime.program import (
+    NO_VERBS,
+    Memory,
+    Pending,
+    RunningProgram,
+    computed_outputs,
 )
+from ebbflow.engine.runtime.python import code_of
+from ebbflow.engine.runtime.report import ViewStats
+from ebbflow.engine.runtime.rows import OutputDeltas
+from ebbflow.engine.runtime.subscribe import Changes, Delivery
+from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
+from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
 from ebbflow.zset import ZSet, trusted
@@ -52,7 +51,26 @@ NOTHING: ZSet[Any] = ZSet()
 OPEN, RUNNING, BROKEN, CLOSED = "", "running", "broken", "closed"
 
 
-class View:
+class LocalOutput(OutputHandle):
+    """One output of a local view, to read it and to hear of it alone."""
+
+    __slots__ = ()
+
+    view: View
+
+    @property
+    def value(self) -> ZSet[Any]:
+        """The rows of this output, as they are now."""
+        with self.view._lock:
+            self.view._require_open()
+            return self.view._program.outputs[self.name].value()
+
+    def changes(self, limit: int = 16) -> Changes:
+        """Every change of this output from now on, for `async for`; see `View.changes`."""
+        return self.view._stream(limit, self.name)
+
+
+class View(BaseView):
     """A running program; see the module. Made by `run`.
 
     >>> from ebbflow.flow.plan import Plan, Source
@@ -66,65 +84,33 @@ class View:
     (ZSet({'flow': 1}), 2)
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_barred",
-        "_disk",
-        "_end",
-        "_epoch",
-        "_hub",
-        "_inlets",
-        "_lock",
-        "_machine",
-        "_only",
-        "_outlets",
-        "_seconds",
-        "_turn",
-        "plan",
-    )
+    __slots__ = ("_epoch", "_seconds", "_status")
 
     def __init__(
-        self, plan: Plan, machine: Machine, *, check_input: bool = True, disk: Any = None
+        self,
+        plan: Plan,
+        machine: Any,
+        *,
+        check_input: bool = True,
+        storage: Callable[[RunningProgram], Any] = Memory,
     ) -> None:
-        self.plan = plan
-        self._epoch = 0
-        self._turn: tuple[int, list[Inlet | Rows], Mapping[str, Weights]] | None = None
-        self._machine = machine
-        self._inlets = {
-            name: inlet_of(source, check_input) for name, source in plan.sources.items()
+        super().__init__(plan)
+        inputs = {
+            name: input_state_of(source, check_input) for name, source in plan.sources.items()
         }
-        kept = {name for name, inlet in self._inlets.items() if inlet.keeps}
-        self._outlets = {
-            name: Outlet(
-                name, machine, negative=negative, trusting=len(kept) < len(self._inlets),
-                whole=None if disk is not None else self._whole(name, kept),
-            )
-            for name, negative in may_be_negative(plan).items()
-        }  # fmt: skip
-        self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
-        self._hub = Hub()
-        self._lock = RLock()
-        self._barred = OPEN
+        computed = computed_outputs(plan, machine, inputs) if storage is Memory else {}
+        program = RunningProgram(plan, machine, inputs, computed)
+        self._own(program, storage(program))
+        self._epoch: int = self._storage.epoch
+        self._status = OPEN
         self._seconds = 0.0
-        self._disk = None if disk is None else disk(plan, machine, self._inlets, self._outlets)
-        if self._disk is not None:
-            self._epoch = self._disk.epoch
-            self._end = self._disk.close_with(self, self._lock)
-
-    def _whole(self, name: str, kept: set[str]) -> Callable[[], Weights] | None:
-        """How the machine computes an output from what is kept; None where it cannot."""
-        machine: Any = self._machine
-        if not hasattr(machine, "derives") or not machine.derives(name, kept):
-            return None
-        rows = lambda each: dict(self._inlets[each].snapshot().items())
-        return lambda: dict(machine.whole(machine.outputs[name], rows, {}))
 
     # ---- one epoch ----
 
     @property
     def epoch(self) -> int:
         """The number of epochs so far. After an interrupt it tells whether the epoch happened."""
-        if self._barred in (RUNNING, BROKEN) and self._lock.acquire(blocking=False):
+        if self._status in (RUNNING, BROKEN) and self._lock.acquire(blocking=False):
             try:
                 if not self._in_epoch():
                     with suppress(ViewClosed):
@@ -143,90 +129,51 @@ class View:
             named = merged(changes, named) if named else changes  # type: ignore[assignment]
         return self._advance(named)
 
-    def _advance(
-        self, given: Mapping[str, Any], prepare: Callable[[Any, Any], Weights] | None = None
-    ) -> Any:
-        """One epoch, of what is given to each input."""
+    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
         with self._lock:
-            if self._barred:
-                self._refuse()
+            if self._status:
+                self._recover()
             started = perf_counter()
-            machine, inlets, outlets = self._machine, self._inlets, self._outlets
             epoch = self._epoch + 1
-            changes: dict[str, Weights] = {}
-            keeping: list[Inlet | Rows] = []
             try:
-                self._barred = RUNNING
-                if self._disk is not None:
-                    self._disk.require()
-                for name, change in given.items():
-                    inlet = inlets.get(name)
-                    if inlet is None:
-                        raise self._unknown("input", name, inlets)
-                    delta = inlet.prepare(change) if prepare is None else prepare(inlet, change)
-                    if delta:
-                        changes[name] = delta
-                        keeping.append(inlet)
-                machine.begin()
-                moved = machine.run(changes)
-                for name, delta in moved.items():
-                    rows = outlets[name].rows
-                    if rows is not None:
-                        rows.prepare(delta)
-                        keeping.append(rows)
-                self._turn = epoch, keeping, moved
-                if self._disk is not None:
-                    self._disk.write(epoch, keeping)
-                letter = self._finish(*self._turn)
+                self._status = RUNNING
+                deltas: OutputDeltas = self._storage.advance(epoch, given, verbs)
+                delivery = self._finish(self._program.pending)
             except BaseException as error:
                 self._settle(error)
                 raise
             self._seconds += perf_counter() - started
-        if letter is not None:
-            self._hub.deliver(letter)
+        if delivery is not None:
+            self._subscribers.deliver(delivery)
         only = self._only
         if only is None:
-            return self._shown(moved)
-        return trusted(moved[only]) if moved else NOTHING
+            return self._shown(deltas)
+        return trusted(deltas[only]) if deltas else NOTHING
 
-    def _finish(
-        self, epoch: int, keeping: list[Inlet | Rows], moved: Mapping[str, Weights]
-    ) -> Letter | None:
+    def _finish(self, pending: Pending | None) -> Delivery | None:
         """Make an epoch so. Doing it twice is doing it once."""
-        self._machine.commit()
-        for each in keeping:
-            each.keep()
-        outlets = self._outlets
-        for name in moved:
-            outlets[name].seen = None
-        if self._disk is not None:
-            self._disk.settle()
-        hub = self._hub
-        letter = hub.post(epoch, moved) if moved and (hub.callbacks or hub.streams) else None
+        assert pending is not None
+        self._storage.keep(pending)
+        epoch, _, deltas = pending
+        subscribers = self._subscribers
+        delivery = None
+        if deltas and (subscribers.callbacks or subscribers.streams):
+            delivery = subscribers.post(epoch, deltas)
         self._epoch = epoch
-        self._barred = OPEN
-        self._turn = None
-        return letter
+        self._status = OPEN
+        self._program.pending = None
+        return delivery
 
     def _settle(self, error: BaseException | None = None) -> None:
         """Have an epoch that was cut short be done altogether, or not at all. Without an error, an
         earlier call of this was cut short, and how far it came is not known."""
-        self._barred = BROKEN
-        turn, disk = self._turn, self._disk
-        written = None if disk is None else disk.store.catch_up()
-        if turn is not None and turn[0] > self._epoch and (written is None or written >= turn[0]):
-            self._finish(*turn)
-        elif disk is not None:
-            disk.undo(surely=error is not None and (disk.limit is None or _is_orderly(error)))
-        elif error is not None:
-            self._machine.rollback()
+        self._status = BROKEN
+        pending, storage = self._program.pending, self._storage
+        if pending is not None and pending[0] > self._epoch and storage.happened(pending):
+            self._finish(pending)
         else:
-            raise ViewClosed(
-                "the view was interrupted while it put things back, and is of no use any more",
-                epoch=self._epoch,
-                remedy="run() a new one",
-            )
-        self._barred = OPEN
+            storage.undo(error, self._epoch)
+        self._status = OPEN
 
     # ---- reading ----
 
@@ -235,11 +182,12 @@ class View:
         """The output as it is now, as a ZSet; with several outputs, a dict of ZSets by name, all
         of the same epoch."""
         with self._lock:
-            if self._barred:
-                self._refuse()
+            if self._status:
+                self._recover()
+            outputs = self._program.outputs
             if self._only is not None:
-                return self._outlets[self._only].value()
-            return {name: outlet.value() for name, outlet in self._outlets.items()}
+                return outputs[self._only].value()
+            return {name: output.value() for name, output in outputs.items()}
 
     def at(self, epoch: int) -> Any:
         """The output at the end of an older epoch, as `value` gave it then.
@@ -247,57 +195,20 @@ class View:
         For views with a path, while the epoch is kept: see `keep_epochs` of `run`.
         """
         with self._lock:
-            if self._barred:
-                self._refuse()
-            if self._disk is None:
-                raise CompositionError(
-                    "a view in memory knows its last epoch only",
-                    remedy='run(path="state/", keep_epochs=10)',
-                )
-            if epoch == self.epoch:
-                return self.value
-            found = {name: trusted(rows) for name, rows in self._disk.at(epoch).items()}
+            self._require_open()
+            found = self._storage.at(epoch)
         return found if self._only is None else found[self._only]
 
-    @property
-    def rebuilt(self) -> tuple[str, ...]:
-        """What was computed again when the view was opened, because the program has changed since
-        its state was written. Empty where everything was found as it is."""
-        return () if self._disk is None else self._disk.rebuilt
+    def __getitem__(self, name: str) -> LocalOutput:
+        self._require("output", name, self.plan.outputs)
+        return LocalOutput(self, name)
 
-    @property
-    def assumed(self) -> dict[str, tuple[str, ...]]:
-        """What could change unseen between two openings of the state, for each function the
-        reasons: it holds what cannot be looked into. `run(strict=True)` refuses it."""
-        return {} if self._disk is None else dict(self._disk.assumed)
-
-    def __getitem__(self, name: str) -> Output:
-        if name not in self._outlets:
-            raise self._unknown("output", name, self._outlets)
-        return Output(self, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.plan.outputs)
-
-    def __len__(self) -> int:
-        return len(self.plan.outputs)
-
-    def input(self, name: str) -> Input:
+    def input(self, name: str) -> InputHandle:
         """One input, to change it alone."""
-        if name not in self._inlets:
-            raise self._unknown("input", name, self._inlets)
-        return Input(self, self._inlets[name])
+        self._require("input", name, self.plan.sources)
+        return InputHandle(self, name)
 
     # ---- listening ----
-
-    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
-        """Call `callback` with every change of the output from now on; what comes back ends that.
-
-        It is called after the epoch, by the thread that stepped, in the order of epochs, and only
-        when something changed. What it raises is raised by `step` after all others were called; the
-        epoch stays. A callback may step the view: everybody hears of that epoch after this one.
-        """
-        return self._subscribe(callback, None, self._shown)
 
     def changes(self, limit: int = 16) -> Changes:
         """Every change of the output from now on, for `async for`; it ends when the view is closed.
@@ -307,7 +218,12 @@ class View:
         larger changes. A writer that would rather wait for room uses `astep`. A stream is a context
         manager: `with view.changes() as changes` ends it with its block.
         """
-        return self._stream(limit, None, self._shown)
+        return self._stream(limit, None)
+
+    def _stream(self, limit: int, name: str | None) -> Changes:
+        with self._lock:
+            self._require_open()
+            return self._subscribers.stream(limit, name, self._show(name))
 
     async def astep(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
         """`step`, after every reader of `changes()` has room for what it gives.
@@ -315,71 +231,39 @@ class View:
         It waits without holding up the event loop, and not for readers whose task has ended. Who
         reads a stream should not wait for it to have room: a reader that writes uses `step`.
         """
-        await self._hub.room.wait(lambda: not self._hub.full())
+        await self._subscribers.room.wait(lambda: not self._subscribers.full())
         return self.step(changes, **named)
-
-    def _subscribe(
-        self, callback: Callable[[Any], object], name: str | None, show: Callable[[Moved], Any]
-    ) -> Callable[[], None]:
-        with self._lock:
-            if self._barred:
-                self._refuse()
-            return self._hub.subscribe(callback, name, show)
-
-    def _stream(self, limit: int, name: str | None, show: Callable[[Moved], Any]) -> Changes:
-        with self._lock:
-            if self._barred:
-                self._refuse()
-            return self._hub.stream(limit, name, show)
 
     # ---- about itself ----
 
-    def verify(self) -> Verified:
-        """Compute everything again from the input, and compare; an error where it differs."""
-        with self._lock:
-            if self._barred:
-                self._refuse()
-            trusting = [name for name, inlet in self._inlets.items() if not inlet.keeps]
-            if trusting:
-                raise CheckError(
-                    "a view that keeps no input rows cannot be verified",
-                    inputs=Text(", ".join(trusting)),
-                    remedy="run() without check_input=False",
-                )
-            inputs = {name: inlet.snapshot() for name, inlet in self._inlets.items()}
-            found = {name: outlet.value() for name, outlet in self._outlets.items()}
-            epoch = self._epoch
-        return compare(epoch, found, evaluate(self.plan, inputs))
-
-    def stats(self) -> Stats:
+    def stats(self) -> ViewStats:
         """What was done so far: for every node rows in and out, rows of state, and time."""
         with self._lock:
-            if self._barred:
-                self._refuse()
-            return Stats(
-                self.epoch,
+            self._require_open()
+            inputs, outputs = self._program.inputs, self._program.outputs
+            return ViewStats(
+                self._epoch,
                 self._seconds,
-                {name: len(each) if each.keeps else None for name, each in self._inlets.items()},
+                {name: len(each) if each.keeps else None for name, each in inputs.items()},
                 {
-                    name: None if outlet.rows is None else len(outlet.rows.rows)
-                    for name, outlet in self._outlets.items()
+                    name: None if each.rows is None else len(each.rows.rows)
+                    for name, each in outputs.items()
                 },
-                tuple(self._machine.stats()),
+                tuple(self._program.machine.stats()),
             )
 
     def explain(self, format: str = "text") -> str:
         """What runs here and what it keeps, in the format text, mermaid, dot, json or python."""
         with self._lock:
-            if self._barred:
-                self._refuse()
+            self._require_open()
             facts: dict[Node, object] = {
-                inlet.source: f"{len(inlet):,} rows" if inlet.keeps else "trusted: not kept"
-                for inlet in self._inlets.values()
+                state.source: f"{len(state):,} rows" if state.keeps else "trusted: not kept"
+                for state in self._program.inputs.values()
             }
-            plan = getattr(self._machine, "plan", self.plan)
-            stages = getattr(self._machine, "stages", ()) if format == "python" else ()
-            code = code_of(stages, stored=self._disk is not None)
-            return explain(plan, format, facts=facts, code=code)
+            machine = self._program.machine
+            stages = getattr(machine, "stages", ()) if format == "python" else ()
+            code = code_of(stages, stored=type(self._storage) is not Memory)
+            return explain(getattr(machine, "plan", self.plan), format, facts=facts, code=code)
 
     def close(self) -> None:
         """Stop, and let go of everything. A closed view can only be closed again.
@@ -387,41 +271,49 @@ class View:
         Where epochs are still to be written and cannot be, the view stays open.
         """
         with self._lock:
-            if self._barred == RUNNING:
-                self._refuse()
-            if self._disk is not None:
-                self._disk.close()
-                self._end.detach()
-                self._disk = None
-            self._barred = CLOSED
-            self._machine = None  # type: ignore[assignment]
-            self._inlets, self._outlets = {}, {}
-        self._hub.end()
-
-    def __enter__(self) -> View:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+            if self._status == RUNNING:
+                self._recover()
+            if self._status != CLOSED:
+                self._storage.close()
+            self._status = CLOSED
+            self._program = self._storage = None  # type: ignore[assignment]
+        self._subscribers.end()
 
     def __repr__(self) -> str:
-        state = f", {self._barred}" if self._barred else ""
+        state = f", {self._status}" if self._status else ""
         return f"<View of {', '.join(self.plan.outputs)}: epoch {self.epoch}{state}>"
 
     # ---- inside ----
 
-    def _shown(self, moved: Moved) -> Any:
+    def _contents(self) -> tuple[dict[str, ZSet[Any]], dict[str, ZSet[Any]]]:
+        inputs, outputs = self._program.inputs, self._program.outputs
+        return (
+            {name: state.snapshot() for name, state in inputs.items()},
+            {name: output.value() for name, output in outputs.items()},
+        )
+
+    def _show(self, name: str | None) -> Callable[[OutputDeltas], Any]:
+        return self._shown if name is None else lambda deltas: trusted(deltas[name])
+
+    def _shown(self, deltas: OutputDeltas) -> Any:
         only = self._only
         if only is not None:
-            return trusted(moved[only]) if only in moved else NOTHING
+            return trusted(deltas[only]) if only in deltas else NOTHING
         return {
-            name: trusted(moved[name]) if name in moved else NOTHING for name in self.plan.outputs
+            name: trusted(deltas[name]) if name in deltas else NOTHING for name in self.plan.outputs
         }
 
-    def _refuse(self) -> None:
-        """Refuse to be used, or put right what an interrupt has left."""
-        if self._barred == CLOSED:
+    def _require_open(self) -> None:
+        if self._status:
+            self._recover()
+
+    def _require_not_closed(self) -> None:
+        if self._status == CLOSED:
             raise ViewClosed("the view is closed", epoch=self._epoch, remedy="run() a new one")
+
+    def _recover(self) -> None:
+        """Refuse to be used, or put right what an interrupt has left."""
+        self._require_not_closed()
         if self._in_epoch():
             raise EbbflowError(
                 "the view was used by a function of its own program, in the middle of an epoch",
@@ -439,25 +331,3 @@ class View:
                 return True
             frame = frame.f_back
         return False
-
-    def _unknown(self, what: str, name: object, known: Iterable[str]) -> EbbflowError:
-        if self._barred == CLOSED:
-            self._refuse()
-        from difflib import get_close_matches
-
-        near = get_close_matches(str(name), known, 1, 0.0) or ["a name that is there"]
-        names = ", ".join(known) or "none"
-        return CompositionError(
-            f"the program has no {what} {name!r}",
-            **{f"{what}s": Text(names)},
-            remedy=near[0],
-        )
-
-
-def _is_orderly(error: BaseException | None) -> bool:
-    """Whether an error was raised by a statement that may raise it, and not wherever it came."""
-    while error is not None:
-        if not isinstance(error, Exception) or isinstance(error, MemoryError):
-            return False
-        error = error.__cause__
-    return True

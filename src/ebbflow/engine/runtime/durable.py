@@ -1,38 +1,36 @@
-"""A view whose state is on disk: what it keeps there, and how it finds it again.
+"""The state of a program on disk: what is kept there, and how it is found again.
 
 Everything a view keeps is kept in containers: rows of inputs and outputs, and those of the stages.
 Each container has a *name* on disk that says what it holds (`engine.runtime.identity`). So a
 program that is opened again finds the state of every node that means the same as before, wherever
 it stands in the file; a node that was changed, and whatever depends on it, has another name and no
-state. Those are filled again, from the state of what is before them, up to the rows of the inputs.
+state. Those are filled again (`engine.runtime.rebuild`).
 
 An epoch is written before it is done: the changes of all containers are staged, and one commit
 makes them safe. When that fails, the epoch fails, and the view is as it was. Whether an epoch has
-happened that was interrupted, the store knows (`epoch`). What is in memory can always be read
+happened that was interrupted, the store knows (`happened`). What is in memory can always be read
 again: `undo` does so where an interrupt leaves it unknown what was done here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from threading import RLock
 from typing import Any
 from weakref import finalize
 
-from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.held import Held, held_of, typed, written
-from ebbflow.engine.runtime.identity import Names
-from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.stage import Stage
-from ebbflow.errors import CompositionError, EbbflowError, Text, cause_of, shown
+from ebbflow.engine.runtime.options import in_bytes, require_count
+from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
+from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
+from ebbflow.engine.runtime.rows import OutputDeltas
+from ebbflow.errors import EbbflowError, Text, cause_of
 from ebbflow.expression.schema import schema
-from ebbflow.flow.plan import Plan, Source
+from ebbflow.flow.plan import Source
 from ebbflow.state.backing import Backing
-from ebbflow.state.cells import Journalled
 from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
-from ebbflow.zset import trusted
+from ebbflow.zset import ZSet, trusted
 
 Place = str | os.PathLike[str] | Files
 FORMAT = 3
@@ -41,27 +39,25 @@ LIBRARIES = 64 << 20
 PATIENCE = 10.0
 """How many seconds to wait, at exit, for a thread that is in the middle of an epoch."""
 _TOO_DEEP = StateError("a value is nested too deep, or holds itself", remedy="rows of a few levels")
-UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
 class Disk:
     """The state of one view on disk. See `ebbflow.engine.local.run` for the options."""
 
     def __init__(
-        self, path: Place, plan: Plan, machine: Machine,
-        inlets: Mapping[str, Any], outlets: Mapping[str, Any], *,
+        self, path: Place, program: RunningProgram, *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
-        _require_count("keep_epochs", keep_epochs)
-        _require_count("flush_every", flush_every)
-        self.machine, self.inlets, self.outlets = machine, inlets, outlets
-        names = Names()
-        self.assumed = names.assumed(plan)
-        self.inputs = {name: names.of_input(each.source) for name, each in inlets.items()}
+        require_count("keep_epochs", keep_epochs)
+        require_count("flush_every", flush_every)
+        self.place = repr(path) if isinstance(path, Files) else os.fspath(path)
+        self.program, names = program, program.identities
+        self.assumed = names.assumed(program.plan)
+        self.input_names = {n: names.of_input(each.source) for n, each in program.inputs.items()}
         if strict and self.assumed:
-            raise _unknown(self.assumed)
+            raise _unseen(self.assumed)
         mapped = None if self.limit is None else self.limit + LIBRARIES
         self.store = Store(
             path if isinstance(path, Files) else Folder(path, permissions),
@@ -70,33 +66,28 @@ class Disk:
         self.rebuilt: tuple[str, ...] = ()
         self.strict = strict
         self._settling = False
+        self._end: finalize[..., Any] | None = None
         known = ("format", "parts", "inputs", "rows")
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         try:
-            self.parts = held_of(plan, machine, inlets, outlets, names)
-            self._open(path)
+            self._open()
         except BaseException:
             self.store.close()
             raise
 
     # ---- opening ----
 
-    def _open(self, path: Place) -> None:
-        store, notes = self.store, self.store.notes
+    def _open(self) -> None:
+        store, program = self.store, self.program
         fresh = store.epoch < 0
         if not fresh:
-            self._same_program(path, notes)
-        known = set() if fresh else set(notes["parts"])
-        mine = {part.name for part in self.parts}
-        for part in self.parts:
-            part.owner.backing = Backing(
-                part.held, part.spine(store), limited=self.limit is not None, codec=part.codec
-            )
-        self.machine.backed = self.limit is not None
-        if not fresh and not mine <= known and self.strict:
-            raise self._would_rebuild(path, known)
+            self._require_same_program(store.notes)
+        known = set() if fresh else set(store.notes["parts"])
+        mine = set(program.names)
+        program.attach(store, limited=self.limit is not None)
         if not fresh and not mine <= known:
-            self._rebuild(path, known)
+            self._require_rebuildable(mine - known)
+            self.rebuilt = rebuild(program, store, mine - known, self._append)
         if fresh or known != mine:
             for name in known - mine:
                 store.drop(name)
@@ -104,19 +95,19 @@ class Disk:
             self.settle()
         self._noted = self.store.notes == self.notes()
 
-    def _same_program(self, path: Place, notes: Mapping[str, Any]) -> None:
+    def _require_same_program(self, notes: Mapping[str, Any]) -> None:
         if notes.get("format") != FORMAT:
             raise StateError(
-                f"{_place(path)!r} does not hold the state of a view, or of another version",
+                f"{self.place!r} does not hold the state of a view, or of another version",
                 format=notes.get("format"),
                 remedy="another path",
             )
         stored: Mapping[str, str] = notes["inputs"]
-        mine = self.inputs
+        mine, inputs = self.input_names, self.program.inputs
         gone = [name for name in stored if name not in mine]
         if gone:
             raise StateError(
-                f"{_place(path)!r} holds the state of another program: it has "
+                f"{self.place!r} holds the state of another program: it has "
                 f"{'inputs' if len(gone) > 1 else 'an input'} that this one does not have",
                 stored=Text(", ".join(stored)),
                 this=Text(", ".join(mine)),
@@ -126,114 +117,50 @@ class Disk:
             if mine[name] != was:
                 raise StateError(
                     f"input {name!r} has another type or key than when its rows were stored",
-                    now=Text(_described(self.inlets[name].source)),
-                    created=self.inlets[name].source.place,
+                    now=Text(_described(inputs[name].source)),
+                    created=inputs[name].source.place,
                     remedy="the type and key it had, or another path and loading the rows again",
                 )
-            kept = name in _kept_rows(notes)
-            if self.inlets[name].keeps != kept:
+            kept = name in notes["rows"]
+            if inputs[name].keeps != kept:
                 raise StateError(
-                    f"the rows of input {name!r} are kept in {_place(path)!r}, and would be no "
+                    f"the rows of input {name!r} are kept in {self.place!r}, and would be no "
                     "longer" if kept else
-                    f"the rows of input {name!r} were not kept in {_place(path)!r}",
-                    created=self.inlets[name].source.place,
+                    f"the rows of input {name!r} were not kept in {self.place!r}",
+                    created=inputs[name].source.place,
                     remedy=f"run(check_input={kept}) as before, or another path",
                 )  # fmt: skip
 
-    def _would_rebuild(self, path: Place, known: set[str]) -> StateError:
-        lost = [part.label for part in self.parts if part.name not in known]
-        return StateError(
-            f"the program has changed since {_place(path)!r} was written, and some of its state "
-            "would be computed again",
-            of=Text(", ".join(dict.fromkeys(lost))),
-            remedy="strict=False to have it computed, the program as it was, or another path",
-        )
-
-    def notes(self) -> dict[str, Any]:
-        """What is noted with an epoch, for whoever opens the state next."""
-        return {
-            "format": FORMAT,
-            "parts": {part.name: part.label for part in self.parts},
-            "inputs": self.inputs,
-            "rows": self._rows(),
-            **self.extra,
-        }
-
-    # ---- filling what has no state ----
-
-    def _rebuild(self, path: Place, known: set[str]) -> None:
-        """Fill the containers that have no state, from what is before them."""
-        by_owner = {id(part.owner): part for part in self.parts}
-        new = {part.name for part in self.parts} - known
-        trusting = [name for name, inlet in self.inlets.items() if not inlet.keeps]
+    def _require_rebuildable(self, new: set[str]) -> None:
+        """Refuse to compute the state of these parts again where `strict` forbids it, or where the
+        rows of an input are not kept."""
+        labels = [part.label for part in self.program.parts if part.name in new]
+        if self.strict:
+            raise StateError(
+                f"the program has changed since {self.place!r} was written, and some of its state "
+                "would be computed again",
+                of=Text(", ".join(dict.fromkeys(labels))),
+                remedy="strict=False to have it computed, the program as it was, or another path",
+            )
+        trusting = [name for name, state in self.program.inputs.items() if not state.keeps]
         if trusting:
             raise StateError(
-                f"the program has changed since {_place(path)!r} was written, and what changed "
+                f"the program has changed since {self.place!r} was written, and what changed "
                 "cannot be computed again: the rows of an input are not kept",
                 inputs=Text(", ".join(trusting)),
-                changed=Text(", ".join(part.label for part in self.parts if part.name in new)),
+                changed=Text(", ".join(labels)),
                 remedy="the program as it was, or another path and loading the rows again",
             )
-        machine, wholes = self.machine, dict[int, Any]()
 
-        kept, here = _kept_rows(self.store.notes), self._rows()
-
-        def rows(name: str) -> dict[Any, int]:
-            inlet = self.inlets[name]
-            if kept.get(name, here[name]) == here[name]:
-                return dict(inlet.snapshot().items())
-            return self._stored_rows(inlet, kept[name])
-
-        def lacks(stage: Stage) -> bool:
-            return any(by_owner[id(each)].name in new for each in stage.containers)
-
-        def fill(stage: Stage) -> None:
-            reads = [machine.whole(slot, rows, wholes) for slot in stage.reads]
-            machine.open = list(stage.containers)
-            for container in stage.containers:
-                container.begin()
-            wholes[stage.slot] = {}
-            if any(reads):
-                stage.fetch(*reads)
-                wholes[stage.slot] = stage.run(*reads)
-            self._append_open()  # at once: what comes after may read it from there
-            machine.commit()
-
-        for name, inlet in self.inlets.items():
-            if inlet.store is not None and by_owner[id(inlet.store)].name in new and name in kept:
-                inlet.prepare(trusted(rows(name)))
-                self._append(inlet.store)
-                inlet.keep()
-        for stage in machine.stages:
-            if lacks(stage):
-                try:
-                    fill(stage)
-                except Exception as error:
-                    raise explained(error, stage) from cause_of(error)
-        for name, outlet in self.outlets.items():
-            if outlet.rows is not None and by_owner[id(outlet.rows)].name in new:
-                outlet.rows.prepare(machine.whole(machine.outputs[name], rows, wholes))
-                self._append(outlet.rows)
-                outlet.rows.keep()
-        computed = [part.label for part in self.parts if part.name in new and not _is_input(part)]
-        self.rebuilt = tuple(dict.fromkeys(computed))
-
-    def _rows(self) -> dict[str, str]:
-        """For each input whose rows are kept, the part that has them."""
-        by_owner = {id(part.owner): part.name for part in self.parts}
+    def notes(self) -> dict[str, Any]:
+        """What the manifest of an epoch says of the program: its parts, inputs and their rows."""
         return {
-            name: by_owner[id(inlet.holder)] for name, inlet in self.inlets.items() if inlet.keeps
+            "format": FORMAT,
+            "parts": {part.name: part.label for part in self.program.parts},
+            "inputs": self.input_names,
+            "rows": rows_of_inputs(self.program),
+            **self.extra,
         }
-
-    def _stored_rows(self, inlet: Any, name: str) -> dict[Any, int]:
-        """The rows of an input, from a part that the program does not have any more."""
-        row_type, layout = typed(inlet.source.type), self.store.layout(name)
-        own = layout == "value" and inlet.source.key is None
-        types = (row_type, Any) if own else (Any, row_type)
-        spine = self.store.spine(name, layout=layout, key_type=types[0], row_type=types[1])
-        if own:
-            return {row: weight for row, weight, _ in spine.scan()}
-        return {row: weight for _, row, weight in spine.scan()}
 
     # ---- epochs ----
 
@@ -242,63 +169,59 @@ class Disk:
         state was taken away."""
         self.store.files.require()
 
-    def write(self, epoch: int, keeping: Iterable[Any]) -> None:
-        """Make an epoch safe: what the stages did, and what the inputs and outputs will keep. When
-        that is cut short, `epoch` tells whether it has happened, and if not, `undo` is due."""
-        self._append_open()
-        for rows in keeping:
-            self._append(getattr(rows, "store", rows))
+    def advance(
+        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS
+    ) -> OutputDeltas:
+        """Run an epoch of the program and make it safe. When that is cut short, `happened` tells
+        whether it did, and if not, `undo` is due."""
+        self.require()
+        deltas = self.program.run(epoch, given, verbs)
+        for owner, change in self.program.staged():
+            self._append(owner, change)
         self.store.commit(epoch, None if self._noted else self.notes())
         self._noted = True
+        return deltas
 
-    def undo(self, *, surely: bool) -> None:
-        """Be as at the last epoch. `surely` says that what the epoch has done here is known, and
-        can be rolled back; else everything is read again."""
+    def keep(self, pending: Pending) -> None:
+        """Keep what an epoch did that is safe. Doing it twice is doing it once."""
+        self.program.keep(pending)
+        self.settle()
+
+    def happened(self, pending: Pending) -> bool:
+        """Whether an epoch that was interrupted is on disk."""
+        return self.store.catch_up() >= pending[0]
+
+    def undo(self, error: BaseException | None, epoch: int) -> None:
+        """Be as at the last epoch. Where it is known what this epoch has done here, that is rolled
+        back; else everything is read again."""
         self.store.rollback()
-        if surely:
-            self.machine.rollback()
+        if error is not None and (self.limit is None or _is_orderly(error)):
+            self.program.rollback()
         else:
-            self._reload()
+            self.program.reload()
 
-    def _reload(self) -> None:
-        self.machine.begin()
-        for part in self.parts:
-            if isinstance(part.owner, Journalled):
-                part.owner.forget()
-            part.owner.backing.reload()
-
-    def _append_open(self) -> None:
-        for container in self.machine.open:
-            if container.backing is not None:
-                for change in written(container):
-                    self._stage(container, change)
-
-    def _append(self, rows: Any) -> None:
-        if rows is not None and rows.backing is not None:
-            self._stage(rows, rows.changed())
-
-    def _stage(self, container: Any, change: Any) -> None:
+    def _append(self, owner: Any, change: Any) -> None:
+        """Stage what is done to a container."""
         try:
-            container.backing.append(change)
+            owner.backing.append(change)
         except (EbbflowError, RecursionError) as failed:
             error = _TOO_DEEP if isinstance(failed, RecursionError) else failed
-            label = next(part.label for part in self.parts if part.owner is container)
             raise StateError(
-                f"the state of {label} cannot be stored: {error.what}",
+                f"the state of {self.program.part(owner).label} cannot be stored: {error.what}",
                 **error.facts,
                 remedy=error.remedy,
             ) from cause_of(failed)
 
     def settle(self) -> None:
-        """Let go of keys when more is here than there is room for."""
+        """Let go of keys when the containers take more memory than the limit."""
         if self.limit is None:
             return
         if self._settling:  # it was interrupted: nobody knows which keys are here
-            self._reload()
+            self.program.reload()
         self._settling = True
         if self.store.files.resident() > self.limit + LIBRARIES:
             self.store.let_go()
-        backings = [part.owner.backing for part in self.parts]
+        backings = [part.owner.backing for part in self.program.parts]
         sizes = [backing.bytes() for backing in backings]
         total = sum(sizes)
         if total > self.limit:
@@ -312,15 +235,16 @@ class Disk:
         """The last epoch that is written."""
         return self.store.epoch
 
-    def at(self, epoch: int) -> dict[str, dict[Any, int]]:
+    def at(self, epoch: int) -> dict[str, ZSet[Any]]:
         """The rows of every output at the end of an epoch that is retained."""
-        by_owner = {id(part.owner): part for part in self.parts}
-        found = {}
+        outputs, found = self.program.outputs, {}
+        if epoch == self.epoch:
+            return {name: output.value() for name, output in outputs.items()}
         with self.store.at(epoch) as snapshot:
             known = snapshot.notes["parts"]
-            for name, outlet in self.outlets.items():
-                reader = self.machine.readers.get(name)
-                part = by_owner[id(outlet.rows if reader is None else reader.cells)]
+            for name, output in outputs.items():
+                reader = self.program.machine.readers.get(name)
+                part = self.program.part(output.rows if reader is None else reader.cells)
                 if part.name not in known:
                     raise StateError(
                         f"output {name!r} was another one at epoch {epoch}: the program has "
@@ -330,7 +254,7 @@ class Disk:
                     )
                 spine = part.spine(snapshot)
                 values = Backing({}, spine, limited=False, codec=part.codec).held
-                found[name] = values if reader is None else reader.output_of(values)
+                found[name] = trusted(values if reader is None else reader.output_of(values))
         return found
 
     def close(self) -> None:
@@ -338,11 +262,13 @@ class Disk:
         with suppress(Lost):
             self.store.flush()
         self.store.close()
+        if self._end is not None:
+            self._end.detach()
 
-    def close_with(self, view: Any, lock: RLock) -> finalize[..., Any]:
+    def close_with(self, view: Any, lock: RLock) -> None:
         """Close when the view is dropped and when Python exits; no step is under way while `lock`
         is held."""
-        return finalize(view, _close, self, lock)
+        self._end = finalize(view, _close, self, lock)
 
 
 def _close(disk: Disk, lock: RLock) -> None:
@@ -350,16 +276,17 @@ def _close(disk: Disk, lock: RLock) -> None:
         disk.store.close()
 
 
-# ---- what is where ----
+def _is_orderly(error: BaseException | None) -> bool:
+    """Whether an error was raised by a statement that may raise it, and not by an interrupt or
+    for want of memory, which may come anywhere."""
+    while error is not None:
+        if not isinstance(error, Exception) or isinstance(error, MemoryError):
+            return False
+        error = error.__cause__
+    return True
 
 
-def _kept_rows(notes: Mapping[str, Any]) -> dict[str, str]:
-    """For each input whose rows were kept, the part that has them."""
-    found: dict[str, str] = notes["rows"]
-    return found
-
-
-def _unknown(assumed: Mapping[str, tuple[str, ...]]) -> StateError:
+def _unseen(assumed: Mapping[str, tuple[str, ...]]) -> StateError:
     return StateError(
         "a change of the program could go unseen: it uses what cannot be looked into",
         **{what: Text("; ".join(why)) for what, why in assumed.items()},
@@ -367,42 +294,6 @@ def _unknown(assumed: Mapping[str, tuple[str, ...]]) -> StateError:
     )
 
 
-def _place(path: Place) -> str:
-    return repr(path) if isinstance(path, Files) else os.fspath(path)
-
-
-def _is_input(part: Held) -> bool:
-    return part.label.startswith("input ")
-
-
 def _described(source: Source) -> str:
     key = "" if source.key is None else f", key {source.key.text}"
     return schema(source.type) + key
-
-
-def in_bytes(memory: int | str) -> int:
-    """An amount of memory in bytes.
-
-    >>> in_bytes("512MB"), in_bytes("1.5 GB"), in_bytes(1000)
-    (536870912, 1610612736, 1000)
-    """
-    text = str(memory).strip().upper()
-    number = text.rstrip("KMGTB ")
-    unit = text[len(number) :].strip()
-    try:
-        found = int(float(number) * UNITS[unit])
-    except (KeyError, ValueError, OverflowError):
-        found = -1
-    if found < 0:
-        raise EbbflowError(
-            f"memory={memory!r} is no amount of memory", remedy='"512MB", "2GB", or bytes as an int'
-        )
-    return memory if isinstance(memory, int) else found
-
-
-def _require_count(name: str, given: Any) -> None:
-    if type(given) is not int or given < 1:
-        raise CompositionError(
-            f"run({name}={shown(given, width=40)}): that is no number of epochs",
-            remedy=f"run({name}=1), or more",
-        )

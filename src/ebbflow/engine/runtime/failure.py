@@ -1,4 +1,4 @@
-"""What went wrong in an epoch, in the user's terms: the node, where it was made, and the row.
+"""The failure of an epoch in the user's terms: the node, where it was made, and the row.
 
 A loop that was generated for a plan knows whose each of its lines is (`ebbflow.codegen.blame`). For
 any other, the row is the one that the innermost function of this package was looking at.
@@ -7,6 +7,8 @@ any other, the row is the one that the innermost function of this package was lo
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -20,12 +22,22 @@ from ebbflow.errors import (
     FunctionFailed,
     NotDeterministic,
     Text,
+    cause_of,
     error_text,
     shown,
 )
 from ebbflow.flow.plan import Reduce, Sessions, Source
 
 _PACKAGE = os.path.dirname(os.path.abspath(ebbflow.__file__)) + os.sep
+
+
+@contextmanager
+def explaining(stage: Any, trusting: bool = False) -> Iterator[None]:
+    """Have what goes wrong in here explained as the failure of a stage."""
+    try:
+        yield
+    except Exception as error:
+        raise explained(error, stage, trusting) from cause_of(error)
 
 
 def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception:
@@ -71,7 +83,7 @@ def _changed_its_mind(error: EbbflowError, stage: Any) -> EbbflowError:
 def _placed(
     error: EbbflowError, owner: Any, stage: Any, facts: dict[str, Any], trusting: bool
 ) -> EbbflowError:
-    """An error of ours, and where it happened."""
+    """An error of this package, with the node and the place where it happened."""
     if isinstance(error, NotDeterministic) and stage.label == GUARD:
         return ChangeError(
             f"{_named(owner)} needs a collection, and a row before it is negative: "
@@ -95,8 +107,8 @@ def _placed(
         remedy += "; inputs are trusted here (check_input=False), and may be at fault"
     if "was" in error.facts:
         owner = stage.owner
-    told = {**facts, **error.facts, "node": Text(_named(owner)), "created": owner.place}
-    return type(error)(error.what, remedy=remedy, **told)
+    known = {**facts, **error.facts, "node": Text(_named(owner)), "created": owner.place}
+    return type(error)(error.what, remedy=remedy, **known)
 
 
 def _named(owner: Any) -> str:
@@ -109,7 +121,7 @@ def _named(owner: Any) -> str:
 
 
 def _looked_at(trace: TracebackType | None) -> dict[str, Any]:
-    """The row that the innermost function of ours has; or the key, and what changed of it."""
+    """The row that the innermost function of this package has; or the key, and its change."""
     for frame in reversed(_frames(trace)):
         there = frame.f_locals
         if frame.f_code.co_filename.startswith(_PACKAGE):

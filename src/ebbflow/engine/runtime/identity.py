@@ -109,7 +109,8 @@ def _fields(node: Node) -> Iterator[tuple[str, Any]]:
 
 
 def _code(node: Node) -> Iterator[tuple[str, Any, Any]]:
-    """What a node calls: how it is shown, itself, and where it was given."""
+    """The functions, operators and reducers of a node: the text of each, itself, and the place
+    where it was given."""
     for step in _steps(node) if isinstance(node, _STEPS) else ():
         yield f"{step.verb}({step.fn.text})", step.fn, step.place
     for _, value in () if isinstance(node, _STEPS) else _fields(node):

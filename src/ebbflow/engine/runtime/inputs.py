@@ -1,8 +1,4 @@
-"""What goes into a view: changes of inputs, read and checked.
-
-A change of an input may be given as a ZSet, as a mapping from row to weight, or as rows, each of
-which counts once. However it is given, it is read into one form: a dict of rows with weights, none
-of them zero, with one NaN (see `ebbflow.nan`).
+"""The state of each input of a program, and what may be done to it.
 
 An input keeps its rows, so that it can refuse to lose what it does not have: a plain one in a bag,
 one with a key under their keys. One that is not checked keeps none, and believes what it is told.
@@ -10,125 +6,34 @@ one with a key under their keys. One that is not checked keeps none, and believe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from ebbflow.algebra.value import function_name
+from ebbflow.engine.runtime.changes import counted, hashable, read, removal
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
-from ebbflow.flow.types import fields_held
-from ebbflow.frozen import frozen
-from ebbflow.nan import finder, one_nan, with_one_nan
+from ebbflow.nan import finder, one_nan
 from ebbflow.record import fields_of, type_text
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import ABSENT
-from ebbflow.zset import ZSet, trusted, weights_of
+from ebbflow.zset import ZSet, trusted
 
+APPLY, ADD, REMOVE, UPSERT, DELETE = "apply", "add", "remove", "upsert", "delete"
+"""What can be done to an input: the names of methods of `InputState`."""
 NOT_THERE: Any = object()
+DELETE_ONCE = "delete each key once, and only keys that are there"
 
 
-def read(source: Source, change: Any) -> Weights:
-    """A change as a dict of rows with weights, none of them zero.
+class InputState:
+    """The state of one input. This one checks nothing and keeps no rows.
 
-    >>> numbers = Source(name="numbers")
-    >>> read(numbers, [1, 2, 1]), read(numbers, {1: -1, 2: 0})
-    ({1: 2, 2: 1}, {1: -1})
-    """
-    if isinstance(change, ZSet):
-        return weights_of(change)
-    if isinstance(change, (dict, Mapping)):
-        weights = change.copy() if type(change) is dict else dict(change)
-        for weight in weights.values():
-            if type(weight) is not int or not weight:
-                weights = _without_zeros(source, weights)
-                break
-        return with_one_nan(weights, source.type)
-    if type(change) is not list:
-        refuse_table(source, change)
-    if _is_one_row(source, change):
-        raise ChangeError(
-            f"input {source.name!r}: one row was given where a change is asked",
-            row=change,
-            created=source.place,
-            remedy=f"give a list, {source.name}=[row], or view.input({source.name!r}).add(row)",
-        )
-    if not isinstance(change, Iterable):
-        raise ChangeError(
-            f"input {source.name!r}: a {type(change).__name__} is not a change",
-            given=change,
-            created=source.place,
-            remedy="give a ZSet, a dict from row to weight, or a list of rows",
-        )
-    return counted(source, change if isinstance(change, (list, tuple)) else list(change))
-
-
-def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
-    """Rows as a change in which each counts once, and once more each time it is repeated."""
-    try:
-        weights = _counts(rows)
-    except TypeError:
-        weights = _counts([_hashable(source, row) for row in rows])
-    return with_one_nan(weights, source.type)
-
-
-def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:
-    weights = dict.fromkeys(rows, 1)
-    if len(weights) < len(rows):
-        weights = {}
-        for row in rows:
-            weights[row] = weights.get(row, 0) + 1
-    return weights
-
-
-def _is_one_row(source: Source, change: Any) -> bool:
-    """Whether it is a row, though it could be taken for an iterable of rows."""
-    return isinstance(change, (str, bytes)) or fields_of(type(change)) is not None
-
-
-def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
-    for row, weight in weights.items():
-        if type(weight) is not int:
-            raise ChangeError(
-                f"input {source.name!r}: a weight must be an int, not {type(weight).__name__}",
-                row=row,
-                weight=weight,
-                created=source.place,
-                remedy="give {row: 1} to add a row, {row: -1} to remove it, or a list of rows",
-            )
-    return {row: weight for row, weight in weights.items() if weight}
-
-
-@lru_cache(maxsize=256)
-def _is_loose(row_type: Any) -> bool:
-    """Whether rows of a type may be given with lists, dicts or sets in them."""
-    return fields_of(row_type) != fields_held(row_type)
-
-
-def _hashable(source: Source, row: Any) -> Any:
-    """The row, with tuples for lists, and so on, where the hints of its fields say so."""
-    try:
-        row = frozen(row) if _is_loose(source.type) else row
-        hash(row)
-        return row
-    except TypeError as error:
-        refuse_table(source, row)
-        raise ChangeError(
-            f"input {source.name!r}: a row must be hashable, and a {type(row).__name__} "
-            + ("with this in it is not" if isinstance(row, tuple) else "is not"),
-            row=row,
-            created=source.place,
-            remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
-        ) from cause_of(error)
-
-
-class Inlet:
-    """Where the changes of one input go in. Without checks, it keeps no rows.
-
-    `prepare` and its kin read a change, check it, and change nothing; `keep` then makes it so.
+    `apply`, `add`, `remove`, `upsert` and `delete` read what is given, check it, and give the
+    change that it makes of the rows; nothing is changed before `keep`.
     """
 
     __slots__ = ("_row_type", "name", "source")
@@ -146,19 +51,29 @@ class Inlet:
         """The container that has the rows; None where none has."""
         return self.store
 
-    def prepare(self, change: Any) -> Weights:
-        """Ready to apply a change."""
+    def apply(self, change: Any) -> Weights:
+        """Be ready to apply a change, and give it as rows with weights."""
         return read(self.source, change)
 
-    def _typed(self, change: Any) -> Weights:
-        """A change as rows with weights, all of them of the type of the input."""
-        weights = read(self.source, change)
-        row_type = self._row_type
-        if row_type is not None:
-            for row in weights:
-                if type(row) is not row_type:
-                    require_type(self.source, row)
-        return weights
+    def add(self, rows: tuple[Any, ...]) -> Weights:
+        """Be ready to add rows."""
+        return self.apply(trusted(counted(self.source, rows)))
+
+    def remove(self, rows: tuple[Any, ...]) -> Weights:
+        """Be ready to remove rows."""
+        return self.apply(trusted(removal(self.source, rows)))
+
+    def upsert(self, rows: Any) -> Weights:
+        """Be ready to put rows in, each in place of the row that has its key."""
+        raise no_key(self.source, UPSERT)
+
+    def delete(self, keys: Iterable[Any]) -> Weights:
+        """Be ready to take away the rows that have these keys."""
+        raise no_key(self.source, DELETE)
+
+    def latest(self, rows: Iterable[Any]) -> list[Any]:
+        """Of rows to upsert, in order, the last of each key."""
+        raise no_key(self.source, UPSERT)
 
     def keep(self) -> None:
         """Make what was prepared so. Doing it twice is doing it once."""
@@ -170,54 +85,58 @@ class Inlet:
     def __len__(self) -> int:
         return 0
 
-    # ---- everything below is written with these ----
 
-    def adds(self, rows: tuple[Any, ...]) -> Weights:
-        """Ready to add these rows."""
-        return self.prepare(trusted(counted(self.source, rows)))
+class CheckedInput(InputState):
+    """An input without a key. Its rows must be of its type and, where `_prepare` looks, be there
+    when they are taken away."""
 
-    def removes(self, rows: tuple[Any, ...]) -> Weights:
-        """Ready to remove these rows."""
-        weights = counted(self.source, rows)
-        return self.prepare(trusted({row: -weight for row, weight in weights.items()}))
+    __slots__ = ("_prepare",)
+
+    keeps = True
+
+    def __init__(self, source: Source, prepare: Callable[[Weights], None] | None = None) -> None:
+        super().__init__(source)
+        self._prepare = prepare
+
+    def apply(self, change: Any) -> Weights:
+        weights = read(self.source, change)
+        row_type = self._row_type
+        if row_type is not None:
+            for row in weights:
+                if type(row) is not row_type:
+                    require_type(self.source, row)
+        if self._prepare is not None:
+            self._prepare(weights)
+        return weights
 
 
-class Bag(Inlet):
-    """A plain input: rows, each as often as it was added.
+class BagInput(CheckedInput):
+    """An input that keeps rows, each as often as it was added.
 
-    >>> bag = Bag(Source(name="words"))
-    >>> bag.prepare(["ebb", "flow", "ebb"]), len(bag)
+    >>> bag = BagInput(Source(name="words"))
+    >>> bag.apply(["ebb", "flow", "ebb"]), len(bag)
     ({'ebb': 2, 'flow': 1}, 0)
     >>> bag.keep(); bag.snapshot()
     ZSet({'ebb': 2, 'flow': 1})
     """
 
-    __slots__ = ("_rows", "keep", "snapshot", "store")
-
-    keeps = True
+    __slots__ = ("keep", "snapshot", "store")
 
     def __init__(self, source: Source) -> None:
-        super().__init__(source)
-        self._rows = self.store = Rows(partial(absent, source))
-        self.keep = self._rows.keep  # type: ignore[method-assign]
-        self.snapshot = self._rows.snapshot  # type: ignore[method-assign]
-
-    def prepare(self, change: Any) -> Weights:
-        weights = self._typed(change)
-        self._rows.prepare(weights)
-        return weights
+        rows = self.store = Rows(partial(absent, source))
+        super().__init__(source, rows.prepare)
+        self.keep = rows.keep  # type: ignore[method-assign]
+        self.snapshot = rows.snapshot  # type: ignore[method-assign]
 
     def __len__(self) -> int:
-        return len(self._rows.rows)
+        return len(self.store.rows)
 
 
-class Elsewhere(Inlet):
-    """A plain input whose rows are kept by an index that the program has anyway, and that refuses
-    to lose what it does not have."""
+class SharedInput(CheckedInput):
+    """An input whose rows are kept by an index that the program has anyway, and that refuses to
+    lose what it does not have."""
 
     __slots__ = ("index",)
-
-    keeps = True
 
     def __init__(self, source: Source, index: Any) -> None:
         super().__init__(source)
@@ -227,9 +146,6 @@ class Elsewhere(Inlet):
     def holder(self) -> Any:
         return self.index
 
-    def prepare(self, change: Any) -> Weights:
-        return self._typed(change)
-
     def snapshot(self) -> ZSet[Any]:
         groups = self.index.everything().values()
         return trusted({row: weight for rows in groups for row, weight in rows.items()})
@@ -238,14 +154,14 @@ class Elsewhere(Inlet):
         return sum(map(len, self.index.everything().values()))
 
 
-class Keyed(Inlet):
+class KeyedInput(InputState):
     """An input with a key: at most one row of each, found by it.
 
     >>> from ebbflow.fn import Fn
-    >>> words = Keyed(Source(name="words", key=Fn(lambda word: word[0])))
-    >>> words.prepare(["ebb", "flow"]); words.keep()
+    >>> words = KeyedInput(Source(name="words", key=Fn(lambda word: word[0])))
+    >>> words.apply(["ebb", "flow"]); words.keep()
     {'ebb': 1, 'flow': 1}
-    >>> words.upserts(("east", "flow")); words.keep()
+    >>> words.upsert(("east", "flow")); words.keep()
     {'ebb': -1, 'east': 1}
     """
 
@@ -263,13 +179,13 @@ class Keyed(Inlet):
         self._added: dict[Any, Any] = {}
         self._gone: Iterable[Any] = ()
 
-    def prepare(self, change: Any) -> Weights:
-        """Ready to apply any change that leaves at most one row of each key."""
+    def apply(self, change: Any) -> Weights:
+        """Be ready to apply a change; it must leave at most one row of each key."""
         weights = read(self.source, change)
         rows = self.rows
         added: dict[Any, Any] = {}
         gone: dict[Any, Any] = {}
-        keys = self._keys(weights)
+        keys = self.keys(weights)
         self._fetch(keys)
         for at, (row, weight) in zip(keys, weights.items(), strict=True):
             if weight > 0:
@@ -288,13 +204,23 @@ class Keyed(Inlet):
         self._added, self._gone = added, [at for at in gone if at not in added]
         return weights
 
-    def upserts(self, new: tuple[Any, ...]) -> Weights:
-        """Ready to put these rows in, each in place of the row that has its key."""
-        rows = self.rows
-        new = tuple([_hashable(self.source, row) for row in new])
+    def upsert(self, rows: Any) -> Weights:
+        """Be ready to put rows in, each in place of the row that has its key: in order, so that the
+        last of a key is the one that stays; or with weights, and then there is no order."""
+        ordered = type(rows) is tuple or not isinstance(rows, (ZSet, Mapping))
+        if not ordered:
+            self._require_added(rows)
+        new = tuple([hashable(self.source, row) for row in rows])
         if finder(self.source.type) is not None:
             new = tuple(map(one_nan, new))
-        latest = dict(zip(self._keys(new), new, strict=True))
+        latest = dict(zip(self.keys(new), new, strict=True))
+        if not ordered and len(latest) < len(new):
+            raise ChangeError(
+                f"upsert: input {self.name!r} is given several rows of one key, and no order",
+                created=self.source.place,
+                remedy="the last row of each key alone",
+            )
+        rows = self.rows
         self._fetch(latest)
         added: dict[Any, Any] = {}
         weights: Weights = {}
@@ -309,22 +235,37 @@ class Keyed(Inlet):
         self._added, self._gone = added, ()
         return weights
 
-    def deletes(self, keys: tuple[Any, ...]) -> Weights:
-        """Ready to take away the rows of these keys."""
+    def latest(self, rows: Iterable[Any]) -> list[Any]:
+        rows = list(rows)
+        return list(dict(zip(self.keys(rows), rows, strict=True)).values())
+
+    def _require_added(self, rows: Any) -> None:
+        for row, weight in rows.items():
+            if weight < 1:
+                raise ChangeError(
+                    f"upsert: input {self.name!r} is given a row to take away",
+                    row=row,
+                    created=self.source.place,
+                    remedy="rows alone, each to be put in; changes, with weights or kinds, by "
+                    "step()",
+                )
+
+    def delete(self, keys: Iterable[Any]) -> Weights:
         rows = self.rows
         gone: dict[Any, Any] = {}
         for at in keys:
-            self._hashable(at)
+            self._require_hashable(at)
         keys = tuple(map(one_nan, keys))
         self._fetch(keys)
         for at in keys:
-            if at not in rows or at in gone:
+            if at in gone:
+                raise deleted_twice(self.source, key=at)
+            if at not in rows:
                 raise AbsentRow(
-                    f"input {self.name!r}: "
-                    + ("a key was deleted twice" if at in gone else "there is no row of this key"),
+                    f"input {self.name!r}: there is no row of this key",
                     key=at,
                     created=self.source.place,
-                    remedy="delete each key once, and only keys that are there",
+                    remedy=DELETE_ONCE,
                 )
             gone[at] = rows[at]
         self._added, self._gone = {}, gone
@@ -352,7 +293,8 @@ class Keyed(Inlet):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def _keys(self, rows: Iterable[Any]) -> list[Any]:
+    def keys(self, rows: Iterable[Any]) -> list[Any]:
+        """The keys of rows, which must be of the type of the input."""
         row_type, key = self._row_type, self._key
         keys = []
         for row in rows:
@@ -369,11 +311,11 @@ class Keyed(Inlet):
                     created=self.source.place,
                     remedy="make the key work for every row of this input",
                 ) from cause_of(error)
-            self._hashable(at)
+            self._require_hashable(at)
             keys.append(at)
         return keys
 
-    def _hashable(self, at: Any) -> None:
+    def _require_hashable(self, at: Any) -> None:
         try:
             hash(at)
         except TypeError as error:
@@ -393,6 +335,25 @@ class Keyed(Inlet):
             created=self.source.place,
             remedy=f"view.input({self.name!r}).upsert(row) replaces the row that has this key",
         )
+
+
+def no_key(source: Source, verb: str) -> ChangeError:
+    """The error for what can be done only to an input with a key."""
+    return ChangeError(
+        f"{verb}: input {source.name!r} has no key",
+        created=source.place,
+        remedy=f"Input({source.name!r}, ..., key=...), or add and remove rows",
+    )
+
+
+def deleted_twice(source: Source, **facts: Any) -> AbsentRow:
+    """The error for a key that is given twice to be deleted."""
+    return AbsentRow(
+        f"input {source.name!r}: a key was deleted twice",
+        **facts,
+        created=source.place,
+        remedy=DELETE_ONCE,
+    )
 
 
 def require_type(source: Source, row: Any) -> None:
@@ -430,20 +391,8 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def inlet_of(source: Source, check_input: bool) -> Inlet:
-    """Where an input goes in; one with a key always keeps its rows, or it could not find them."""
+def input_state_of(source: Source, check_input: bool) -> InputState:
+    """The state of an input; one with a key always keeps its rows, or it could not find them."""
     if source.key is not None:
-        return Keyed(source)
-    return Bag(source) if check_input else Inlet(source)
-
-
-def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
-    """The changes of one step, given as a mapping and by name."""
-    twice = changes.keys() & named.keys()
-    if twice:
-        raise ChangeError(
-            "step: an input was given two changes",
-            inputs=Text(", ".join(sorted(twice))),
-            remedy="add the two up: ZSet + ZSet",
-        )
-    return {**changes, **named}
+        return KeyedInput(source)
+    return BagInput(source) if check_input else InputState(source)

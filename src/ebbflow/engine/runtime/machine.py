@@ -1,9 +1,8 @@
 """The compiled plan: a list of stages, each with its operator and its state.
 
 A stage reads the changes of some *slots* and writes the change of its own; slots begin with the
-inputs. An epoch runs the stages in order and leaves out those whose slots hold no change. Between
-`begin` and `commit` the containers of the stages that ran remember how to go back; `rollback` does
-so.
+inputs. An epoch runs the stages in order and leaves out those whose slots hold no change. Until
+`commit` the containers of the stages that ran remember how to go back; `rollback` does so.
 
 What runs are the operators of `ebbflow.operator` and `ebbflow.reducer`, with the steps before and
 after them written into the same loop where that is possible. Inputs of joins and of reduces that
@@ -13,7 +12,7 @@ keep rows are *arranged*: sorted by key, once for all who want the same rows by 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -27,9 +26,11 @@ from ebbflow.state.cells import Journalled
 from ebbflow.state.tree import Tree
 
 Delta = dict[Any, int]
-Act = tuple[Stage, tuple[int, ...], int, tuple[Any, ...], Callable[..., Any], bool, Counts]
-"""A stage, and what running it takes, at hand: stages are of several classes, and Python finds
-attributes much faster where all objects are of one."""
+Act = tuple[Stage, Sequence[int], int, tuple[Any, ...], Callable[..., Any], bool, Counts]
+"""A stage to run, where among the values it finds what it reads, and what running it takes, at
+hand: stages are of several classes, and Python finds attributes much faster where all objects are
+of one."""
+Reached = tuple[list[Act], list[tuple[str, int]]]
 REMEMBERED = 1000
 
 LARGE = 20_000
@@ -38,7 +39,7 @@ million, none of them garbage, and would have them all looked through again and 
 
 
 class NodeStats(NamedTuple):
-    """What one stage has done so far, and what it holds."""
+    """The work of one stage so far: rows read and given, rows of state, and time."""
 
     label: str
     place: str
@@ -49,7 +50,7 @@ class NodeStats(NamedTuple):
 
 
 class Machine:
-    """A plan, compiled, with all its state; see `ebbflow.engine.local.view` for who runs it."""
+    """A plan, compiled, with all its state; see `ebbflow.engine.runtime.program`."""
 
     def __init__(self, plan: Plan, *, trusting: bool = False, apart: bool = False) -> None:
         compiled = Compiler(plan, apart=apart)
@@ -62,31 +63,45 @@ class Machine:
         self.readers = compiled.readers
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.open: list[Journalled[Any]] = []
+        """The containers that can still be rolled back."""
         self.backed = False
         self.unchecked: frozenset[str] = frozenset()
-        """Inputs whose rows come in unchecked: an index has to tell where one is not there."""
-        self.reached: dict[tuple[str, ...], tuple[list[Act], list[tuple[str, int]]]] = {}
-
-    def begin(self) -> None:
-        """From here on, remember how to go back."""
-        self.open = []
+        """Inputs whose rows come in unchecked: an index tells where one is not there."""
+        self.reached: dict[tuple[str, ...], Reached] = {}
 
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
-        """Take changes of inputs in, and give the changes of those outputs that changed."""
-        slots: list[Any] = [None] * self.width
+        """Run all stages that these changes of inputs reach, and give the changes of the outputs
+        that changed. Until `commit`, `rollback` undoes it."""
+        values: list[Any] = [None] * self.width
         sizes = [0] * self.width
         inputs = self.inputs
         for name, change in changes.items():
-            slot = inputs[name]
-            slots[slot] = change
-            sizes[slot] = len(change)
+            slot = inputs.get(name)
+            if slot is not None:
+                values[slot] = change
+                sizes[slot] = len(change)
+        self.open = []
+        names = tuple(changes)
+        reached = self.reached.get(names)
+        if reached is None:
+            reached = self._reach(names)
+        acts, outputs = reached
+        self.execute(acts, values, sizes)
+        return {name: values[slot] for name, slot in outputs if values[slot]}
+
+    def execute(self, acts: Iterable[Act], values: list[Any], sizes: list[int]) -> None:
+        """Run stages, one after the other: the only place where a stage runs on a change.
+
+        `values` are the changes that the stages read, `sizes` how many rows each has; a stage puts
+        its own at its slot. One that finds no change does not run.
+        """
         opened, backed = self.open, self.backed
+        value_at, size_at = values.__getitem__, sizes.__getitem__
         stage = None
-        acts, outputs = self._from(tuple(changes))
         paused = sum(sizes) > LARGE and pause_gc()
         try:
             for stage, places, slot, containers, run, grouped, counts in acts:
-                reads = [slots[at] for at in places]
+                reads = [*map(value_at, places)]
                 if not any(reads):
                     continue
                 for container in containers:
@@ -95,9 +110,9 @@ class Machine:
                 started = perf_counter()
                 if backed:
                     stage.fetch(*reads)
-                out = slots[slot] = run(*reads)
+                out = values[slot] = run(*reads)
                 counts.seconds += perf_counter() - started
-                rows = sum([sizes[at] for at in places])
+                rows = sum(map(size_at, places))
                 sizes[slot] = size = rows if grouped else len(out)
                 counts.rows_in += rows
                 counts.rows_out += size
@@ -106,46 +121,48 @@ class Machine:
         finally:
             if paused:
                 gc.enable()
-        return {name: slots[slot] for name, slot in outputs if slots[slot]}
+
+    def count_anew(self) -> None:
+        """Forget what the stages have counted so far."""
+        for stage in self.stages:
+            stage.counts.reset()
 
     def trusts(self, stage: Stage | None) -> bool:
         """Whether rows come into a stage that nobody has checked."""
         node = None if stage is None else stage.node
         return self.trusting or (isinstance(node, Source) and node.name in self.unchecked)
 
-    def _from(self, names: tuple[str, ...]) -> tuple[list[Act], list[tuple[str, int]]]:
+    def _reach(self, names: tuple[str, ...]) -> Reached:
         """The stages and the outputs that a change of these inputs may reach."""
-        found = self.reached.get(names)
-        if found is None:
-            slots = {self.inputs[name] for name in names}
-            acts: list[Act] = []
-            for stage in self.stages:
-                if not slots.isdisjoint(stage.reads):
-                    slots.add(stage.slot)
-                    acts.append((stage, stage.reads, stage.slot, stage.containers, stage.run,
-                                 stage.grouped, stage.counts))  # fmt: skip
-            outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
-            if len(self.reached) >= REMEMBERED:
-                self.reached.clear()
-            found = self.reached[names] = acts, outputs
+        slots = {self.inputs[name] for name in names if name in self.inputs}
+        acts: list[Act] = []
+        for stage in self.stages:
+            if not slots.isdisjoint(stage.reads):
+                slots.add(stage.slot)
+                acts.append(act(stage, stage.reads))
+        outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
+        if len(self.reached) >= REMEMBERED:
+            self.reached.clear()
+        found = self.reached[names] = acts, outputs
         return found
 
     def commit(self) -> None:
-        """Keep what was done since `begin`."""
+        """Keep what the last `run` did to the state."""
         for container in self.open:
             if container.journal is not None:
                 container.commit()
         self.open = []
 
     def rollback(self) -> None:
-        """Be as at `begin`."""
+        """Undo what the last `run` did to the state."""
         for container in reversed(self.open):
             if container.journal is not None:
                 container.rollback()
         self.open = []
 
     def read(self, name: str) -> Delta | None:
-        """A whole output, where the state of its operator tells; None where it does not."""
+        """All rows of an output, read from the state of its operator; None where that has not got
+        them."""
         reader = self.readers.get(name)
         return None if reader is None else reader.whole()
 
@@ -190,7 +207,7 @@ class Machine:
         return wholes[slot]
 
     def stats(self) -> list[NodeStats]:
-        """What each stage has done so far."""
+        """The work of each stage so far."""
         return [
             NodeStats(
                 stage.label, stage.node.place, stage.counts.rows_in, stage.counts.rows_out,
@@ -198,6 +215,11 @@ class Machine:
             )
             for stage in self.stages
         ]  # fmt: skip
+
+
+def act(stage: Stage, places: Sequence[int]) -> Act:
+    """A stage to run, that finds what it reads at these places."""
+    return (stage, places, stage.slot, stage.containers, stage.run, stage.grouped, stage.counts)
 
 
 def _rows(container: Any) -> int:

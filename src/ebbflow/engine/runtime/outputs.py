@@ -1,4 +1,4 @@
-"""What comes out of a view: the rows of each output.
+"""The state of each output of a program: its rows.
 
 An output that the machine can read from its own state is not kept a second time. One that it can
 compute from its state is kept from when it is first asked for: until then nobody pays for it. The
@@ -8,9 +8,9 @@ made of a row is taken back when the row is, and must then be there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.errors import NotDeterministic
@@ -18,30 +18,15 @@ from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted
 
 
-class Machine(Protocol):
-    """A compiled plan with its state, as a view sees it.
-
-    Between `begin` and `commit` everything can be undone by `rollback`. `commit` may be called
-    twice, and `rollback` when `begin` was cut short. A machine may also have `read(name)`: all rows
-    of an output in a new dict, made from what it keeps anyway, or None.
-    """
-
-    def begin(self) -> None: ...
-    def run(self, changes: dict[str, Weights], /) -> Mapping[str, Weights]: ...
-    def commit(self) -> None: ...
-    def rollback(self) -> None: ...
-    def stats(self) -> Sequence[Any]: ...
-
-
-class Outlet:
+class OutputState:
     """One output: its rows, kept here or read from the machine, and the last snapshot of them."""
 
-    __slots__ = ("_on_negative", "_read", "_whole", "rows", "seen")
+    __slots__ = ("_read", "_when_negative", "_whole", "rows", "seen")
 
     def __init__(
         self,
         name: str,
-        machine: Machine,
+        machine: Any,
         *,
         negative: bool,
         trusting: bool,
@@ -49,10 +34,10 @@ class Outlet:
     ) -> None:
         self._read = _reader(machine, name)
         self._whole = whole
-        self._on_negative = None if negative else partial(_negative_weight, name, trusting)
+        self._when_negative = None if negative else partial(_when_negative, name, trusting)
         self.rows: Rows | None = None
         if self._read is None and whole is None:
-            self.rows = Rows(self._on_negative)
+            self.rows = Rows(self._when_negative)
         self.seen: ZSet[Any] | None = None
 
     def value(self) -> ZSet[Any]:
@@ -66,13 +51,13 @@ class Outlet:
             return trusted(self._read())
         if self.rows is None:
             assert self._whole is not None
-            rows = Rows(self._on_negative)
+            rows = Rows(self._when_negative)
             rows.rows = self._whole()
             self.rows = rows
         return self.rows.snapshot()
 
 
-def _reader(machine: Machine, name: str) -> Callable[[], Weights] | None:
+def _reader(machine: Any, name: str) -> Callable[[], Weights] | None:
     """How the machine gives all rows of an output; None where the view must keep them."""
     read = getattr(machine, "read", None)
     if read is None or read(name) is None:
@@ -80,9 +65,7 @@ def _reader(machine: Machine, name: str) -> Callable[[], Weights] | None:
     return partial(read, name)
 
 
-def _negative_weight(
-    name: str, trusting: bool, row: Any, there: int, taken: int
-) -> NotDeterministic:
+def _when_negative(name: str, trusting: bool, row: Any, there: int, taken: int) -> NotDeterministic:
     return NotDeterministic(
         f"output {name!r}: a row is taken back that is not there, or not that often",
         row=row,

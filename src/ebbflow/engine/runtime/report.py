@@ -1,8 +1,8 @@
-"""What a view can say about itself: what it did so far, and whether it is right."""
+"""Reports of a view: the work it did so far, and whether its outputs are right."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +52,8 @@ def _listed(rows: ZSet[Any]) -> Text:
 
 
 @dataclass(frozen=True, repr=False)
-class Stats:
-    """What a view did so far.
+class ViewStats:
+    """The work of a view so far.
 
     `nodes` are those of the machine: label, place, rows in and out, rows of state, seconds.
     `inputs` and `outputs` say how many different rows are kept for each; None where none are.
@@ -82,20 +82,29 @@ class Stats:
             ),
             *(_kept_line("output", name, kept) for name, kept in self.outputs.items()),
         ]
-        return "\n".join([f"{self.epochs:,} epochs, {self.seconds:,.3f} s", *_table(head, lines)])
+        return "\n".join(
+            [f"{self.epochs:,} epochs, {self.seconds:,.3f} s", *table(head, lines, (0, 5))]
+        )
 
 
 def _kept_line(what: str, name: str, kept: int | None) -> tuple[str, ...]:
     return (f"{what} {name}", "", "", "not kept" if kept is None else f"{kept:,}", "", "")
 
 
-def _table(head: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
-    last = len(head) - 1
+def table(
+    head: tuple[str, ...], lines: Iterable[tuple[str, ...]], left: tuple[int, ...]
+) -> list[str]:
+    """Lines of a table; the columns numbered in `left` begin at the left.
+
+    >>> table(("", "rows"), [("a", "10"), ("all", "7")], (0,))
+    ['     rows', 'a      10', 'all     7']
+    """
+    rows = [head, *lines]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if i in (0, last) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for line in [head, *lines]
+        for row in rows
     ]

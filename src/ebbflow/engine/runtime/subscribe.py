@@ -1,11 +1,11 @@
-"""Who hears of changes: callbacks, and streams that are read with `async for`.
+"""Subscribers to the changes of a view: callbacks, and streams that are read with `async for`.
 
 Both hear of every epoch that changed something, in the order of epochs, after it is done.
 
 *Callbacks* are called by the thread that stepped, before `step` returns. Each epoch is posted as a
-*letter* while the view is locked, and letters are delivered one by one, without that lock: a
+*delivery* while the view is locked, and deliveries are made one by one, without that lock: a
 callback may read the view, and may step it. A step made by a callback is an epoch like any other;
-its letter is delivered after the present one has reached everybody.
+its delivery is made after the present one has reached everybody.
 
 A *stream* has room for `limit` changes. When its reader is further behind, later changes are added
 up into the last one: a slow reader gets fewer and larger changes, which together still are the
@@ -20,25 +20,24 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ebbflow.algebra.value import function_name
-from ebbflow.engine.runtime.rows import Weights
+from ebbflow.engine.runtime.rows import OutputDeltas, Weights
 from ebbflow.errors import ChangeError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future, Task
 
-Moved = Mapping[str, Weights]
-Show = Callable[[Moved], Any]
+Show = Callable[[OutputDeltas], Any]
 
 
 class Subscription:
-    """A callback, and which output it asked for (all, when there is no name)."""
+    """A callback, and the name of the output it asked for; None for all outputs."""
 
     __slots__ = ("active", "callback", "name", "show")
 
@@ -49,31 +48,39 @@ class Subscription:
         self.active = True
 
 
-class Letter:
-    """What one epoch changed, and those who had subscribed by then and have not heard of it."""
+class Delivery:
+    """The output changes of one epoch, and the subscriptions that are still to be called."""
 
-    __slots__ = ("epoch", "errors", "moved", "to")
+    __slots__ = ("deltas", "epoch", "errors", "to")
 
-    def __init__(self, epoch: int, moved: Moved, to: list[Subscription]) -> None:
+    def __init__(self, epoch: int, deltas: OutputDeltas, to: list[Subscription]) -> None:
         self.epoch = epoch
-        self.moved = moved
+        self.deltas = deltas
         self.to = to
         self.errors: list[BaseException] = []
 
 
-class Hub:
-    """Everybody who hears of the changes of one view."""
+class Subscribers:
+    """The callbacks and streams of one view."""
 
-    __slots__ = ("_current", "_delivery", "_letters", "_posted", "callbacks", "room", "streams")
+    __slots__ = (
+        "_current",
+        "_deliveries",
+        "_delivering",
+        "_posted",
+        "callbacks",
+        "room",
+        "streams",
+    )
 
     def __init__(self) -> None:
         self.callbacks: list[Subscription] = []
         self.streams: list[ref[Changes]] = []
-        self._letters: deque[Letter] = deque()
-        self._current: Letter | None = None
-        self._delivery = RLock()
+        self._deliveries: deque[Delivery] = deque()
+        self._current: Delivery | None = None
+        self._delivering = RLock()
         self._posted = 0
-        self.room = Bell()
+        self.room = Wakeup()
 
     def subscribe(
         self, callback: Callable[[Any], object], name: str | None, show: Show
@@ -95,35 +102,41 @@ class Hub:
         self.streams.append(ref(stream, self._left))
         return stream
 
-    def post(self, epoch: int, moved: Moved) -> Letter | None:
-        """Tell of an epoch, while the view is locked. Doing it twice is doing it once."""
+    def post(self, epoch: int, deltas: OutputDeltas) -> Delivery | None:
+        """Put the changes of an epoch into all streams, and queue its delivery to callbacks, while
+        the view is locked. Doing it twice is doing it once."""
         for reference in tuple(self.streams):
             stream = reference()
             if stream is not None:
-                stream.push(epoch, moved)
-        to = [each for each in self.callbacks if each.name is None or each.name in moved]
+                stream.push(epoch, deltas)
+        to = [each for each in self.callbacks if each.name is None or each.name in deltas]
         if not to or epoch <= self._posted:
             return None
-        letter = Letter(epoch, moved, to)
-        self._letters += (letter,)  # not a call: an interrupt comes before it or after both
+        delivery = Delivery(epoch, deltas, to)
+        self._deliveries += (delivery,)  # not a call: an interrupt comes before it or after both
         self._posted = epoch
-        return letter
+        return delivery
 
-    def deliver(self, letter: Letter) -> None:
-        """Deliver all letters up to this one; raise what the callbacks raised."""
-        with self._delivery:
+    def deliver(self, delivery: Delivery) -> None:
+        """Call the callbacks of all deliveries up to this one; raise what they raised."""
+        with self._delivering:
             if self._current is not None:
-                letter.errors = self._current.errors
+                delivery.errors = self._current.errors
                 return
             try:
-                while self._letters:
-                    self._current = self._letters[0]
+                while self._deliveries:
+                    self._current = self._deliveries[0]
                     _hand_out(self._current)
-                    del self._letters[0]
+                    del self._deliveries[0]
             finally:
                 self._current = None
-        if letter.errors:
-            raise _together(letter.errors)
+        if delivery.errors:
+            raise _together(delivery.errors)
+
+    @property
+    def undelivered(self) -> list[int]:
+        """The epochs that callbacks have not heard of."""
+        return [delivery.epoch for delivery in tuple(self._deliveries)]
 
     def full(self) -> bool:
         """Whether some stream that is still read has no room for a further change."""
@@ -131,7 +144,7 @@ class Hub:
         return any(each is not None and each.full and each.is_read for each in streams)
 
     def end(self) -> None:
-        """No more changes will come."""
+        """End all streams, and forget all callbacks."""
         for reference in tuple(self.streams):
             stream = reference()
             if stream is not None:
@@ -139,28 +152,28 @@ class Hub:
         self.callbacks.clear()
 
     def leave(self, stream: Changes) -> None:
-        """The reader of a stream wants no more."""
+        """Forget a stream whose reader wants no more."""
         self._left(next((r for r in tuple(self.streams) if r() is stream), None))
 
     def _left(self, reference: ref[Changes] | None) -> None:
         if reference in self.streams:
             self.streams.remove(reference)
-        self.room.ring()
+        self.room.wake()
 
 
-def _hand_out(letter: Letter) -> None:
-    to = letter.to
+def _hand_out(delivery: Delivery) -> None:
+    to = delivery.to
     while to:
         subscription = to[0]
         if subscription.active:
             try:
-                subscription.callback(subscription.show(letter.moved))
+                subscription.callback(subscription.show(delivery.deltas))
             except BaseException as error:
                 error.add_note(
                     f"raised by the on_change callback {function_name(subscription.callback)}, "
-                    f"after epoch {letter.epoch}, which is done and stays"
+                    f"after epoch {delivery.epoch}, which is done and stays"
                 )
-                letter.errors.append(error)
+                delivery.errors.append(error)
         del to[0]
 
 
@@ -180,10 +193,8 @@ class Changes:
 
     __slots__ = (
         "__weakref__",
-        "_bell",
         "_buffer",
         "_ended",
-        "_hub",
         "_limit",
         "_lock",
         "_name",
@@ -191,25 +202,27 @@ class Changes:
         "_reading",
         "_seen",
         "_show",
+        "_subscribers",
         "_tasks",
+        "_wakeup",
     )
 
-    def __init__(self, hub: Hub, limit: int, name: str | None, show: Show) -> None:
+    def __init__(self, subscribers: Subscribers, limit: int, name: str | None, show: Show) -> None:
         if type(limit) is not int or limit < 1:
             raise ChangeError(
                 "changes(limit=...): a stream needs room for one change at least",
                 limit=limit,
                 remedy="give an int that is 1 or more",
             )
-        self._hub = hub
+        self._subscribers = subscribers
         self._limit = limit
         self._name = name
         self._show = show
         self._seen = 0  # the last epoch that is in it
-        self._buffer: deque[Moved] = deque()
+        self._buffer: deque[OutputDeltas] = deque()
         self._own = False  # whether the last change in the buffer is ours to add to
         self._ended = False
-        self._bell = Bell()
+        self._wakeup = Wakeup()
         self._lock = Lock()
         self._reading = False  # whether somebody has begun to read it
         self._tasks: list[ref[Task[Any]]] = []
@@ -220,12 +233,12 @@ class Changes:
         task = _current_task()
         if task is not None and all(each() is not task for each in self._tasks):
             self._tasks.append(ref(task))
-            room = self._hub.room
-            task.add_done_callback(lambda _: room.ring())
+            room = self._subscribers.room
+            task.add_done_callback(lambda _: room.wake())
 
     @property
     def is_read(self) -> bool:
-        """Whether it may still be read by those who read it so far; see the module."""
+        """Whether a task that reads this stream is still running; see the module."""
         tasks = [each() for each in self._tasks]
         return not tasks or any(task is not None and not task.done() for task in tasks)
 
@@ -234,27 +247,27 @@ class Changes:
         """Whether the next change would be added to one that is waiting."""
         return len(self._buffer) >= self._limit
 
-    def push(self, epoch: int, moved: Moved) -> None:
-        """A further change. Doing it twice is doing it once."""
+    def push(self, epoch: int, deltas: OutputDeltas) -> None:
+        """Take the changes of an epoch in. Doing it twice is doing it once."""
         if self._name is not None:
-            if self._name not in moved:
+            if self._name not in deltas:
                 return
-            moved = {self._name: moved[self._name]}
+            deltas = {self._name: deltas[self._name]}
         with self._lock:
             if epoch <= self._seen or self._ended:
                 return
             if len(self._buffer) < self._limit:
-                self._buffer += (moved,)  # not a call: an interrupt comes before it or after both
+                self._buffer += (deltas,)  # not a call: an interrupt comes before it or after both
                 self._own, self._seen = False, epoch
             else:
-                self._add_to_last(moved)
+                self._add_to_last(deltas)
                 self._seen = epoch
-        self._bell.ring()
+        self._wakeup.wake()
 
-    def _add_to_last(self, moved: Moved) -> None:
+    def _add_to_last(self, deltas: OutputDeltas) -> None:
         last = self._buffer.pop()
         total = dict(last) if self._own else {name: dict(delta) for name, delta in last.items()}
-        for name, delta in moved.items():
+        for name, delta in deltas.items():
             add_into(total.setdefault(name, {}), delta)
             if not total[name]:
                 del total[name]
@@ -262,13 +275,13 @@ class Changes:
         if total:
             self._buffer.append(total)
 
-    def _take(self) -> Moved | None:
+    def _take(self) -> OutputDeltas | None:
         with self._lock:
             if not self._buffer:
                 return None
-            moved = self._buffer.popleft()
-        self._hub.room.ring()
-        return moved
+            deltas = self._buffer.popleft()
+        self._subscribers.room.wake()
+        return deltas
 
     def __aiter__(self) -> Changes:
         if not self._reading:
@@ -279,18 +292,18 @@ class Changes:
     async def __anext__(self) -> Any:
         while True:
             ended = self._ended
-            moved = self._take()
-            if moved is not None:
-                return self._show(moved)
+            deltas = self._take()
+            if deltas is not None:
+                return self._show(deltas)
             if ended:
                 raise StopAsyncIteration
-            await self._bell.wait(lambda: bool(self._buffer) or self._ended)
+            await self._wakeup.wait(lambda: bool(self._buffer) or self._ended)
 
     def close(self) -> None:
-        """No more changes after those that are waiting."""
+        """End the stream after the changes that are waiting."""
         self._ended = True
-        self._hub.leave(self)
-        self._bell.ring()
+        self._subscribers.leave(self)
+        self._wakeup.wake()
 
     def __enter__(self) -> Changes:
         return self
@@ -314,7 +327,7 @@ def _current_task() -> Task[Any] | None:
         return None
 
 
-class Bell:
+class Wakeup:
     """Tasks that wait, on any event loop, and are woken together from any thread."""
 
     __slots__ = ("_waiting",)
@@ -322,7 +335,7 @@ class Bell:
     def __init__(self) -> None:
         self._waiting: dict[Future[None], AbstractEventLoop] = {}
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake everybody who waits."""
         waiting = self._waiting
         while waiting:
@@ -336,7 +349,7 @@ class Bell:
                 continue
 
     async def wait(self, ready: Callable[[], bool]) -> None:
-        """Wait until `ready()`, which is asked now and whenever the bell rings."""
+        """Wait until `ready()`, which is asked now and at every `wake`."""
         from asyncio import get_running_loop
 
         loop = get_running_loop()

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.engine.runtime.options import require_known
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.session import check_session, require_packages, session
-from ebbflow.errors import CompositionError, Text, place
+from ebbflow.errors import CompositionError, place
 from ebbflow.flow.plan import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ebbflow.engine.spark.view import View
+    from ebbflow.engine.spark.view import SparkView
 
 
 class Engine:
@@ -25,7 +25,7 @@ class Engine:
     def __init__(self, session: SparkSession | None, options: Options) -> None:
         self.session, self.options = session, options
 
-    def run(self, plan: Plan, *, check_input: bool = True, **options: Any) -> View:
+    def run(self, plan: Plan, *, check_input: bool = True, **options: Any) -> SparkView:
         """Run a plan: begin with empty inputs, or with the state that is at the path."""
         if options:
             raise CompositionError(
@@ -34,11 +34,11 @@ class Engine:
             )
         require_packages()
         from ebbflow.engine.spark.table.untyped import require_types
-        from ebbflow.engine.spark.view import View
+        from ebbflow.engine.spark.view import SparkView
 
         require_types(plan)
         running = session() if self.session is None else check_session(self.session)
-        return View(plan, running, self.options, check_input)
+        return SparkView(plan, running, self.options, check_input)
 
     def __repr__(self) -> str:
         return f"spark(path={os.fspath(self.options.path)!r})"
@@ -75,15 +75,7 @@ def spark(
             remedy=_instead_of(session),
         )
     known = [each.name for each in fields(Options) if each.name != "path"]
-    for name in options:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            raise CompositionError(
-                f"spark({name}=...): there is no such option",
-                options=Text(", ".join(known)),
-                created=place(),
-                remedy=f"spark({near[0]}=...)" if near else "one of these options",
-            )
+    require_known("spark", options, known, near="spark({}=...)", otherwise="one of these options")
     if path is None:
         raise CompositionError(
             "spark(): the state needs a place", remedy='spark(path="state/"), or another folder'

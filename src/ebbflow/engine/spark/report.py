@@ -19,8 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.runtime.inputs import Elsewhere
+from ebbflow.engine.runtime.inputs import SharedInput
 from ebbflow.engine.runtime.python import code_of
+from ebbflow.engine.runtime.report import table
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.spark.native.lowering import NATIVE, Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
@@ -122,7 +123,7 @@ class SparkStats:
             for each in self.nodes
         ]  # fmt: skip
         first = f"epoch {self.epoch:,}, {self.seconds:,.3f} s since it was opened"
-        return "\n".join([first, *_table(head, ran, (1,)), "", *_table(work, nodes, (0, 6))])
+        return "\n".join([first, *table(head, ran, (1,)), "", *table(work, nodes, (0, 6))])
 
 
 def _out(rows: Mapping[str, int | None]) -> str:
@@ -133,20 +134,6 @@ def _out(rows: Mapping[str, int | None]) -> str:
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:,.1f}"
-
-
-def _table(
-    head: tuple[str, ...], lines: Iterable[tuple[str, ...]], left: tuple[int, ...]
-) -> list[str]:
-    rows = [head, *lines]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 @dataclass
@@ -222,9 +209,9 @@ class Facts:
         return {node: text for node, text in found.items() if text}
 
     def _of(self, node: Node) -> list[str]:
-        inlet = self._inlet(node)
-        if inlet is not None:
-            return [self._rows(inlet), *self._outputs(node)]
+        state = self._state(node)
+        if state is not None:
+            return [self._rows(state), *self._outputs(node)]
         stages = self._stages(node)
         said = [f"bulk: {self.lowered.get(id(node), NATIVE)}"]
         waves = sorted({wave for each in stages for wave in self.waves.get(id(each), ())})
@@ -245,16 +232,16 @@ class Facts:
             and (stage.owner is node or any(step.owner is node for step in stage.steps))
         ]
 
-    def _inlet(self, node: Node) -> Any:
-        return self.replica.inlets.get(node.name) if isinstance(node, Source) else None
+    def _state(self, node: Node) -> Any:
+        return self.replica.inputs.get(node.name) if isinstance(node, Source) else None
 
-    def _rows(self, inlet: Any) -> str:
-        if isinstance(inlet, Elsewhere):
-            owner = self._owner(inlet.index)
-            return f"kept in the index of {_named(owner)}: {self._size([inlet.index])}"
-        if not inlet.keeps:
+    def _rows(self, state: Any) -> str:
+        if isinstance(state, SharedInput):
+            owner = self._owner(state.index)
+            return f"kept in the index of {_named(owner)}: {self._size([state.index])}"
+        if not state.keeps:
             return "trusted: not kept"
-        return self._size([inlet.store])
+        return self._size([state.store])
 
     def _owner(self, container: Any) -> Node:
         return next(stage.owner for stage in self.machine.stages if container in stage.containers)
@@ -283,7 +270,7 @@ class Facts:
     def _output(self, name: str) -> str:
         if name in self.replica.derived:
             return "derived by a native query"
-        rows = self.replica.outlets[name].rows
+        rows = self.replica.outputs[name].rows
         if rows is None:
             return "read from its state"
         return f"kept: {self._size([rows])}"

@@ -13,20 +13,20 @@ an epoch that did happen those are told who listen.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from threading import RLock
 from time import perf_counter
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.inputs import merged
-from ebbflow.engine.runtime.report import Verified, compare
-from ebbflow.engine.runtime.subscribe import Hub, Letter
-from ebbflow.engine.spark.handles import Input, Output
+from ebbflow.engine.runtime.inputs import APPLY
+from ebbflow.engine.runtime.program import NO_VERBS
+from ebbflow.engine.runtime.subscribe import Delivery
+from ebbflow.engine.runtime.view import BaseView
+from ebbflow.engine.spark.handles import SparkInput, SparkOutput
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import (
@@ -53,49 +53,49 @@ from ebbflow.engine.spark.report import (
 )
 from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
-from ebbflow.engine.spark.tasks.replica import APPLY, Replica
-from ebbflow.engine.spark.tasks.route import Route, given_of
+from ebbflow.engine.spark.tasks.replica import Replica
+from ebbflow.engine.spark.tasks.route import Route, input_change
 from ebbflow.engine.spark.tasks.transport import pack_program
-from ebbflow.errors import CheckError, CompositionError, Text, ViewClosed
+from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan
 from ebbflow.paths import local_path
+from ebbflow.zset import ZSet
 
 
-class View:
+class SparkView(BaseView):
     """A running program; made by `run(ef.spark(...))`."""
 
     def __init__(
         self, plan: Plan, session: SparkSession, options: Options, check_input: bool
     ) -> None:
-        self.plan, self.session, self.options = plan, session, options
+        super().__init__(plan)
+        self.session, self.options = session, options
         self.path = str(local_path(options.path))
+        self._closed = False
         self._replica = Replica(
             plan, check_input=check_input, derived=derived_outputs(session, plan, check_input)
         )
-        self._disk = Disk(
-            self.path, plan, self._replica.machine, self._replica.inlets, self._replica.outlets,
-            memory=options.memory, keep_epochs=options.keep_epochs, strict=options.strict,
+        disk = Disk(
+            self.path, self._replica, memory=options.memory,
+            keep_epochs=options.keep_epochs, strict=options.strict,
             permissions=options.permissions, unpickle=options.unpickle,
         )  # fmt: skip
-        self._lock = RLock()
-        self._closed = False
         try:
-            self._replica.close()
+            self._replica.detach()
             program = pack_program(self._replica, check_input)
-            self._epochs = Epochs(session, program, self._replica, self._disk.store, self.path)
+            self._store = disk.store
+            self._epochs = Epochs(session, program, self._replica, self._store, self.path)
             self._route = Route(session, options, self._epochs)
-            self._log = Log(self._disk, self.path, options.keep_epochs)
+            self._log = Log(disk, self.path, options.keep_epochs)
             self._sinks = Sinks(self)
         except BaseException:
-            self._disk.close()
+            disk.close()
             raise
-        self._end = self._disk.close_with(self, self._lock)
-        self._hub = Hub()
-        self._told = self.epoch
+        self._own(self._replica, disk)
+        self._posted = self.epoch
         """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
         self._lowering: Lowering | None = None
-        self._only = next(iter(plan.outputs)) if len(plan.outputs) == 1 else None
         self.last: EpochResult | None = None
 
     # ---- one epoch ----
@@ -103,7 +103,7 @@ class View:
     @property
     def epoch(self) -> int:
         """The number of epochs so far."""
-        return self._disk.store.epoch
+        return self._store.epoch
 
     def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
         """Change some inputs, all at once, and give what that changed: a DataFrame with the columns
@@ -113,63 +113,63 @@ class View:
         the columns of a row, and may say what happens to it: `weight`, Debezium's `op`, or the
         `_change_type` of a Delta change feed.
         """
-        given = merged(changes or {}, named)
-        return self._advance({name: (APPLY, change) for name, change in given.items()})
+        return self._advance(merged(changes or {}, named))
 
-    def _advance(self, asked: Mapping[str, tuple[str, Any]]) -> Any:
+    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
         with self._lock:
             self._require_open()
-            self._disk.require()
+            self._storage.require()
             self._settle()
             started = perf_counter()
             epoch = self.epoch + 1
             try:
-                given = {name: self._given(name, *each) for name, each in asked.items()}
+                read = {
+                    name: self._given(name, verbs.get(name, APPLY), change)
+                    for name, change in given.items()
+                }
                 with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                     running = perf_counter()
-                    done = self._route.run(given)
+                    done = self._route.run(read)
                     ran = perf_counter()
-                    written = staged_entries(self._replica, self._disk.store)
+                    written = staged_entries(self._replica, self._store)
                     entry = self._log.commit(done, self._needed())
                     shown.rows = done.rows_in
                 self.last, now = done, perf_counter()
                 times = now - started, ran - running, now - ran
                 ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
                 self._history.add(ended, done, written)
-                letter = self._settle()
+                delivery = self._settle()
                 result = self._changes(epoch, entry)
             except BaseException:
                 self._settle()
                 raise
-        self._deliver(letter)
+        self._deliver(delivery)
         return result
 
-    def _settle(self) -> Letter | None:
+    def _settle(self) -> Delivery | None:
         """Forget what is staged of an epoch that did not happen, and tell of those that did. Doing
         it twice is doing it once."""
-        self._disk.store.rollback()
-        letter = None
-        for epoch in range(self._told + 1, self.epoch + 1):
+        self._store.rollback()
+        delivery = None
+        for epoch in range(self._posted + 1, self.epoch + 1):
             entry = self._log.of(epoch) or {}
-            moved: Any = {
+            posted: Any = {
                 name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
             }
-            if moved and self._hub.callbacks:
-                letter = self._hub.post(epoch, moved) or letter
-            self._told = epoch
-        return letter
+            if posted and self._subscribers.callbacks:
+                delivery = self._subscribers.post(epoch, posted) or delivery
+            self._posted = epoch
+        return delivery
 
     def _needed(self) -> int | None:
         """The first epoch that somebody has not heard of."""
-        letters = [letter.epoch for letter in tuple(self._hub._letters)]
+        deliveries = self._subscribers.undelivered
         needed = self._sinks.needed
-        return min(letters if needed is None else [*letters, needed], default=None)
+        return min(deliveries if needed is None else [*deliveries, needed], default=None)
 
     def _given(self, name: str, verb: str, change: Any) -> InputChange:
-        source = self.plan.sources.get(name)
-        if source is None:
-            raise self._unknown("input", name, self.plan.sources)
-        return given_of(source, verb, change, self.options.small)
+        self._require("input", name, self.plan.sources)
+        return input_change(self.plan.sources[name], verb, change, self.options.small)
 
     def _changes(self, epoch: int, entry: Entry) -> Any:
         return self._shown(lambda name: self._change(name, epoch, entry))
@@ -184,16 +184,6 @@ class View:
 
     def _shown(self, frame: Any) -> Any:
         return Frames(list(self.plan.outputs), frame) if self._only is None else frame(self._only)
-
-    @property
-    def rebuilt(self) -> tuple[str, ...]:
-        """What was computed again when the view was opened, because the program has changed."""
-        return self._disk.rebuilt
-
-    @property
-    def assumed(self) -> dict[str, tuple[str, ...]]:
-        """For each function the reasons why a change of it could go unseen; see `strict`."""
-        return dict(self._disk.assumed)
 
     # ---- reading ----
 
@@ -216,7 +206,7 @@ class View:
         with self._lock:
             self._require_open()
             if epoch != self.epoch:
-                require_same(self._replica, self._disk.store, epoch)
+                require_same(self._replica, self._store, epoch)
             return self._read(epoch)
 
     def _read(self, epoch: int) -> Any:
@@ -243,22 +233,14 @@ class View:
             }
         return found if self._only is None else found[self._only]
 
-    def __getitem__(self, name: str) -> Output:
-        if name not in self.plan.outputs:
-            raise self._unknown("output", name, self.plan.outputs)
-        return Output(self, name)
+    def __getitem__(self, name: str) -> SparkOutput:
+        self._require("output", name, self.plan.outputs)
+        return SparkOutput(self, name)
 
-    def __iter__(self) -> Any:
-        return iter(self.plan.outputs)
-
-    def __len__(self) -> int:
-        return len(self.plan.outputs)
-
-    def input(self, name: str) -> Input:
+    def input(self, name: str) -> SparkInput:
         """One input, to change it alone."""
-        if name not in self.plan.sources:
-            raise self._unknown("input", name, self.plan.sources)
-        return Input(self, name)
+        self._require("input", name, self.plan.sources)
+        return SparkInput(self, name)
 
     # ---- for others ----
 
@@ -322,15 +304,15 @@ class View:
         """Give to all sinks what they have not had, as after a failure; else every step does."""
         with self._lock:
             self._require_open()
-            letter = self._settle()
-        self._deliver(letter)
+            delivery = self._settle()
+        self._deliver(delivery)
 
-    def _deliver(self, letter: Letter | None) -> None:
+    def _deliver(self, delivery: Delivery | None) -> None:
         try:
             self._sinks.deliver()
         finally:
-            if letter is not None:
-                self._hub.deliver(letter)
+            if delivery is not None:
+                self._subscribers.deliver(delivery)
 
     @property
     def sinks(self) -> dict[str, int]:
@@ -341,27 +323,16 @@ class View:
         """Keep nothing for a sink any more. For one of this run, what made it gave this too."""
         self._sinks.end(name)
 
-    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
-        """Call `callback` with every change from now on, as `step` gives it; what comes back ends
-        that.
-
-        It is called after the epoch, by the thread that stepped, and only when something changed.
-        What it raises is raised by `step`; the epoch stays, and it is not called again for it.
-        """
-        return self._subscribe(callback, None)
-
-    def _subscribe(self, callback: Callable[[Any], object], name: str | None) -> Callable[[], None]:
-        def show(moved: Any) -> Any:
-            epoch, entry = next(iter(moved.values()))
+    def _show(self, name: str | None) -> Callable[[Any], Any]:
+        def show(posted: Any) -> Any:
+            epoch, entry = next(iter(posted.values()))
             return self._changes(epoch, entry) if name is None else self._change(name, epoch, entry)
 
-        with self._lock:
-            self._require_open()
-            return self._hub.subscribe(callback, name, show)
+        return show
 
     def _outputs(self, output: str | None) -> list[str]:
-        if output is not None and output not in self.plan.outputs:
-            raise self._unknown("output", output, self.plan.outputs)
+        if output is not None:
+            self._require("output", output, self.plan.outputs)
         return list(self.plan.outputs) if output is None else [output]
 
     # ---- about itself ----
@@ -379,7 +350,7 @@ class View:
             self._require_open()
             if self._lowering is None:
                 self._lowering = Lowering(self._replica, self._epochs.job(1), self._epochs.empty)
-            store = self._disk.store
+            store = self._store
             facts = Facts(self._replica, store, self._lowering, self._history)
             about = {
                 "engine": "Spark", "epoch": self.epoch,
@@ -389,59 +360,32 @@ class View:
             }  # fmt: skip
             return explained(facts, format, about)
 
-    def verify(self) -> Verified:
-        """Compute everything again from the rows of the inputs, here in the driver, from scratch,
-        and compare; an error where it differs."""
-        with self._lock:
-            self._require_open()
-            replica = self._replica
-            trusting = [name for name, inlet in replica.inlets.items() if not inlet.keeps]
-            if trusting:
-                raise CheckError(
-                    "a view that keeps no input rows cannot be verified",
-                    inputs=Text(", ".join(trusting)),
-                    remedy="run() without check_input=False",
-                )
-            self._settle()
-            replica.open(self._disk.store)
-            try:
-                inputs = {name: inlet.snapshot() for name, inlet in replica.inlets.items()}
-            finally:
-                replica.close()
-            found = self.zset()
-            outputs = {self._only: found} if self._only is not None else found
-            return compare(self.epoch, outputs, evaluate(self.plan, inputs))
+    def _contents(self) -> tuple[dict[str, ZSet[Any]], dict[str, ZSet[Any]]]:
+        self._settle()
+        self._replica.open(self._store)
+        try:
+            inputs = {name: state.snapshot() for name, state in self._replica.inputs.items()}
+        finally:
+            self._replica.detach()
+        found = self.zset()
+        return inputs, {self._only: found} if self._only is not None else found
 
     def close(self) -> None:
-        """Stop, and let others open the state. A closed view can only be closed again."""
         with self._lock:
             if not self._closed:
-                self._disk.close()
-                self._end.detach()
+                self._storage.close()
                 self._closed = True
-
-    def __enter__(self) -> View:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else f": epoch {self.epoch}"
         return f"<View on Spark of {', '.join(self.plan.outputs)}{state}>"
 
-    def _require_open(self) -> None:
+    def _require_not_closed(self) -> None:
         if self._closed:
             raise ViewClosed(
                 "the view is closed", remedy="run() a new one; its state is where it was"
             )
+
+    def _require_open(self) -> None:
+        self._require_not_closed()
         require_running(self.session, "the Spark session of this view")
-
-    def _unknown(self, what: str, name: object, known: Iterable[str]) -> CompositionError:
-        from difflib import get_close_matches
-
-        near = get_close_matches(str(name), known, 1, 0.0) or ["a name that is there"]
-        names = Text(", ".join(known) or "none")
-        return CompositionError(
-            f"the program has no {what} {name!r}", **{f"{what}s": names}, remedy=near[0]
-        )

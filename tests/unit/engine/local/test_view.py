@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ebbflow.engine.local import run
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.outputs import may_be_negative
-from ebbflow.engine.runtime.report import Stats, Verified
+from ebbflow.engine.runtime.report import Verified, ViewStats
 from ebbflow.errors import (
     AbsentRow,
     CheckError,
@@ -109,10 +109,10 @@ def test_the_change_that_a_step_gave_does_not_change_with_the_view() -> None:
 def test_an_output_is_kept_by_the_view_or_read_from_the_machine(reads: bool) -> None:
     view = view_of(lengths=LENGTHS, reads=reads)
     view.step(words=["ebb", "flow"])
-    asked = view._machine.calls["read"]
+    asked = view._program.machine.calls["read"]
     assert view.value is view.value
     assert view.value == ZSet({3: 1, 4: 1})
-    assert view._machine.calls["read"] - asked == (1 if reads else 0)
+    assert view._program.machine.calls["read"] - asked == (1 if reads else 0)
     view.step(words={"ebb": -1})
     assert view.value == ZSet({4: 1})
     assert view.stats().outputs == {"lengths": None if reads else 1}
@@ -130,12 +130,12 @@ def test_an_epoch_that_fails_leaves_everything_as_it_was_and_may_be_tried_again(
     view.step(words=["ebb", "flow"])
     before, heard = everything(view), []
     view.on_change(heard.append)
-    view._machine.fail[moment] = error
+    view._program.machine.fail[moment] = error
     with pytest.raises(type(error)):
         view.step(words={"ebb": -1, "tide": 1})
     assert everything(view) == before
     assert heard == []
-    assert view._machine.calls["rollback"] == 1
+    assert view._program.machine.calls["rollback"] == 1
     change = view.step(words={"ebb": -1, "tide": 1})
     assert change == {"words": ZSet({"ebb": -1, "tide": 1}), "long": ZSet({"tide": 1})}
     assert heard == [change]
@@ -149,12 +149,12 @@ def test_an_epoch_that_is_interrupted_after_its_end_is_done_altogether(
 ) -> None:
     view = two_outputs()
     view.step(words=["ebb", "flow"])
-    view._machine.fail["commit"] = error
+    view._program.machine.fail["commit"] = error
     with pytest.raises(type(error)):
         view.step(words={"ebb": -1, "tide": 1})
     assert view.epoch == 2
     assert view.value["words"] == ZSet({"flow": 1, "tide": 1})
-    assert view._machine.calls["rollback"] == 0
+    assert view._program.machine.calls["rollback"] == 0
     view.verify()
     view.input("words").remove("tide")
     with pytest.raises(AbsentRow):
@@ -214,9 +214,9 @@ def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
     full = view.changes(limit=1)
     view.step(words=["tide"])
     view.on_change(heard.append)
-    stream, posted = view.changes(), view._hub.post
+    stream, posted = view.changes(), view._subscribers.post
 
-    class Cut(type(view._hub)):  # type: ignore[misc]
+    class Cut(type(view._subscribers)):  # type: ignore[misc]
         __slots__ = ()
         cut = True
 
@@ -227,7 +227,7 @@ def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
                 raise KeyboardInterrupt
             return letter
 
-    view._hub.__class__ = Cut
+    view._subscribers.__class__ = Cut
     with pytest.raises(KeyboardInterrupt):
         view.step(words=["ebb"])
     assert view.epoch == 2
@@ -239,7 +239,7 @@ def test_what_is_told_of_an_interrupted_epoch_is_told_once() -> None:
 
 def test_a_view_whose_rollback_fails_says_that_it_is_of_no_use() -> None:
     view = words_view()
-    view._machine.fail = {"run": ValueError("first"), "rollback": OSError("second")}
+    view._program.machine.fail = {"run": ValueError("first"), "rollback": OSError("second")}
     with pytest.raises(OSError, match="second"):
         view.step(words=["ebb"])
     with pytest.raises(ViewClosed, match="no use any more"):
@@ -274,16 +274,16 @@ def test_a_function_that_uses_its_own_view_is_refused(use: Any) -> None:
 
 def test_a_function_that_changes_its_mind_is_found_where_a_retraction_does_not_cancel() -> None:
     view = view_of(words=WORDS)
-    view._machine.wrong = lambda delta: delta.map(lambda word: word + "!")
+    view._program.machine.wrong = lambda delta: delta.map(lambda word: word + "!")
     view.step(words=["ebb", "flow"])
-    view._machine.wrong = lambda delta: delta.map(lambda word: word + "?")
+    view._program.machine.wrong = lambda delta: delta.map(lambda word: word + "?")
     before = everything(view)
     with pytest.raises(NotDeterministic) as caught:
         view.step(words={"ebb": -1})
     assert "output 'words': a row is taken back that is not there" in str(caught.value)
     assert "row        'ebb?'" in str(caught.value)
     assert everything(view) == before
-    view._machine.wrong = lambda delta: delta.map(lambda word: word + "!")
+    view._program.machine.wrong = lambda delta: delta.map(lambda word: word + "!")
     assert view.step(words={"ebb": -1}) == ZSet({"ebb!": -1})
 
 
@@ -396,7 +396,9 @@ def test_verify_reports_what_it_compared() -> None:
 
 def test_verify_shows_what_is_missing_and_what_is_too_much() -> None:
     view = view_of(words=WORDS)
-    view._machine.wrong = lambda delta: delta.filter(lambda word: word != "ebb") + ZSet({"eb": 2})
+    view._program.machine.wrong = lambda delta: (
+        delta.filter(lambda word: word != "ebb") + ZSet({"eb": 2})
+    )
     view.step(words=["ebb", "flow"])
     with pytest.raises(LawBroken) as caught:
         view.verify()
@@ -409,7 +411,7 @@ def test_verify_shows_what_is_missing_and_what_is_too_much() -> None:
 
 def test_verify_lists_only_the_first_rows() -> None:
     view = view_of(words=WORDS)
-    view._machine.wrong = lambda delta: ZSet()
+    view._program.machine.wrong = lambda delta: ZSet()
     view.step(words=list("abcdefgh"))
     with pytest.raises(LawBroken, match="'e', and 3 more") as caught:
         view.verify()
@@ -436,7 +438,7 @@ def test_stats_count_epochs_rows_and_time_and_read_as_a_table() -> None:
     )
     assert 0 < stats.seconds < 10
     assert stats.nodes[0].label == "recompute"
-    shown = repr(Stats(2, 1.5, {"words": 3, "more": None}, stats.outputs, stats.nodes))
+    shown = repr(ViewStats(2, 1.5, {"words": 3, "more": None}, stats.outputs, stats.nodes))
     assert shown == (
         "2 epochs, 1.500 s\n"
         "                rows in  rows out  state rows     ms  place\n"

@@ -261,7 +261,7 @@ def test_an_input_accepts_exactly_the_changes_that_leave_a_bag(steps: list[Any])
             right = after
         else:
             refused(view, AbsentRow, lambda view, change=change: view.step(words=change))
-        assert view.value == view._inlets["words"].snapshot() == right
+        assert view.value == view._program.inputs["words"].snapshot() == right
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.sampled_from([-2, -1, 1, 2]))))
@@ -303,8 +303,8 @@ def test_upsert_of_the_same_row_changes_nothing() -> None:
     assert view.value == ZSet({ANN: 1})
     view.input("people").delete(1)
     assert view.value == ZSet()
-    inlet = view._inlets["people"]
-    assert (len(inlet._added), len(inlet._gone)) == (0, 0)
+    state = view._program.inputs["people"]
+    assert (len(state._added), len(state._gone)) == (0, 0)
 
 
 def test_of_several_upserts_of_one_key_the_last_wins() -> None:

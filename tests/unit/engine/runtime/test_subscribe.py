@@ -217,7 +217,7 @@ def test_what_is_read_adds_up_to_the_value_however_slowly_it_is_read(
                     take(await anext(stream))
             else:
                 name, after = act
-                view.step({name: ZSet(after) - view._inlets[name].snapshot()})
+                view.step({name: ZSet(after) - view._program.inputs[name].snapshot()})
             assert len(stream._buffer) <= limit
         value = view.value
         view.close()
@@ -284,7 +284,7 @@ def test_a_writer_does_not_wait_for_a_reader_who_left(how: str) -> None:
             del stream
             gc.collect()
             await writer
-            assert view._hub.streams == []
+            assert view._subscribers.streams == []
 
     run(main())
 
@@ -397,7 +397,7 @@ def test_a_stream_ends_with_its_block(how: str) -> None:
         await view.astep(words=["a"])
         await settle()
         assert task.done()
-        assert view._hub.streams == []
+        assert view._subscribers.streams == []
         for word in "bcd":
             await view.astep(words=[word])
 
@@ -430,7 +430,7 @@ def test_a_loop_that_is_left_leaves_no_stream_behind() -> None:
         view.step(words=["a"])
         assert await reader == ZSet({"a": 1})
         gc.collect()
-        assert view._hub.streams == []
+        assert view._subscribers.streams == []
 
     async def first(view: Any) -> Any:
         async for change in view.changes():
@@ -447,7 +447,7 @@ def test_a_reader_that_is_cancelled_while_it_waits_loses_nothing() -> None:
         for _ in range(3):
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(anext(stream), 0.001)
-        assert stream._bell._waiting == {}
+        assert stream._wakeup._waiting == {}
         view.step(words=["a"])
         assert await anext(stream) == ZSet({"a": 1})
 
@@ -460,11 +460,11 @@ def test_a_reader_whose_loop_is_gone_harms_no_writer() -> None:
     loop = asyncio.new_event_loop()
     task = loop.create_task(anext(stream))
     loop.run_until_complete(settle())
-    waiting = dict(stream._bell._waiting)
+    waiting = dict(stream._wakeup._waiting)
     task.cancel()
     loop.run_until_complete(settle())
     loop.close()
-    stream._bell._waiting.update(waiting)
+    stream._wakeup._waiting.update(waiting)
     assert waiting
     assert view.step(words=["a"]) == ZSet({"a": 1})
 

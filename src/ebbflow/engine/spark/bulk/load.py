@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from ebbflow.engine.runtime.held import Held
+from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, PartitionRows, WriteRows, WriteTotals
@@ -91,7 +91,7 @@ def _all_new(epochs: Epochs, lowering: Lowering) -> list[str]:
 def _loaded(epochs: Epochs) -> int:
     """How many rows of inputs are staged."""
     replica = epochs.replica
-    owners = [inlet.holder for inlet in replica.inlets.values() if inlet.keeps]
+    owners = [state.holder for state in replica.inputs.values() if state.keeps]
     return sum(len(replica.part(owner).spine(epochs.store)) for owner in owners)
 
 
@@ -174,13 +174,13 @@ def _cells(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
 # ---- rows to disk, as columns ----
 
 
-def _written(lowering: Lowering, part: Held, there: Set[int]) -> tuple[int, KeyColumns] | None:
+def _written(lowering: Lowering, part: StatePart, there: Set[int]) -> tuple[int, KeyColumns] | None:
     """The slot whose rows a part keeps, and these rows, where they can be written as columns: with
     the columns that tell which of them belong together, if there are any."""
-    for name, inlet in lowering.replica.inlets.items():
-        if inlet.store is part.owner:
+    for name, state in lowering.replica.inputs.items():
+        if state.store is part.owner:
             slot = lowering.replica.machine.inputs.get(name, -1)
-            return (slot, _of_input(lowering, slot, inlet.source)) if slot in there else None
+            return (slot, _of_input(lowering, slot, state.source)) if slot in there else None
     for stage in lowering.stages.values():
         if stage.index is part.owner:
             slot = lowering.raw(stage.slot)
@@ -202,7 +202,7 @@ def _of_input(lowering: Lowering, slot: int, source: Source) -> KeyColumns:
     return KeyColumns(rows, row_columns(rows) if flat else [], None)
 
 
-def _store(job: EpochJob, number: int, part: Held, slot: int, found: KeyColumns) -> DataFrame:
+def _store(job: EpochJob, number: int, part: StatePart, slot: int, found: KeyColumns) -> DataFrame:
     """Write the rows of a slot into the part of this number."""
     frame, by, shape = found
     keep = WriteRows(job, number, slot, shape)

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import gc_paused
-from ebbflow.engine.runtime.held import Held
-from ebbflow.engine.runtime.inputs import Elsewhere, Inlet, Keyed, absent
+from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, absent
+from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.spark.native.compare import BEYOND
 from ebbflow.engine.spark.native.groups import is_simple
 from ebbflow.engine.spark.table.arrow import from_arrow
@@ -72,24 +72,24 @@ class StoredRows:
         names = [name for name, _ in columns_of(self.row_type)]
         return _columns(table, names, "one" if fields_of(self.row_type) is None else "record")
 
-    def held(self) -> Held:
+    def held(self) -> StatePart:
         return replica_of(self.job.program).parts[self.part]
 
     def is_input(self) -> bool:
-        return any(self.held().owner is each.store for each in self._inlets())
+        return any(self.held().owner is each.store for each in self._inputs())
 
-    def owner(self) -> Inlet:
+    def owner(self) -> InputState:
         """The input that keeps these rows."""
-        return next(each for each in self._inlets() if each.store is self.held().owner)
+        return next(each for each in self._inputs() if each.store is self.held().owner)
 
-    def _inlets(self) -> list[Inlet]:
-        return list(replica_of(self.job.program).inlets.values())
+    def _inputs(self) -> list[InputState]:
+        return list(replica_of(self.job.program).inputs.values())
 
     def keys_of(self, rows: list[Any]) -> list[Any]:
         """The keys of rows, by the function of the user's."""
         if self.is_input():
-            inlet = self.owner()
-            return inlet._keys(rows) if isinstance(inlet, Keyed) else rows
+            state = self.owner()
+            return state.keys(rows) if isinstance(state, KeyedInput) else rows
         try:
             return list(map(self.held().owner.key, rows))
         except Exception as error:
@@ -165,7 +165,7 @@ class WriteRows(StoredRows):
         words = column_hashes(*keys)
         if len(np.unique(words)) < len(words) or weights.min() < 1:
             return False
-        keyed = isinstance(self.owner(), Keyed)
+        keyed = isinstance(self.owner(), KeyedInput)
         if keyed and weights.max() > 1:
             return False
         counts = ColumnShape("one", ("int",)), [pa.array(weights, pa.int64())]
@@ -175,11 +175,11 @@ class WriteRows(StoredRows):
     def _require_there(self, table: Any, weights: Any) -> None:
         """An error where the index of an input would have a row that is negative."""
         owner = self.held().owner
-        for inlet in self._inlets():
-            if isinstance(inlet, Elsewhere) and inlet.index is owner and weights.min() < 0:
+        for state in self._inputs():
+            if isinstance(state, SharedInput) and state.index is owner and weights.min() < 0:
                 at = int((weights < 0).argmax())
                 rows, _ = from_arrow(table.slice(at, 1), self.row_type)
-                raise absent(inlet.source, rows[0], 0, -int(weights[at]))
+                raise absent(state.source, rows[0], 0, -int(weights[at]))
 
     def _as_rows(self, spine: Spine, table: Any) -> None:
         delta: dict[Any, int] = {}
@@ -187,11 +187,11 @@ class WriteRows(StoredRows):
             add(delta, *from_arrow(batch, self.row_type))
         delta = without_zeros(delta)
         if self.is_input():
-            inlet = self.owner()
-            store = inlet.store
+            state = self.owner()
+            store = state.store
             store.backing = None
             store.rows.clear()
-            inlet.prepare(trusted(delta))
+            state.apply(trusted(delta))
             spine.append(store.changed())
             return
         found: dict[Any, list[Any]] = {}

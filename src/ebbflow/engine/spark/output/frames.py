@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.gc_paused import gc_paused
-from ebbflow.engine.runtime.held import Held
+from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.spark.borrowed import exact, unprinted
 from ebbflow.engine.spark.native.lowering import Lowering, once_each
 from ebbflow.engine.spark.session import failed, said_by
@@ -133,7 +133,7 @@ def derived(
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
     """The outputs that are native queries on the rows of inputs, which the state has anyway."""
     replica = Replica(plan, check_input=check_input, names=None)
-    if not all(inlet.keeps for inlet in replica.inlets.values()):
+    if not all(state.keeps for state in replica.inputs.values()):
         return []
     job = EpochJob(PackedProgram(b"", ""), "", 0, 1)
     return [
@@ -159,16 +159,16 @@ def require_same(replica: Replica, store: Store, epoch: int) -> None:
                 )
 
 
-def _read_for(replica: Replica, name: str) -> list[Held]:
+def _read_for(replica: Replica, name: str) -> list[StatePart]:
     """The parts of the state that an output is read from."""
     if name in replica.derived:
         slots = _inputs_of(replica, replica.machine.outputs[name])
-        inlets = [replica.inlets[each] for each, slot in replica.machine.inputs.items()
+        inputs = [replica.inputs[each] for each, slot in replica.machine.inputs.items()
                   if slot in slots]  # fmt: skip
-        owners = [each.holder for each in inlets]
+        owners = [each.holder for each in inputs]
     else:
         reader = replica.machine.readers.get(name)
-        owners = [replica.outlets[name].rows if reader is None else reader.cells]
+        owners = [replica.outputs[name].rows if reader is None else reader.cells]
     return [part for part in replica.parts if any(part.owner is owner for owner in owners)]
 
 
@@ -190,11 +190,11 @@ class ReadInput:
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
-        inlet = replica.inlets[self.name]
-        row_type = inlet.source.type
-        part = replica.part(inlet.holder)
+        state = replica.inputs[self.name]
+        row_type = state.source.type
+        part = replica.part(state.holder)
         spine = part.spine(self.job.snapshot())
-        by_row = part.layout == "value" and inlet.source.key is None
+        by_row = part.layout == "value" and state.source.key is None
         for batch in given:
             for task in batch.column(0).to_pylist():
                 for chunk in spine.chunks(*limits(task, self.job.tasks)):
@@ -240,7 +240,7 @@ class ReadOutput:
         replica = replica_of(self.job.program)
         row_type = replica.plan.outputs[self.name].type
         snapshot = self.job.snapshot()
-        rows = replica.outlets[self.name].rows
+        rows = replica.outputs[self.name].rows
         reader = replica.machine.readers.get(self.name)
         owner = rows if reader is None else reader.cells
         part = replica.part(owner)

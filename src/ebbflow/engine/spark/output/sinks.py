@@ -28,7 +28,7 @@ from ebbflow.state.spine import Folder, StateError
 
 if TYPE_CHECKING:
     from ebbflow.engine.spark.output.log import Entry
-    from ebbflow.engine.spark.view import View
+    from ebbflow.engine.spark.view import SparkView
 
 FOLDER = "sinks"
 
@@ -52,7 +52,7 @@ class ChangeSink:
 class FunctionSink(ChangeSink):
     """A function of the user's."""
 
-    def __init__(self, view: View, function: Callable[[Any, int], object], name: str) -> None:
+    def __init__(self, view: SparkView, function: Callable[[Any, int], object], name: str) -> None:
         self.view, self.function, self.name = view, function, name
 
     def give(self, epoch: int, entry: Entry) -> None:
@@ -76,7 +76,7 @@ def name_of(function: Any) -> str:
 class Sinks:
     """All sinks of a view, those of earlier runs as well."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: SparkView) -> None:
         self.view = view
         self.folder = Path(view.path, FOLDER)
         self.active: dict[str, ChangeSink] = {}
@@ -149,7 +149,7 @@ class Sinks:
             raise ExceptionGroup("several sinks failed", list(errors.values()))
 
     def _waiting(self, but: Mapping[str, object]) -> list[str]:
-        last = self.view._told  # others may be in the middle of a later one
+        last = self.view._posted  # others may be in the middle of a later one
         return [name for name in self.active if self.done[name] < last and name not in but]
 
     def _give(self, sink: ChangeSink, epoch: int) -> None:

@@ -37,7 +37,7 @@ from ebbflow.state.spine import Folder
 
 if TYPE_CHECKING:
     from ebbflow.engine.spark.output.log import Entry
-    from ebbflow.engine.spark.view import View
+    from ebbflow.engine.spark.view import SparkView
 
 EPOCH = "epoch"
 _FOLDER = re.compile(rf"{EPOCH}=(\d+)")
@@ -55,7 +55,7 @@ def places_of(
 
 
 def target_of(
-    view: View,
+    view: SparkView,
     path: str | os.PathLike[str],
     outputs: Iterable[str],
     apart: bool,
@@ -83,7 +83,7 @@ class FolderSink(ChangeSink):
     remedy = "another path, with view.write_snapshot beside it; or view.end_sink(name)"
 
     def __init__(
-        self, view: View, name: str, places: dict[str, Path], permissions: int | None
+        self, view: SparkView, name: str, places: dict[str, Path], permissions: int | None
     ) -> None:
         self.view, self.name, self.places = view, name, places
         self.permissions = Folder(view.path).permissions if permissions is None else permissions

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from ebbflow.engine.runtime.inputs import read as read_rows
+from ebbflow.engine.runtime.changes import read as read_rows
 from ebbflow.engine.spark.table.arrow import (
     SchemaMismatch,
     arrow_schema,

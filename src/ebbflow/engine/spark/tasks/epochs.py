@@ -22,12 +22,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.inputs import DELETE
 from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.session import Remote, failed, said_by
 from ebbflow.engine.spark.table.local import table_of
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.replica import DELETE, Replica
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import Line, TaskReport, error_in
 from ebbflow.engine.spark.tasks.task import (
     SCHEMA,
@@ -108,15 +109,15 @@ class Epochs:
         try:
             replica.open(self.store)
             found = {n: (each.verb, trusted(each.rows or {})) for n, each in given.items()}
-            moved = replica.all_at_once(found)
-            changes = write_changes(replica, moved, self.path, epoch, uuid4().hex)
+            deltas = replica.all_at_once(found)
+            changes = write_changes(replica, deltas, self.path, epoch, uuid4().hex)
             rows = sum(len(each.rows or ()) for each in given.values())
             return EpochResult(DRIVER, rows, by_output(changes), replica.stats())
         except BaseException:
             self.store.rollback()
             raise
         finally:
-            replica.close()
+            replica.detach()
 
     def whole(self, given: Mapping[str, InputChange], most: int) -> EpochResult:
         """In one task; `TooMany` when there are more than so many rows."""

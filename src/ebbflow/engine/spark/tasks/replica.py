@@ -14,28 +14,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
-from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.held import Held, held_of, renamed, unnamed, written
-from ebbflow.engine.runtime.inputs import Elsewhere, Inlet, Keyed, inlet_of
-from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.outputs import Outlet, may_be_negative
-from ebbflow.engine.runtime.rows import Rows
-from ebbflow.engine.runtime.stage import Partial, Stage, by_row
-from ebbflow.engine.spark.tasks.waves import From, Key, Waves
-from ebbflow.errors import ChangeError, EbbflowError, cause_of
+from ebbflow.engine.runtime.failure import explained, explaining
+from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
+from ebbflow.engine.runtime.machine import Machine, act
+from ebbflow.engine.runtime.parts import StatePart, state_parts
+from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.engine.runtime.rows import OutputDeltas, Rows
+from ebbflow.engine.runtime.stage import Partial, by_row
+from ebbflow.engine.spark.tasks.waves import Key, Waves
+from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source
-from ebbflow.state.backing import Backing
-from ebbflow.state.cells import Journalled
 from ebbflow.zset import trusted
 
 Delta = dict[Any, int]
-APPLY, UPSERT, DELETE = "apply", "upsert", "delete"
-InputChange = tuple[str, Any]
-"""What is done to an input, and with which rows or keys."""
 
 
-class Replica:
-    """A plan with its inputs and outputs, and no state of its own."""
+class Replica(RunningProgram):
+    """A program with no state of its own. Outputs that are `derived` keep no rows; `names` are
+    those of its parts, where they are known."""
+
+    machine: Machine
 
     def __init__(
         self,
@@ -45,47 +43,16 @@ class Replica:
         names: Sequence[str] | None = None,
         derived: Iterable[str] = (),
     ) -> None:
-        self.plan = plan
+        machine = Machine(plan, trusting=not check_input, apart=True)
+        inputs = {n: _input_state(machine, each, check_input) for n, each in plan.sources.items()}
+        shared = [name for name, each in inputs.items() if isinstance(each, SharedInput)]
+        machine.unchecked = frozenset(shared)
         self.derived = frozenset(derived)
+        super().__init__(plan, machine, inputs, dict.fromkeys(self.derived, dict))
+        if names is not None:
+            self.parts = state_parts(self, names)
         self.token = ""
-        self.machine = Machine(plan, trusting=not check_input, apart=True)
-        self.machine.backed = True
-        self.inlets: dict[str, Inlet] = {
-            name: self._inlet(source, check_input) for name, source in plan.sources.items()
-        }
-        elsewhere = [name for name, each in self.inlets.items() if isinstance(each, Elsewhere)]
-        self.machine.unchecked = frozenset(elsewhere)
-        trusting = not all(inlet.keeps for inlet in self.inlets.values())
-        self.outlets = {
-            name: Outlet(
-                name, self.machine, negative=negative, trusting=trusting,
-                whole=dict if name in self.derived else None,
-            )
-            for name, negative in may_be_negative(plan).items()
-        }  # fmt: skip
-        ends = plan, self.machine, self.inlets, self.outlets
-        self.parts: list[Held] = (
-            held_of(*ends) if names is None else renamed(list(unnamed(*ends)), names)
-        )
         self._waves: dict[Any, Waves] = {}
-
-    def _inlet(self, source: Source, check_input: bool) -> Inlet:
-        """Where an input goes in; one whose rows are in an index need not keep them again."""
-        slot = self.machine.inputs.get(source.name)
-        if check_input and source.key is None:
-            for stage in self.machine.stages:
-                if stage.index is not None and stage.reads == (slot,):
-                    return Elsewhere(source, stage.index)
-        return inlet_of(source, check_input)
-
-    @property
-    def names(self) -> list[str]:
-        """What each part is called where it is stored."""
-        return [part.name for part in self.parts]
-
-    def part(self, owner: Any) -> Held:
-        """The part of a container."""
-        return next(part for part in self.parts if part.owner is owner)
 
     def waves(
         self,
@@ -101,13 +68,13 @@ class Replica:
         if at not in self._waves:
             written = {id(part.owner) for part in self.parts if part.name in at[2]}
             keeping: dict[str, Key] = {
-                name: inlet.source.key or by_row
-                for name, inlet in self.inlets.items()
-                if inlet.store is not None and id(inlet.store) not in written
+                name: state.source.key or by_row
+                for name, state in self.inputs.items()
+                if state.store is not None and id(state.store) not in written
                 and name in self.machine.inputs
             }  # fmt: skip
             reported = {*self.machine.readers, *(self.derived if bulk else ())}
-            outputs = [name for name in self.outlets if name not in reported]
+            outputs = [name for name in self.outputs if name not in reported]
             self._waves[at] = Waves(self.machine, keeping, outputs, at[0], at[1], written)
         return self._waves[at]
 
@@ -122,41 +89,16 @@ class Replica:
 
     def open(self, snapshot: Any) -> None:
         """Be ready for a task that begins at this state."""
-        self.close()
-        for part in self.parts:
-            part.owner.backing = Backing(
-                part.held, part.spine(snapshot), limited=True, codec=part.codec
-            )
-        self.count_anew()
+        self.detach()
+        self.attach(snapshot, limited=True)
+        self.machine.count_anew()
 
-    def count_anew(self) -> None:
-        """Forget what the stages have done so far."""
-        for stage in self.machine.stages:
-            stage.counts.reset()
-
-    def close(self) -> None:
-        """Forget everything."""
-        for part in self.parts:
-            part.held.clear()
-            part.owner.backing = None
-            if isinstance(part.owner, Journalled):
-                part.owner.forget()
-        self.machine.begin()
-
-    def all_at_once(self, given: Mapping[str, InputChange]) -> dict[str, Delta]:
-        """A whole epoch: the change of each output that changed. What it does is staged."""
-        changes: dict[str, Delta] = {}
-        for name, (verb, rows) in given.items():
-            delta = _taken(self.inlets[name], verb, rows)
-            if delta:
-                changes[name] = delta
-        moved = self.machine.run({n: d for n, d in changes.items() if n in self.machine.inputs})
-        for name, delta in moved.items():
-            self._keep(name, delta)
-        self._stage(self.machine.open)
-        for name in changes:
-            self._stage_rows(self.inlets[name].store)
-        return moved
+    def all_at_once(self, given: Mapping[str, tuple[str, Any]]) -> OutputDeltas:
+        """Run a whole epoch, stage its changes of the state, and give those of the outputs."""
+        verbs = {name: verb for name, (verb, _) in given.items()}
+        deltas = self.run(0, {name: rows for name, (_, rows) in given.items()}, verbs)
+        self._append(self.staged())
+        return deltas
 
     def enter(self, waves: Waves, slot: int, delta: Delta) -> dict[int, Delta]:
         """Wave 0: rows of a slot, and what steps on one row at a time make of them, by slot."""
@@ -166,82 +108,68 @@ class Replica:
         self, waves: Waves, number: int, arrived: Mapping[int, Any]
     ) -> tuple[dict[int, Delta], dict[str, Delta]]:
         """One wave, on what has arrived by port: rows by slot for later waves, and the changes of
-        outputs that are whole. What it does is staged."""
-        wave = waves.waves[number]
+        outputs that are whole. Changes of the state are staged."""
+        wave, machine = waves.waves[number], self.machine
         pieces: dict[int, Delta] = {}
+        keeping: list[InputState | Rows] = []
         for port, name in wave.checks.items():
             if arrived.get(port):
-                _taken(self.inlets[name], APPLY, trusted(arrived[port]))
-                self._stage_rows(self.inlets[name].store)
+                self.inputs[name].apply(trusted(arrived[port]))
+                keeping.append(self.inputs[name])
         for port, name in wave.lookups.items():
             if arrived.get(port):
                 verb, rows = arrived[port]
-                slot = self.machine.inputs[name]
-                pieces[slot] = _taken(self.inlets[name], verb, rows)
-                self._stage_rows(self.inlets[name].store)
-        done: dict[int, Any] = {}
-
-        def found(at: From) -> Any:
-            return (arrived if at.port else done).get(at.at)
-
-        for stage, sources in wave.acts:
-            reads = [found(each) for each in sources]
-            if any(reads):
-                done[stage.slot] = self._run(stage, reads)
-                if not stage.arranges:
-                    pieces[stage.slot] = done[stage.slot]
-        self._stage([each for each in self.machine.open if id(each) in wave.writes])
+                pieces[machine.inputs[name]] = getattr(self.inputs[name], verb)(rows)
+                keeping.append(self.inputs[name])
+        ports = machine.width  # where what has arrived is among the values
+        values: list[Any] = [None] * ports
+        values += [arrived.get(port) for port in range(len(waves.ports))]
+        sizes = [0 if isinstance(each, Partial) else len(each or ()) for each in values]
+        acts = [
+            act(stage, [ports + each.at if each.port else each.at for each in reads])
+            for stage, reads in wave.acts
+        ]
+        machine.execute(acts, values, sizes)
+        for stage, _ in wave.acts:
+            if values[stage.slot] and not stage.arranges:
+                pieces[stage.slot] = values[stage.slot]
         made = self._spread(pieces, waves.provided)
-        moved = {
-            name: made[self.machine.outputs[name]]
-            for name in self.machine.readers
-            if self.machine.outputs[name] in made
+        deltas = {
+            name: made[machine.outputs[name]]
+            for name in machine.readers
+            if machine.outputs[name] in made
         }
         for port, name in wave.keeps.items():
             if arrived.get(port):
-                self._keep(name, arrived[port])
-                moved[name] = arrived[port]
-        return made, moved
-
-    def _run(self, stage: Stage, reads: list[Any]) -> Any:
-        try:
-            for container in stage.containers:
-                self.machine.open.append(container)
-                container.begin()
-            started = perf_counter()
-            stage.fetch(*reads)
-            out = stage.run(*reads)
-        except Exception as error:
-            raise explained(error, stage, self.machine.trusts(stage)) from cause_of(error)
-        stage.counts.seconds += perf_counter() - started
-        rows = sum([_count(self.machine, slot, read)
-                    for slot, read in zip(stage.reads, reads, strict=True) if read])  # fmt: skip
-        stage.counts.rows_in += rows
-        stage.counts.rows_out += rows if stage.grouped else len(out)
-        return out
+                deltas[name] = arrived[port]
+                output = self.outputs[name].rows
+                if output is not None:
+                    output.prepare(arrived[port])
+                    keeping.append(output)
+        self.pending = 0, keeping, deltas
+        writes = wave.writes | {id(each.store) for each in keeping}
+        self._append(each for each in self.staged() if id(each[0]) in writes)
+        return made, deltas
 
     def added(self, slot: int, delta: Delta) -> dict[Any, Any]:
         """What rows add to the cells of a reduce, by key."""
         stage = self.machine.by_slot[slot]
         started = perf_counter()
-        try:
+        with explaining(stage, self.machine.trusts(stage)):
             found: dict[Any, Any] = stage.partial(delta)
-        except Exception as error:
-            raise explained(error, stage, self.machine.trusts(stage)) from cause_of(error)
         stage.counts.seconds += perf_counter() - started
         stage.counts.rows_in += len(delta)
         return found
 
     def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
         """Have the steps on one row at a time run on these pieces, and on what they give."""
-        for stage in self.machine.stages:
-            if not stage.linear or stage.slot in but:
-                continue
-            if any(pieces.get(slot) for slot in stage.reads):
-                out = self._run(stage, [pieces.get(slot) for slot in stage.reads])
-                if out:
-                    pieces[stage.slot] = out
-        return {slot: delta for slot, delta in pieces.items() if delta}
+        machine = self.machine
+        stages = [each for each in machine.stages if each.linear and each.slot not in but]
+        values = [pieces.get(slot) for slot in range(machine.width)]
+        sizes = [len(each or ()) for each in values]
+        machine.execute([act(stage, stage.reads) for stage in stages], values, sizes)
+        made = [*pieces, *(stage.slot for stage in stages)]
+        return {slot: delta for slot in made if (delta := values[slot])}
 
     def key_failed(self, waves: Waves, port: int, delta: Delta, error: Exception) -> Exception:
         """What to raise when the key of a port fails on some row: what the stage, or the input,
@@ -249,8 +177,8 @@ class Replica:
         end = waves.ports[port].end
         stage = waves.readers.get(port)
         try:
-            if end in self.inlets and isinstance(self.inlets[end], Keyed):
-                self.inlets[end].prepare(trusted(delta))
+            if end in self.inputs and isinstance(self.inputs[end], KeyedInput):
+                self.inputs[end].apply(trusted(delta))
             elif stage is not None:
                 stage.compute_keys(delta)
         except EbbflowError as found:
@@ -261,29 +189,19 @@ class Replica:
 
     # ---- what is staged ----
 
-    def _keep(self, name: str, delta: Delta) -> None:
-        rows = self.outlets[name].rows
-        if rows is not None:
-            rows.prepare(delta)
-            self._stage_rows(rows)
-
-    def _stage(self, containers: Iterable[Any]) -> None:
-        for container in containers:
-            for change in written(container):
-                container.backing.append(change)
-
-    def _stage_rows(self, rows: Any) -> None:
-        if rows is not None and rows.backing is not None:
-            if isinstance(rows, Rows) and rows.heaviest >= 1 << 63:
+    def _append(self, changes: Iterable[tuple[Any, Any]]) -> None:
+        """Stage changes of containers in their spines."""
+        for owner, change in changes:
+            if isinstance(owner, Rows) and owner.heaviest >= 1 << 63:
                 raise ChangeError(
                     "a row would be there more often than 64 bits can tell",
-                    weight=rows.heaviest,
+                    weight=owner.heaviest,
                     remedy="a field that counts, instead of a row that is added so often",
                 )
-            rows.backing.append(rows.changed())
+            owner.backing.append(change)
 
-    def staged(self) -> list[tuple[Held, Any]]:
-        """The parts that this task has changed, each with the spine that has what was done."""
+    def changed_parts(self) -> list[tuple[StatePart, Any]]:
+        """The parts that this task has changed, each with the spine that has the staged change."""
         spines = [(part, part.owner.backing.kept) for part in self.parts]
         return [(part, spine) for part, spine in spines if spine.staged]
 
@@ -296,38 +214,11 @@ class Replica:
         ]
 
 
-def _count(machine: Machine, slot: int, read: Any) -> int:
-    """How many rows a stage reads in a slot; where they are by key, they are in lists."""
-    if isinstance(read, Partial):
-        return 0  # they were counted where they were added up
-    maker = machine.by_slot.get(slot)
-    return sum(map(len, read.values())) if maker is not None and maker.grouped else len(read)
-
-
-def _taken(inlet: Inlet, verb: str, rows: Any) -> Delta:
-    """What an input makes of what is done to it, checked."""
-    if verb == APPLY:
-        return inlet.prepare(rows)
-    if not isinstance(inlet, Keyed):
-        raise ChangeError(
-            f"{verb}: input {inlet.name!r} has no key",
-            created=inlet.source.place,
-            remedy=f"Input({inlet.name!r}, ..., key=...), or add and remove rows",
-        )
-    if verb == DELETE:
-        return inlet.deletes(tuple(rows))
-    taken = [row for row, weight in rows.items() if weight < 1]
-    if taken:
-        raise ChangeError(
-            f"upsert: input {inlet.name!r} is given a row to take away",
-            row=taken[0],
-            created=inlet.source.place,
-            remedy="rows alone, each to be put in; changes, with weights or kinds, by step()",
-        )
-    if len(set(inlet._keys(rows))) < len(rows):
-        raise ChangeError(
-            f"upsert: input {inlet.name!r} is given several rows of one key, and no order",
-            created=inlet.source.place,
-            remedy="the last row of each key alone",
-        )
-    return inlet.upserts(tuple(rows))
+def _input_state(machine: Machine, source: Source, check_input: bool) -> InputState:
+    """The state of an input; one whose rows are in an index need not keep them again."""
+    slot = machine.inputs.get(source.name)
+    if check_input and source.key is None:
+        for stage in machine.stages:
+            if stage.index is not None and stage.reads == (slot,):
+                return SharedInput(source, stage.index)
+    return input_state_of(source, check_input)

@@ -13,7 +13,9 @@ from typing import Any
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from ebbflow.engine.runtime.inputs import read as read_rows
+from ebbflow.engine.runtime.changes import counted, removal
+from ebbflow.engine.runtime.changes import read as read_rows
+from ebbflow.engine.runtime.inputs import ADD, APPLY, DELETE, REMOVE, deleted_twice, no_key
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
@@ -32,9 +34,8 @@ from ebbflow.engine.spark.tasks.epochs import (
     InputChange,
     TooMany,
 )
-from ebbflow.engine.spark.tasks.replica import APPLY, DELETE
 from ebbflow.engine.spark.tasks.transport import add
-from ebbflow.errors import AbsentRow, ChangeError
+from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.nan import one_nan
 from ebbflow.zset import ZSet, trusted, without_zeros
@@ -42,8 +43,12 @@ from ebbflow.zset import ZSet, trusted, without_zeros
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 
-def given_of(source: Source, verb: str, change: Any, small: int = 0) -> InputChange:
-    """What is done to an input, from what a user hands in; a `small` table becomes rows."""
+def input_change(source: Source, verb: str, change: Any, small: int = 0) -> InputChange:
+    """The change of an input, from what a user hands in; a `small` table becomes rows."""
+    if verb in (ADD, REMOVE):
+        change, verb = counted(source, change) if verb == ADD else removal(source, change), APPLY
+    elif verb != APPLY and source.key is None:
+        raise no_key(source, verb)
     if verb == DELETE:
         keys = _keys(source, change)
         return InputChange(verb, keys, size=len(keys))
@@ -59,18 +64,23 @@ def given_of(source: Source, verb: str, change: Any, small: int = 0) -> InputCha
         return InputChange(verb, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS):
         rows = read_rows(source, change)
-        table = table_of(source, trusted(rows))  # what does not fit is refused, however small
-        added = min(rows.values(), default=1) > 0
-        return InputChange(verb, rows, size=len(rows), table=table, added=added)
+        return _small(verb, rows, table_of(source, trusted(rows)))  # what does not fit is refused
     table = table_of(source, change)
     if len(table) <= small:
-        return given_of(source, verb, trusted(_rows(source, table)))
+        rows = _rows(source, table)
+        once = len(rows) == len(table)
+        return _small(verb, rows, table if once else table_of(source, trusted(rows)))
     added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
     return InputChange(verb, None, None, len(table), table, added)
 
 
+def _small(verb: str, rows: dict[Any, int], table: Any) -> InputChange:
+    added = min(rows.values(), default=1) > 0
+    return InputChange(verb, rows, size=len(rows), table=table, added=added)
+
+
 def _keys(source: Source, given: Any) -> dict[Any, int]:
-    """The keys of rows to take away, each once."""
+    """The keys to delete, each once."""
     for key in given:
         if isinstance(key, (list, set, dict)) or hasattr(key, "columns"):
             raise ChangeError(
@@ -81,11 +91,7 @@ def _keys(source: Source, given: Any) -> dict[Any, int]:
             )
     keys = dict.fromkeys(map(one_nan, given), 1)
     if len(keys) < len(given):
-        raise AbsentRow(
-            f"input {source.name!r}: a key was deleted twice",
-            created=source.place,
-            remedy="delete each key once, and only keys that are there",
-        )
+        raise deleted_twice(source)
     return keys
 
 
@@ -97,13 +103,13 @@ def _rows(source: Source, table: Any) -> dict[Any, int]:
 
 
 class Route:
-    """Runs every change the way that suits it."""
+    """Runs every epoch the way that suits the size of its change."""
 
     def __init__(self, session: SparkSession, options: Options, epochs: Epochs) -> None:
         self.session, self.options, self.epochs = session, options, epochs
 
     def run(self, given: Mapping[str, InputChange]) -> EpochResult:
-        """Run an epoch. What it did is staged."""
+        """Run an epoch, and stage its changes of the state."""
         given = {name: each for name, each in given.items() if each.rows is None or each.rows}
         if not given:
             return EpochResult(DRIVER, 0, {}, ())
@@ -132,7 +138,8 @@ class Route:
         return self.epochs.staged(given, tasks)
 
     def _can_load(self, given: Mapping[str, InputChange]) -> bool:
-        """Whether a bulk load can take this. Rows that come and go must be told to be the same."""
+        """Whether a bulk load can take these changes. Where some remove rows, Spark must be able to
+        tell whether two rows are equal."""
         sources = self.epochs.replica.plan.sources
         return all(
             each.verb == APPLY and (each.added or comparable(sources[name].type))
@@ -141,7 +148,7 @@ class Route:
 
     @property
     def _empty(self) -> bool:
-        """Whether nothing is there yet."""
+        """Whether the state has no rows yet."""
         return not any(listed.segments for listed in self.epochs.store.manifest.spines)
 
     def _mode(self, given: Mapping[str, InputChange]) -> str:
@@ -155,7 +162,7 @@ class Route:
         return SINGLE_TASK if None in sizes else STAGED
 
     def _collected(self, given: Mapping[str, InputChange]) -> dict[str, InputChange]:
-        """Everything that is given, here."""
+        """All changes as rows, in this process."""
         found = {}
         for name, each in given.items():
             source = self.epochs.replica.plan.sources[name]

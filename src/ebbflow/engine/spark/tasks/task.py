@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -149,7 +149,7 @@ class EnterTask:
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
-        replica.count_anew()
+        replica.machine.count_anew()
         row_type = replica.row_type(self.slot)
         total: Delta = {}
         rows_in = 0
@@ -326,10 +326,10 @@ class StatefulTask:
         piece = Piece(job.path, job.epoch, self.token)
         try:
             replica.open(job.snapshot())
-            made, moved = work()
+            made, deltas = work()
             lines = list(routes(replica, made, waves, job.tasks)) if made else []
-            report.changes = write_changes(replica, moved, job.path, job.epoch, self.token)
-            for part, spine in replica.staged():
+            report.changes = write_changes(replica, deltas, job.path, job.epoch, self.token)
+            for part, spine in replica.changed_parts():
                 piece.add(part.name, spine)
             report.segments = piece.finish()
             report.stats = replica.stats()
@@ -340,17 +340,17 @@ class StatefulTask:
                 raise
             return [TaskReport.failed(error, self.wave).line()]
         finally:
-            replica.close()
+            replica.detach()
         return [*lines, report.line()]
 
 
 def write_changes(
-    replica: Replica, moved: dict[str, Delta], path: str, epoch: int, token: str
+    replica: Replica, deltas: Mapping[str, Delta], path: str, epoch: int, token: str
 ) -> list[tuple[str, str, int]]:
     """Write what changed in the outputs, one Parquet file each: the output, the file, its rows."""
     found = []
     permissions = Folder(path).permissions
-    for number, (name, delta) in enumerate(moved.items()):
+    for number, (name, delta) in enumerate(deltas.items()):
         row_type = replica.plan.outputs[name].type
         file = f"{epoch:012d}-{token}-{number}.parquet"
         try:

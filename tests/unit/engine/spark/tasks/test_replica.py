@@ -11,8 +11,15 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.runtime.inputs import Bag, Elsewhere, Keyed
-from ebbflow.engine.spark.tasks.replica import APPLY, DELETE, UPSERT, Replica
+from ebbflow.engine.runtime.inputs import (
+    APPLY,
+    DELETE,
+    UPSERT,
+    BagInput,
+    KeyedInput,
+    SharedInput,
+)
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine import Snapshot, Store
@@ -39,10 +46,10 @@ def test_what_a_task_did_is_staged_and_forgotten(tmp_path: Path) -> None:
         replica.open(store)
         moved = replica.all_at_once({"a": (APPLY, ZSet.of([Row(1, 2), Row(1, 3)]))})
         assert moved == {"output": {(1, 5): 1}}
-        assert {part.label.split()[0] for part, _ in replica.staged()} == {"input", "reduce"}
+        assert {part.label.split()[0] for part, _ in replica.changed_parts()} == {"input", "reduce"}
         store.commit(1)
-        replica.close()
-        assert not any(part.held for part in replica.parts)
+        replica.detach()
+        assert not any(part.contents for part in replica.parts)
         replica.open(Snapshot(tmp_path, unpickle=True))
         moved = replica.all_at_once({"a": (APPLY, ZSet({Row(1, 2): -1}))})
         assert moved == {"output": {(1, 5): -1, (1, 3): 1}}
@@ -62,11 +69,11 @@ def test_a_task_that_fails_leaves_nothing_for_the_next(tmp_path: Path) -> None:
 
 def test_an_input_whose_rows_an_index_has_does_not_keep_them_again() -> None:
     joined = replica_of(A.join(B, on="k", select=lambda left, right: (left.v, right.v)))
-    assert {type(inlet) for inlet in joined.inlets.values()} == {Elsewhere}
-    assert type(replica_of(A.distinct()).inlets["a"]) is Bag
-    assert type(replica_of(ef.Input("a", Row, key="k").distinct()).inlets["a"]) is Keyed
+    assert {type(state) for state in joined.inputs.values()} == {SharedInput}
+    assert type(replica_of(A.distinct()).inputs["a"]) is BagInput
+    assert type(replica_of(ef.Input("a", Row, key="k").distinct()).inputs["a"]) is KeyedInput
     trusting = replica_of(A.distinct(), check_input=False)
-    assert not trusting.inlets["a"].keeps
+    assert not trusting.inputs["a"].keeps
 
 
 def test_an_index_tells_when_a_row_is_not_there(tmp_path: Path) -> None:
@@ -113,7 +120,7 @@ def test_a_replica_that_forgets_everything_is_as_good_as_one_that_does_not(
             forgetful.open(store)
             found = forgetful.all_at_once({n: (APPLY, rows) for n, rows in used.items()})
             store.commit(store.epoch + 1)
-            forgetful.close()
+            forgetful.detach()
             if isinstance(wanted, ZSet):
                 wanted = dict.fromkeys(program.plan.outputs, wanted)
             moved = {name: ZSet(rows) for name, rows in found.items()}

@@ -1,0 +1,133 @@
+"""A change of an input, read: rows with weights.
+
+A change may be given as a ZSet, as a mapping from row to weight, or as rows, each of which counts
+once. However it is given, it is read into one form: a dict of rows with weights, none of them zero,
+with one NaN (see `ebbflow.nan`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ebbflow.engine.runtime.rows import Weights
+from ebbflow.engine.runtime.tables import refuse_table
+from ebbflow.errors import ChangeError, Text, cause_of
+from ebbflow.flow.plan import Source
+from ebbflow.flow.types import fields_held
+from ebbflow.frozen import frozen
+from ebbflow.nan import with_one_nan
+from ebbflow.record import fields_of
+from ebbflow.zset import ZSet, weights_of
+
+
+def read(source: Source, change: Any) -> Weights:
+    """A change as a dict of rows with weights, none of them zero.
+
+    >>> numbers = Source(name="numbers")
+    >>> read(numbers, [1, 2, 1]), read(numbers, {1: -1, 2: 0})
+    ({1: 2, 2: 1}, {1: -1})
+    """
+    if isinstance(change, ZSet):
+        return weights_of(change)
+    if isinstance(change, (dict, Mapping)):
+        weights = change.copy() if type(change) is dict else dict(change)
+        for weight in weights.values():
+            if type(weight) is not int or not weight:
+                weights = _without_zeros(source, weights)
+                break
+        return with_one_nan(weights, source.type)
+    if type(change) is not list:
+        refuse_table(source, change)
+    if _is_one_row(source, change):
+        raise ChangeError(
+            f"input {source.name!r}: one row was given where a change is asked",
+            row=change,
+            created=source.place,
+            remedy=f"give a list, {source.name}=[row], or view.input({source.name!r}).add(row)",
+        )
+    if not isinstance(change, Iterable):
+        raise ChangeError(
+            f"input {source.name!r}: a {type(change).__name__} is not a change",
+            given=change,
+            created=source.place,
+            remedy="give a ZSet, a dict from row to weight, or a list of rows",
+        )
+    return counted(source, change if isinstance(change, (list, tuple)) else list(change))
+
+
+def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
+    """Rows as a change in which each counts once, and once more each time it is repeated."""
+    try:
+        weights = _counts(rows)
+    except TypeError:
+        weights = _counts([hashable(source, row) for row in rows])
+    return with_one_nan(weights, source.type)
+
+
+def removal(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
+    """Rows as a change that removes each, once more each time it is repeated."""
+    return {row: -weight for row, weight in counted(source, rows).items()}
+
+
+def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:
+    weights = dict.fromkeys(rows, 1)
+    if len(weights) < len(rows):
+        weights = {}
+        for row in rows:
+            weights[row] = weights.get(row, 0) + 1
+    return weights
+
+
+def _is_one_row(source: Source, change: Any) -> bool:
+    """Whether it is a row, though it could be taken for an iterable of rows."""
+    return isinstance(change, (str, bytes)) or fields_of(type(change)) is not None
+
+
+def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
+    for row, weight in weights.items():
+        if type(weight) is not int:
+            raise ChangeError(
+                f"input {source.name!r}: a weight must be an int, not {type(weight).__name__}",
+                row=row,
+                weight=weight,
+                created=source.place,
+                remedy="give {row: 1} to add a row, {row: -1} to remove it, or a list of rows",
+            )
+    return {row: weight for row, weight in weights.items() if weight}
+
+
+@lru_cache(maxsize=256)
+def _is_loose(row_type: Any) -> bool:
+    """Whether rows of a type may be given with lists, dicts or sets in them."""
+    return fields_of(row_type) != fields_held(row_type)
+
+
+def hashable(source: Source, row: Any) -> Any:
+    """The row, with tuples for lists, and so on, where the hints of its fields say so."""
+    try:
+        row = frozen(row) if _is_loose(source.type) else row
+        hash(row)
+        return row
+    except TypeError as error:
+        refuse_table(source, row)
+        raise ChangeError(
+            f"input {source.name!r}: a row must be hashable, and a {type(row).__name__} "
+            + ("with this in it is not" if isinstance(row, tuple) else "is not"),
+            row=row,
+            created=source.place,
+            remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
+        ) from cause_of(error)
+
+
+def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The changes of one step, given as a mapping and by name."""
+    twice = changes.keys() & named.keys()
+    if twice:
+        raise ChangeError(
+            "step: an input was given two changes",
+            inputs=Text(", ".join(sorted(twice))),
+            remedy="add the two up: ZSet + ZSet",
+        )
+    return {**changes, **named}

@@ -1,0 +1,230 @@
+"""Program: a plan that runs, with the state of its inputs, its stages and its outputs.
+
+This is what an engine owns and runs: the local view one with its state in memory or on disk, a
+Spark task one whose state is brought in before it and taken away after it. An epoch of it goes so:
+
+    run        the inputs read and check their changes, the stages run, the outputs check theirs
+    staged     what the epoch does to each container, for somebody to write down
+    keep       everything that is prepared becomes so; doing it twice is doing it once
+    rollback   instead of `keep`: the stages are as they were; inputs and outputs never changed
+
+Where state is outside, `attach` connects every container to what is stored of it, and `detach`
+forgets all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cached_property
+from threading import RLock
+from typing import Any
+
+from ebbflow.engine.runtime.identity import Names
+from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
+from ebbflow.engine.runtime.parts import StatePart, state_parts, written
+from ebbflow.engine.runtime.rows import OutputDeltas, Rows, Weights
+from ebbflow.errors import CompositionError, Text, ViewClosed
+from ebbflow.flow.plan import Plan
+from ebbflow.state.backing import Backing
+from ebbflow.state.cells import Journalled
+from ebbflow.zset import ZSet
+
+Pending = tuple[int, list[InputState | Rows], OutputDeltas]
+"""An epoch that has run: its number, the inputs and outputs with something to keep, and what
+changed in the outputs."""
+Computed = Mapping[str, Callable[[], Weights]]
+NO_VERBS: Mapping[str, str] = {}
+
+
+class RunningProgram:
+    """A compiled plan and its state; see the module.
+
+    The `machine` runs it, in `run(changes)`; `rollback` undoes that until `commit`, which may be
+    called twice. It has `stats()`, and perhaps `read(name)`: the rows of an output in a new dict,
+    made from what it keeps anyway, or None. Outputs that are `computed` by a function keep no rows.
+    """
+
+    def __init__(
+        self, plan: Plan, machine: Any, inputs: Mapping[str, InputState], computed: Computed
+    ) -> None:
+        self.plan = plan
+        self.machine = machine
+        self.inputs = inputs
+        trusting = not all(state.keeps for state in inputs.values())
+        self.outputs = {
+            name: OutputState(
+                name, machine, negative=negative, trusting=trusting, whole=computed.get(name)
+            )
+            for name, negative in may_be_negative(plan).items()
+        }
+        self.pending: Pending | None = None
+
+    @cached_property
+    def identities(self) -> Names:
+        """What gives names to the nodes of the plan and to its inputs, for where it is stored."""
+        return Names()
+
+    @cached_property
+    def parts(self) -> list[StatePart]:
+        """Every container that holds state, with its name."""
+        return state_parts(self)
+
+    @property
+    def names(self) -> list[str]:
+        """What each part is called where it is stored."""
+        return [part.name for part in self.parts]
+
+    def part(self, owner: Any) -> StatePart:
+        """The part of a container."""
+        return next(part for part in self.parts if part.owner is owner)
+
+    # ---- one epoch ----
+
+    def run(
+        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS
+    ) -> OutputDeltas:
+        """Run an epoch of what is given to each input, to apply unless `verbs` says otherwise, and
+        give what it changes in the outputs. It is `pending` then."""
+        inputs, outputs = self.inputs, self.outputs
+        changes: dict[str, Weights] = {}
+        keeping: list[InputState | Rows] = []
+        for name, change in given.items():
+            state = inputs.get(name)
+            if state is None:
+                raise unknown_name("input", name, inputs)
+            delta = getattr(state, verbs[name])(change) if verbs else state.apply(change)
+            if delta:
+                changes[name] = delta
+                keeping.append(state)
+        deltas: OutputDeltas = self.machine.run(changes)
+        for name, delta in deltas.items():
+            rows = outputs[name].rows
+            if rows is not None:
+                rows.prepare(delta)
+                keeping.append(rows)
+        self.pending = epoch, keeping, deltas
+        return deltas
+
+    def keep(self, pending: Pending) -> None:
+        """Keep what an epoch did. Doing it twice is doing it once."""
+        _, keeping, deltas = pending
+        self.machine.commit()
+        for each in keeping:
+            each.keep()
+        outputs = self.outputs
+        for name in deltas:
+            outputs[name].seen = None
+
+    def rollback(self) -> None:
+        """Undo what the last `run` did."""
+        self.machine.rollback()
+
+    def staged(self) -> Iterator[tuple[Any, Any]]:
+        """What the last `run` does to containers that are stored: each, and what to append to it.
+        Of inputs and outputs, those that have something to keep."""
+        for container in self.machine.open:
+            if container.backing is not None:
+                for change in written(container):
+                    yield container, change
+        for each in () if self.pending is None else self.pending[1]:
+            rows = each.store
+            if rows is not None and rows.backing is not None:
+                yield rows, rows.changed()
+
+    # ---- state that is stored ----
+
+    def attach(self, snapshot: Any, *, limited: bool) -> None:
+        """Connect every container with what a store or a snapshot has of it: all of it is read
+        now, or, where memory is `limited`, keys when they are needed."""
+        for part in self.parts:
+            part.owner.backing = Backing(
+                part.contents, part.spine(snapshot), limited=limited, codec=part.codec
+            )
+        self.machine.backed = limited
+
+    def detach(self) -> None:
+        """Forget all state."""
+        for part in self.parts:
+            part.contents.clear()
+            part.owner.backing = None
+        self._forget_open()
+
+    def reload(self) -> None:
+        """Have the state that is stored, whatever was done to it here."""
+        self._forget_open()
+        for part in self.parts:
+            part.owner.backing.reload()
+
+    def _forget_open(self) -> None:
+        self.pending, self.machine.open = None, []
+        for part in self.parts:
+            if isinstance(part.owner, Journalled):
+                part.owner.forget()
+
+
+class Memory:
+    """Where a view has its state in memory alone: nothing is written, and nothing can be read
+    again. `ebbflow.engine.runtime.durable.Disk` is the other place."""
+
+    epoch = 0
+    rebuilt: tuple[str, ...] = ()
+    assumed: Mapping[str, tuple[str, ...]] = {}
+
+    def __init__(self, program: RunningProgram) -> None:
+        self.program = program
+        self.advance = program.run
+        self.keep = program.keep
+
+    def happened(self, pending: Pending) -> bool:
+        """Whether an epoch that was interrupted has happened: all that have run have."""
+        return True
+
+    def undo(self, error: BaseException | None, epoch: int) -> None:
+        """Be as at the last epoch; that can be tried once."""
+        if error is None:
+            raise ViewClosed(
+                "the view was interrupted while it put things back, and is of no use any more",
+                epoch=epoch,
+                remedy="run() a new one",
+            )
+        self.program.rollback()
+
+    def at(self, epoch: int) -> dict[str, ZSet[Any]]:
+        """No epoch but the last is known."""
+        raise CompositionError(
+            "a view in memory knows its last epoch only",
+            remedy='run(path="state/", keep_epochs=10)',
+        )
+
+    def close_with(self, view: Any, lock: RLock) -> None:
+        """There is nothing to do when the view is dropped."""
+
+    def close(self) -> None:
+        """There is nothing to write."""
+
+
+def computed_outputs(plan: Plan, machine: Any, inputs: Mapping[str, InputState]) -> Computed:
+    """The outputs that a machine can compute from what is kept anyway, each with how it does."""
+    if not hasattr(machine, "derives"):
+        return {}
+    kept = {name for name, state in inputs.items() if state.keeps}
+
+    def rows(name: str) -> Weights:
+        return dict(inputs[name].snapshot().items())
+
+    def computing(name: str) -> Callable[[], Weights]:
+        return lambda: dict(machine.whole(machine.outputs[name], rows, {}))
+
+    return {name: computing(name) for name in plan.outputs if machine.derives(name, kept)}
+
+
+def unknown_name(what: str, name: object, known: Mapping[str, Any]) -> CompositionError:
+    """The error for an input or an output that the program does not have."""
+    near = get_close_matches(str(name), known, 1, 0.0) or ["a name that is there"]
+    return CompositionError(
+        f"the program has no {what} {name!r}",
+        **{f"{what}s": Text(", ".join(known) or "none")},
+        remedy=near[0],
+    )

@@ -1,0 +1,86 @@
+"""State that a changed program has none of yet, computed from the state that is there.
+
+A stage that is new, or means something else than before, has a part without state. It is filled
+from what it reads: the state of the stages before it, up to the rows of the inputs. So are the rows
+of an input that are in another part than they were, and those of an output that is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ebbflow.engine.runtime.failure import explaining
+from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.machine import act
+from ebbflow.engine.runtime.parts import typed
+from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.state.spine import Store
+from ebbflow.zset import trusted
+
+Append = Callable[[Any, Any], None]
+
+
+def rebuild(
+    program: RunningProgram, store: Store, new: set[str], append: Append
+) -> tuple[str, ...]:
+    """Fill the parts that have no state, those named in `new`, and give their labels. What is done
+    to a container is handed to `append`, at once: what comes after may read it from the store."""
+    machine, wholes = program.machine, dict[int, Any]()
+    lacking = {id(part.owner) for part in program.parts if part.name in new}
+    was, now = store.notes["rows"], rows_of_inputs(program)
+
+    def rows(name: str) -> dict[Any, int]:
+        state = program.inputs[name]
+        if was.get(name, now[name]) == now[name]:
+            return dict(state.snapshot().items())
+        return _stored_rows(store, state, was[name])
+
+    def fill(stage: Stage) -> None:
+        values: list[Any] = [None] * machine.width
+        with explaining(stage):
+            for slot in stage.reads:
+                values[slot] = machine.whole(slot, rows, wholes)
+        machine.open = []
+        machine.execute([act(stage, stage.reads)], values, [0] * machine.width)
+        wholes[stage.slot] = values[stage.slot] or {}
+        with explaining(stage):
+            for owner, change in program.staged():
+                append(owner, change)
+        machine.commit()
+
+    for name, state in program.inputs.items():
+        if id(state.store) in lacking and name in was:
+            state.apply(trusted(rows(name)))
+            append(state.store, state.store.changed())
+            state.keep()
+    for stage in machine.stages:
+        if any(id(each) in lacking for each in stage.containers):
+            fill(stage)
+    for name, output in program.outputs.items():
+        if output.rows is not None and id(output.rows) in lacking:
+            output.rows.prepare(machine.whole(machine.outputs[name], rows, wholes))
+            append(output.rows, output.rows.changed())
+            output.rows.keep()
+    machine.count_anew()
+    inputs = {id(state.store) for state in program.inputs.values()}
+    computed = [part.label for part in program.parts if id(part.owner) in lacking - inputs]
+    return tuple(dict.fromkeys(computed))
+
+
+def rows_of_inputs(program: RunningProgram) -> dict[str, str]:
+    """For each input whose rows are kept, the name of the part that has them."""
+    inputs = program.inputs.items()
+    return {name: program.part(state.holder).name for name, state in inputs if state.keeps}
+
+
+def _stored_rows(store: Store, state: InputState, name: str) -> dict[Any, int]:
+    """The rows of an input, from a part that the program does not have any more."""
+    row_type, layout = typed(state.source.type), store.layout(name)
+    by_row = layout == "value" and state.source.key is None
+    types = (row_type, Any) if by_row else (Any, row_type)
+    spine = store.spine(name, layout=layout, key_type=types[0], row_type=types[1])
+    if by_row:
+        return {row: weight for row, weight, _ in spine.scan()}
+    return {row: weight for _, row, weight in spine.scan()}
