@@ -71,41 +71,6 @@ RETIRED_MODULES = {
 MODES = {"here": "driver", "whole": "single_task"}
 """How an epoch runs on Spark, as it was once written, and as it is written now."""
 
-# ---- left ----
-LEFT_REPEATED: set[str] = {
-    "Keyed",
-    "Machine",
-    "Rows",
-}
-LEFT_RETIRED: set[str] = {
-    "engine/local/handles.py: moved",
-    "engine/local/view.py: moved",
-    "engine/runtime/failure.py: told",
-    "engine/runtime/subscribe.py: Moved",
-    "engine/runtime/subscribe.py: moved",
-    "engine/spark/tasks/epochs.py: moved",
-    "engine/spark/tasks/epochs.py: told",
-    "engine/spark/tasks/replica.py: moved",
-    "engine/spark/tasks/task.py: moved",
-    "engine/spark/tasks/transport.py: shipped",
-    "engine/spark/view.py: _told",
-    "engine/spark/view.py: moved",
-    "operator/by_key.py: moved",
-    "operator/compose.py: moved",
-    "operator/joins.py: _met",
-    "operator/joins.py: met",
-    "operator/joins.py: moved",
-    "operator/keyed.py: moved",
-    "operator/relation.py: moved",
-    "operator/session.py: moved",
-    "operator/top.py: moved",
-    "operator/weights.py: moved",
-    "reducer/running.py: moved",
-    "reducer/strategy.py: moved",
-}
-LEFT_PRIVATE: set[str] = set()
-# ---- left ----
-
 
 def names(tree: ast.AST) -> Iterator[str]:
     """What a module calls things: classes, functions, arguments, variables, attributes."""
@@ -168,19 +133,19 @@ def test_public_classes_have_names_of_their_own() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(path)
     repeated = {name: found for name, found in homes.items() if len(found) > 1}
-    allowed = set(SHARED) | LEFT_REPEATED
+    allowed = set(SHARED)
     assert {name: found for name, found in repeated.items() if name not in allowed} == {}
     assert set(SHARED) - set(repeated) == set(), "a name of one class only is not to be listed"
 
 
 def test_no_private_name_is_imported_from_another_package() -> None:
     found = {f"{path}: {name}" for path, tree in FILES.items() for name in private(path, tree)}
-    assert found - LEFT_PRIVATE == set()
+    assert found == set()
 
 
 def test_words_that_were_given_up_are_no_names() -> None:
     found = {f"{path}: {name}" for path, tree in FILES.items() for name in retired(tree)}
-    assert (found | set(FILES) & set(RETIRED_MODULES)) - LEFT_RETIRED == set()
+    assert found | set(FILES) & set(RETIRED_MODULES) == set()
 
 
 def test_the_modes_of_an_epoch_are_spelt_in_one_way() -> None:

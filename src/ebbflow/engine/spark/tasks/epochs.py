@@ -260,9 +260,9 @@ def collected(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[Ta
             plan(lines, once=once)
             found = lines.collect()
     except Exception as error:
-        told = error_in(str(error), job.secret)
-        if told is not None:
-            return [TaskReport(error=told)]
+        found = error_in(str(error), job.secret)
+        if found is not None:
+            return [TaskReport(error=found)]
         what = "the epoch failed in Spark, and changed nothing"
         raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
     return [TaskReport.read(bytes(line.blob)) for line in found]

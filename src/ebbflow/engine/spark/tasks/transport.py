@@ -98,21 +98,21 @@ _replicas: dict[str, Replica] = {}
 _KEPT = 8
 
 
-def replica_of(shipped: PackedProgram) -> Replica:
+def replica_of(packed_program: PackedProgram) -> Replica:
     """The replica of a program in this process; made when it is first asked for."""
-    found = _replicas.get(shipped.token)
+    found = _replicas.get(packed_program.token)
     if found is None:
-        path, program = pickle.loads(shipped.payload)
+        path, program = pickle.loads(packed_program.payload)
         sys.path += [each for each in path if each not in sys.path]
         plan, names, check_input, derived, classes = pickle.loads(program)
         for cls in classes:
             _install(cls)
         while len(_replicas) >= _KEPT:
             _replicas.pop(next(iter(_replicas)))
-        _known[shipped.token] = classes
+        _known[packed_program.token] = classes
         found = Replica(plan, check_input=check_input, names=names, derived=derived)
-        found.token = shipped.token
-        _replicas[shipped.token] = found
+        found.token = packed_program.token
+        _replicas[packed_program.token] = found
     return found
 
 
