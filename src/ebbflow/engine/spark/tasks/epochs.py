@@ -260,9 +260,9 @@ def collected(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[Ta
             plan(lines, once=once)
             found = lines.collect()
     except Exception as error:
-        found = error_in(str(error), job.secret)
-        if found is not None:
-            return [TaskReport(error=found)]
+        reported = error_in(str(error), job.secret)
+        if reported is not None:
+            return [TaskReport(error=reported)]
         what = "the epoch failed in Spark, and changed nothing"
         raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
     return [TaskReport.read(bytes(line.blob)) for line in found]
