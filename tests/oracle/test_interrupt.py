@@ -18,6 +18,7 @@ import pytest
 from tests.oracle.interrupts import interrupted
 from tests.oracle.kept_shop import SHOP, advance, change, right
 
+import ebbflow as ef
 from ebbflow.state.spine import Snapshot, Store
 
 pytestmark = pytest.mark.filterwarnings(
@@ -113,7 +114,7 @@ def test_every_interrupt_after_an_epoch_is_published(
 ) -> None:
     """Before every instruction; before every seventh when there are options."""
     step = 1 if not options else 7
-    assert through(tmp_path, range(1, 20_000, step), **options)[True] > 1_000
+    assert through(tmp_path, range(1, 20_000, step), **options)[True] > 4_000 // step
 
 
 @pytest.mark.slow
@@ -128,6 +129,30 @@ def test_many_interrupts_anywhere_in_a_step(tmp_path: Path, options: dict[str, A
 def test_many_pairs_of_interrupts(tmp_path: Path, options: dict[str, Any]) -> None:
     through(tmp_path / "after", range(1, 20_000, 23), second=300, **options)
     through(tmp_path / "before", range(1, 200_000, 601), second=300, published=False, **options)
+
+
+# ---- callbacks ----
+
+
+def heard_after(points: range) -> int:
+    """Interrupts in steps of a view that a callback listens to: it hears of every epoch that comes
+    after one; how many there were."""
+    view, heard, hit = ef.Input("n", int).distinct().run(), list[int](), 0
+    view.on_change(lambda change: heard.append(view.epoch))
+    for point in points:
+        hit += interrupted(lambda: view.step(n=[view.epoch]), point, published=False)
+        view.step(n=[-1 - view.epoch])
+        assert heard[-1] == view.epoch, point
+    return hit
+
+
+def test_a_sample_of_interrupts_after_which_callbacks_are_called() -> None:
+    assert heard_after(range(1, 2_000, 3)) > 100
+
+
+@pytest.mark.slow
+def test_every_interrupt_after_which_callbacks_are_called() -> None:
+    assert heard_after(range(1, 2_000)) > 300
 
 
 # ---- large merges ----

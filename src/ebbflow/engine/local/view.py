@@ -21,12 +21,12 @@ the putting right is interrupted as well, whoever uses the view next does it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
+from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.inputs import input_state_of
 from ebbflow.engine.runtime.program import (
@@ -325,9 +325,4 @@ class View(BaseView):
     def _in_epoch(self) -> bool:
         """Whether an epoch of this view is under way in those who call, and not just left so by an
         interrupt. Asked by the one who has the lock, in a method of this view."""
-        frame = sys._getframe(2).f_back
-        while frame is not None:
-            if frame.f_code is View._advance.__code__ and frame.f_locals.get("self") is self:
-                return True
-            frame = frame.f_back
-        return False
+        return under_way(View._advance, self, skip=2)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ebbflow.algebra.value import function_name
+from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.rows import OutputDeltas, Weights
 from ebbflow.errors import ChangeError
 
@@ -120,7 +121,7 @@ class Subscribers:
     def deliver(self, delivery: Delivery) -> None:
         """Call the callbacks of all deliveries up to this one; raise what they raised."""
         with self._delivering:
-            if self._current is not None:
+            if self._current is not None and under_way(Subscribers.deliver, self):
                 delivery.errors = self._current.errors
                 return
             try:

@@ -22,6 +22,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.engine.runtime.callers import under_way
 from ebbflow.errors import CompositionError, Text
 from ebbflow.paths import file_name, make_folder, open_file
 from ebbflow.state.spine import Folder, StateError
@@ -82,7 +83,6 @@ class Sinks:
         self.active: dict[str, ChangeSink] = {}
         self.done: dict[str, int] = _noted(self.folder)
         self._lock = RLock()
-        self._busy = False
 
     @property
     def needed(self) -> int | None:
@@ -126,23 +126,19 @@ class Sinks:
         """Give every sink what it has not had; raise what they raised."""
         errors: dict[str, Exception] = {}
         with self._lock:
-            if self._busy:
+            if under_way(Sinks.deliver, self):
                 return  # a sink has stepped the view: it gets this epoch after the present one
-            self._busy = True
-            try:
-                while waiting := self._waiting(errors):
-                    name = min(waiting, key=lambda each: self.done[each])
-                    epoch = self.done[name] + 1
-                    try:
-                        self._give(self.active[name], epoch)
-                    except Exception as error:
-                        error.add_note(
-                            f"raised by the sink {name!r} for epoch {epoch}, which is done and "
-                            "stays; the next step tries again, and so does view.deliver()"
-                        )
-                        errors[name] = error
-            finally:
-                self._busy = False
+            while waiting := self._waiting(errors):
+                name = min(waiting, key=lambda each: self.done[each])
+                epoch = self.done[name] + 1
+                try:
+                    self._give(self.active[name], epoch)
+                except Exception as error:
+                    error.add_note(
+                        f"raised by the sink {name!r} for epoch {epoch}, which is done and "
+                        "stays; the next step tries again, and so does view.deliver()"
+                    )
+                    errors[name] = error
         if len(errors) == 1:
             raise next(iter(errors.values()))
         if errors:
