@@ -89,7 +89,7 @@ def test_004_O9_an_aggregate_behind_a_join_keeps_few_rows_and_reads_seldom() -> 
     state = network.init(x)
     (_, cells) = state[-1]
     assert isinstance(cells, Cells)
-    assert len(cells.values[()].ranked) <= 200
+    assert len(cells.values[()].tree) <= 200
     for n in range(99, 49, -1):
         state, _ = network.step(state, First(ZSet({n: -1})))
     assert len(calls) <= 12

@@ -52,7 +52,7 @@ class Disk:
         self.limit = None if memory is None else in_bytes(memory)
         require_count("keep_epochs", keep_epochs)
         require_count("flush_every", flush_every)
-        self.place = repr(path) if isinstance(path, Files) else os.fspath(path)
+        self.place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else repr(path)
         self.program, names = program, program.identities
         self.assumed = names.assumed(program.plan)
         self.input_names = {n: names.of_input(each.source) for n, each in program.inputs.items()}
