@@ -160,8 +160,9 @@ def test_python_shows_the_code_of_every_stage_with_its_node(tmp_path: Path) -> N
     text = view.explain("python")
     compile(text, "explained", "exec")
     headers = [line for line in text.splitlines() if line.startswith("# ")]
-    assert sum(line.startswith("def ") for line in text.splitlines()) == len(view._program.machine.stages)
-    for stage in view._program.machine.stages:
+    stages = view._program.machine.stages
+    assert sum(line.startswith("def ") for line in text.splitlines()) == len(stages)
+    for stage in stages:
         assert any(f" {verb(stage.node)}" in line for line in headers)
     functions = [line for line in text.splitlines() if not line.startswith("#")]
     planned = program.explain("python").splitlines()
