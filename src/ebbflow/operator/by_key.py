@@ -41,7 +41,7 @@ class ByKey(Operator[Bag, Bag, Bag, Bag]):
 
     @cached_property
     def by_key(self) -> Callable[[Any], Grouped]:
-        """The generated loop that sorts rows by key."""
+        """The generated loop that groups rows by key."""
         return grouping(self.key, None, self.owner)
 
     def keys(self, change: Bag) -> set[Any]:

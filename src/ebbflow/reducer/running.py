@@ -85,7 +85,7 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     @cached_property
     def by_key(self) -> Callable[[Any], Grouped]:
-        """The loop that sorts rows by key."""
+        """The loop that groups rows by key."""
         return grouping(self.key)
 
     @cached_property

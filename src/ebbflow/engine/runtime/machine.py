@@ -6,7 +6,7 @@ inputs. An epoch runs the stages in order and leaves out those whose slots hold 
 
 What runs are the operators of `ebbflow.operator` and `ebbflow.reducer`, with the steps before and
 after them written into the same loop where that is possible. Inputs of joins and of reduces that
-keep rows are *arranged*: sorted by key, once for all who want the same rows by the same key.
+keep rows are *arranged*: kept by key, once for all readers of the same rows by the same key.
 """
 
 from __future__ import annotations
