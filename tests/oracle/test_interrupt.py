@@ -136,13 +136,14 @@ def test_many_pairs_of_interrupts(tmp_path: Path, options: dict[str, Any]) -> No
 
 def heard_after(points: range) -> int:
     """Interrupts in steps of a view that a callback listens to: it hears of every epoch that comes
-    after one; how many there were."""
+    after one, and of none twice; how many there were."""
     view, heard, hit = ef.Input("n", int).distinct().run(), list[int](), 0
     view.on_change(lambda change: heard.append(view.epoch))
     for point in points:
         hit += interrupted(lambda: view.step(n=[view.epoch]), point, published=False)
         view.step(n=[-1 - view.epoch])
         assert heard[-1] == view.epoch, point
+        assert len(heard) == len(set(heard)), point
     return hit
 
 

@@ -165,7 +165,7 @@ class Subscribers:
 def _hand_out(delivery: Delivery) -> None:
     to = delivery.to
     while to:
-        subscription = to[0]
+        subscription = to.pop(0)  # first: whatever interrupts, nobody hears of an epoch twice
         if subscription.active:
             try:
                 subscription.callback(subscription.show(delivery.deltas))
@@ -175,7 +175,6 @@ def _hand_out(delivery: Delivery) -> None:
                     f"after epoch {delivery.epoch}, which is done and stays"
                 )
                 delivery.errors.append(error)
-        del to[0]
 
 
 def _together(errors: list[BaseException]) -> BaseException:
