@@ -143,7 +143,7 @@ def heard_after(points: range) -> int:
         hit += interrupted(lambda: view.step(n=[view.epoch]), point, published=False)
         view.step(n=[-1 - view.epoch])
         assert heard[-1] == view.epoch, point
-        assert len(heard) == len(set(heard)), point
+        assert len(heard) <= view.epoch, point
     return hit
 
 
