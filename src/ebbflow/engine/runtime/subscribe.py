@@ -113,6 +113,8 @@ class Subscribers:
         to = [each for each in self.callbacks if each.name is None or each.name in deltas]
         if not to or epoch <= self._posted:
             return None
+        if self._deliveries and self._deliveries[-1].epoch == epoch:
+            return self._deliveries[-1]  # interrupted before it was noted
         delivery = Delivery(epoch, deltas, to)
         self._deliveries += (delivery,)  # not a call: an interrupt comes before it or after both
         self._posted = epoch
