@@ -74,11 +74,8 @@ independent = partial(laws.independent, examples=60)
 
 SMALL = st.integers(-5, 5)
 LISTS = st.lists(SMALL, max_size=5)
-FACTS = st.frozensets(st.integers(0, 3), max_size=3)
-EDGES = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=5)
 BITS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=6)
 TWO_SETS = product(SET, SET)
-TWO_LISTS = product(LIST, LIST)
 
 
 def letters(word: str) -> int:

@@ -108,6 +108,10 @@ def words_view() -> View:
     return view_of(lengths=LENGTHS)
 
 
+def two_outputs() -> View:
+    return view_of(words=WORDS, long=Filter(parent=WORDS, fn=Fn(lambda word: len(word) > 3)))
+
+
 def everything(view: View) -> Any:
     """All that an epoch may change: what must be the same after one that was refused."""
     machine: Any = view._program.machine

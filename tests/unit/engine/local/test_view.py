@@ -52,10 +52,7 @@ view_of, everything, words_view = (
     recomputing.words_view,
 )
 WORDS, LENGTHS, MINUS = recomputing.WORDS, recomputing.LENGTHS, recomputing.MINUS
-
-
-def two_outputs() -> Any:
-    return view_of(words=WORDS, long=Filter(parent=WORDS, fn=Fn(lambda word: len(word) > 3)))
+two_outputs = recomputing.two_outputs
 
 
 # ---- epochs ----

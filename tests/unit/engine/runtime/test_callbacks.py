@@ -9,23 +9,11 @@ from typing import Any
 
 import pytest
 
-from ebbflow.flow.plan import (
-    Filter,
-)
-from ebbflow.fn import Fn
 from ebbflow.zset import ZSet
 
 recomputing: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[1] / "recomputing.py")))
-view_of, everything, words_view = (
-    recomputing.view_of,
-    recomputing.everything,
-    recomputing.words_view,
-)
-WORDS, LENGTHS, MINUS = recomputing.WORDS, recomputing.LENGTHS, recomputing.MINUS
-
-
-def two_outputs() -> Any:
-    return view_of(words=WORDS, long=Filter(parent=WORDS, fn=Fn(lambda word: len(word) > 3)))
+view_of, words_view = recomputing.view_of, recomputing.words_view
+two_outputs, WORDS = recomputing.two_outputs, recomputing.WORDS
 
 
 # ---- those who listen ----
