@@ -32,7 +32,7 @@ change of one. The parts:
 from typing import TYPE_CHECKING
 
 from ebbflow.errors import EbbflowError, LawBroken, redact
-from ebbflow.flow import Collection, Input, program, typed
+from ebbflow.flow import Collection, Input, empty, fixpoint, program, typed
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -107,7 +107,9 @@ __all__ = [
     "count",
     "count_distinct",
     "covariance",
+    "empty",
     "first",
+    "fixpoint",
     "histogram",
     "last",
     "linear",

@@ -104,6 +104,14 @@ class NotDeterministic(EbbflowError):
     another answer than before, or changed a row."""
 
 
+class NoFixedPoint(EbbflowError):
+    """A loop still changed after as many rounds as it may have; the epoch changed nothing."""
+
+
+class MayNotEnd(UserWarning):
+    """A loop was built whose rounds may go on for ever."""
+
+
 class ViewClosed(EbbflowError):
     """A view was used after it was closed."""
 

@@ -144,13 +144,7 @@ class ZSet(Generic[R]):
         if not small:
             return self if large is self._weights else other
         total = large.copy()
-        get = total.get
-        for row, weight in small.items():
-            weight += get(row, 0)
-            if weight:
-                total[row] = weight
-            else:
-                del total[row]
+        add_into(total, small)
         return trusted(total)
 
     def __neg__(self) -> ZSet[R]:
@@ -341,6 +335,22 @@ def _require_hashable(row: object) -> None:
             row=row,
             remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
         ) from error
+
+
+def add_into(total: dict[Any, int], delta: Mapping[Any, int]) -> None:
+    """Add weights to a dict, in place; zeros leave it.
+
+    >>> total = {"a": 1, "b": 1}
+    >>> add_into(total, {"a": -1, "b": 1}); total
+    {'b': 2}
+    """
+    get = total.get
+    for row, weight in delta.items():
+        weight += get(row, 0)
+        if weight:
+            total[row] = weight
+        else:
+            del total[row]
 
 
 def without_zeros(weights: dict[Any, int]) -> dict[Any, int]:

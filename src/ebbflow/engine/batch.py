@@ -23,6 +23,7 @@ from ebbflow.errors import (
     ChangeError,
     CompositionError,
     FunctionFailed,
+    NoFixedPoint,
     Text,
     canonical,
     cause_of,
@@ -35,6 +36,7 @@ from ebbflow.flow.plan import (
     FlatMap,
     Fused,
     FusedStep,
+    Iterate,
     Join,
     Keyed,
     Map,
@@ -239,6 +241,58 @@ def _through(node: Through, rows: Weights) -> Weights:
         else:
             out += value.items()
     return _total(node, out)
+
+
+@rows_of.register
+def _loop(node: Iterate, *parents: Weights) -> Weights:
+    names, cut = node.variables, len(node.starts)
+    outside = dict(zip(node.outside, map(ZSet, parents[cut:]), strict=True))
+    entering = [
+        _entering(node, rows, priority)
+        for rows, priority in zip(parents[:cut], node.priorities, strict=True)
+    ]
+    last = max((at for each in entering for at in each), default=0)
+    now = {name: ZSet(rows.get(0, {})) for name, rows in zip(names, entering, strict=True)}
+    number = 0
+    while number != node.rounds:
+        number += 1
+        new = evaluate(node.body, {**now, **outside})
+        new = {name: new[name] + ZSet(rows.get(number, {}))
+               for name, rows in zip(names, entering, strict=True)}  # fmt: skip
+        if node.rounds is None and new == now and number > last:
+            break
+        if node.rounds is None and number >= node.limit:
+            raise NoFixedPoint(
+                f"iterate: after {node.limit} rounds rows still change",
+                changing=Text(str(difference(*(_labelled(names, each) for each in (new, now))))),
+                created=node.place,
+                remedy="rounds=, a higher limit=, or a body that comes to an end",
+            )
+        now = new
+    return dict(_labelled(names, now).items())
+
+
+def _entering(node: Iterate, rows: Weights, priority: Any) -> dict[int, Weights]:
+    """The rows that enter a loop, by round."""
+    found: dict[int, Weights] = {}
+    for row, weight in rows.items():
+        at = 0 if priority is None else _call(node, priority, row)
+        if type(at) is not int or at < 0:
+            raise FunctionFailed(
+                f"iterate: a priority is a round, 0 or more, and not {at!r}",
+                row=row,
+                created=node.place,
+                remedy="a whole number",
+            )
+        found.setdefault(at, {})[row] = weight
+    return found
+
+
+def _labelled(names: tuple[str, ...], values: Mapping[str, ZSet[Any]]) -> ZSet[Any]:
+    """The rows of one variable, or those of several, each with the name of its own."""
+    if len(names) == 1:
+        return values[names[0]]
+    return ZSet({(name, row): n for name in names for row, n in values[name].items()})
 
 
 # ---- parts of the above ----

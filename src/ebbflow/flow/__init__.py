@@ -1,6 +1,7 @@
 """Programs over collections, as data.
 
-`Input` is where rows come in, `Collection` has the verbs, `program` puts several outputs together.
+`Input` is where rows come in, `Collection` has the verbs, `program` puts several outputs together,
+`fixpoint` computes several from each other.
 What they build is a plan (`ebbflow.flow.plan`): frozen nodes, checked when made, that an engine
 runs.
 """
@@ -8,8 +9,18 @@ runs.
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.grouped import Grouped
 from ebbflow.flow.plan import Plan
-from ebbflow.flow.program import Program, program
+from ebbflow.flow.program import Program, empty, fixpoint, program
 from ebbflow.flow.source import Input
 from ebbflow.flow.typed import typed
 
-__all__ = ["Collection", "Grouped", "Input", "Plan", "Program", "program", "typed"]
+__all__ = [
+    "Collection",
+    "Grouped",
+    "Input",
+    "Plan",
+    "Program",
+    "empty",
+    "fixpoint",
+    "program",
+    "typed",
+]

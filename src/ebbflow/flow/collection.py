@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ebbflow.errors import CompositionError, Text, place
-from ebbflow.flow import joins, types, windows
+from ebbflow.flow import joins, loops, types, windows
 from ebbflow.flow.grouped import NEXT, ONE_GROUP, Grouped, aggregated, reduced
 from ebbflow.flow.parts import Part, key, named_parts, part, part_type, plain, refuse, row_type
 from ebbflow.flow.plan import Distinct, Filter, FlatMap, Map, Node, Plan, TopK
@@ -189,6 +189,10 @@ class Collection:
         """
         return self._with("-", other, joins.concatenated, -1, "a - b")
 
+    def __neg__(self) -> Collection:
+        """The rows with their weights negated: `a + -b` is `a - b`."""
+        return Collection(joins.negated(self.node))
+
     def __radd__(self, other: object) -> NoReturn:
         _no_collection("+", other)
 
@@ -346,6 +350,43 @@ class Collection:
         <Group(key, value): words → through>
         """
         return Collection(passed(self.node, operator, per, type))
+
+    # ---- rounds ----
+
+    def iterate(
+        self, body: Callable[[Collection], Collection], *, rounds: int | None = None,
+        limit: int = loops.LIMIT, priority: Part | None = None,
+    ) -> Collection:  # fmt: skip
+        """What `body` makes of these rows, of that, and so on, until a round changes nothing; or
+        after `rounds` rounds. Other collections are simply used in the body, and loops may nest.
+
+        When `limit` rounds still change something, the step raises `NoFixedPoint` and changes
+        nothing. With a `priority`, a part of the row that is a whole number, a row comes in only in
+        that round. For several collections that need each other: `ebbflow.fixpoint`.
+
+        >>> import ebbflow as ef
+        >>> edges = ef.Input("edges", tuple[int, int])
+        >>> reached = ef.Input("roots", int).iterate(lambda reached: reached.union(
+        ...     reached.join(edges, left_on=lambda n: n, right_on=lambda e: e[0],
+        ...                  select=lambda n, e: e[1])))
+        >>> view = reached.run()
+        >>> view.step(roots=[1], edges=[(1, 2), (2, 3), (3, 2)])
+        ZSet({1: 1, 2: 1, 3: 1})
+        >>> view.step(edges={(1, 2): -1})
+        ZSet({2: -1, 3: -1})
+        """
+        name = loops.variable_name(body)
+
+        def one(node: Node) -> dict[str, Node]:
+            result = body(Collection(node))
+            if not isinstance(result, Collection):
+                _no_collection("iterate(...): the body", result)
+            return {name: result.node}
+
+        priorities = {} if priority is None else {name: priority}
+        return Collection(
+            loops.looped("iterate(...)", {name: self.node}, one, rounds, limit, priorities)
+        )
 
     # ---- running ----
 

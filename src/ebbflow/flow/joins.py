@@ -18,7 +18,7 @@ whatever asks whether a row is there asks that; what each verb makes of weights 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -333,8 +333,33 @@ def concatenated(left: Node, right: Node, sign: int, call: str) -> Concat:
     """
     hint = _same_rows(left, right, call)
     terms = [*_terms(left, 1), *_terms(right, sign)]
-    parts, signs = zip(*terms, strict=True)
-    return Concat(parts=parts, signs=signs, type=hint, place=place())
+    return _sum(terms, hint)
+
+
+def negated(node: Node) -> Concat:
+    """The node of `-a`.
+
+    >>> import ebbflow as ef
+    >>> negated(ef.Input("a", int).node).signs
+    (-1,)
+    """
+    return _sum(_terms(node, -1), node.type)
+
+
+def nothing(row_type: Any) -> Concat:
+    """The node of a collection without rows: a sum of no terms.
+
+    >>> nothing(int).parts
+    ()
+    """
+    return _sum([], row_type)
+
+
+def _sum(terms: Sequence[tuple[Node, int]], row_type: Any) -> Concat:
+    return Concat(
+        parts=tuple(part for part, _ in terms), signs=tuple(sign for _, sign in terms),
+        type=row_type, place=place(),
+    )  # fmt: skip
 
 
 def _present(node: Node) -> Node:

@@ -13,6 +13,7 @@ of a program can be found and computed once.
     Join  Semi                      rows that meet; rows that meet something, or nothing
     Reduce  TopK  Sessions          rows of one key together
     Through                         a user's differential operator
+    Iterate                         a body, round after round; its inputs inside are LoopInputs
 
 A node is a *bag* when none of its rows can have a negative weight, whatever the inputs. Only `-`
 makes such rows; nodes that keep them out, or refuse them, are bags again.
@@ -157,7 +158,7 @@ class Fused(Unary):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Concat(Node):
-    """The rows of all parts, each weight times the sign of its part (1 or -1)."""
+    """The rows of all parts, if any, each weight times the sign of its part (1 or -1)."""
 
     verb = "concat"
     parts: tuple[Node, ...]
@@ -168,7 +169,7 @@ class Concat(Node):
         return self.parts
 
     def _is_bag(self) -> bool:
-        return min(self.signs) > 0 and super()._is_bag()
+        return min(self.signs, default=1) > 0 and super()._is_bag()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -287,6 +288,57 @@ class Through(Keyed):
 
     def _is_bag(self) -> bool:
         return bool(self.operator.output != ZSET)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LoopInput(Source):
+    """What the body of a loop reads, by name: a variable of the loop, or a collection from outside.
+
+    Unless it is `never_negative`, its rows may have a negative weight.
+    """
+
+    verb = "loop input"
+    never_negative: bool = True
+
+    def _is_bag(self) -> bool:
+        return self.never_negative
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Iterate(Node):
+    """Variables that a body computes anew from themselves, round after round.
+
+    In round 0 a variable holds the rows of its start; in every later round what `body` gives for it
+    when it reads the round before. (002: `d = in(start) + fb(body(d))`.) What comes out are the
+    variables after `rounds` rounds; where that is None, in the first round that nothing changes any
+    more. With several variables, their rows are pairs of a name and a row.
+
+    The outputs of `body` are the variables. Its inputs are `LoopInput`s: the variables, in the
+    order of `starts`, and under `outside` the collections from outside the loop. A row of a start
+    enters in the round that its `priority` says, and 0 without one. (002, section 5.)
+    """
+
+    verb = "iterate"
+    starts: tuple[Node, ...]
+    imports: tuple[Node, ...]
+    body: Plan
+    outside: tuple[str, ...]
+    rounds: int | None = None
+    limit: int = 10_000
+    priorities: tuple[Fn | None, ...]
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (*self.starts, *self.imports)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return tuple(self.body.outputs)
+
+    def _is_bag(self) -> bool:
+        parts = (*self.starts, *self.body.outputs.values())
+        return all(part.bag for part in parts)
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,19 @@
-"""Programs: several collections kept up to date together, by name.
+"""Programs: several collections together, by name.
 
 All outputs of one program move in the same epochs, and what they have in common is computed once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ebbflow.flow import joins, loops
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.grouped import NEXT, Grouped
-from ebbflow.flow.parts import refuse
-from ebbflow.flow.plan import Plan
+from ebbflow.flow.parts import Part, refuse, row_type
+from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.running import explain, node_text, planned, run
 
 
@@ -53,12 +55,71 @@ def program(**outputs: Collection) -> Program:
     if not outputs:
         refuse("program(): no output is given", "program(name=collection, ...)")
     for name, each in outputs.items():
-        if isinstance(each, Grouped):
-            refuse(f"program({name}=...): group_by(...) alone is not a collection yet", NEXT)
-        if not isinstance(each, Collection):
-            refuse(
-                f"program({name}=...): an output is a collection",
-                "an Input or what is made of one",
-                given=each,
-            )
+        _checked_output(f"program({name}=...)", "an output is", each)
     return Program(planned({name: each.node for name, each in outputs.items()}))
+
+
+def empty(type: Any = Any) -> Collection:
+    """A collection of this type that has no rows, ever.
+
+    >>> import ebbflow as ef
+    >>> (ef.Input("words", str) + ef.empty(str)).type
+    <class 'str'>
+    """
+    return Collection(joins.nothing(row_type("empty({})", type)))
+
+
+def fixpoint(
+    body: Callable[..., Mapping[str, Collection]], /, *, rounds: int | None = None,
+    limit: int = loops.LIMIT, priority: Mapping[str, Part] | None = None, **starts: Collection,
+) -> dict[str, Collection]:  # fmt: skip
+    """Collections that are computed from each other, round after round, by name.
+
+    `body` is called with a collection for each variable, in the order of the `starts`, and gives a
+    dict with what each of them is in the next round; see `Collection.iterate`, which this is for
+    several.
+
+    >>> import ebbflow as ef
+    >>> steps = ef.Input("steps", tuple[int, int])
+    >>> def moved(side):
+    ...     return side.join(steps, left_on=lambda n: n, right_on=lambda s: s[0],
+    ...                      select=lambda n, s: s[1])
+    >>> found = ef.fixpoint(
+    ...     lambda even, odd: {"even": even.union(moved(odd)), "odd": odd.union(moved(even))},
+    ...     even=ef.Input("starts", int), odd=ef.empty(int))
+    >>> view = found["odd"].run()
+    >>> view.step(starts=[0], steps=[(0, 1), (1, 2), (2, 3)])
+    ZSet({1: 1, 3: 1})
+    """
+    call = f"fixpoint({', '.join(f'{name}=...' for name in starts)})"
+    if not starts:
+        refuse("fixpoint(): no variable is given", "fixpoint(lambda a: {...}, a=collection)")
+    for name, each in starts.items():
+        _checked_output(f"fixpoint({name}=...)", "a variable starts as", each)
+
+    def several(*nodes: Node) -> dict[str, Node]:
+        found = body(*map(Collection, nodes))
+        if not isinstance(found, Mapping) or set(found) != set(starts):
+            refuse(
+                f"{call}: the body gives a dict with a collection for each variable",
+                "lambda "
+                + ", ".join(starts)
+                + ": {"
+                + ", ".join(f"{name!r}: ..." for name in starts)
+                + "}",
+                given=found,
+            )
+        for name, each in found.items():
+            _checked_output(f"{call}: {name!r} of the body", "it gives", each)
+        return {name: each.node for name, each in found.items()}
+
+    nodes = {name: each.node for name, each in starts.items()}
+    made = loops.looped(call, nodes, several, rounds, limit, priority or {})
+    return {name: Collection(node) for name, node in loops.leaving(made).items()}
+
+
+def _checked_output(call: str, what: str, given: Any) -> None:
+    if isinstance(given, Grouped):
+        refuse(f"{call}: group_by(...) alone is not a collection yet", NEXT)
+    if not isinstance(given, Collection):
+        refuse(f"{call}: {what} a collection", "an Input or what is made of one", given=given)

@@ -13,10 +13,13 @@ that can, has those steps in its own loop; for any other one is put before it th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from ebbflow.chain import Chain, RowStep, gather, grouping
+from ebbflow.engine.runtime.loop import Body, LoopStage
+from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, Schedule, evaluation
 from ebbflow.engine.runtime.stage import (
     ArrangeStage,
     FusedReduceStage,
@@ -28,6 +31,7 @@ from ebbflow.engine.runtime.stage import (
     LinearStage,
     SemiJoinStage,
     Stage,
+    by_row,
 )
 from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
@@ -36,8 +40,10 @@ from ebbflow.flow.plan import (
     Filter,
     FlatMap,
     Fused,
+    Iterate,
     Join,
     Keyed,
+    LoopInput,
     Map,
     Node,
     Plan,
@@ -137,6 +143,8 @@ class Compiler:
         return self._gather(node, self.ports[id(node)])
 
     def _gather(self, node: Node, port: Port) -> int:
+        if not port:
+            return self._add(LinearStage(node, [], gather([]), [], True))
         (slot, chain), *more = port
         if not more and not chain.steps and chain.sign == 1:
             return slot
@@ -214,37 +222,49 @@ class Compiler:
             case Reduce():
                 return self._reduce(node)
             case Distinct():
-                distinct = weights.Distinct(node.parent.bag)
-                return self._keyed(node, distinct, by_row=True, query="distinct")
-            case TopK():
-                return self._keyed(node, top_rows(
-                    node.n, node.by, node.key, smallest=node.smallest, owner=node
-                ))  # fmt: skip
-            case Sessions():
-                return self._keyed(node, sessions(
-                    node.time, node.gap, node.key, merge=node.merge, owner=node
-                ))  # fmt: skip
-            case Through():
-                return self._keyed(node, per_key(
-                    node.operator, node.key, width=node.width, row_type=node.type, owner=node
-                ))  # fmt: skip
+                return self._keyed(node, _operator(node), by_row=True, query="distinct")
+            case TopK() | Sessions() | Through():
+                return self._keyed(node, _operator(node))
+            case Iterate():
+                return self._loop(node, None, node.outside)
         raise AssertionError(f"there is no stage for {node!r}")
 
     def _join(self, node: Join) -> int:
+        operator = self._joining(node)
+        certain = node.merge.expression is not None and _certain(operator.after)
+        left, lefts = self._arrange(node.left, node.left_key, node)
+        right, rights = self._arrange(node.right, node.right_key, node)
+        return self._add_join(JoinStage(node, [left, right], operator, lefts, rights, certain))
+
+    def _joining(self, node: Join) -> joins.Join:
+        """The operator of a join, with the steps behind it that run in its loop."""
         after = self.after.get(id(node))
-        operator = joins.Join(
+        return joins.Join(
             node.left_key, node.right_key, node.merge,
             after=WHOLE if after is None else Chain(_steps(after)),
             one_to_one=_injective(node), owner=node,
         )  # fmt: skip
-        certain = node.merge.expression is not None and _certain(operator.after)
-        left, lefts = self._arrange(node.left, node.left_key, node)
-        right, rights = self._arrange(node.right, node.right_key, node)
-        slot = self._add(JoinStage(node, [left, right], operator, lefts, rights, certain))
+
+    def _add_join(self, stage: Stage) -> int:
+        after = self.after.get(id(stage.node))
+        slot = self._add(stage)
         if after is not None:
             self.absorbed[id(after)] = slot
-            self.stages[-1].type = after.type
+            stage.type = after.type
         return slot
+
+    def _loop(self, node: Iterate, around: Schedule | None, constant: Iterable[str]) -> int:
+        """A loop; `constant` are the collections from outside that are the same in all rounds of
+        the loops around."""
+        constant = list(constant)
+        slots = [self.slot(parent) for parent in node.parents]
+
+        def made() -> LoopStage:
+            schedule = Schedule(around)
+            compiled = BodyCompiler(node.body, schedule, constant)
+            return LoopStage(node, slots, schedule, compiled.body(node), made)
+
+        return self._add(made())
 
     def _semi(self, node: Semi) -> int:
         bag = node.right.bag
@@ -291,7 +311,68 @@ class Compiler:
         return found
 
 
+class BodyCompiler(Compiler):
+    """Compiles the body of a loop: what has state keeps it by version (`ebbflow.engine.runtime.
+    rounds`). The rows of inputs that are `constant`, the same at all versions, need none."""
+
+    def __init__(self, plan: Plan, schedule: Schedule, constant: Iterable[str]) -> None:
+        self.schedule = schedule
+        self.constant = set(constant)
+        super().__init__(plan)
+
+    def body(self, node: Iterate) -> Body:
+        """What a stage runs. An input that the body does not read has a slot all the same."""
+        outputs = [self.outputs[name] for name in node.variables]
+        inputs = {name: self.inputs.get(name, -1) for name in (*node.variables, *node.outside)}
+        unread = [name for name, slot in inputs.items() if slot < 0]
+        inputs |= {name: self._new() for name in unread}
+        return Body(
+            self.stages, self.width, [inputs[name] for name in node.variables], outputs,
+            [inputs[name] for name in node.outside],
+        )  # fmt: skip
+
+    def _stage(self, node: Node) -> int:
+        schedule = self.schedule
+        if isinstance(node, Iterate):
+            given = zip(node.outside, node.imports, strict=True)
+            return self._loop(node, schedule, [name for name, each in given if self._fixed(each)])
+        slots = [self.slot(parent) for parent in node.parents]
+        fixed = [self._fixed(parent) for parent in node.parents]
+        if isinstance(node, Join):
+            return self._add_join(LiftedJoin(node, slots, schedule, self._joining(node), *fixed))
+        keys: list[Fn | None]
+        if isinstance(node, Semi):
+            keys, operator = [node.left_key, node.right_key], None
+        else:
+            keys = [Fn(by_row) if isinstance(node, Distinct) else getattr(node, "key", None)]
+            operator = _operator(node)
+        known = list(zip(keys, fixed, strict=True))
+        return self._add(LiftedByKey(node, slots, schedule, known, evaluation(node, operator)))
+
+    def _fixed(self, node: Node) -> bool:
+        """Whether a node is the same at all versions."""
+        return isinstance(node, LoopInput) and node.name in self.constant
+
+
 # ---- nodes ----
+
+
+def _operator(node: Node) -> Any:
+    """The operator of a node on one collection."""
+    match node:
+        case Distinct():
+            return weights.Distinct(node.parent.bag)
+        case Reduce():
+            return _reducing(node, WHOLE)
+        case TopK():
+            return top_rows(node.n, node.by, node.key, smallest=node.smallest, owner=node)
+        case Sessions():
+            return sessions(node.time, node.gap, node.key, merge=node.merge, owner=node)
+        case Through():
+            return per_key(
+                node.operator, node.key, width=node.width, row_type=node.type, owner=node
+            )
+    raise AssertionError(f"there is no operator for {node!r}")
 
 
 def _steps(node: Node) -> list[RowStep]:

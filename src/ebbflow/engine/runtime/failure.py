@@ -85,13 +85,7 @@ def _placed(
 ) -> EbbflowError:
     """An error of this package, with the node and the place where it happened."""
     if isinstance(error, NotDeterministic) and stage.label == GUARD:
-        return ChangeError(
-            f"{_named(owner)} needs a collection, and a row before it is negative: "
-            "`-` took away more than there was",
-            **error.facts,
-            created=owner.place or Text("?"),
-            remedy="except_() for sets, or distinct() before it; the step changed nothing",
-        )
+        return negative_before(owner, **error.facts)
     remedy = error.remedy
     if isinstance(error, NotDeterministic) and isinstance(stage.node, Source):
         if trusting and stage.node.key is None and "was" not in error.facts:
@@ -109,6 +103,17 @@ def _placed(
         owner = stage.owner
     known = {**facts, **error.facts, "node": Text(_named(owner)), "created": owner.place}
     return type(error)(error.what, remedy=remedy, **known)
+
+
+def negative_before(owner: Any, **facts: Any) -> ChangeError:
+    """The error for a row of negative weight before a node that needs a bag."""
+    return ChangeError(
+        f"{_named(owner)} needs a collection, and a row before it is negative: "
+        "`-` took away more than there was",
+        **facts,
+        created=owner.place or Text("?"),
+        remedy="except_() for sets, or distinct() before it; the step changed nothing",
+    )
 
 
 def _named(owner: Any) -> str:

@@ -21,10 +21,11 @@ from typing import Any
 from ebbflow.errors import shown
 from ebbflow.expression import Fingerprints
 from ebbflow.expression.schema import schema, undeclared, with_operators
-from ebbflow.flow.plan import Filter, FlatMap, Fused, Map, Node, Plan, Source
+from ebbflow.flow.plan import Filter, FlatMap, Fused, Iterate, Map, Node, Plan, Source
 from ebbflow.fn import Fn
 
 _STEPS = (Map, Filter, FlatMap, Fused)
+_ASIDE = ("place", "parts", "type", "starts", "imports", "body", "limit")
 
 
 class Names:
@@ -55,6 +56,9 @@ class Names:
                 found[id(node)] = name
             else:
                 own = [type(node).__name__]
+                if isinstance(node, Iterate):
+                    inside = self.of(node.body)
+                    own += [inside[id(each)] for each in node.body.outputs.values()]
                 for each, value in _fields(node):
                     own.append(f"{each}={self.of_value(value)}")
                     if not isinstance(value, Fn) and self._prints.runs_code(value):
@@ -89,6 +93,8 @@ class Names:
                 unsaid = dict.fromkeys(undeclared(node.type))
                 reasons = tuple(f"{name}: a class without declared fields" for name in unsaid)
                 found[f"input {node.name}"] = reasons
+            if isinstance(node, Iterate):
+                found |= self.assumed(node.body)
             for what, value, place in _code(node):
                 label = f"{what} {place}".strip()
                 found[label] = (*found.get(label, ()), *self._prints.assumed(value))
@@ -104,7 +110,7 @@ def _fields(node: Node) -> Iterator[tuple[str, Any]]:
     parents = {id(parent) for parent in node.parents}
     for each in fields(node):
         value = getattr(node, each.name)
-        if each.name not in ("place", "parts", "type") and id(value) not in parents:
+        if each.name not in _ASIDE and id(value) not in parents:
             yield each.name, value
 
 

@@ -117,6 +117,7 @@ class Machine:
                 counts.rows_in += rows
                 counts.rows_out += size
         except Exception as error:
+            stage = None if stage is None else stage.at_work
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
             if paused:

@@ -62,7 +62,9 @@ def _parts(program: RunningProgram, known: Names | None) -> Iterator[StatePart]:
     for stage in program.machine.stages:
         label = f"{stage.label} {stage.node.place}"
         for i, each in enumerate(stage.containers):
-            row_type = stage.node.type if isinstance(each, Index) else typed(stage.cell_keys)
+            row_type = stage.row_type(each)
+            if isinstance(each, Cells):
+                row_type = typed(row_type)
             if known is not None:
                 by = "" if stage.key is None else known.of_value(stage.key)
                 name = digest(compiled[id(stage.node)], stage.label, by, str(i), schema(row_type))

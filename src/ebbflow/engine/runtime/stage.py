@@ -113,6 +113,15 @@ class Stage:
         """The change of its slot, from those of the slots that it reads."""
         raise NotImplementedError
 
+    @property
+    def at_work(self) -> Stage:
+        """The stage that does the work just now: this one, or one inside it."""
+        return self
+
+    def row_type(self, container: Journalled[Any]) -> Any:
+        """The type of what a container holds: of rows, or of the keys of cells."""
+        return self.node.type if isinstance(container, Index) else self.cell_keys
+
     def fetch(self, *changes: Any) -> None:
         """Have the state here that these changes touch."""
 

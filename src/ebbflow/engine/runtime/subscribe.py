@@ -28,8 +28,9 @@ from weakref import ref
 
 from ebbflow.algebra.value import function_name
 from ebbflow.engine.runtime.callers import under_way
-from ebbflow.engine.runtime.rows import OutputDeltas, Weights
+from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.errors import ChangeError
+from ebbflow.zset import add_into
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future, Task
@@ -369,19 +370,3 @@ class Wakeup:
 def _wake(future: Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def add_into(total: Weights, delta: Weights) -> None:
-    """Add weights to a dict, in place; zeros leave it.
-
-    >>> total = {"a": 1, "b": 1}
-    >>> add_into(total, {"a": -1, "b": 1}); total
-    {'b': 2}
-    """
-    get = total.get
-    for row, weight in delta.items():
-        weight += get(row, 0)
-        if weight:
-            total[row] = weight
-        else:
-            del total[row]

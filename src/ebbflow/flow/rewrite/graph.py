@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from ebbflow.flow.plan import Concat, Node, Plan
+from ebbflow.flow.plan import Concat, Iterate, Node, Plan
 
 Change = Callable[[Node, Node], Node]
 
@@ -46,6 +46,9 @@ def with_parents(node: Node, *parents: Node) -> Node:
         return node
     if isinstance(node, Concat):
         return replace(node, parts=parents)
+    if isinstance(node, Iterate):
+        cut = len(node.starts)
+        return replace(node, starts=parents[:cut], imports=parents[cut:])
     names = ("left", "right") if len(parents) == 2 else ("parent",)
     return replace(node, **dict(zip(names, parents, strict=True)))  # type: ignore[arg-type]
 

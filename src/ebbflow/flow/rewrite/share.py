@@ -62,7 +62,7 @@ def _equal(one: Node, other: Node) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in own)
 
 
-_NOT_OWN = {"place", "parent", "parts", "left", "right"}
+_NOT_OWN = {"place", "parent", "parts", "left", "right", "starts", "imports"}
 
 
 def wanted(node: Node) -> Iterator[Arrangement]:

@@ -1,0 +1,196 @@
+"""A loop as one stage: it runs the stages of its body, round after round.
+
+What enters, changes in the variables and in the collections from outside, is put at the versions
+where it makes a difference (002, Proposition 3): a start `c` at the round where it enters, and `-c`
+at the next, because it is not there any more; a collection from outside at round 0, because it is
+the same in all rounds. What the body gives at a round is fed back into the next. What leaves is the
+sum of the differences of the variables over all rounds, or over the first `rounds`.
+
+Only the rounds that are waiting for something are run, and in each only the stages that have
+something to do. In a nested loop, rounds are waiting at each version of the loops around it, and
+these come back to it when they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Any
+
+from ebbflow.engine.runtime.rounds import Delta, LiftedStage, Schedule, Version
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.errors import FunctionFailed, NoFixedPoint
+from ebbflow.flow.plan import Iterate
+from ebbflow.zset import add_into, trusted
+
+SAMPLE = 5
+
+
+class Body:
+    """The compiled body of a loop: its stages in order, how many slots there are, those of the
+    variables, of what is given back for them, and of the collections from outside."""
+
+    def __init__(
+        self, stages: Sequence[Stage], width: int, variables: Sequence[int],
+        results: Sequence[int], outside: Sequence[int],
+    ) -> None:  # fmt: skip
+        self.stages = stages
+        self.width = width
+        self.variables, self.results, self.outside = variables, results, outside
+
+
+class LoopStage(Stage):
+    """A loop and the stages of its body.
+
+    In a body it is run at versions of the loop around it; at the top at the only one there, `()`.
+    """
+
+    __slots__ = ("body", "fresh", "inner", "rounds_run", "rows_per_round", "schedule", "waiting")
+
+    certain = False
+
+    def __init__(
+        self, node: Iterate, reads: Iterable[int], schedule: Schedule, body: Body,
+        fresh: Callable[[], LoopStage],
+    ) -> None:  # fmt: skip
+        self.schedule, self.body, self.fresh = schedule, body, fresh
+        containers = [each for stage in body.stages for each in stage.containers]
+        super().__init__(node, reads, *containers)
+        self.waiting: dict[Version, dict[int, Delta]] = {}
+        self.inner: Stage | None = None
+        self.rows_per_round: list[tuple[int, int]] = []
+        self.rounds_run = 0
+
+    # ---- at the top ----
+
+    def run(self, *changes: Any) -> Delta:
+        self.clear()
+        return self.run_at((), *changes)
+
+    def row_type(self, container: Any) -> Any:
+        return Any  # rows are kept with their versions
+
+    def whole(self, *wholes: Any) -> Any:
+        return self.fresh().run(*wholes)
+
+    @property
+    def at_work(self) -> Stage:
+        return self if self.inner is None else self.inner.at_work
+
+    # ---- in any loop ----
+
+    def clear(self) -> None:
+        """Forget what an epoch has left behind that came to no end."""
+        self.waiting, self.rows_per_round, self.inner = {}, [], None
+        self.schedule.clear()
+        for stage in self.body.stages:
+            if isinstance(stage, (LiftedStage, LoopStage)):
+                stage.clear()
+
+    def waits_for(self, version: Version) -> bool:
+        """Whether rounds are waiting at a version of the loop around."""
+        return version in self.schedule.rounds
+
+    def run_at(self, outer: Version, *changes: Any) -> Delta:
+        """Run all rounds that wait at a version of the loop around, and give the difference there
+        of what leaves the loop."""
+        node, body = self.node, self.body
+        assert isinstance(node, Iterate)
+        self._enter(outer, changes)
+        names = node.variables
+        out: Delta = {}
+        while (number := self.schedule.next(outer)) is not None:
+            version = (*outer, number)
+            values: list[Any] = [None] * body.width
+            rows = 0
+            for slot, delta in self.waiting.pop(version, {}).items():
+                values[slot] = delta
+            for name, slot in zip(names, body.variables, strict=True):
+                delta = values[slot]
+                if delta:
+                    if node.rounds is None and number >= node.limit:
+                        raise self._endless(number, name, delta)
+                    rows += len(delta)
+                    tagged = delta if len(names) == 1 else {(name, r): n for r, n in delta.items()}
+                    add_into(out, tagged)
+            self.rows_per_round.append((number, rows))
+            self.rounds_run += 1
+            if number == node.rounds:
+                continue
+            self._run_body(version, values)
+            after = (*outer, number + 1)
+            for slot, result in zip(body.variables, body.results, strict=True):
+                if values[result]:
+                    self._put(after, slot, values[result])
+        return out
+
+    def _run_body(self, version: Version, values: list[Any]) -> None:
+        for stage in self.body.stages:
+            reads = [values[slot] for slot in stage.reads]
+            lifted = isinstance(stage, (LiftedStage, LoopStage))
+            if not any(reads) and not (lifted and stage.waits_for(version)):  # type: ignore[attr-defined]
+                continue
+            self.inner = stage
+            started = perf_counter()
+            out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
+            values[stage.slot] = out
+            counts = stage.counts
+            counts.seconds += perf_counter() - started
+            counts.rows_in += sum(len(each) for each in reads if each)
+            counts.rows_out += len(out)
+        self.inner = None
+
+    def _enter(self, outer: Version, changes: Sequence[Any]) -> None:
+        node, body = self.node, self.body
+        assert isinstance(node, Iterate)
+        cut = len(body.variables)
+        starts = zip(body.variables, changes[:cut], node.priorities, strict=True)
+        for slot, change, priority in starts:
+            for number, rows in _by_round(node, change or {}, priority).items():
+                self._put((*outer, number), slot, rows)
+                gone = {row: -weight for row, weight in rows.items()}
+                self._put((*outer, number + 1), slot, gone)
+        for slot, change in zip(body.outside, changes[cut:], strict=True):
+            if change:
+                self._put((*outer, 0), slot, change)
+
+    def _put(self, version: Version, slot: int, delta: Delta) -> None:
+        """Have a slot hold a difference at a version, with what it is to hold there already."""
+        node = self.node
+        assert isinstance(node, Iterate)
+        if node.rounds is not None and version[-1] > node.rounds:
+            return
+        there = self.waiting.setdefault(version, {})
+        if slot in there:
+            add_into(there[slot], delta)
+        else:
+            there[slot] = dict(delta)
+        self.schedule.add(version)
+
+    def _endless(self, number: int, name: str, delta: Delta) -> NoFixedPoint:
+        some = dict(list(delta.items())[:SAMPLE])
+        return NoFixedPoint(
+            f"iterate: after {number} rounds rows of {name!r} still change",
+            changing=trusted(some),
+            created=self.node.place,
+            remedy="rounds=, a higher limit=, or a body that comes to an end; "
+            "the step changed nothing",
+        )
+
+
+def _by_round(node: Iterate, change: Delta, priority: Any) -> dict[int, Delta]:
+    """The rows of a start by the round in which they enter."""
+    if priority is None:
+        return {0: change} if change else {}
+    found: dict[int, Delta] = {}
+    for row, weight in change.items():
+        at = priority(row)
+        if type(at) is not int or at < 0:
+            raise FunctionFailed(
+                f"iterate: a priority is a round, 0 or more, and not {at!r}",
+                row=row,
+                created=node.place,
+                remedy="a whole number; the step changed nothing",
+            )
+        found.setdefault(at, {})[row] = weight
+    return found
