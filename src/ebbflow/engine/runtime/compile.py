@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from ebbflow.chain import Chain, RowStep, gather, grouping
+from ebbflow.engine.runtime.lazy import LazyChoiceStage, LazyLoopStage, row_maker
 from ebbflow.engine.runtime.loop import Body, LoopStage
 from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, Schedule, evaluation
 from ebbflow.engine.runtime.stage import (
@@ -57,6 +58,7 @@ from ebbflow.flow.plan import (
 )
 from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
+from ebbflow.flow.rewrite.monotone import monotone
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
@@ -259,10 +261,17 @@ class Compiler:
         constant = list(constant)
         slots = [self.slot(parent) for parent in node.parents]
 
-        def made() -> LoopStage:
+        found = monotone(node) if around is None else None
+
+        def made() -> Stage:
+            if found is not None and found.choice is not None:
+                row = row_maker(found.choice, _reducing(found.choice.reduce, WHOLE).make)
+                return LazyChoiceStage(node, slots, found, made, row)
+            if found is not None:
+                return LazyLoopStage(node, slots, found, made)
             schedule = Schedule(around)
-            compiled = BodyCompiler(node.body, schedule, constant)
-            return LoopStage(node, slots, schedule, compiled.body(node), made)
+            body = BodyCompiler(node.body, schedule, constant).body(node)
+            return LoopStage(node, slots, schedule, body, made)
 
         return self._add(made())
 

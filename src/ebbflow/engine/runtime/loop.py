@@ -51,7 +51,7 @@ class LoopStage(Stage):
 
     def __init__(
         self, node: Iterate, reads: Iterable[int], schedule: Schedule, body: Body,
-        fresh: Callable[[], LoopStage],
+        fresh: Callable[[], Stage],
     ) -> None:  # fmt: skip
         self.schedule, self.body, self.fresh = schedule, body, fresh
         containers = [each for stage in body.stages for each in stage.containers]
