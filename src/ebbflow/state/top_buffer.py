@@ -98,8 +98,10 @@ class Ranking:
             pairs = self.near(pairs, tree)
             if not pairs:
                 return buffer
-        elif not tree.distinct and len(pairs) > 4 * room and all(n > 0 for _, n in pairs):
-            return self.picked(dict(pairs), room)
+        elif not tree.distinct and len(pairs) > 4 * room:
+            elements = dict(pairs)
+            if min(elements.values()) > 0:
+                return self.picked(elements, room)
         tree = tree.update(pairs)
         if not complete and tree.size < self.least:
             return self.picked(everything(), 2 * room)
