@@ -18,13 +18,16 @@ from typing import Any
 
 from ebbflow.errors import shown
 from ebbflow.expression import Constant
+from ebbflow.flow.loops import Leaving
 from ebbflow.flow.plan import (
     Concat,
     Distinct,
     Filter,
     FlatMap,
     Fused,
+    Iterate,
     Join,
+    Keyed,
     Map,
     Node,
     Reduce,
@@ -64,6 +67,8 @@ def fn_text(fn: Fn | None) -> str:
         return "nothing"
     if isinstance(fn.call, Time):
         return fn_text(fn.call.of)
+    if isinstance(fn.call, Leaving):
+        return f"the rows of {fn.call.variable}"
     if isinstance(fn.call, (Tumbling, Sliding)):
         clock = fn.call.clock
         every = f" every {clock.every}" if isinstance(fn.call, Sliding) else ""
@@ -171,6 +176,13 @@ def _through(node: Through) -> str:
     return f"{shown(node.operator, width=60)}{per}"
 
 
+@details.register
+def _iterate(node: Iterate) -> str:
+    if node.rounds is None:
+        return f"to the fixed point, limit {node.limit:,}"
+    return f"{node.rounds:,} round{'' if node.rounds == 1 else 's'}"
+
+
 # ---- what is kept for it ----
 
 
@@ -240,3 +252,28 @@ def _through_keeps(node: Through) -> list[str]:
 
 def _rows_of(node: TopK | Sessions) -> str:
     return "the rows" if node.key is None else f"the rows of each {fn_text(node.key)}"
+
+
+@kept.register
+def _iterate_keeps(node: Iterate) -> list[str]:
+    return ["what its body needs from round to round; a running view says more"]
+
+
+def kept_in_rounds(node: Node) -> list[str]:
+    """What is kept for a node in the body of a loop whose state has versions.
+
+    >>> kept_in_rounds(Distinct(parent=Source(name="words")))
+    ['its rows, and what it gave, with their rounds']
+    """
+    match node:
+        case Join():
+            return [f"{' · '.join(_join_keeps(node))}, with their rounds"]
+        case Semi():
+            left, right = fn_text(node.left_key), fn_text(node.right_key)
+            return [f"left rows by {left} and right rows by {right}, and what they gave, "
+                    "with their rounds"]  # fmt: skip
+        case Keyed(key=Fn() as key):
+            return [f"rows by {fn_text(key)}, and what they gave, with their rounds"]
+        case Keyed() | Distinct():
+            return ["its rows, and what it gave, with their rounds"]
+    return []
