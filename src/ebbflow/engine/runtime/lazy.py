@@ -27,14 +27,13 @@ from typing import Any
 from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
 from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
+from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import Iterate, LoopInput, Node
 from ebbflow.flow.rewrite.monotone import Choice, Monotone, Term
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
-from ebbflow.zset import trusted
 
 Delta = dict[Any, int]
-SAMPLE = 5
 
 
 class LazyLoopStage(Stage):
@@ -319,13 +318,8 @@ class LazyLoopStage(Stage):
         return self._iterate.limit
 
     def _endless(self, number: int, rows: list[Any]) -> NoFixedPoint:
-        return NoFixedPoint(
-            f"iterate: after {number} rounds rows of {self._iterate.variables[0]!r} still change",
-            changing=trusted(dict.fromkeys(rows[:SAMPLE], 1)),
-            created=self.node.place,
-            remedy="rounds=, a higher limit=, or a body that comes to an end; "
-            "the step changed nothing",
-        )
+        node = self._iterate
+        return no_fixed_point(node, number, {node.variables[0]: dict.fromkeys(rows, 1)})
 
 
 class LazyChoiceStage(LazyLoopStage):

@@ -19,11 +19,10 @@ from typing import Any
 
 from ebbflow.engine.runtime.rounds import Delta, LiftedStage, Schedule, Version
 from ebbflow.engine.runtime.stage import Stage
-from ebbflow.errors import FunctionFailed, NoFixedPoint
+from ebbflow.errors import FunctionFailed
+from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import Iterate, Plan
-from ebbflow.zset import add_into, trusted
-
-SAMPLE = 5
+from ebbflow.zset import add_into
 
 
 class Body:
@@ -119,7 +118,7 @@ class LoopStage(Stage):
                 delta = values[slot]
                 if delta:
                     if node.rounds is None and number >= node.limit:
-                        raise self._endless(number, name, delta)
+                        raise no_fixed_point(node, number, {name: delta})
                     rows += len(delta)
                     tagged = delta if len(names) == 1 else {(name, r): n for r, n in delta.items()}
                     add_into(out, tagged)
@@ -175,16 +174,6 @@ class LoopStage(Stage):
         else:
             there[slot] = dict(delta)
         self.schedule.add(version)
-
-    def _endless(self, number: int, name: str, delta: Delta) -> NoFixedPoint:
-        some = dict(list(delta.items())[:SAMPLE])
-        return NoFixedPoint(
-            f"iterate: after {number} rounds rows of {name!r} still change",
-            changing=trusted(some),
-            created=self.node.place,
-            remedy="rounds=, a higher limit=, or a body that comes to an end; "
-            "the step changed nothing",
-        )
 
 
 def _by_round(node: Iterate, change: Delta, priority: Any) -> dict[int, Delta]:

@@ -38,6 +38,7 @@ from ebbflow.flow.plan import (
     Map,
     Node,
     Reduce,
+    Semi,
 )
 from ebbflow.flow.rewrite.traced import conjuncts
 from ebbflow.flow.types import classes
@@ -155,11 +156,12 @@ def monotone(node: Iterate) -> Monotone | NotMonotone:
 
 
 def _named(node: Node) -> str:
-    """A node as a reason speaks of it: by its verb, and where it is."""
-    verb = "anti" if getattr(node, "anti", False) else node.verb
+    """A node as a reason speaks of it: what it is, and where."""
     if isinstance(node, LoopInput):
         return f"{node.name!r} as it is"
-    return f"{verb}{_at(node)}"
+    joins = {False: "a semijoin", True: "an anti join"}
+    what = joins[node.anti] if isinstance(node, Semi) else f"a {node.verb}"
+    return f"{what}{_at(node)}"
 
 
 def _at(part: Node | Term) -> str:
@@ -190,11 +192,11 @@ def _term(part: Node) -> Term | NotMonotone:
     if isinstance(part, LoopInput):
         return Term(part, after)
     if not isinstance(part, Join):
-        return NotMonotone(f"its body has a {_named(part)}")
+        return NotMonotone(f"its body has {_named(part)}")
     (steps, left), (more, right) = _stripped(part.left), _stripped(part.right)
     if not isinstance(left, LoopInput) or not isinstance(right, LoopInput):
         other = right if isinstance(left, LoopInput) else left
-        return NotMonotone(f"a join in its body reads a {_named(other)}")
+        return NotMonotone(f"a join in its body reads {_named(other)}")
     if more and steps:
         return NotMonotone(f"a join in its body has steps on both sides{_at(part)}")
     return (
@@ -224,7 +226,7 @@ def _choice(node: Reduce) -> Choice | NotMonotone:
     maker, given, options = (None, (), {}) if made is None else made
     fields, inner = fields_of(node.type), fields_of(node.parent.type)
     if maker not in (reducer.min, reducer.max) or options or node.spread:
-        return NotMonotone(f"its body ends with {_named(node)}, and not by one min or max")
+        return NotMonotone(f"its body ends with {_named(node)}, that is not one min or max")
     if not fields or not inner or node.key is None or node.key.expression is None:
         return NotMonotone(f"the fields or the key of its reduce cannot be seen{_at(node)}")
     if not node.parent.bag:
@@ -252,12 +254,12 @@ def _disorder(node: Iterate, term: Term, choice: Choice) -> str:
     if term.other is not None and term.other.name in node.variables:
         return "it joins its variable with itself, for a min or max"
     value = Get(term.side, name, len(fields) - 1)
-    if any(step.verb != "filter" or _uses(step.fn, 0, value.name) for step in term.before):
+    if any(step.verb != "filter" or may_read(step.fn, 0, value.name) for step in term.before):
         return f"steps before its join may look at {name!r}"
     made: Expression | None = Row(0)
     if term.join is not None:
         key = (term.join.left_key, term.join.right_key)[term.side]
-        if _uses(key, 0, value.name):
+        if may_read(key, 0, value.name):
             return f"its join may look at {name!r}"
         made = term.join.merge.expression
     for step in term.after:
@@ -311,7 +313,7 @@ def _field(choice: Choice) -> Get:
     return Get(0, choice.value, inner.index(choice.value))
 
 
-def _uses(fn: Fn, arg: int, name: str) -> bool:
+def may_read(fn: Fn, arg: int, name: str) -> bool:
     """Whether a function may read a field."""
     reads = fn.reads[arg] if fn.expression is not None else None
     return reads is None or name in reads
