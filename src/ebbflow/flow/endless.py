@@ -9,10 +9,10 @@ rows away again because of rows that it made itself, so that rounds may go to an
     top_k, session                       of what depends on a variable: a new row may push one out
 
 These are fine where what they look at does not depend on the variable: it is the same in every
-round. A least or greatest value or row and a set are fine too, because they only move one way; and so is
-a count that is only compared with a number it has to reach. A reducer of your own is taken to be one
-of that sort. Rows that are added to a variable as it is, with no `distinct` behind, become more and
-more in every round.
+round. A least or greatest value or row and a set are fine too, because they only move one way; and
+so is a count that is only compared with a number it has to reach. A reducer of your own is taken to
+be one of that sort. Rows that are added to a variable as it is, with no `distinct` behind, become
+more and more in every round.
 """
 
 from __future__ import annotations
