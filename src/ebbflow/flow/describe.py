@@ -124,7 +124,7 @@ def steps(node: Node) -> list[str]:
 
 @details.register
 def _concat(node: Concat) -> str:
-    return " ".join("+" if sign > 0 else "-" for sign in node.signs)
+    return " ".join("+" if sign > 0 else "-" for sign in node.signs) or "of nothing"
 
 
 @details.register(Join)

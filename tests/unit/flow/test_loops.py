@@ -73,7 +73,7 @@ def text_of(error: Exception) -> str:
                      rounds=2, a=NUMBERS, b=ef.empty(int))["b"], float),
     ],
 )  # fmt: skip
-def test_a_variable_has_the_type_of_its_start_and_of_what_a_round_makes(
+def test_002_D7_a_variable_has_the_type_of_its_start_and_of_what_a_round_makes(
     made: ef.Collection, type_: Any
 ) -> None:
     assert made.type == type_
@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[Build, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_wrong_loop_is_refused_at_its_line(name: str) -> None:
+def test_002_D7_a_wrong_loop_is_refused_at_its_line(name: str) -> None:
     build, text = REFUSED[name]
     with pytest.raises(CompositionError) as error:
         build()
@@ -389,7 +389,7 @@ ENDLESS: dict[str, ef.Collection] = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_no_fixed_point_names_the_loop_its_line_the_round_and_rows_in_both_engines(
+def test_002_D10_no_fixed_point_names_the_loop_its_line_the_round_and_rows_in_both_engines(
     name: str,
 ) -> None:
     made = ENDLESS[name]
