@@ -23,12 +23,12 @@ from ebbflow.errors import (
     ChangeError,
     CompositionError,
     FunctionFailed,
-    NoFixedPoint,
     Text,
     canonical,
     cause_of,
     error_text,
 )
+from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import (
     Concat,
     Distinct,
@@ -262,12 +262,8 @@ def _loop(node: Iterate, *parents: Weights) -> Weights:
         if node.rounds is None and new == now and number > last:
             break
         if node.rounds is None and number >= node.limit:
-            raise NoFixedPoint(
-                f"iterate: after {node.limit} rounds rows still change",
-                changing=Text(str(difference(*(_labelled(names, each) for each in (new, now))))),
-                created=node.place,
-                remedy="rounds=, a higher limit=, or a body that comes to an end",
-            )
+            changing = {name: dict((new[name] - now[name]).items()) for name in names}
+            raise no_fixed_point(node, number, changing)
         now = new
     return dict(_labelled(names, now).items())
 

@@ -99,6 +99,11 @@ class DerivedTerm:
         self.mine = Index(None, None, self.grouping, bag=False)
         self.triggered = self._generated(_TRIGGERED, "triggered", "found, facts, rounds")
 
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        """The functions that are generated for it, for `explain("python")`."""
+        more = () if self.mine is None else (self.triggered, self.grouping)
+        return (self.consequences, *more)
+
     def derive(self, fact: Any, number: Any, rounds: Any) -> Derivations:
         """What a fact of this round derives."""
         if self.theirs is None:

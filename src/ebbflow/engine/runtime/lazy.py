@@ -20,35 +20,41 @@ fact too; and facts come back in the order of their values, the best first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
 from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
-from ebbflow.flow.plan import Iterate, LoopInput
+from ebbflow.flow.endless import no_fixed_point
+from ebbflow.flow.plan import Iterate, LoopInput, Node
 from ebbflow.flow.rewrite.monotone import Choice, Monotone, Term
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
-from ebbflow.zset import trusted
 
 Delta = dict[Any, int]
-SAMPLE = 5
 
 
 class LazyLoopStage(Stage):
-    """A monotone loop; see the module. `rows_of` is the round of what it has as facts."""
+    """A monotone loop; see the module.
+
+    Of the last epoch, `rows_per_round` says how many facts came or came back in each round,
+    `suspended` how many facts were, and `derived` how many derivations came or went.
+    """
 
     __slots__ = (
         "constants",
         "derivations",
+        "derived",
         "exact",
         "facts",
         "fresh",
         "old",
         "pairs",
+        "rows_per_round",
         "start",
+        "suspended",
         "terms",
         "was",
     )
@@ -73,6 +79,8 @@ class LazyLoopStage(Stage):
         self.old: dict[Any, Any] = {}
         self.was: dict[Any, Any] = {}
         self.exact = False
+        self.rows_per_round: dict[int, int] | None = None
+        self.suspended = self.derived = 0
 
     def row_type(self, container: Any) -> Any:
         return Any
@@ -80,10 +88,16 @@ class LazyLoopStage(Stage):
     def whole(self, *wholes: Any) -> Any:
         return self.fresh().run(*wholes)
 
+    def code_of(self, stored: bool) -> Iterator[tuple[Node, Callable[..., Any]]]:
+        for each in (*self.constants, *self.terms):
+            for loop in each.loops():
+                yield each.term.join or self.node, loop
+
     # ---- one epoch ----
 
     def run(self, start: Any, *outside: Any) -> Delta:
         self.old, self.was, self.exact = {}, {}, False
+        self.rows_per_round, self.suspended, self.derived = {}, 0, 0
         for container, entry in ((self.derivations, self.old), (self.facts, self.was)):
             if container.journal is not None:
                 container.journal.append(entry)
@@ -190,6 +204,7 @@ class LazyLoopStage(Stage):
             keys = [what for what, _, _ in derived]
             fetched(self.derivations, keys)
             fetched(self.facts, keys)
+        self.derived += len(derived)
         touched = []
         for what, at, count in derived:
             if what in old:
@@ -231,6 +246,7 @@ class LazyLoopStage(Stage):
         """Take facts out, and the derivations made from them; say of what."""
         facts, was = self.facts.values, self.was
         numbers = [(row, facts[row]) for row in gone]
+        self.suspended += len(numbers)
         derived = self._derived(numbers, -1)
         for row, number in numbers:
             was.setdefault(row, number)
@@ -257,6 +273,7 @@ class LazyLoopStage(Stage):
             self.was,
             self._limit,
         )
+        came = self.rows_per_round = self.rows_per_round or {}
         waiting: dict[int, list[Any]] = {}
         for row in rows:
             if row not in facts and tables[row]:
@@ -271,6 +288,7 @@ class LazyLoopStage(Stage):
                 if self.exact:
                     raise self._endless(number - 1, new)
                 return False
+            came[number - 1] = came.get(number - 1, 0) + len(new)
             for row in new:
                 was.setdefault(row, ABSENT)
                 facts[row] = number
@@ -300,13 +318,8 @@ class LazyLoopStage(Stage):
         return self._iterate.limit
 
     def _endless(self, number: int, rows: list[Any]) -> NoFixedPoint:
-        return NoFixedPoint(
-            f"iterate: after {number} rounds rows of {self._iterate.variables[0]!r} still change",
-            changing=trusted(dict.fromkeys(rows[:SAMPLE], 1)),
-            created=self.node.place,
-            remedy="rounds=, a higher limit=, or a body that comes to an end; "
-            "the step changed nothing",
-        )
+        node = self._iterate
+        return no_fixed_point(node, number, {node.variables[0]: dict.fromkeys(rows, 1)})
 
 
 class LazyChoiceStage(LazyLoopStage):
@@ -347,6 +360,7 @@ class LazyChoiceStage(LazyLoopStage):
     def _withdraw(self, gone: Iterable[Any]) -> list[Any]:
         facts, was, row = self.facts.values, self.was, self.row
         known = [(key, facts[key]) for key in gone]
+        self.suspended += len(known)
         derived = self._derived([(row(key, mark), number) for key, (mark, number) in known], -1)
         for key, fact in known:
             was.setdefault(key, fact)
@@ -358,6 +372,7 @@ class LazyChoiceStage(LazyLoopStage):
         has come back stays. A fact that was there all the time may get a better value yet."""
         facts, tables, was = self.facts.values, self.derivations.values, self.was
         row, limit = self.row, self._limit
+        came = self.rows_per_round = self.rows_per_round or {}
         waiting: dict[Any, list[Any]] = {}
         heap: list[Any] = []
 
@@ -379,6 +394,7 @@ class LazyChoiceStage(LazyLoopStage):
                 if self.exact:
                     raise self._endless(number, [row(key, mark) for key in new])
                 return False
+            came[number] = came.get(number, 0) + len(new)
             for key in new:
                 was.setdefault(key, ABSENT)
                 facts[key] = mark, number + 1

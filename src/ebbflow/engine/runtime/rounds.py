@@ -177,6 +177,9 @@ class LiftedJoin(LiftedStage):
         self.join = operator.join_delta
         super().__init__(node, reads, schedule, self.left, self.right)
 
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        return self.left.grouping, self.right.grouping, self.join
+
     def run_at(self, version: Version, *changes: Any) -> Delta:
         left, right = self.left.grouped(changes[0]), self.right.grouped(changes[1])
         out: Delta = self.later.pop(version, {})
@@ -217,6 +220,9 @@ class LiftedByKey(LiftedStage):
         self.given = VersionedIndex(None, order, False, node)
         self.evaluate = evaluate
         super().__init__(node, reads, schedule, *self.histories, self.given)
+
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        return (*(each.grouping for each in self.histories), self.evaluate)
 
     def run_at(self, version: Version, *changes: Any) -> Delta:
         histories, given = self.histories, self.given

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import SharedInput
+from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.python import code_of
 from ebbflow.engine.runtime.report import table
 from ebbflow.engine.runtime.stage import Stage
@@ -295,8 +296,10 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
 
 def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
     """The plan with its facts; what holds for all of it in the first line, or under `engine`."""
-    code = code_of(facts.machine.stages, stored=True) if format == "python" else ()
-    text = explain(facts.machine.plan, format, facts=facts.all(), code=code)
+    stages = facts.machine.stages
+    code = code_of(stages, stored=True) if format == "python" else ()
+    loops = loops_of(stages)
+    text = explain(facts.machine.plan, format, facts=facts.all(), code=code, loops=loops)
     if format == "json":
         return json.dumps({"engine": about, **json.loads(text)}, indent=2, ensure_ascii=False)
     said = {**about, "bytes": amount(about["bytes"])}

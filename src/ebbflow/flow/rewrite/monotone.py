@@ -38,6 +38,7 @@ from ebbflow.flow.plan import (
     Map,
     Node,
     Reduce,
+    Semi,
 )
 from ebbflow.flow.rewrite.traced import conjuncts
 from ebbflow.flow.types import classes
@@ -78,8 +79,15 @@ class Monotone(NamedTuple):
     choice: Choice | None
 
 
-def monotone(node: Iterate) -> Monotone | None:
-    """What is derived in a monotone loop that runs to its fixed point; None for any other loop.
+class NotMonotone(NamedTuple):
+    """A loop of another form, and why: a clause that goes on after "not monotone: "."""
+
+    why: str
+
+
+def monotone(node: Iterate) -> Monotone | NotMonotone:
+    """What is derived in a monotone loop that runs to its fixed point; for any other loop, why it
+    is not one.
 
     >>> from ebbflow.flow.plan import Plan, Source
     >>> roots, reached = Source(name="roots"), LoopInput(name="reached")
@@ -90,22 +98,34 @@ def monotone(node: Iterate) -> Monotone | None:
     >>> both = Concat(parts=(reached, double), signs=(1, 1))
     >>> len(monotone(loop(Distinct(parent=both))).terms)
     1
-    >>> monotone(loop(Distinct(parent=double))) is None
-    True
+    >>> monotone(loop(Distinct(parent=double))).why
+    "rows of 'reached' are not all in the next round: the body does not add to what there is"
     """
-    if len(node.starts) > 1 or node.rounds is not None or node.priorities != (None,):
-        return None
+    if len(node.starts) > 1:
+        return NotMonotone(f"it has {len(node.starts)} variables")
+    if node.rounds is not None:
+        return NotMonotone(f"it leaves after {node.rounds} rounds, not at the fixed point")
+    if node.priorities != (None,):
+        return NotMonotone("rows enter by priority")
     (variable,), (result,) = node.variables, node.body.outputs.values()
-    if not isinstance(result, (Distinct, Reduce)) or not all(each.bag for each in node.parents):
-        return None
+    if not isinstance(result, (Distinct, Reduce)):
+        return NotMonotone(f"its body ends with {_named(result)}, not with distinct, min or max")
+    if not all(each.bag for each in node.parents):
+        return NotMonotone("rows that enter may have a negative weight")
     whole = result.parent
     if isinstance(whole, Concat) and min(whole.signs, default=1) < 0:
-        return None
-    found = [_term(part) for part in (whole.parts if isinstance(whole, Concat) else (whole,))]
-    terms = [term for term in found if term is not None]
-    if len(terms) < len(found) or not _has_start(node, variable, terms):
-        return None
-    choice = _choice(result) if isinstance(result, Reduce) else None
+        return NotMonotone(f"rows are taken away in its body{_at(whole)}")
+    terms: list[Term] = []
+    for part in whole.parts if isinstance(whole, Concat) else (whole,):
+        term = _term(part)
+        if isinstance(term, NotMonotone):
+            return term
+        terms.append(term)
+    if not _has_start(node, variable, terms):
+        return NotMonotone(
+            f"rows of {variable!r} are not all in the next round: the body does not add to what "
+            "there is"
+        )
     deriving: list[Term] = []
     constants: list[Term] = []
     for term in terms:
@@ -113,25 +133,45 @@ def monotone(node: Iterate) -> Monotone | None:
             each is not None and each.name == variable for each in (term.input, term.other)
         )
         turned = term._replace(input=term.other or term.input, side=1 - term.side, other=term.input)
+        if other and term.before:
+            return NotMonotone(f"a join reads {variable!r} through steps on one side{_at(term)}")
         if of and other:
-            if term.before:
-                return None
             deriving += [term, turned]
         elif other:
-            if term.before:
-                return None
             deriving.append(turned)
         elif of:
             deriving += [term] if term.join or term.before else []
         elif term.join is None:
             constants.append(term)
         else:
-            return None
-    if isinstance(result, Reduce) and (
-        choice is None or not all(_keeps_order(node, term, choice) for term in deriving)
-    ):
-        return None
+            return NotMonotone(f"it joins two collections from outside{_at(term)}")
+    choice = _choice(result) if isinstance(result, Reduce) else None
+    if isinstance(choice, NotMonotone):
+        return choice
+    for term in deriving:
+        why = "" if choice is None else _disorder(node, term, choice)
+        if why:
+            return NotMonotone(f"{why}{_at(term)}")
     return Monotone(tuple(deriving), tuple(constants), choice)
+
+
+def _named(node: Node) -> str:
+    """A node as a reason speaks of it: what it is, and where."""
+    if isinstance(node, LoopInput):
+        return f"{node.name!r} as it is"
+    joins = {False: "a semijoin", True: "an anti join"}
+    what = joins[node.anti] if isinstance(node, Semi) else f"a {node.verb}"
+    return f"{what}{_at(node)}"
+
+
+def _at(part: Node | Term) -> str:
+    """Where a part of a body was written, where that is known."""
+    if isinstance(part, Term):
+        steps = part.after or part.before
+        found = part.join.place if part.join is not None else steps[-1].place if steps else ""
+    else:
+        found = part.place
+    return f", at {found}" if found else ""
 
 
 def _has_start(node: Iterate, variable: str, terms: list[Term]) -> bool:
@@ -147,18 +187,23 @@ def _has_start(node: Iterate, variable: str, terms: list[Term]) -> bool:
     return False
 
 
-def _term(part: Node) -> Term | None:
+def _term(part: Node) -> Term | NotMonotone:
     after, part = _stripped(part)
     if isinstance(part, LoopInput):
         return Term(part, after)
     if not isinstance(part, Join):
-        return None
+        return NotMonotone(f"its body has {_named(part)}")
     (steps, left), (more, right) = _stripped(part.left), _stripped(part.right)
     if not isinstance(left, LoopInput) or not isinstance(right, LoopInput):
-        return None
-    if more:
-        return None if steps else Term(right, more, part, 1, left, after)
-    return Term(left, steps, part, 0, right, after)
+        other = right if isinstance(left, LoopInput) else left
+        return NotMonotone(f"a join in its body reads {_named(other)}")
+    if more and steps:
+        return NotMonotone(f"a join in its body has steps on both sides{_at(part)}")
+    return (
+        Term(right, more, part, 1, left, after)
+        if more
+        else Term(left, steps, part, 0, right, after)
+    )
 
 
 def _stripped(node: Node) -> tuple[Steps, Node]:
@@ -176,18 +221,20 @@ def _stripped(node: Node) -> tuple[Steps, Node]:
 # ---- the least and the greatest ----
 
 
-def _choice(node: Reduce) -> Choice | None:
-    made = getattr(node.reducer, "made", None)
+def _choice(node: Reduce) -> Choice | NotMonotone:
+    made: Any = getattr(node.reducer, "made", None)
+    maker, given, options = (None, (), {}) if made is None else made
     fields, inner = fields_of(node.type), fields_of(node.parent.type)
-    if made is None or node.spread or not fields or not inner or not node.parent.bag:
-        return None
-    maker, given, options = made
-    if maker not in (reducer.min, reducer.max) or options or len(given) != 1:
-        return None
-    if not isinstance(given[0], str) or given[0] not in inner:
-        return None
-    if not _number(inner[given[0]]) or node.key is None or node.key.expression is None:
-        return None
+    if maker not in (reducer.min, reducer.max) or options or node.spread:
+        return NotMonotone(f"its body ends with {_named(node)}, that is not one min or max")
+    if not fields or not inner or node.key is None or node.key.expression is None:
+        return NotMonotone(f"the fields or the key of its reduce cannot be seen{_at(node)}")
+    if not node.parent.bag:
+        return NotMonotone(f"rows of a negative weight may come to its reduce{_at(node)}")
+    if len(given) != 1 or not isinstance(given[0], str) or given[0] not in inner:
+        return NotMonotone(f"its {maker.__name__} is not of one field{_at(node)}")
+    if not _number(inner[given[0]]):
+        return NotMonotone(f"its {maker.__name__} is not of numbers of one type{_at(node)}")
     floats = float in (classes(inner[given[0]]) or ())
     return Choice(node, given[0], maker is reducer.max, floats)
 
@@ -197,28 +244,43 @@ def _number(hint: Any) -> bool:
     return found is not None and set(found) <= NUMBERS and len(found) == 1
 
 
-def _keeps_order(node: Iterate, term: Term, choice: Choice) -> bool:
-    """Whether better values in the variable give better values of the same keys, and a value is
-    never better than the one that it is made from."""
+def _disorder(node: Iterate, term: Term, choice: Choice) -> str:
+    """Why better values in the variable may not give better values of the same keys, or why a value
+    may be better than the one that it is made from; nothing where neither can be."""
     fields, inner = (list(fields_of(each.type) or ()) for each in (choice.reduce, term.input))
-    if fields != inner or (term.other is not None and term.other.name in node.variables):
-        return False
-    value = Get(term.side, fields[-1], len(fields) - 1)
-    if any(step.verb != "filter" or _uses(step.fn, 0, value.name) for step in term.before):
-        return False
+    if fields != inner:
+        return "its rows have other fields than its variable"
+    name = fields[-1]
+    if term.other is not None and term.other.name in node.variables:
+        return "it joins its variable with itself, for a min or max"
+    value = Get(term.side, name, len(fields) - 1)
+    if any(step.verb != "filter" or may_read(step.fn, 0, value.name) for step in term.before):
+        return f"steps before its join may look at {name!r}"
     made: Expression | None = Row(0)
     if term.join is not None:
         key = (term.join.left_key, term.join.right_key)[term.side]
-        made = None if _uses(key, 0, value.name) else term.join.merge.expression
+        if may_read(key, 0, value.name):
+            return f"its join may look at {name!r}"
+        made = term.join.merge.expression
     for step in term.after:
         made = _through(step.fn.expression, made) if step.verb == "map" else None
     assert choice.reduce.key is not None
     key_made = _through(choice.reduce.key.expression, made)
     value_made = _through(_field(choice), made)
-    if key_made is None or value_made is None or _touches(key_made, value):
-        return False
-    signs = _signs(node, term)
-    return _rises(value_made, value) and _no_better(value_made, value, choice.greatest, signs)
+    if key_made is None or value_made is None:
+        return f"it cannot be seen how {name!r} is made"
+    if _touches(key_made, value):
+        return f"the key may depend on {name!r}"
+    better = "greater" if choice.greatest else "smaller"
+    if not _rises(value_made, value):
+        return f"a {better} {name!r} may make one that is not {better}"
+    if not _no_better(value_made, value, choice.greatest, _signs(node, term)):
+        return (
+            f"what is made of a {name!r} may be {better} than it: nothing says that what is "
+            + ("subtracted" if choice.greatest else "added")
+            + " is not negative"
+        )
+    return ""
 
 
 def _signs(node: Iterate, term: Term) -> set[Expression]:
@@ -251,7 +313,7 @@ def _field(choice: Choice) -> Get:
     return Get(0, choice.value, inner.index(choice.value))
 
 
-def _uses(fn: Fn, arg: int, name: str) -> bool:
+def may_read(fn: Fn, arg: int, name: str) -> bool:
     """Whether a function may read a field."""
     reads = fn.reads[arg] if fn.expression is not None else None
     return reads is None or name in reads
