@@ -61,10 +61,10 @@ _BY_KEY = """
         for row in (pair[0],):
             $before
             key = $key
-            if key in found:
-                found[key].append(pair)
-            else:
+            if key not in found:
                 found[key] = [pair]
+            elif found[key][-1] is not pair:
+                found[key].append(pair)
     return found
 """
 
@@ -158,9 +158,10 @@ def _marked(loop: GeneratedLoop, choice: Choice, row: str, at: str) -> tuple[str
 
 
 def mark_source(choice: Choice, value: str) -> str:
-    """Python text for the mark of a value: better values have smaller marks, and NaN, which is
-    greater than all numbers, its place."""
+    """Python text for the mark of a value: better values have smaller marks. NaN, which is greater
+    than all numbers, and not equal to itself, has a mark of its own."""
     sign = "-" if choice.greatest else ""
     if not choice.is_float:
         return f"{sign}{value}"
-    return f"({value} {'==' if choice.greatest else '!='} {value}, {sign}{value})"
+    is_nan = f"{value} {'==' if choice.greatest else '!='} {value}"
+    return f"({is_nan}, {sign}{value} if {value} == {value} else 0.0)"

@@ -29,6 +29,7 @@ from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
 from ebbflow.flow.plan import Iterate, LoopInput
 from ebbflow.flow.rewrite.monotone import Choice, Monotone, Term
+from ebbflow.nan import NAN
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
 from ebbflow.zset import trusted
@@ -405,5 +406,6 @@ def row_maker(choice: Choice, make: Callable[[Any, Any], Any]) -> Callable[[Any,
     """The function from a key and a mark to a row; `make` makes it from a key and a value."""
     sign = -1 if choice.greatest else 1
     if choice.is_float:
-        return lambda key, mark: make(key, sign * mark[1])
+        number = choice.greatest  # what marks of numbers begin with; see `derive.mark_source`
+        return lambda key, mark: make(key, sign * mark[1] if mark[0] == number else NAN)
     return lambda key, mark: make(key, sign * mark)
