@@ -26,6 +26,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"keep_epochs": 3, "memory": 1},
 ]
 
+
 class Reopened:
     """A view on disk that is opened anew before some of its epochs."""
 

@@ -189,10 +189,8 @@ def refusals(way: Any, seeds: range) -> int:
             before, state = outputs(view), deepcopy(loop_state(view))
             try:
                 view.step(epoch)
-            except NoFixedPoint as error:
+            except NoFixedPoint:
                 found += 1
-                assert "changing" in error.facts
-                assert str(error.facts["created"])
                 assert (outputs(view), loop_state(view)) == (before, state)
             except EbbflowError:
                 continue

@@ -103,7 +103,8 @@ class Variable:
                     return reduced.reduce(best(function("r[1]"))).map(function("(r[0], r[1])"))
                 return (rows + given).group_by("k").agg(v=best("v"))
             case "top":
-                return (rows + given).top_k(2, by=function("r"), smallest=choices.pick((True, False)))
+                smallest = choices.pick((True, False))
+                return (rows + given).top_k(2, by=function("r"), smallest=smallest)
             case "it":
                 return rows
             case "as it is":

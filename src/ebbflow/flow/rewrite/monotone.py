@@ -45,8 +45,8 @@ from ebbflow.record import fields_of
 
 Steps = tuple[FusedStep, ...]
 NUMBERS = {int, float}
-"""Numbers of which `a + b` is never less than `a` when `b` is not negative: a `Decimal` of more digits
-than there is room for may be rounded down."""
+"""Numbers of which `a + b` is never less than `a` when `b` is not negative: a `Decimal` of more
+digits than there is room for may be rounded down."""
 
 
 class Term(NamedTuple):
