@@ -3,7 +3,9 @@
 A body is *monotone* when more rows of the variable never make fewer rows of the result. Where it
 takes the least or the greatest value of each key, better values must never make worse ones, and no
 value may be better than the one that it is made from: a cost that is added must be known not to be
-negative, from a constant or a `filter(lambda road: road.cost >= 0)` outside.
+negative, from a constant or a `filter(lambda road: road.cost >= 0)` outside. Of floats one must
+also know that no -inf meets inf: that a start has a value which is written down, or that a filter
+compares with a number; or a filter does that with the costs, from above.
 
 If also every row of the start is in the result of the first round, rounds only add, and what they
 come to is the smallest solution: the start, and all that can be derived from it. It does not matter
@@ -20,6 +22,8 @@ way. Where the variable is among the terms, as in `reached.union(...)`, the star
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from ebbflow import reducer
@@ -131,7 +135,7 @@ def monotone(node: Iterate) -> Monotone | None:
         else:
             return None
     if isinstance(result, Reduce) and (
-        choice is None or not all(_keeps_order(node, term, choice) for term in deriving)
+        choice is None or not all(_keeps_order(node, term, choice, constants) for term in deriving)
     ):
         return None
     return Monotone(tuple(deriving), tuple(constants), choice)
@@ -200,7 +204,7 @@ def _number(hint: Any) -> bool:
     return found is not None and set(found) <= NUMBERS and len(found) == 1
 
 
-def _keeps_order(node: Iterate, term: Term, choice: Choice) -> bool:
+def _keeps_order(node: Iterate, term: Term, choice: Choice, constants: list[Term]) -> bool:
     """Whether better values in the variable give better values of the same keys, and a value is
     never better than the one that it is made from."""
     fields, inner = (list(fields_of(each.type) or ()) for each in (choice.reduce, term.input))
@@ -222,33 +226,43 @@ def _keeps_order(node: Iterate, term: Term, choice: Choice) -> bool:
         return False
     if choice.is_float and _misleads_nan(value_made, value, choice.greatest):
         return False
-    signs = _signs(node, term)
+    if choice.is_float and not _finite(node, term, value_made, value, choice, constants):
+        return False
+    signs = _bounded(node, term, (">", ">="), lambda bound: bound >= 0)
     return _rises(value_made, value) and _no_better(value_made, value, choice.greatest, signs)
 
 
-def _signs(node: Iterate, term: Term) -> set[Expression]:
-    """The fields of the other side that are known not to be negative: a filter says so."""
+def _bounded(
+    node: Iterate, term: Term, signs: tuple[str, ...], fits: Callable[[Any], bool]
+) -> set[Expression]:
+    """The fields of the other side of which a filter says that they compare so with a number that
+    fits."""
     if term.other is None:
         return set()
-    below: Node = node.imports[node.outside.index(term.other.name)]
-    steps, _ = _stripped(below)
+    steps, _ = _stripped(node.imports[node.outside.index(term.other.name)])
     found: set[Expression] = set()
     while steps and steps[-1].verb == "filter":
-        for each in conjuncts(steps[-1].fn):
-            made = each.expression
-            if (
-                isinstance(made, Operation)
-                and made.op in (">", ">=")
-                and _not_negative(made.args[1], set())
-            ):
-                least = made.args[0]
-                found |= (
-                    {Get(1 - term.side, least.name, least.index)}
-                    if isinstance(least, Get)
-                    else set()
-                )
+        found |= {
+            Get(1 - term.side, field.name, field.index)
+            for field, bound in _compared(steps[-1], signs)
+            if fits(bound)
+        }
         steps = steps[:-1]
     return found
+
+
+def _compared(step: FusedStep, signs: tuple[str, ...]) -> Iterator[tuple[Get, Any]]:
+    """The fields that a filter compares by one of these signs with a number, and the number."""
+    for each in conjuncts(step.fn):
+        made = each.expression
+        if isinstance(made, Operation) and made.op in signs:
+            field, bound = made.args
+            if isinstance(field, Get) and _is_number(bound):
+                yield field, bound.value  # type: ignore[attr-defined]
+
+
+def _is_number(made: Expression) -> bool:
+    return isinstance(made, Constant) and type(made.value) in NUMBERS
 
 
 def _field(choice: Choice) -> Get:
@@ -322,7 +336,43 @@ def _misleads_nan(made: Expression, value: Get, greatest: bool) -> bool:
     )  # fmt: skip
 
 
+def _finite(
+    node: Iterate, term: Term, made: Expression, value: Get, choice: Choice, constants: list[Term]
+) -> bool:
+    """Whether no sum of floats can be `-inf + inf`, which is NaN: as all that is added is known to
+    be less than infinite, or no row that enters has -inf."""
+    if not any(isinstance(each, Operation) and each.op == "+" for each in made.walk()):
+        return True
+    costs = _bounded(node, term, ("<", "<="), lambda bound: bound < inf)
+    costs |= _bounded(node, term, ("<",), lambda bound: bound == inf)
+    leaves = [each for each in made.walk() if isinstance(each, (Get, Constant))]
+    if all(
+        isfinite(leaf.value) if isinstance(leaf, Constant) else leaf == value or leaf in costs
+        for leaf in leaves
+    ):
+        return True
+    entering: list[tuple[Node, Steps]] = [(node.starts[0], ())]
+    for each in constants:
+        entering.append((node.imports[node.outside.index(each.input.name)], each.before))
+    return all(_has_bound(below, steps, choice) for below, steps in entering)
+
+
+def _has_bound(below: Node, steps: Steps, choice: Choice) -> bool:
+    """Whether rows are known to have a value that is no -inf: one that is written down, or that a
+    filter compares with a number."""
+    before, first = _stripped(below)
+    for step in reversed((*before, *steps)):
+        if step.verb == "filter":
+            if any(
+                field.name == choice.value and bound > -inf
+                for field, bound in _compared(step, (">", ">="))
+            ):
+                return True
+        else:
+            made = _through(_field(choice), step.fn.expression) if step.verb == "map" else None
+            return made is not None and _is_number(made) and bool(made.value > -inf)  # type: ignore[attr-defined]
+    return isinstance(first, Concat) and not first.parts
+
+
 def _not_negative(made: Expression, known: set[Expression]) -> bool:
-    if isinstance(made, Constant):
-        return type(made.value) in NUMBERS and bool(made.value >= 0)
-    return made in known
+    return made in known or (_is_number(made) and bool(made.value >= 0))  # type: ignore[attr-defined]
