@@ -210,7 +210,7 @@ def an_input_with_a_key() -> Any:
 @shape
 def the_same_loop_twice() -> Any:
     one, other = reachability(), reachability()
-    same = one.join(b, left_on=lambda n: n, right_on=lambda n: n, select=lambda a, b: a)
+    same = one.join(other, left_on=lambda n: n, right_on=lambda n: n, select=lambda a, b: a)
     return ef.program(one=one, other=other, both=one + other, same=same)
 
 
