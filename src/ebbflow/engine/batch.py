@@ -251,7 +251,7 @@ def _loop(node: Iterate, *parents: Weights) -> Weights:
         _entering(node, rows, priority)
         for rows, priority in zip(parents[:cut], node.priorities, strict=True)
     ]
-    last = max((at for each in entering for at in each), default=0)
+    come = {at for each in entering for at in each}
     now = {name: ZSet(rows.get(0, {})) for name, rows in zip(names, entering, strict=True)}
     number = 0
     while number != node.rounds:
@@ -259,11 +259,14 @@ def _loop(node: Iterate, *parents: Weights) -> Weights:
         new = evaluate(node.body, {**now, **outside})
         new = {name: new[name] + ZSet(rows.get(number, {}))
                for name, rows in zip(names, entering, strict=True)}  # fmt: skip
-        if node.rounds is None and new == now and number > last:
-            break
-        if node.rounds is None and number >= node.limit:
+        if node.rounds is None and new != now and number >= node.limit:
             changing = {name: dict((new[name] - now[name]).items()) for name in names}
             raise no_fixed_point(node, number, changing)
+        if node.rounds is None and new == now and number not in come:
+            later = [at for at in come if at > number]
+            if not later:
+                break
+            number = min(later) - 1  # until then every round is like this one
         now = new
     return dict(_labelled(names, now).items())
 

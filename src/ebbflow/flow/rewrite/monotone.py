@@ -3,7 +3,9 @@
 A body is *monotone* when more rows of the variable never make fewer rows of the result. Where it
 takes the least or the greatest value of each key, better values must never make worse ones, and no
 value may be better than the one that it is made from: a cost that is added must be known not to be
-negative, from a constant or a `filter(lambda road: road.cost >= 0)` outside.
+negative, from a constant or a `filter(lambda road: road.cost >= 0)` outside. Of floats one must
+also know that no -inf meets inf: that a start has a value which is written down, or that a filter
+compares with a number; or a filter does that with the costs, from above.
 
 If also every row of the start is in the result of the first round, rounds only add, and what they
 come to is the smallest solution: the start, and all that can be derived from it. It does not matter
@@ -20,7 +22,8 @@ way. Where the variable is among the terms, as in `reached.union(...)`, the star
 
 from __future__ import annotations
 
-from decimal import Decimal
+from collections.abc import Callable, Iterator
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from ebbflow import reducer
@@ -46,7 +49,9 @@ from ebbflow.fn import Fn
 from ebbflow.record import fields_of
 
 Steps = tuple[FusedStep, ...]
-NUMBERS = {int, float, Decimal}
+NUMBERS = {int, float}
+"""Numbers of which `a + b` is never less than `a` when `b` is not negative: a `Decimal` of more
+digits than there is room for may be rounded down."""
 
 
 class Term(NamedTuple):
@@ -107,6 +112,8 @@ def monotone(node: Iterate) -> Monotone | NotMonotone:
         return NotMonotone(f"it leaves after {node.rounds} rounds, not at the fixed point")
     if node.priorities != (None,):
         return NotMonotone("rows enter by priority")
+    if node.limit == 1:  # then it tells whether the first round leaves out rows of the start
+        return NotMonotone("it has one round")
     (variable,), (result,) = node.variables, node.body.outputs.values()
     if not isinstance(result, (Distinct, Reduce)):
         return NotMonotone(f"its body ends with {_named(result)}, not with distinct, min or max")
@@ -149,7 +156,7 @@ def monotone(node: Iterate) -> Monotone | NotMonotone:
     if isinstance(choice, NotMonotone):
         return choice
     for term in deriving:
-        why = "" if choice is None else _disorder(node, term, choice)
+        why = "" if choice is None else _disorder(node, term, choice, constants)
         if why:
             return NotMonotone(f"{why}{_at(term)}")
     return Monotone(tuple(deriving), tuple(constants), choice)
@@ -244,7 +251,7 @@ def _number(hint: Any) -> bool:
     return found is not None and set(found) <= NUMBERS and len(found) == 1
 
 
-def _disorder(node: Iterate, term: Term, choice: Choice) -> str:
+def _disorder(node: Iterate, term: Term, choice: Choice, constants: list[Term]) -> str:
     """Why better values in the variable may not give better values of the same keys, or why a value
     may be better than the one that it is made from; nothing where neither can be."""
     fields, inner = (list(fields_of(each.type) or ()) for each in (choice.reduce, term.input))
@@ -271,10 +278,15 @@ def _disorder(node: Iterate, term: Term, choice: Choice) -> str:
         return f"it cannot be seen how {name!r} is made"
     if _touches(key_made, value):
         return f"the key may depend on {name!r}"
+    if choice.is_float and _misleads_nan(value_made, value, choice.greatest):
+        return f"a NaN may make a better {name!r}"
+    if choice.is_float and not _finite(node, term, value_made, value, choice, constants):
+        return f"nothing says that no infinite {name!r} meets one of the other sign"
     better = "greater" if choice.greatest else "smaller"
     if not _rises(value_made, value):
         return f"a {better} {name!r} may make one that is not {better}"
-    if not _no_better(value_made, value, choice.greatest, _signs(node, term)):
+    not_negative = _bounded(node, term, (">", ">="), lambda bound: bound >= 0)
+    if not _no_better(value_made, value, choice.greatest, not_negative):
         return (
             f"what is made of a {name!r} may be {better} than it: nothing says that what is "
             + ("subtracted" if choice.greatest else "added")
@@ -283,29 +295,37 @@ def _disorder(node: Iterate, term: Term, choice: Choice) -> str:
     return ""
 
 
-def _signs(node: Iterate, term: Term) -> set[Expression]:
-    """The fields of the other side that are known not to be negative: a filter says so."""
+def _bounded(
+    node: Iterate, term: Term, signs: tuple[str, ...], fits: Callable[[Any], bool]
+) -> set[Expression]:
+    """The fields of the other side of which a filter says that they compare so with a number that
+    fits."""
     if term.other is None:
         return set()
-    below: Node = node.imports[node.outside.index(term.other.name)]
-    steps, _ = _stripped(below)
+    steps, _ = _stripped(node.imports[node.outside.index(term.other.name)])
     found: set[Expression] = set()
     while steps and steps[-1].verb == "filter":
-        for each in conjuncts(steps[-1].fn):
-            made = each.expression
-            if (
-                isinstance(made, Operation)
-                and made.op in (">", ">=")
-                and _not_negative(made.args[1], set())
-            ):
-                least = made.args[0]
-                found |= (
-                    {Get(1 - term.side, least.name, least.index)}
-                    if isinstance(least, Get)
-                    else set()
-                )
+        found |= {
+            Get(1 - term.side, field.name, field.index)
+            for field, bound in _compared(steps[-1], signs)
+            if fits(bound)
+        }
         steps = steps[:-1]
     return found
+
+
+def _compared(step: FusedStep, signs: tuple[str, ...]) -> Iterator[tuple[Get, Any]]:
+    """The fields that a filter compares by one of these signs with a number, and the number."""
+    for each in conjuncts(step.fn):
+        made = each.expression
+        if isinstance(made, Operation) and made.op in signs:
+            field, bound = made.args
+            if isinstance(field, Get) and _is_number(bound):
+                yield field, bound.value  # type: ignore[attr-defined]
+
+
+def _is_number(made: Expression) -> bool:
+    return isinstance(made, Constant) and type(made.value) in NUMBERS
 
 
 def _field(choice: Choice) -> Get:
@@ -367,7 +387,55 @@ def _no_better(made: Expression, value: Get, greatest: bool, known: set[Expressi
     return made.op == "-" and greatest and parts[0] and _not_negative(made.args[1], known)
 
 
+def _misleads_nan(made: Expression, value: Get, greatest: bool) -> bool:
+    """Whether NaN, which is greater than all numbers, may make something better of a value: where
+    the greatest is taken, `inf - inf` is NaN; where the least is, `max(1.0, nan)` is 1.0, though
+    `max(nan, 1.0)` is NaN."""
+    return any(
+        each.op == "-" if greatest
+        else each.op in ("max", "min") and not _touches(each.args[0], value)
+        for each in made.walk()
+        if isinstance(each, Operation)
+    )  # fmt: skip
+
+
+def _finite(
+    node: Iterate, term: Term, made: Expression, value: Get, choice: Choice, constants: list[Term]
+) -> bool:
+    """Whether no sum of floats can be `-inf + inf`, which is NaN: as all that is added is known to
+    be less than infinite, or no row that enters has -inf."""
+    if not any(isinstance(each, Operation) and each.op == "+" for each in made.walk()):
+        return True
+    costs = _bounded(node, term, ("<", "<="), lambda bound: bound < inf)
+    costs |= _bounded(node, term, ("<",), lambda bound: bound == inf)
+    leaves = [each for each in made.walk() if isinstance(each, (Get, Constant))]
+    if all(
+        isfinite(leaf.value) if isinstance(leaf, Constant) else leaf == value or leaf in costs
+        for leaf in leaves
+    ):
+        return True
+    entering: list[tuple[Node, Steps]] = [(node.starts[0], ())]
+    for each in constants:
+        entering.append((node.imports[node.outside.index(each.input.name)], each.before))
+    return all(_has_bound(below, steps, choice) for below, steps in entering)
+
+
+def _has_bound(below: Node, steps: Steps, choice: Choice) -> bool:
+    """Whether rows are known to have a value that is no -inf: one that is written down, or that a
+    filter compares with a number."""
+    before, first = _stripped(below)
+    for step in reversed((*before, *steps)):
+        if step.verb == "filter":
+            if any(
+                field.name == choice.value and bound > -inf
+                for field, bound in _compared(step, (">", ">="))
+            ):
+                return True
+        else:
+            made = _through(_field(choice), step.fn.expression) if step.verb == "map" else None
+            return made is not None and _is_number(made) and bool(made.value > -inf)  # type: ignore[attr-defined]
+    return isinstance(first, Concat) and not first.parts
+
+
 def _not_negative(made: Expression, known: set[Expression]) -> bool:
-    if isinstance(made, Constant):
-        return type(made.value) in NUMBERS and bool(made.value >= 0)
-    return made in known
+    return made in known or (_is_number(made) and bool(made.value >= 0))  # type: ignore[attr-defined]
