@@ -103,7 +103,7 @@ class Paid(NamedTuple):
     late: bool
 
 
-class Through(NamedTuple):
+class CameThrough(NamedTuple):
     customer: int
     through: int
 
@@ -139,8 +139,8 @@ def received(payment: Payment, order: Placed) -> Paid:
     return Paid(order.country, payment.amount, payment.day > order.due)
 
 
-def further(found: Through, referral: Referral) -> Through:
-    return Through(referral.customer, found.through)
+def further(found: CameThrough, referral: Referral) -> CameThrough:
+    return CameThrough(referral.customer, found.through)
 
 
 # ---- a reducer of its own ----
@@ -216,10 +216,12 @@ def one_further(tree: ef.Collection) -> ef.Collection:
     return tree.union(tree.join(referrals, left_on="customer", right_on="by", select=further))
 
 
-tree = referrals.map(lambda referral: Through(referral.customer, referral.by)).iterate(one_further)
+tree = referrals.map(lambda referral: CameThrough(referral.customer, referral.by)).iterate(
+    one_further
+)
 
 
-def _brought(found: Through, spent: NamedTuple) -> Brought:
+def _brought(found: CameThrough, spent: NamedTuple) -> Brought:
     return Brought(found.through, spent.revenue)  # type: ignore[attr-defined]
 
 
