@@ -346,6 +346,15 @@ def rounds_of_none_one_and_many() -> Any:
 
 
 @shape
+def pairs_of_rows_that_come_and_go() -> Any:
+    def body(x: Any) -> Any:
+        pairs = moved(x).join(x, left_on=lambda n: n % 2, right_on=lambda n: n % 2)
+        return pairs.distinct().map(lambda pair: (pair[0] + pair[1]) % 4)
+
+    return roots.iterate(body, rounds=6)
+
+
+@shape
 def rounds_that_lose_rows() -> Any:
     return roots.iterate(moved, rounds=2)
 
