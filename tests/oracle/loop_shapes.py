@@ -240,13 +240,19 @@ def starts() -> Any:
     return roots.map(lambda n: Far(n, n % 2), type=Far)
 
 
+def best(rows: Any, over: Any, made: Any, reducer: Any, field: str, **options: Any) -> Any:
+    """The best value of each node, of those that it has and those that it is given over edges."""
+    return rows.iterate(
+        lambda x: (
+            (x + x.join(over, on="a", select=made)).group_by("a").agg(**{field: reducer(field)})
+        ),
+        **options,
+    )
+
+
 @shape
 def shortest_paths() -> Any:
-    return starts().iterate(
-        lambda x: (
-            x + x.join(roads, on="a", select=lambda a, b: Far(b.b, a.d + b.d))
-        ).group_by("a").agg(d=ef.min("d"))
-    )  # fmt: skip
+    return best(starts(), roads, lambda a, b: Far(b.b, a.d + b.d), ef.min, "d")
 
 
 @shape
@@ -263,32 +269,21 @@ def shortest_paths_of_all_pairs() -> Any:
 
 @shape
 def widest_paths() -> Any:
-    return starts().iterate(
-        lambda x: (
-            x + x.join(roads, on="a", select=lambda a, b: Far(b.b, min(a.d, b.d)))
-        ).group_by("a").agg(d=ef.max("d"))
-    )  # fmt: skip
+    return best(starts(), roads, lambda a, b: Far(b.b, min(a.d, b.d)), ef.max, "d")
 
 
 @shape
 def a_limit_of_bottlenecks() -> Any:
-    def loop(limit: int) -> Any:
-        return starts().iterate(
-            lambda x: (
-                x + x.join(roads, on="a", select=lambda a, b: Far(b.b, max(a.d, b.d)))
-            ).group_by("a").agg(d=ef.min("d")),
-            limit=limit,
-        )  # fmt: skip
-
-    return ef.program(one=loop(3), other=loop(4))
+    return ef.program(**{
+        f"after_{n}": best(
+            starts(), roads, lambda a, b: Far(b.b, max(a.d, b.d)), ef.min, "d", limit=n
+        )
+        for n in (3, 4)
+    })  # fmt: skip
 
 
 def least_sum(over: Any) -> Any:
-    return speeds.iterate(
-        lambda x: (
-            x + x.join(over, on="a", select=lambda a, b: Speed(b.b, a.x + b.x))
-        ).group_by("a").agg(x=ef.min("x"))
-    )  # fmt: skip
+    return best(speeds, over, lambda a, b: Speed(b.b, a.x + b.x), ef.min, "x")
 
 
 @shape
@@ -298,11 +293,7 @@ def least_floats() -> Any:
 
 @shape
 def greatest_floats() -> Any:
-    return speeds.iterate(
-        lambda x: (
-            x + x.join(links, on="a", select=lambda a, b: Speed(b.b, min(a.x, b.x)))
-        ).group_by("a").agg(x=ef.max("x"))
-    )  # fmt: skip
+    return best(speeds, links, lambda a, b: Speed(b.b, min(a.x, b.x)), ef.max, "x")
 
 
 @shape
@@ -343,6 +334,15 @@ def rounds_of_none_one_and_many() -> Any:
         f"after_{rounds}": roots.iterate(lambda x: x.union(moved(x)), rounds=rounds)
         for rounds in (0, 1, 50)
     })  # fmt: skip
+
+
+@shape
+def pairs_of_rows_that_come_and_go() -> Any:
+    def body(x: Any) -> Any:
+        pairs = moved(x).join(x, left_on=lambda n: n % 2, right_on=lambda n: n % 2)
+        return pairs.distinct().map(lambda pair: (pair[0] + pair[1]) % 4)
+
+    return roots.iterate(body, rounds=6)
 
 
 @shape
