@@ -43,9 +43,12 @@ def both_names(needs: Needs) -> tuple[str, str]:
 needs = ef.Input("needs", Needs)
 advisories = ef.Input("advisories", Advisory, key="id")
 
-closure = needs.iterate(
-    lambda known: known.union(known.join(needs, left_on="needs", right_on="package", select=chained))
-)
+
+def one_step_more(known: ef.Collection) -> ef.Collection:
+    return known.union(known.join(needs, left_on="needs", right_on="package", select=chained))
+
+
+closure = needs.iterate(one_step_more)
 affected = closure.join(
     advisories, left_on="needs", right_on="package", select=lambda r, a: (r.package, a.id)
 )
