@@ -70,7 +70,9 @@ def called(caller: str, call: Call) -> str:
 
 files = ef.Input("files", File, key="path")
 
-nodes, edges, roots = files.flat_map(functions), files.flat_map(calls), files.flat_map(run_at_once)
+nodes = files.flat_map(functions).distinct()
+edges = files.flat_map(calls)
+roots = files.flat_map(run_at_once)
 
 
 def reached(live: ef.Collection) -> ef.Collection:

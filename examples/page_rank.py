@@ -49,14 +49,17 @@ outgoing = distinct_links.group_by("page").agg(links=ef.count())
 shares = distinct_links.join(outgoing, on="page").map(lambda row: Share(*row))
 base = pages.map(lambda page: Rank(page, ONE * 15 // 100))
 
-ranks = pages.map(lambda page: Rank(page, ONE)).iterate(
-    lambda ranks: (
-        (base + ranks.join(shares, on="page", select=passed_on))
-        .group_by("page")
-        .agg(rank=ef.sum("rank"))
-    ),
-    rounds=ROUNDS,
-)
+
+def one_round(ranks: ef.Collection) -> ef.Collection:
+    given = base + ranks.join(shares, on="page", select=passed_on)
+    return given.group_by("page").agg(rank=ef.sum("rank"))
+
+
+def ranked(rounds: int) -> ef.Collection:
+    return pages.map(lambda page: Rank(page, ONE)).iterate(one_round, rounds=rounds)
+
+
+ranks = ranked(ROUNDS)
 program = ef.program(ranks=ranks, best=ranks.top_k(3, by="rank"))
 
 start = {
