@@ -190,7 +190,7 @@ def points_to(inputs: Inputs) -> Outputs:
     objects = {s.source for s in inputs["statements"] if s.kind == "address"}
 
     def meant(pointer: str) -> set[str]:
-        return objects if points[pointer] == anything else set(points[pointer])
+        return objects if "*" in points[pointer] else set(points[pointer])
 
     flows: set[tuple[str, str]] = set()
     while True:
