@@ -7,7 +7,8 @@ multiplied through the assemblies that contain it, and through no other.
 
 Nothing may contain itself: its cost would grow round by round, without end. So the program first
 asks what contains what, in any depth, and leaves out of the sums what contains itself. It is shown
-as an error in the data, and comes back when that is corrected.
+as an error in the data, and comes back when that is corrected. ebbflow cannot know that sums end
+for this reason; `limit=` says after how many levels they surely have.
 
     python examples/bill_of_materials.py
 """
@@ -17,6 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import ebbflow as ef
+
+LEVELS = 100
 
 
 class Price(NamedTuple):
@@ -63,7 +66,7 @@ def rolled_up(costs: ef.Collection) -> ef.Collection:
     return (prices + used).group_by("part").agg(cents=ef.sum("cents"))
 
 
-costs = prices.iterate(rolled_up)
+costs = prices.iterate(rolled_up, limit=LEVELS)
 unpriced = uses.map("part").except_(prices.map("part")).except_(uses.map("assembly"))
 program = ef.program(costs=costs, circular=circular, unpriced=unpriced)
 

@@ -43,8 +43,10 @@ class Trip(NamedTuple):
 
 
 def direct(flight: Flight) -> Trip:
-    number, *between, price = flight
-    return Trip(number, *between, 0, price)
+    return Trip(
+        flight.number, flight.origin, flight.destination, flight.departs, flight.arrives, 0,
+        flight.price,
+    )  # fmt: skip
 
 
 def connected(trip: Trip, flight: Flight) -> Trip:

@@ -84,10 +84,11 @@ def at_target(flow: Flow, points: Points) -> Points:
 
 
 statements = ef.Input("statements", Statement, key="line")
-addresses, copies, loads, stores = (
-    statements.filter(lambda statement, kind=kind: statement.kind == kind)
-    for kind in ("address", "copy", "load", "store")
-)
+addresses = statements.filter(lambda s: s.kind == "address")
+copies = statements.filter(lambda s: s.kind == "copy")
+loads = statements.filter(lambda s: s.kind == "load")
+stores = statements.filter(lambda s: s.kind == "store")
+
 objects = addresses.map("source").distinct().flat_map(also_as_anything)
 known = addresses.map(lambda s: Points(s.target, (s.source,)))
 copied = copies.map(lambda s: Flow(s.target, s.source))
