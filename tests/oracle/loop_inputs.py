@@ -12,6 +12,8 @@ from random import Random
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from tests.docs.test_examples import Rows as Kept
+
 import ebbflow as ef
 
 Draw = Callable[[ModuleType, Random, int], Any]
@@ -127,27 +129,24 @@ class History:
     def __init__(self, name: str, module: ModuleType, seed: int, size: int) -> None:
         self.rows, self.module, self.size = INPUTS[name], module, size
         self.dice = Random(f"{name} {seed}")
-        self.keys = {each: source.key for each, source in module.program.plan.sources.items()}
-        self.there: dict[str, Counter[Any]] = {name: Counter() for name in self.rows}
+        keys = {each: source.key for each, source in module.program.plan.sources.items()}
+        self.kept = {each: Kept(keys[each], [], self.dice) for each in self.rows}
+
+    @property
+    def there(self) -> dict[str, Counter[Any]]:
+        """The rows that are there, by input."""
+        return {name: each.there for name, each in self.kept.items()}
 
     def change(self, most: int) -> dict[str, ef.ZSet[Any]]:
         """Up to so many rows come or go, in some of the inputs."""
         before = {name: ef.ZSet(rows) for name, rows in self.there.items()}
         for _ in range(self.dice.randint(1, most)):
             name = self.dice.choice(sorted(self.rows))
-            there, rows = self.there[name], self.rows[name]
-            full = sum(there.values()) / (2 * max(1, rows.share * self.size))
-            if there and self.dice.random() < full:
-                there -= Counter([self.dice.choice(sorted(there))])
+            kept, rows = self.kept[name], self.rows[name]
+            full = kept.there.total() / (2 * max(1, rows.share * self.size))
+            if kept.there and self.dice.random() < full:
+                kept.there -= Counter([self.dice.choice(sorted(kept.there))])
             else:
-                self._put(name, rows.draw(self.module, self.dice, self.size))
-            self.there[name] = +there
+                kept.put(rows.draw(self.module, self.dice, self.size))
         after = {name: ef.ZSet(rows) - before[name] for name, rows in self.there.items()}
         return {name: change for name, change in after.items() if change}
-
-    def _put(self, name: str, row: Any) -> None:
-        there, key = self.there[name], self.keys[name]
-        if key is not None:
-            for other in [each for each in there if key(each) == key(row)]:
-                del there[other]
-        there[row] += 1

@@ -30,7 +30,10 @@ NAMES = [
     for name, module in MODULES.items()
     if any(fields_of(source.type) for source in plan_of(module.program).sources.values())
 ]
-REAL = ["billing", "budget", "flights", "org_chart", "packages", "traffic"]
+REAL = [
+    "billing", "budget", "flights", "org_chart", "packages", "traffic", "points_to",
+    "import_cycles",
+]  # fmt: skip
 each_example = pytest.mark.parametrize("name", NAMES)
 
 
