@@ -85,6 +85,19 @@ def test_oracle_a_durable_program_equals_its_reference(name: str, tmp_path: Path
         view.verify()
 
 
+@pytest.mark.slow
+@each_program
+def test_oracle_a_program_with_little_memory_equals_its_reference(
+    name: str, tmp_path: Path
+) -> None:
+    program, history = MODULES[name].program, History(name, MODULES[name], 2, 8)
+    for _ in range(3):
+        with program.run(path=tmp_path / "state", memory=2000) as view:
+            compare(name, view, history)
+            view.step(history.change(FIRST))
+            follow(name, view, history, 5)
+
+
 def test_page_rank_in_whole_numbers_is_close_to_page_rank() -> None:
     module, dice = MODULES["page_rank"], Random(5)
     pages = [f"page {at}" for at in range(12)]
