@@ -7,9 +7,9 @@ that lie in none, until there are no more of those:
     keep the imports between modules of the same label, turned round
     do both once more, along the turned imports                      (so they point as before)
 
-In the outer loop fewer imports make fewer labels meet, so imports only go. What is left are
-circles, and their labels name them. One `import` that comes or goes is followed through both loops,
-at the rounds of both where it makes a difference, and nowhere else.
+A round of the outer loop keeps some of the imports that it was given, so they only become fewer.
+What is left are circles, and their labels name them. One `import` that comes or goes is followed
+through both loops, at the rounds of both where it makes a difference, and nowhere else.
 
     python examples/import_cycles.py
 """
