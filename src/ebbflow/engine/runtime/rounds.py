@@ -134,7 +134,11 @@ class VersionedIndex:
         for key in keys:
             for (at, row), weight in groups.get(key, {}).items():
                 group = found.setdefault(join(at, version), {}).setdefault(key, {})
-                group[row] = group.get(row, 0) + weight
+                total = group.get(row, 0) + weight
+                if total:
+                    group[row] = total
+                else:
+                    del group[row]
         yield from found.items()
 
 

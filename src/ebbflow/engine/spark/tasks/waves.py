@@ -102,7 +102,7 @@ class Waves:
             if stage.slot in self.provided:
                 continue
             if stage.linear:
-                self._made[stage.slot] = max(self._made[slot] for slot in stage.reads)
+                self._made[stage.slot] = max([self._made[slot] for slot in stage.reads], default=0)
             elif not stage.arranges:
                 self._act(stage)
         for name in outputs:
