@@ -100,11 +100,15 @@ def components() -> Any:
         nodes = kept.map(lambda e: Edge(e.b, e.b), type=Edge).distinct()
         labels = nodes.iterate(
             lambda names: (
-                names
-                + names.join(kept, left_on="a", right_on="a", select=lambda n, e: Edge(e.b, n.b))
+                (
+                    names
+                    + names.join(
+                        kept, left_on="a", right_on="a", select=lambda n, e: Edge(e.b, n.b)
+                    )
+                )
+                .group_by("a")
+                .agg(b=ef.min("b"))
             )
-            .group_by("a")
-            .agg(b=ef.min("b"))
         )
         named = kept.join(labels, on="a", select=lambda e, n: Road(e.a, e.b, n.b))
         both = named.join(labels, left_on="b", right_on="a", select=lambda e, n: (e, n.b))

@@ -22,15 +22,33 @@ each_mode = pytest.mark.parametrize("mode", MODES)
 
 
 class InAnyMode(Reopened):
-    """A view that runs its epochs in one mode and another."""
+    """A view that runs its epochs in one mode and another, and of rounds that are led by the driver
+    some in tasks, some where it is."""
 
     def advance(self, asked: Any) -> Any:
         self.mode = self.dice.choice(MODES)
+        self.cluster.small = self.dice.choice([0, 1, 3, 20_000])
         return super().advance(asked)
 
 
-def followed(mode: str, program: Any, dice: Random, count: int, **sizes: int) -> None:
-    with running(mode, dice, of=Reopened if mode else InAnyMode) as run:
+class InTasks(Reopened):
+    """A view in which nothing of a loop is so small that it is not done by tasks."""
+
+    at_most = 0
+
+    def advance(self, asked: Any) -> Any:
+        self.cluster.small = self.small = self.at_most
+        return super().advance(asked)
+
+
+class InSomeTasks(InTasks):
+    at_most = 2
+
+
+def followed(
+    mode: str, program: Any, dice: Random, count: int, of: Any = Reopened, **sizes: int
+) -> None:
+    with running(mode, dice, of=of) as run:
         loop = made(program)
         follow(run, loop, epochs_of(loop, dice, count, **sizes))
 
@@ -44,7 +62,14 @@ def test_oracle_a_loop_in_tasks_gives_what_batch_gives(mode: str, program: Any) 
 
 @each_program
 def test_oracle_a_loop_goes_on_in_another_mode(program: Any) -> None:
-    followed("", program, Random(f"{program.__name__}"), 8)
+    followed("driver", program, Random(program.__name__), 8, InAnyMode)
+
+
+@pytest.mark.parametrize("of", [InTasks, InSomeTasks])
+@each_program
+def test_oracle_rounds_in_tasks_give_what_batch_gives(program: Any, of: Any) -> None:
+    for seed in range(2):
+        followed("staged", program, Random(f"{program.__name__} {seed}"), 5, of)
 
 
 @each_mode

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any
 
+from ebbflow.engine.runtime.elsewhere import Elsewhere
 from ebbflow.engine.runtime.rounds import Delta, LiftedStage, Schedule, Version
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.errors import FunctionFailed, NoFixedPoint
@@ -45,9 +46,13 @@ class LoopStage(Stage):
     In a body it is run at versions of the loop around it; at the top at the only one there, `()`.
     """
 
-    __slots__ = ("body", "fresh", "inner", "rounds_run", "rows_per_round", "schedule", "waiting")
+    __slots__ = (
+        "body", "elsewhere", "fresh", "inner", "rounds_run", "rows_per_round", "schedule",
+        "waiting",
+    )  # fmt: skip
 
     certain = False
+    looping = True
 
     def __init__(
         self, node: Iterate, reads: Iterable[int], schedule: Schedule, body: Body,
@@ -58,6 +63,7 @@ class LoopStage(Stage):
         super().__init__(node, reads, *containers)
         self.waiting: dict[Version, dict[int, Delta]] = {}
         self.inner: Stage | None = None
+        self.elsewhere: Elsewhere | None = None
         self.rows_per_round: list[tuple[int, int]] = []
         self.rounds_run = 0
 
@@ -132,7 +138,11 @@ class LoopStage(Stage):
                 continue
             self.inner = stage
             started = perf_counter()
-            out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
+            out = None
+            if self.elsewhere is not None and isinstance(stage, LiftedStage):
+                out = self.elsewhere.run_at(stage, version, reads)
+            if out is None:
+                out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
             values[stage.slot] = out
             counts = stage.counts
             counts.seconds += perf_counter() - started
