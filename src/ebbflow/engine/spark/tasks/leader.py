@@ -44,6 +44,15 @@ RunJob = Callable[[EpochJob, RoundTask, list[Line]], list[Line]]
 """Runs a task for each number that lines are for, and gives the lines of all."""
 
 
+class WentWrong(BaseException):
+    """What went wrong in a job, on its way out. It is no Exception: it says what has to be said of
+    the stage already, and must not be explained as a failure of the loop around."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Leader:
     """Leads the loops of one wave; somebody has to `run_job`. It is what loops ask who may do a
     part of their work (`ebbflow.engine.runtime.elsewhere`)."""
@@ -80,8 +89,10 @@ class Leader:
             self.segments += piece.finish()
             jobs = list(self.jobs.items())
             return made, TaskReport(self.wave, self.segments, stats=replica.stats(), jobs=jobs)
-        except BaseException:
+        except BaseException as error:
             piece.abandon()
+            if isinstance(error, WentWrong):
+                raise error.error from error.error.__cause__
             raise
         finally:
             for stage in loops:
@@ -206,14 +217,17 @@ class Leader:
         task = kind(self.job, self.wave, address, added, *more)
         found: dict[int, list[bytes]] = {OUT: []}
         reports = []
-        for _, port, blob in self.run_job(self.job, task, lines):
-            if port == REPORT:
-                reports.append(TaskReport.read(blob))
-            else:
-                found.setdefault(port, []).append(blob)
-        self._take([segment for report in reports for segment in report.segments])
-        for report in reports:
-            report.raise_error()
+        try:
+            for _, port, blob in self.run_job(self.job, task, lines):
+                if port == REPORT:
+                    reports.append(TaskReport.read(blob))
+                else:
+                    found.setdefault(port, []).append(blob)
+            self._take([segment for report in reports for segment in report.segments])
+            for report in reports:
+                report.raise_error()
+        except Exception as error:
+            raise WentWrong(error) from error
         return found
 
     def _hand_over(self, containers: Iterable[Any], *, forget: bool = False) -> None:

@@ -153,4 +153,5 @@ class CountTask(RoundTask):
 
 
 def _derivations(found: Any, token: str) -> Line:
-    return 0, OUT, packed([what for what, _, _ in found], [tuple(x[1:]) for x in found], token)
+    counts: Any = [(at, count) for _, at, count in found]
+    return 0, OUT, packed([what for what, _, _ in found], counts, token)
