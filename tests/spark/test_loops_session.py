@@ -65,3 +65,21 @@ def test_an_endless_loop_in_a_task_is_refused_by_name(spark: Any, tmp_path: Path
             view.step(roots=[Node(1)])
         assert view.epoch == 0
         assert view.value.count() == 0
+
+
+@pytest.mark.parametrize("program", [reachable, walks])
+def test_large_rounds_are_jobs_and_small_ones_are_not(
+    spark: Any, tmp_path: Path, program: Any
+) -> None:
+    """Two hundred nodes behind the root, and a path behind these."""
+    fan = [Edge(0, n) for n in range(1, 201)] + [Edge(n, 201) for n in range(1, 201)]
+    path = [Edge(n, n + 1) for n in range(201, 210)]
+    options = {"path": tmp_path, "mode": "staged", "buckets": 2, "small": 100}
+    with program().run(ef.spark(spark, **options)) as view:
+        for given in ({"roots": [Node(0)], "edges": [*fan, *path]}, {"edges": {fan[0]: -1}}):
+            view.step(given)
+            (jobs,) = view.last.jobs.values() or [0]
+            assert (0 < jobs < 8) == ("roots" in given)
+            assert ("jobs for its rounds" in view.explain()) == ("roots" in given)
+            view.verify()
+        assert "bulk: rounds led by the driver · wave 1" in view.explain()
