@@ -26,6 +26,7 @@ from sys import maxsize
 from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
+from ebbflow.engine.runtime.elsewhere import Elsewhere
 from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
 from ebbflow.flow.endless import no_fixed_point
@@ -49,6 +50,7 @@ class LazyLoopStage(Stage):
         "constants",
         "derivations",
         "derived",
+        "elsewhere",
         "exact",
         "facts",
         "fresh",
@@ -63,6 +65,7 @@ class LazyLoopStage(Stage):
 
     code = "run"
     certain = False
+    looping = True
 
     def __init__(
         self, node: Iterate, reads: Iterable[int], found: Monotone, fresh: Callable[[], Any]
@@ -83,6 +86,7 @@ class LazyLoopStage(Stage):
         self.exact = False
         self.rows_per_round: dict[int, int] | None = None
         self.suspended = self.derived = 0
+        self.elsewhere: Elsewhere | None = None
 
     def row_type(self, container: Any) -> Any:
         return Any
@@ -111,10 +115,7 @@ class LazyLoopStage(Stage):
         for term in self.terms:
             if term.mine is not None and out:
                 term.mine.apply(out)
-        tables = self.derivations.values
-        for what in self.old:
-            if what in tables and not tables[what]:
-                del tables[what]
+        self._drop_empty()
         return out
 
     @property
@@ -134,16 +135,27 @@ class LazyLoopStage(Stage):
         for term in self.terms:
             other = term.term.other
             change = None if term.itself or other is None else outside[other.name]
-            if change and term.theirs is not None and term.mine is not None:
-                by_key = term.theirs.grouped(change)
-                term.theirs.bring(by_key)
-                term.theirs.apply(change)
-                term.mine.bring(by_key)
-                facts = term.mine.groups
-                if self.facts.backing is not None:
-                    fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
-                found += term.triggered(by_key, facts, self.facts.values)
+            if change:
+                found += self._triggered(term, change)
         return found
+
+    def _triggered(self, term: DerivedTerm, change: Delta) -> Derivations:
+        """The derivations that come and go because of a change of what facts are joined with."""
+        if self.elsewhere is not None:
+            found = self.elsewhere.triggered(self, term, change)
+            if found is not None:
+                return found
+        theirs, mine = term.theirs, term.mine
+        assert theirs is not None
+        assert mine is not None
+        by_key = theirs.grouped(change)
+        theirs.bring(by_key)
+        theirs.apply(change)
+        mine.bring(by_key)
+        facts = mine.groups
+        if self.facts.backing is not None:
+            fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
+        return term.triggered(by_key, facts, self.facts.values)  # type: ignore[no-any-return]
 
     def _keys(self, rows: Iterable[Any]) -> Iterable[Any]:
         """The cells of some facts."""
@@ -151,6 +163,10 @@ class LazyLoopStage(Stage):
 
     def _derived(self, facts: list[tuple[Any, Any]], sign: int) -> Derivations:
         """What facts derive that come (1) or go (-1), each given with its round."""
+        if self.elsewhere is not None:
+            away = self.elsewhere.derived(self, facts, sign)
+            if away is not None:
+                return away
         terms, rounds = self.terms, self.facts.values
         if self.facts.backing is not None:
             for term in terms:
@@ -201,6 +217,10 @@ class LazyLoopStage(Stage):
 
     def _count(self, derived: Derivations, sign: int = 1) -> list[Any]:
         """Add derivations to the tables, or take them out, and say whose."""
+        if self.elsewhere is not None:
+            away = self.elsewhere.counted(self, derived, sign)
+            if away is not None:
+                return away
         tables, old = self.derivations.values, self.old
         if self.derivations.backing is not None:
             keys = [what for what, _, _ in derived]
@@ -314,6 +334,34 @@ class LazyLoopStage(Stage):
             if weight:
                 out[row] = weight
         return out
+
+    # ---- parts of an epoch, for who does them elsewhere ----
+
+    def trigger_part(self, number: int, change: Delta) -> Derivations:
+        """What some of the changed rows that the facts of a term are joined with do."""
+        return self._triggered(self.terms[number], change)
+
+    def derive_part(self, facts: list[tuple[Any, Any]], sign: int) -> Derivations:
+        """What some of the facts derive that come or go."""
+        return self._derived(facts, sign)
+
+    def count_part(self, derived: Derivations, sign: int) -> dict[Any, Any]:
+        """Count derivations, all that there are of what they are of, and give the best of those
+        that it has now; None for none."""
+        self.old = {}
+        if self.derivations.journal is not None:
+            self.derivations.journal.append(self.old)
+        touched, tables = dict.fromkeys(self._count(derived, sign)), self.derivations.values
+        best = {what: min(tables[what], default=None) for what in touched}
+        self._drop_empty()
+        return best
+
+    def _drop_empty(self) -> None:
+        """Have no table where there are no derivations."""
+        tables = self.derivations.values
+        for what in self.old:
+            if what in tables and not tables[what]:
+                del tables[what]
 
     @property
     def _limit(self) -> int:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any
 
+from ebbflow.engine.runtime.elsewhere import Elsewhere
 from ebbflow.engine.runtime.rounds import Delta, LiftedStage, Schedule, Version
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.errors import FunctionFailed
@@ -47,9 +48,12 @@ class LoopStage(Stage):
     each round of the last epoch, None before the first.
     """
 
-    __slots__ = ("body", "fresh", "inner", "rows_per_round", "schedule", "waiting", "why")
+    __slots__ = (
+        "body", "elsewhere", "fresh", "inner", "rows_per_round", "schedule", "waiting", "why",
+    )  # fmt: skip
 
     certain = False
+    looping = True
 
     def __init__(
         self, node: Iterate, reads: Iterable[int], schedule: Schedule, body: Body,
@@ -61,6 +65,7 @@ class LoopStage(Stage):
         self.waiting: dict[Version, dict[int, Delta]] = {}
         self.inner: Stage | None = None
         self.rows_per_round: dict[int, int] | None = None
+        self.elsewhere: Elsewhere | None = None
 
     # ---- at the top ----
 
@@ -140,7 +145,11 @@ class LoopStage(Stage):
                 continue
             self.inner = stage
             started = perf_counter()
-            out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
+            out = None
+            if self.elsewhere is not None and isinstance(stage, LiftedStage):
+                out = self.elsewhere.run_at(stage, version, reads)
+            if out is None:
+                out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
             values[stage.slot] = out
             counts = stage.counts
             counts.seconds += perf_counter() - started

@@ -97,6 +97,9 @@ class Stage:
     """Whether the state of its operator is a pair: rows, and these cells."""
     code = "run"
     """The attribute with the function that does its work."""
+    looping = False
+    """Whether it is a loop, which has an attribute `elsewhere`: who may do a part of its work (see
+    `ebbflow.engine.runtime.elsewhere`)."""
 
     def __init__(
         self, node: Node, reads: Iterable[int], *containers: Journalled[Any], label: str = ""
