@@ -2,11 +2,10 @@
 
     runs     lazy rounds · monotone: distinct over a join with outside edges
     last     2 rounds · facts that came: 0 → 3, 1 → 1 · 2 suspended · 9 derivations
-    now      23 rows of state
+    state    23 rows
 
-What is told of the last epoch is of the last one that reached the loop. Where a loop has not run,
-there is nothing to tell; on Spark it has run in the driver's own process or not at all, as far as
-is known here.
+What is told of the last epoch is of the last one that reached the loop. Where a loop has not run in
+this process, there is nothing to tell.
 """
 
 from __future__ import annotations
@@ -28,17 +27,20 @@ FIRST, LAST = 8, 3
 """So many rounds are listed, of those in the beginning and at the end."""
 
 
-def loops_of(stages: Iterable[Stage]) -> dict[Node, LoopRun]:
-    """How the loops among some stages run, and those inside them, by node."""
+def loops_of(stages: Iterable[Stage], ran: bool = True) -> dict[Node, LoopRun]:
+    """How the loops among some stages run, and those inside them, by node. `ran` says that the last
+    epoch ran in these stages, and not in others of the same plan."""
     found: dict[Node, LoopRun] = {}
     for stage in stages:
         node = stage.node
         if isinstance(stage, LazyLoopStage):
             assert isinstance(node, Iterate)
-            found[node] = LoopRun(node.body, _words(stage, _lazy(stage)), _lazy_keeps(stage), {})
+            found[node] = LoopRun(
+                node.body, _words(stage, _lazy(stage), ran), _lazy_keeps(stage), {}
+            )
         elif isinstance(stage, LoopStage):
-            words = _words(stage, f"exact rounds · not monotone: {stage.why}")
-            found[node] = LoopRun(stage.body.plan, words, None, loops_of(stage.inside))
+            words = _words(stage, f"exact rounds · not monotone: {stage.why}", ran)
+            found[node] = LoopRun(stage.body.plan, words, None, loops_of(stage.inside, ran))
     return found
 
 
@@ -50,9 +52,9 @@ def rows_in(container: Any) -> int:
     return sum([each.distinct if type(each) is Tree else 1 for each in container.values.values()])
 
 
-def _words(stage: LoopStage | LazyLoopStage, way: str) -> dict[str, str]:
+def _words(stage: LoopStage | LazyLoopStage, way: str, ran: bool) -> dict[str, str]:
     rounds = stage.rows_per_round
-    if rounds is None:
+    if rounds is None or not ran:
         return {"runs": way}
     last = [f"{len(rounds):,} round{'' if len(rounds) == 1 else 's'}"]
     lazy = isinstance(stage, LazyLoopStage)
@@ -61,7 +63,11 @@ def _words(stage: LoopStage | LazyLoopStage, way: str) -> dict[str, str]:
     if isinstance(stage, LazyLoopStage):
         last += [f"{stage.suspended:,} suspended", f"{stage.derived:,} derivations"]
     state = sum(map(rows_in, stage.containers))
-    return {"runs": way, "last": " · ".join(last), "now": f"{state:,} rows of state"}
+    return {
+        "runs": way,
+        "last": " · ".join(last),
+        "state": f"{state:,} row{'' if state == 1 else 's'}",
+    }
 
 
 def _listed(rounds: Mapping[int, int]) -> str:

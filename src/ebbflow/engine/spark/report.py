@@ -9,6 +9,8 @@
     wave 2                              when it runs in an epoch of many tasks; see `waves`
     state 1,000 entries, 24 KB          what is on disk for it, with entries not yet merged
 
+Of a loop the rounds of the last epoch are known where it ran in the driver.
+
 `SparkStats` has the last epochs and the work of the stages, those of the local engine.
 """
 
@@ -306,7 +308,7 @@ def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
     """The plan with its facts; what holds for all of it in the first line, or under `engine`."""
     stages = facts.machine.stages
     code = code_of(stages, stored=True) if format == "python" else ()
-    loops = loops_of(stages)
+    loops = loops_of(stages, ran=about["last"] == "driver")
     text = explain(facts.machine.plan, format, facts=facts.all(), code=code, loops=loops)
     if format == "json":
         return json.dumps({"engine": about, **json.loads(text)}, indent=2, ensure_ascii=False)
