@@ -98,9 +98,9 @@ class Again:
         held = [self.spark.range(0, ROOTS).toDF("node")]
         new = seen = held[0]
         while True:
-            found = new.join(self.edges, new.node == self.edges.begin).select(
-                self.edges.end.alias("node")
-            )
+            begins = new.withColumnRenamed("node", "begin")
+            found = begins.join(self.edges, "begin").select("end")
+            found = found.withColumnRenamed("end", "node")
             new = found.distinct().join(seen, "node", "left_anti")
             new = new.localCheckpoint() if kept == "checkpoint" else new.persist()
             held.append(new)
