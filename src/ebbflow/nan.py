@@ -307,15 +307,15 @@ def _has_none(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(_DEEP):
         inner: list[Any] = []
-        for kind in set(map(type, level)):
-            if kind in _PLAIN:
+        for cls in set(map(type, level)):
+            if cls in _PLAIN:
                 continue
-            some = [each for each in level if type(each) is kind]
-            if kind is dict:
+            some: list[Any] = [each for each in level if type(each) is cls]
+            if cls is dict:
                 inner += chain.from_iterable(chain(each, each.values()) for each in some)
-            elif kind in (tuple, list) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+            elif cls in (tuple, list) or (issubclass(cls, tuple) and hasattr(cls, "_fields")):
                 inner += chain.from_iterable(some)
-            elif kind is not float or any(each != each for each in some):
+            elif cls is not float or any(each != each for each in some):
                 return False
         level = inner
     return not level
