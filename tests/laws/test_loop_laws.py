@@ -34,6 +34,7 @@ from ebbflow.zset import ZSETS, ZSet
 
 Version = tuple[int, ...]
 Values = Callable[[Version], ZSet[Any]]
+pytestmark = pytest.mark.filterwarnings("ignore::ebbflow.errors.MayNotEnd")
 SIDE = 4
 
 
