@@ -15,32 +15,17 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.errors import MayNotEnd, Text, place
 from ebbflow.flow import types
 from ebbflow.flow.parts import part, plain, refuse
-from ebbflow.flow.plan import Concat, FlatMap, Iterate, LoopInput, Node, Plan, Semi, Source
-from ebbflow.flow.rewrite.graph import with_parents
+from ebbflow.flow.plan import Concat, Iterate, LoopInput, Node, Plan, Semi
+from ebbflow.flow.rewrite.tighten import closed
 from ebbflow.fn import Fn
 
 Body = Callable[..., Mapping[str, Node]]
 LIMIT = 10_000
-
-
-@dataclass(frozen=True)
-class Leaving:
-    """The rows of one variable, of pairs of the name of a variable and a row."""
-
-    variable: str
-
-    def __call__(self, pair: Any) -> list[Any]:
-        return [pair[1]] if pair[0] == self.variable else []
-
-    @property
-    def __name__(self) -> str:
-        return self.variable
 
 
 def looped(
@@ -83,70 +68,12 @@ def looped(
     return node
 
 
-def leaving(node: Iterate) -> dict[str, Node]:
-    """A node for each variable of a loop, after the last round."""
-    if len(node.starts) == 1:
-        return {node.variables[0]: node}
-    types_of = {each.name: each.type for each in _inputs(node.body)}
-    return {
-        name: FlatMap(
-            parent=node, fn=Fn(Leaving(name)), place=node.place,
-            type=types_of.get(name, node.body.outputs[name].type),
-        )
-        for name in node.variables
-    }  # fmt: skip
-
-
 def variable_name(body: Callable[..., Any]) -> str:
     """What a body calls its variable."""
     try:
         return next(iter(inspect.signature(body).parameters))
     except (TypeError, ValueError, StopIteration):
         return "rows"
-
-
-def closed(
-    results: Mapping[str, Node], variables: Mapping[str, LoopInput]
-) -> tuple[Plan, dict[str, Node]]:
-    """The part of a program that depends on variables, as a plan of its own, and what it reads from
-    outside, by name. (003, Proposition 3.73: what does not touch the feedback is not in the loop.)
-
-    >>> numbers, rest = LoopInput(name="n", type=int), Source(name="rest", type=int)
-    >>> both = Concat(parts=(numbers, rest), signs=(1, 1), type=int)
-    >>> plan, outside = closed({"n": both}, {"n": numbers})
-    >>> [node.name for node in plan.outputs["n"].parts], list(outside)
-    (['n', 'rest'], ['rest'])
-    """
-    inside = {id(node) for node in variables.values()}
-    nodes = Plan(results).nodes()
-    for node in nodes:
-        if any(id(parent) in inside for parent in node.parents):
-            inside.add(id(node))
-    become: dict[int, Node] = {id(node): node for node in variables.values()}
-    outside: dict[str, Node] = {}
-
-    def inner(node: Node) -> Node:
-        if id(node) not in become:
-            name = _new_name(node, {*variables, *outside})
-            outside[name] = node
-            become[id(node)] = LoopInput(
-                name=name, type=node.type, never_negative=node.bag, place=node.place
-            )
-        return become[id(node)]
-
-    for node in nodes:
-        if id(node) in inside and id(node) not in become:
-            become[id(node)] = with_parents(node, *map(inner, node.parents))
-    return Plan({name: inner(node) for name, node in results.items()}), outside
-
-
-def _new_name(node: Node, taken: set[str]) -> str:
-    name = node.name if isinstance(node, Source) else node.verb
-    found, count = name, 1
-    while found in taken:
-        count += 1
-        found = f"{name} {count}"
-    return found
 
 
 def _fitting(call: str, name: str, start: Node, variable: LoopInput, result: Node) -> LoopInput:
@@ -175,10 +102,6 @@ def _priority(call: str, start: Node, given: Any) -> Fn | None:
         return None
     plain(f"{call.rstrip(')')}, priority={{}})", given)
     return part(f"{call.rstrip(')')}, priority={{}})", start, given)
-
-
-def _inputs(plan: Plan) -> list[LoopInput]:
-    return [node for node in plan.nodes() if isinstance(node, LoopInput)]
 
 
 # ---- loops that may not come to an end ----

@@ -14,6 +14,7 @@ from ebbflow.flow.collection import Collection
 from ebbflow.flow.grouped import NEXT, Grouped
 from ebbflow.flow.parts import Part, refuse, row_type
 from ebbflow.flow.plan import Node, Plan
+from ebbflow.flow.rewrite.tighten import leaving
 from ebbflow.flow.running import explain, node_text, planned, run
 
 
@@ -115,7 +116,7 @@ def fixpoint(
 
     nodes = {name: each.node for name, each in starts.items()}
     made = loops.looped(call, nodes, several, rounds, limit, priority or {})
-    return {name: Collection(node) for name, node in loops.leaving(made).items()}
+    return {name: Collection(node) for name, node in leaving(made).items()}
 
 
 def _checked_output(call: str, what: str, given: Any) -> None:

@@ -48,6 +48,21 @@ class States(Cells[Any, Any]):
                     container.begin()
         return state
 
+    def apart(self, held: Any) -> Any:
+        return deepcopy(held)
+
+    def before(self) -> dict[Any, Any]:
+        """Containers that the epoch has altered in place are undone, in a copy."""
+        found = super().before()
+        for key, cell in found.items():
+            if any(each.journal for each in journalled(cell)):
+                found[key] = copy = self.apart(cell)
+                for now, then in zip(journalled(cell), journalled(copy), strict=True):
+                    then.forget()
+                    for entry in reversed(now.journal or ()):
+                        then.undo(entry)
+        return found
+
     def commit(self) -> list[dict[Any, Any]]:
         for container in self.opened:
             container.commit()

@@ -69,6 +69,9 @@ class Backing:
     ({}, ['x'])
     """
 
+    keeps = False
+    """Whether changes stay here: then every key that changes has to be fetched."""
+
     def __init__(
         self, held: dict[Any, Any], kept: KeyStore, *, limited: bool, codec: Codec | None = None
     ) -> None:

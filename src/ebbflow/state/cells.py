@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ebbflow.errors import AlgebraError
 from ebbflow.state.backing import ABSENT, Backing
@@ -42,6 +42,20 @@ class Journalled(ABC, Generic[J]):
     @abstractmethod
     def undo(self, entry: J) -> None:
         """Take back what one journal entry tells of."""
+
+    @property
+    @abstractmethod
+    def contents(self) -> dict[Any, Any]:
+        """What is held for each key that is in memory."""
+
+    @abstractmethod
+    def before(self) -> dict[Any, Any]:
+        """What was held before the open epoch, of the keys that it touches; ABSENT for nothing."""
+
+    def apart(self, held: Any) -> Any:
+        """What is held for a key, for another container: what is done to it there is not done to it
+        here."""
+        return held
 
     # ---- everything below is written with this ----
 
@@ -110,6 +124,16 @@ class Cells(Journalled[dict[K, V]]):
     def undo(self, entry: dict[K, V]) -> None:
         """Put old values back."""
         self.swap(entry)
+
+    @property
+    def contents(self) -> dict[K, V]:
+        return self.values
+
+    def before(self) -> dict[K, V]:
+        found: dict[K, V] = {}
+        for old in self._open():
+            found = {**old, **found}
+        return found
 
     def everything(self) -> dict[K, V]:
         """All cells, also those that are not in memory."""

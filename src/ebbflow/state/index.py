@@ -19,8 +19,9 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.chain import grouping
 from ebbflow.errors import NotDeterministic
+from ebbflow.state.backing import ABSENT
 from ebbflow.state.cells import Journalled
-from ebbflow.zset import ZSet
+from ebbflow.zset import ZSet, add_into
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound=Hashable)
@@ -74,7 +75,9 @@ class Index(Journalled[Grouped], Generic[K, R]):
         """Add a change, and give its rows by key, which a step nearly always wants next."""
         found = self.grouped(change)
         backing = self.backing
-        if backing is None or backing.resident is None:
+        if backing is not None and backing.keeps:
+            backing.fetch(found)
+        if backing is None or backing.keeps or backing.resident is None:
             negative = self.put(found)
         else:
             resident = backing.resident
@@ -203,6 +206,22 @@ class Index(Journalled[Grouped], Generic[K, R]):
             away = {at for at in entry if self.pending.pop(at, None) is not None}
             entry = {at: pairs for at, pairs in entry.items() if at not in away}
         self.put({at: [(row, -weight) for row, weight in pairs] for at, pairs in entry.items()})
+
+    @property
+    def contents(self) -> dict[Any, dict[R, int]]:
+        return self.groups
+
+    def before(self) -> dict[Any, dict[R, int]]:
+        found: dict[Any, dict[R, int]] = {}
+        for entry in self._open():
+            for at, pairs in entry.items():
+                if at not in found:
+                    found[at] = self.groups.get(at, {}).copy()
+                add_into(found[at], {row: -weight for row, weight in pairs})
+        return {at: group or ABSENT for at, group in found.items()}
+
+    def apart(self, held: dict[R, int]) -> dict[R, int]:
+        return held.copy()
 
     def everything(self) -> dict[Any, dict[R, int]]:
         """All groups, also those that are not in memory."""

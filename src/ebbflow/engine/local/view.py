@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
@@ -45,6 +45,9 @@ from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
 from ebbflow.zset import ZSet, trusted
+
+if TYPE_CHECKING:
+    from ebbflow.engine.local.branch import Branch
 
 NOTHING: ZSet[Any] = ZSet()
 
@@ -207,6 +210,29 @@ class View(BaseView):
         """One input, to change it alone."""
         self._require("input", name, self.plan.sources)
         return InputHandle(self, name)
+
+    def branch(self) -> Branch:
+        """A copy of this view as it is now, to try something out on: see what a change would do,
+        `compare()`, and `close()` it or `adopt()` it.
+
+        It shares the state of this view until either changes it, key by key; so it costs what is
+        changed, not what is there. It is in memory, also when this view is on disk.
+
+        >>> import ebbflow as ef
+        >>> total = ef.Input("prices", int).agg(total=ef.sum())
+        >>> view = total.run(); view.step(prices=[10, 20])
+        ZSet({Group(total=30): 1})
+        >>> with view.branch() as what_if:
+        ...     what_if.step(prices=[5])
+        ZSet({Group(total=30): -1, Group(total=35): 1})
+        >>> view.value
+        ZSet({Group(total=30): 1})
+        """
+        from ebbflow.engine.local.branch import Branch
+
+        with self._lock:
+            self._require_open()
+            return Branch(self)
 
     # ---- listening ----
 

@@ -56,7 +56,7 @@ from ebbflow.flow.plan import (
     TopK,
     Unary,
 )
-from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share
+from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share, tighten
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import monotone
 from ebbflow.fn import Fn
@@ -67,7 +67,7 @@ from ebbflow.reducer.shape import ResultShape
 from ebbflow.state.index import Index
 
 Port = list[tuple[int, Chain]]
-APART = (share, push_filters, partial(push_projections, apart=True), share)
+APART = (tighten, share, push_filters, partial(push_projections, apart=True), share)
 LINEAR = (Map, Filter, FlatMap, Fused)
 WHOLE = Chain()
 DEEPEST = 8

@@ -60,6 +60,10 @@ class RunningProgram:
             for name, negative in may_be_negative(plan).items()
         }
         self.pending: Pending | None = None
+        self.changes: OutputDeltas = {}
+        """What the last `run` changes in the inputs."""
+        self.observers: list[Callable[[Pending], None]] = []
+        """Called before an epoch is kept, perhaps twice."""
 
     @cached_property
     def identities(self) -> Names:
@@ -98,6 +102,7 @@ class RunningProgram:
             if delta:
                 changes[name] = delta
                 keeping.append(state)
+        self.changes = changes
         deltas: OutputDeltas = self.machine.run(changes)
         for name, delta in deltas.items():
             rows = outputs[name].rows
@@ -110,6 +115,8 @@ class RunningProgram:
     def keep(self, pending: Pending) -> None:
         """Keep what an epoch did. Doing it twice is doing it once."""
         _, keeping, deltas = pending
+        for observer in self.observers:
+            observer(pending)
         self.machine.commit()
         for each in keeping:
             each.keep()

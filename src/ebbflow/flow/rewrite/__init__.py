@@ -4,6 +4,7 @@ A rewrite is a function from a plan to a plan that changes no output, at no epoc
 plan it was given stays as it is, and what it leaves alone is the same object in the new one. Nodes
 keep the place in the user's file where they were made, so that errors and `explain` speak of it.
 
+    tighten             what does not touch the feedback of a loop leaves it
     share               equal parts are one part
     push_filters        rows that will be dropped are dropped early
     push_projections    fields that nobody reads are dropped early
@@ -22,11 +23,12 @@ from ebbflow.flow.rewrite.filters import push_filters
 from ebbflow.flow.rewrite.fuse import fuse
 from ebbflow.flow.rewrite.projections import push_projections
 from ebbflow.flow.rewrite.share import indices, share
+from ebbflow.flow.rewrite.tighten import tighten
 
 Rewrite = Callable[[Plan], Plan]
 
-LOCAL: tuple[Rewrite, ...] = (share, push_filters, fuse)
-ALL: tuple[Rewrite, ...] = (share, push_filters, push_projections, share, fuse)
+LOCAL: tuple[Rewrite, ...] = (tighten, share, push_filters, fuse)
+ALL: tuple[Rewrite, ...] = (tighten, share, push_filters, push_projections, share, fuse)
 
 
 def optimise(plan: Plan, rewrites: Iterable[Rewrite] = LOCAL) -> Plan:
@@ -57,4 +59,5 @@ __all__ = [
     "push_filters",
     "push_projections",
     "share",
+    "tighten",
 ]
