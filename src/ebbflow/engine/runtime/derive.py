@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ebbflow.chain import Chain, RowStep, key_source
+from ebbflow.chain import Chain, RowStep, grouping, key_source
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.flow.plan import FusedStep
 from ebbflow.flow.rewrite.monotone import Choice, Term
@@ -25,10 +25,10 @@ _CONSEQUENCES = """
     for row in (fact,):
         $before
         mine = $mine
-        key = $key
+        $find
         if key in groups:
             for their, count in groups[key].items():
-                row = $made
+                $merge
                 $after
                 out.append(($what, $at, count))
     return out
@@ -48,9 +48,9 @@ _TRIGGERED = """
             for row in (fact,):
                 $before
                 mine = $mine
-                if $key != key: continue
+                $skip
                 for their, count in pairs:
-                    row = $made
+                    $merge
                     $after
                     out.append(($what, $at, count))
     return out
@@ -61,10 +61,10 @@ _BY_KEY = """
         for row in (pair[0],):
             $before
             key = $key
-            if key in found:
-                found[key].append(pair)
-            else:
+            if key not in found:
                 found[key] = [pair]
+            elif found[key][-1] is not pair:
+                found[key].append(pair)
     return found
 """
 
@@ -89,7 +89,7 @@ class DerivedTerm:
             return
         keys = (join.left_key, join.right_key)
         self.my_key, self.their_key = keys[term.side], keys[1 - term.side]
-        self.theirs = Index(self.their_key, bag=True)
+        self.theirs = Index(self.their_key, None, grouping(self.their_key, None, join), bag=True)
         self.consequences = self._generated(
             _CONSEQUENCES, "consequences", "fact, number, groups, rounds"
         )
@@ -109,11 +109,17 @@ class DerivedTerm:
     def _generated(self, template: str, title: str, parameters: str) -> Callable[..., Any]:
         term, loop = self.term, GeneratedLoop(title, parameters)
         join: Any = term.join
-        made = "row"
         last = self.before if join is None else self.after
+        lines: dict[str, Any] = {}
         if join is not None:
             sides = ("mine", "their") if term.side == 0 else ("their", "mine")
             made = join.merge.kept(loop.bind, *sides, hint=join.type)
+            key = key_source(loop, self.my_key, "mine")
+            lines = {
+                "find": partial(loop.write, f"key = {key}", join, "mine"),
+                "skip": partial(loop.write, f"if {key} != key: continue", join, "mine"),
+                "merge": partial(loop.write, f"row = {made}", join, *sides),
+            }
         what, at = last.last_row, "number"
         if self.itself:
             at = "max(number, rounds[their])"
@@ -122,9 +128,7 @@ class DerivedTerm:
         loop.template(
             template, join or (term.before[-1] if term.before else None), "fact",
             before=partial(self.before.write, loop), after=partial(self.after.write, loop),
-            mine=self.before.last_row, made=made, what=what, at=at,
-            key="" if join is None else key_source(loop, self.my_key, "mine"),
-            number=_number(self.choice),
+            mine=self.before.last_row, what=what, at=at, number=_number(self.choice), **lines,
         )  # fmt: skip
         return loop.function()
 
@@ -158,9 +162,10 @@ def _marked(loop: GeneratedLoop, choice: Choice, row: str, at: str) -> tuple[str
 
 
 def mark_source(choice: Choice, value: str) -> str:
-    """Python text for the mark of a value: better values have smaller marks, and NaN, which is
-    greater than all numbers, its place."""
+    """Python text for the mark of a value: better values have smaller marks. NaN, which is greater
+    than all numbers, and not equal to itself, has a mark of its own."""
     sign = "-" if choice.greatest else ""
     if not choice.is_float:
         return f"{sign}{value}"
-    return f"({value} {'==' if choice.greatest else '!='} {value}, {sign}{value})"
+    is_nan = f"{value} {'==' if choice.greatest else '!='} {value}"
+    return f"({is_nan}, {sign}{value} if {value} == {value} else 0.0)"

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
+from sys import maxsize
 from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
@@ -29,6 +30,7 @@ from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
 from ebbflow.flow.plan import Iterate, LoopInput
 from ebbflow.flow.rewrite.monotone import Choice, Monotone, Term
+from ebbflow.nan import NAN
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
 from ebbflow.zset import trusted
@@ -376,9 +378,10 @@ class LazyChoiceStage(LazyLoopStage):
             new = [key for key in dict.fromkeys(waiting.pop(best)) if key not in facts]
             mark, number = best
             if number >= limit and new:
-                if self.exact:
-                    raise self._endless(number, [row(key, mark) for key in new])
-                return False
+                if not self.exact:
+                    return False
+                self._require_end()
+                limit = maxsize
             for key in new:
                 was.setdefault(key, ABSENT)
                 facts[key] = mark, number + 1
@@ -388,6 +391,27 @@ class LazyChoiceStage(LazyLoopStage):
             ]  # fmt: skip
             wait(self._suspend(better, touched))
         return True
+
+    def _require_end(self) -> None:
+        """Raise unless the loop comes to its end within its limit. A value may be there in an
+        earlier round than its derivation says, from one that was not the best yet; so the values
+        of each round are counted here as they would come by themselves."""
+        tables, best = self.derivations.values, dict[Any, Any]()
+        entered = [(key, mark, at) for key, table in tables.items() for mark, at in table if at < 2]
+        new = [(key, mark) for key, mark, at in entered if at == 0]
+        for number in range(1, self._limit + 1):
+            derived = self._derived([(self.row(key, mark), 1) for key, mark in new], 1)
+            given = [(key, mark) for key, (mark, _), _ in derived]
+            if number == 1:
+                given += [(key, mark) for key, mark, _ in entered]
+            better: dict[Any, Any] = {}
+            for key, mark in given:
+                if key not in best or mark < best[key]:
+                    best[key] = better[key] = mark
+            new = list(better.items())
+            if not new:
+                return
+        raise self._endless(self._limit, [self.row(key, mark) for key, mark in new])
 
     def _changed(self) -> Delta:
         facts, row = self.facts.values, self.row
@@ -405,5 +429,6 @@ def row_maker(choice: Choice, make: Callable[[Any, Any], Any]) -> Callable[[Any,
     """The function from a key and a mark to a row; `make` makes it from a key and a value."""
     sign = -1 if choice.greatest else 1
     if choice.is_float:
-        return lambda key, mark: make(key, sign * mark[1])
+        number = choice.greatest  # what marks of numbers begin with; see `derive.mark_source`
+        return lambda key, mark: make(key, sign * mark[1] if mark[0] == number else NAN)
     return lambda key, mark: make(key, sign * mark)

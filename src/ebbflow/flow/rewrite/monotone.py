@@ -20,7 +20,6 @@ way. Where the variable is among the terms, as in `reached.union(...)`, the star
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from ebbflow import reducer
@@ -45,7 +44,9 @@ from ebbflow.fn import Fn
 from ebbflow.record import fields_of
 
 Steps = tuple[FusedStep, ...]
-NUMBERS = {int, float, Decimal}
+NUMBERS = {int, float}
+"""Numbers of which `a + b` is never less than `a` when `b` is not negative: a `Decimal` of more digits
+than there is room for may be rounded down."""
 
 
 class Term(NamedTuple):
@@ -94,6 +95,8 @@ def monotone(node: Iterate) -> Monotone | None:
     True
     """
     if len(node.starts) > 1 or node.rounds is not None or node.priorities != (None,):
+        return None
+    if node.limit == 1:  # then it tells whether the first round leaves out rows of the start
         return None
     (variable,), (result,) = node.variables, node.body.outputs.values()
     if not isinstance(result, (Distinct, Reduce)) or not all(each.bag for each in node.parents):
@@ -217,6 +220,8 @@ def _keeps_order(node: Iterate, term: Term, choice: Choice) -> bool:
     value_made = _through(_field(choice), made)
     if key_made is None or value_made is None or _touches(key_made, value):
         return False
+    if choice.is_float and _misleads_nan(value_made, value, choice.greatest):
+        return False
     signs = _signs(node, term)
     return _rises(value_made, value) and _no_better(value_made, value, choice.greatest, signs)
 
@@ -303,6 +308,18 @@ def _no_better(made: Expression, value: Get, greatest: bool, known: set[Expressi
         rest = [each for each, part in zip(made.args, parts, strict=True) if not part]
         return parts.count(True) == 1 and all(_not_negative(each, known) for each in rest)
     return made.op == "-" and greatest and parts[0] and _not_negative(made.args[1], known)
+
+
+def _misleads_nan(made: Expression, value: Get, greatest: bool) -> bool:
+    """Whether NaN, which is greater than all numbers, may make something better of a value: where
+    the greatest is taken, `inf - inf` is NaN; where the least is, `max(1.0, nan)` is 1.0, though
+    `max(nan, 1.0)` is NaN."""
+    return any(
+        each.op == "-" if greatest
+        else each.op in ("max", "min") and not _touches(each.args[0], value)
+        for each in made.walk()
+        if isinstance(each, Operation)
+    )  # fmt: skip
 
 
 def _not_negative(made: Expression, known: set[Expression]) -> bool:
