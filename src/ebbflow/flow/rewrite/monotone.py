@@ -326,3 +326,13 @@ def _not_negative(made: Expression, known: set[Expression]) -> bool:
     if isinstance(made, Constant):
         return type(made.value) in NUMBERS and bool(made.value >= 0)
     return made in known
+
+
+def keeps_value(term: Term, choice: Choice) -> bool:
+    """Whether what a term derives has the very value that the fact has."""
+    side = 0 if term.join is None else term.side
+    fields = list(fields_of(choice.reduce.type) or ())
+    made: Expression | None = Row(0) if term.join is None else term.join.merge.expression
+    for step in term.after:
+        made = _through(step.fn.expression, made) if step.verb == "map" else None
+    return _through(_field(choice), made) == Get(side, fields[-1], len(fields) - 1)
