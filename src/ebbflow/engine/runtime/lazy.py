@@ -13,6 +13,10 @@ derivations made from it are withdrawn; so are the facts that then lack support,
 suspended and has derivations left comes back in the order of their rounds, with a new round. What
 did not come back is gone.
 
+Facts of the same round could not hold each other up, and many would be suspended only to come back.
+So a round has eight *places*, and a fact has one of them, by its hash: the numbers that are kept
+and compared are `8 * round + place`.
+
 Where a loop takes the least or the greatest value of each key, see `lazy_choice`.
 """
 
@@ -31,11 +35,14 @@ from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
 from ebbflow.zset import trusted
 
+PLACES = 3
+"""How many bits of a number tell the place in its round."""
+LAST_PLACE = (1 << PLACES) - 1
 Delta = dict[Any, int]
 Known = Collection[tuple[Any, Any]]
-"""Facts with their rounds."""
+"""Facts with their numbers."""
 Lost = list[tuple[Any, Any]]
-"""What has no derivation of a round any more, with that round."""
+"""What has no derivation of a number any more, with that number."""
 SAMPLE = 5
 
 
@@ -127,7 +134,7 @@ class LazyLoopStage(Stage):
         were, the collections from outside as they are afterwards."""
         found: Derivations = self.start.entering(start, 0)
         for term in self.constants:
-            found += term.entering(outside[term.term.input.name] or {}, 1)
+            found += term.entering(outside[term.term.input.name] or {}, 1 << PLACES)
         for term in self.terms:
             other = term.term.other
             change = None if term.itself or other is None else outside[other.name]
@@ -284,28 +291,30 @@ class LazyLoopStage(Stage):
         waiting: dict[int, list[Any]] = {}
         for row in rows:
             if row not in facts and tables[row]:
-                waiting.setdefault(min(tables[row]), []).append(row)
+                waiting.setdefault(min(tables[row]) >> PLACES, []).append(row)
         heap = list(waiting)
         heapify(heap)
         while heap:
             number = heappop(heap)
-            new = [row for row in dict.fromkeys(waiting.pop(number)) if row not in facts]
-            if not new:
+            rows = [row for row in waiting.pop(number) if row not in facts]
+            if not rows:
                 continue
-            came[number] = came.get(number, 0) + len(new)
-            number += 1
-            if number > limit:
+            if number >= limit:
                 if self.exact:
-                    raise self._endless(number - 1, new)
+                    raise self._endless(number, list(dict.fromkeys(rows)))
                 return False
+            first = number + 1 << PLACES
+            new = {row: first | hash(row) & LAST_PLACE for row in rows}
+            came[number] = came.get(number, 0) + len(new)
             for row in new:
                 if row not in was:
                     was[row] = ABSENT
-                facts[row] = number
-            derived = self._derived([(row, number) for row in new], 1)
+            facts.update(new)
+            derived = self._derived(new.items(), 1)
             self._count(derived, 1)
             for row, at, _ in derived:
                 if row not in facts:
+                    at >>= PLACES
                     if at in waiting:
                         waiting[at].append(row)
                     else:

@@ -13,7 +13,7 @@ from sys import maxsize
 from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, row_maker
-from ebbflow.engine.runtime.lazy import Delta, Known, LazyLoopStage
+from ebbflow.engine.runtime.lazy import LAST_PLACE, PLACES, Delta, Known, LazyLoopStage
 from ebbflow.flow.plan import Iterate
 from ebbflow.flow.rewrite.monotone import Monotone
 from ebbflow.state.cells import ABSENT
@@ -56,12 +56,13 @@ class LazyChoiceStage(LazyLoopStage):
         """The best value first: what has come back stays. A fact that was there all the time may
         get a better value yet."""
         facts, tables, was = self.facts.values, self.derivations.values, self.was
-        limit = self._limit
+        limit, before = self._limit, self.suspended
         came = self.rows_per_round = self.rows_per_round or {}
         waiting: dict[Any, list[Any]] = {}
         heap: list[Any] = []
 
-        def wait(key: Any, at: Any) -> None:
+        def wait(key: Any, mark: Any, number: int) -> None:
+            at = mark, number >> PLACES
             if at in waiting:
                 waiting[at].append(key)
             else:
@@ -71,29 +72,27 @@ class LazyChoiceStage(LazyLoopStage):
         def wait_for_best(keys: Iterable[Any]) -> None:
             for key in keys:
                 if key not in facts and tables[key]:
-                    wait(key, min(tables[key]))
+                    wait(key, *min(tables[key]))
 
         wait_for_best(keys)
         while heap:
             best = heappop(heap)
             mark, number = best
-            fact = mark, number + 1
-            new: dict[Any, Any] = {}
-            late = []
-            for key in waiting.pop(best):
-                if key not in facts:
-                    if best in tables[key]:
-                        new[key] = fact
-                    else:  # it was withdrawn when something better came
-                        late.append(key)
-            wait_for_best(late)
-            if not new:
+            keys = [key for key in waiting.pop(best) if key not in facts]
+            if self.suspended > before:  # what they wait for may have been withdrawn since
+                late = {key: None for key in keys if self._best(key) != best}
+                wait_for_best(late)
+                keys = [key for key in keys if key not in late]
+            if not keys:
                 continue
             if number >= limit:
                 if not self.exact:
                     return False
                 self._require_end()
                 limit = maxsize
+            first = number + 1 << PLACES
+            places = [(mark, first + place) for place in range(1 << PLACES)]
+            new = {key: places[hash(key) & LAST_PLACE] for key in keys}
             came[number] = came.get(number, 0) + len(new)
             for key in new:
                 if key not in was:
@@ -102,18 +101,31 @@ class LazyChoiceStage(LazyLoopStage):
             derived = self._derived(new.items(), 1)
             self._count(derived, 1)
             gone = self._suspend([], derived)
-            for key, at, _ in derived:
+            for key, (mark, number), _ in derived:
                 if key not in facts:
-                    wait(key, at)
+                    wait(key, mark, number)
             wait_for_best(gone)
         return True
+
+    def _best(self, key: Any) -> tuple[Any, int] | None:
+        """The mark and the round of the best derivation of a key."""
+        table = self.derivations.values[key]
+        if not table:
+            return None
+        mark, number = min(table)
+        return mark, number >> PLACES
 
     def _require_end(self) -> None:
         """Raise unless the loop comes to its end within its limit. A value may be there in an
         earlier round than its derivation says, from one that was not the best yet; so the values
         of each round are counted here as they would come by themselves."""
         tables, best = self.derivations.values, dict[Any, Any]()
-        entered = [(key, mark, at) for key, table in tables.items() for mark, at in table if at < 2]
+        entered = [
+            (key, mark, at >> PLACES)
+            for key, table in tables.items()
+            for mark, at in table
+            if at >> PLACES < 2
+        ]
         new = [(key, mark) for key, mark, at in entered if at == 0]
         for number in range(1, self._limit + 1):
             derived = self._derived([(key, (mark, 1)) for key, mark in new], 1)
