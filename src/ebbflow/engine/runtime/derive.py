@@ -16,7 +16,7 @@ from typing import Any
 from ebbflow.chain import Chain, RowStep, grouping, key_source
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.flow.plan import FusedStep
-from ebbflow.flow.rewrite.monotone import Choice, Term, keeps_value
+from ebbflow.flow.rewrite.monotone import Choice, Term, found_by_key, keeps_value
 from ebbflow.nan import NAN
 from ebbflow.record import fields_of
 from ebbflow.reducer.shape import ResultShape
@@ -69,6 +69,19 @@ _TRIGGERED = """
                 out.append(($what, $at, count))
     return out
 """
+_TRIGGERED_BY_KEY = """
+    out = []
+    for fact, pairs in found.items():
+        if fact in rounds:
+            at = rounds[fact]
+            $row
+            mine = row
+            for their, count in pairs:
+                $merge
+                $after
+                out.append(($what, $at, count))
+    return out
+"""
 _BY_KEY = """
     found = {}
     for pair in pairs:
@@ -86,8 +99,8 @@ _BY_KEY = """
 class DerivedTerm:
     """One term, ready to run.
 
-    `theirs` holds the rows it is joined with, by key; `mine`, where these may change from outside,
-    the facts by key.
+    `theirs` holds the rows it is joined with, by key; `mine`, where these may change from outside
+    and their key is not that of the facts, the facts by key.
     """
 
     def __init__(self, term: Term, choice: Choice | None, name: str) -> None:
@@ -107,6 +120,9 @@ class DerivedTerm:
         self.consequences = self._generated(_CONSEQUENCES, "consequences", "facts, groups, rounds")
         self.grouping = self._grouping()
         if self.itself:
+            return
+        if found_by_key(term, choice):
+            self.triggered = self._generated(_TRIGGERED_BY_KEY, "triggered", "found, rounds")
             return
         self.mine = Index(None, None, self.grouping, bag=False)
         self.triggered = self._generated(_TRIGGERED, "triggered", "found, facts, rounds")

@@ -15,7 +15,10 @@ did not come back is gone.
 
 Facts of the same round could not hold each other up, and many would be suspended only to come back.
 So a round has eight *places*, and a fact has one of them, by its hash: the numbers that are kept
-and compared are `8 * round + place`.
+and compared are `8 * round + place`. The first place is for what comes from outside.
+
+When half of all facts have been suspended in an epoch, the rest would cost more than it saves: the
+loop is computed again, from the derivations that come from outside (`recomputed` counts how often).
 
 Where a loop takes the least or the greatest value of each key, see `lazy_choice`.
 """
@@ -24,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from heapq import heapify, heappop, heappush
+from sys import maxsize
 from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
@@ -37,7 +41,10 @@ from ebbflow.zset import trusted
 
 PLACES = 3
 """How many bits of a number tell the place in its round."""
-LAST_PLACE = (1 << PLACES) - 1
+FACTS_PLACES = (1 << PLACES) - 1
+"""How many places there are for facts, those behind the first."""
+FEW = 1_000
+"""So many facts are suspended rather than computed again, however few there are."""
 Delta = dict[Any, int]
 Known = Collection[tuple[Any, Any]]
 """Facts with their numbers."""
@@ -50,7 +57,8 @@ class LazyLoopStage(Stage):
     """A monotone loop; see the module.
 
     Of the last epoch, `rows_per_round` says how many facts came or came back in each round,
-    `suspended` how many facts were, and `derived` how many derivations came or went.
+    `suspended` how many facts were, and `derived` how many derivations came or went. `recomputed`
+    says in how many epochs the loop was computed again.
     """
 
     __slots__ = (
@@ -58,11 +66,13 @@ class LazyLoopStage(Stage):
         "derivations",
         "derived",
         "emptied",
+        "enough",
         "exact",
         "facts",
         "fresh",
         "old",
         "pairs",
+        "recomputed",
         "rows_per_round",
         "start",
         "suspended",
@@ -92,7 +102,8 @@ class LazyLoopStage(Stage):
         self.emptied: list[Any] = []
         self.exact = False
         self.rows_per_round: dict[int, int] | None = None
-        self.suspended = self.derived = 0
+        self.suspended = self.derived = self.recomputed = 0
+        self.enough = maxsize
 
     def row_type(self, container: Any) -> Any:
         return Any
@@ -105,6 +116,7 @@ class LazyLoopStage(Stage):
     def run(self, start: Any, *outside: Any) -> Delta:
         self.old, self.was, self.emptied, self.exact = {}, {}, [], False
         self.rows_per_round, self.suspended, self.derived = {}, 0, 0
+        self.enough = self._enough()
         for container, entry in ((self.derivations, self.old), (self.facts, self.was)):
             if container.journal is not None:
                 container.journal.append(entry)
@@ -112,8 +124,8 @@ class LazyLoopStage(Stage):
         lost = self._count(given, 1)
         back = [what for what, _, _ in given]
         back += self._suspend(lost, given)
-        if not self._bring_back(back):
-            self._begin_again()
+        if self.suspended > self.enough or not self._bring_back(back):
+            self._compute_again()
         out = self._changed()
         for term in self.terms:
             if term.mine is not None and out:
@@ -138,13 +150,18 @@ class LazyLoopStage(Stage):
         for term in self.terms:
             other = term.term.other
             change = None if term.itself or other is None else outside[other.name]
-            if change and term.theirs is not None and term.mine is not None:
-                by_key = term.theirs.apply(change)
-                term.mine.bring(by_key)
-                facts = term.mine.groups
-                if self.facts.backing is not None:
-                    fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
-                found += term.triggered(by_key, facts, self.facts.values)
+            if not change or term.theirs is None:
+                continue
+            by_key = term.theirs.apply(change)
+            if term.mine is None:
+                fetched(self.facts, by_key)
+                found += term.triggered(by_key, self.facts.values)
+                continue
+            term.mine.bring(by_key)
+            facts = term.mine.groups
+            if self.facts.backing is not None:
+                fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
+            found += term.triggered(by_key, facts, self.facts.values)
         return found
 
     def _keys(self, rows: Iterable[Any]) -> Iterable[Any]:
@@ -232,11 +249,12 @@ class LazyLoopStage(Stage):
 
     def _suspend(self, lost: Lost, came: Derivations) -> list[Any]:
         """Take out the facts that have lost their support, and those that they support, and give
-        them all. Derivations that `came` matter where one may be better than what is there."""
+        them all. Derivations that `came` matter where one may be better than what is there. It
+        ends early when that is enough to compute the loop again."""
         facts, tables = self.facts.values, self.derivations.values
         back: list[Any] = []
         gone = self._bettered(came)
-        while lost or gone:
+        while (lost or gone) and self.suspended <= self.enough:
             for row, at in lost:
                 number = facts.get(row)
                 if number is not None and at < number and row not in gone:
@@ -268,15 +286,38 @@ class LazyLoopStage(Stage):
             del facts[fact]
         return self._count(derived, -1)
 
-    def _begin_again(self) -> None:
-        """Have every fact come back in its earliest round: rounds that are upper bounds say nothing
-        about the limit."""
+    def _enough(self) -> int:
+        """After how many suspended facts the loop is computed again. Where only some of the facts
+        are in memory, it never is: reading the others would cost more."""
+        backing = self.facts.backing
+        if backing is not None and backing.resident is not None:
+            return maxsize
+        return max(len(self.facts.values) // 2, FEW)
+
+    def _compute_again(self) -> None:
+        """Have no fact, and derive them all from what comes from outside, in their earliest rounds.
+        So this is also done when the limit is reached: rounds that are upper bounds say nothing
+        about it."""
         for container in (self.derivations, self.facts):
             fetched(container, container.everything())
-        self.exact = True
-        self._withdraw(dict(self.facts.values))
-        self._bring_back([*self.derivations.values])
-        self.exact = False
+        facts, tables = self.facts.values, self.derivations.values
+        self.was.update({fact: at for fact, at in facts.items() if fact not in self.was})
+        for term in self.pairs:
+            assert term.theirs is not None
+            term.theirs.apply(dict.fromkeys(facts, -1))
+        facts.clear()
+        self.old.update({what: table for what, table in tables.items() if what not in self.old})
+        outside = self._from_outside
+        for what, table in tables.items():
+            tables[what] = {at: count for at, count in table.items() if outside(at)}
+        self.emptied += tables
+        self.exact, self.enough = True, maxsize
+        self.recomputed += 1
+        self._bring_back([*tables])
+
+    def _from_outside(self, at: Any) -> bool:
+        """Whether a derivation of this number is made from no fact."""
+        return not at & FACTS_PLACES
 
     def _bring_back(self, rows: list[Any]) -> bool:
         """Have what has derivations be facts again, in the order of their rounds. False when that
@@ -303,8 +344,8 @@ class LazyLoopStage(Stage):
                 if self.exact:
                     raise self._endless(number, list(dict.fromkeys(rows)))
                 return False
-            first = number + 1 << PLACES
-            new = {row: first | hash(row) & LAST_PLACE for row in rows}
+            first = (number + 1 << PLACES) + 1
+            new = {row: first + hash(row) % FACTS_PLACES for row in rows}
             came[number] = came.get(number, 0) + len(new)
             for row in new:
                 if row not in was:

@@ -13,7 +13,7 @@ from sys import maxsize
 from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, row_maker
-from ebbflow.engine.runtime.lazy import LAST_PLACE, PLACES, Delta, Known, LazyLoopStage
+from ebbflow.engine.runtime.lazy import FACTS_PLACES, PLACES, Delta, Known, LazyLoopStage
 from ebbflow.flow.plan import Iterate
 from ebbflow.flow.rewrite.monotone import Monotone
 from ebbflow.state.cells import ABSENT
@@ -90,9 +90,9 @@ class LazyChoiceStage(LazyLoopStage):
                     return False
                 self._require_end()
                 limit = maxsize
-            first = number + 1 << PLACES
-            places = [(mark, first + place) for place in range(1 << PLACES)]
-            new = {key: places[hash(key) & LAST_PLACE] for key in keys}
+            first = (number + 1 << PLACES) + 1
+            places = [(mark, first + place) for place in range(FACTS_PLACES)]
+            new = {key: places[hash(key) % FACTS_PLACES] for key in keys}
             came[number] = came.get(number, 0) + len(new)
             for key in new:
                 if key not in was:
@@ -101,11 +101,16 @@ class LazyChoiceStage(LazyLoopStage):
             derived = self._derived(new.items(), 1)
             self._count(derived, 1)
             gone = self._suspend([], derived)
+            if self.suspended > self.enough:
+                return False
             for key, (mark, number), _ in derived:
                 if key not in facts:
                     wait(key, mark, number)
             wait_for_best(gone)
         return True
+
+    def _from_outside(self, at: Any) -> bool:
+        return super()._from_outside(at[1])
 
     def _best(self, key: Any) -> tuple[Any, int] | None:
         """The mark and the round of the best derivation of a key."""
