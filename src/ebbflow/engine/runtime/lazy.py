@@ -17,8 +17,9 @@ Facts of the same round could not hold each other up, and many would be suspende
 So a round has eight *places*, and a fact has one of them, by its hash: the numbers that are kept
 and compared are `8 * round + place`. The first place is for what comes from outside.
 
-When half of all facts have been suspended in an epoch, the rest would cost more than it saves: the
-loop is computed again, from the derivations that come from outside (`recomputed` counts how often).
+When half of all facts have been suspended in an epoch, or half as many rows go as there are keys
+that facts are joined with, the rest would cost more than it saves: the loop is computed again, from
+the derivations that come from outside (`recomputed` counts how often).
 
 Where a loop takes the least or the greatest value of each key, see `lazy_choice`.
 """
@@ -45,6 +46,8 @@ FACTS_PLACES = (1 << PLACES) - 1
 """How many places there are for facts, those behind the first."""
 FEW = 1_000
 """So many facts are suspended rather than computed again, however few there are."""
+AT_ONCE = -1
+"""Enough suspended facts before there are any."""
 Delta = dict[Any, int]
 Known = Collection[tuple[Any, Any]]
 """Facts with their numbers."""
@@ -70,6 +73,7 @@ class LazyLoopStage(Stage):
         "exact",
         "facts",
         "fresh",
+        "least",
         "old",
         "pairs",
         "recomputed",
@@ -103,7 +107,7 @@ class LazyLoopStage(Stage):
         self.exact = False
         self.rows_per_round: dict[int, int] | None = None
         self.suspended = self.derived = self.recomputed = 0
-        self.enough = maxsize
+        self.enough = self.least = maxsize
 
     def row_type(self, container: Any) -> Any:
         return Any
@@ -116,7 +120,7 @@ class LazyLoopStage(Stage):
     def run(self, start: Any, *outside: Any) -> Delta:
         self.old, self.was, self.emptied, self.exact = {}, {}, [], False
         self.rows_per_round, self.suspended, self.derived = {}, 0, 0
-        self.enough = self._enough()
+        self.enough, self.least = self._bounds()
         for container, entry in ((self.derivations, self.old), (self.facts, self.was)):
             if container.journal is not None:
                 container.journal.append(entry)
@@ -153,15 +157,17 @@ class LazyLoopStage(Stage):
             if not change or term.theirs is None:
                 continue
             by_key = term.theirs.apply(change)
-            if term.mine is None:
+            if len(change) > self.least and _gone(change) > len(term.theirs.groups) // 2:
+                self.enough = AT_ONCE
+            elif term.mine is None:
                 fetched(self.facts, by_key)
                 found += term.triggered(by_key, self.facts.values)
-                continue
-            term.mine.bring(by_key)
-            facts = term.mine.groups
-            if self.facts.backing is not None:
-                fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
-            found += term.triggered(by_key, facts, self.facts.values)
+            else:
+                term.mine.bring(by_key)
+                facts = term.mine.groups
+                if self.facts.backing is not None:
+                    fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
+                found += term.triggered(by_key, facts, self.facts.values)
         return found
 
     def _keys(self, rows: Iterable[Any]) -> Iterable[Any]:
@@ -286,13 +292,14 @@ class LazyLoopStage(Stage):
             del facts[fact]
         return self._count(derived, -1)
 
-    def _enough(self) -> int:
-        """After how many suspended facts the loop is computed again. Where only some of the facts
-        are in memory, it never is: reading the others would cost more."""
-        backing = self.facts.backing
-        if backing is not None and backing.resident is not None:
-            return maxsize
-        return max(len(self.facts.values) // 2, FEW)
+    def _bounds(self) -> tuple[int, int]:
+        """How many suspended facts are enough to compute the loop again, and how many rows a change
+        from outside must have for that. Where only some of the facts are in memory, none are
+        enough: reading the others would cost more."""
+        backing, facts = self.facts.backing, len(self.facts.values)
+        if not facts or (backing is not None and backing.resident is not None):
+            return maxsize, maxsize
+        return max(facts // 2, FEW), FEW
 
     def _compute_again(self) -> None:
         """Have no fact, and derive them all from what comes from outside, in their earliest rounds.
@@ -385,3 +392,8 @@ class LazyLoopStage(Stage):
             remedy="rounds=, a higher limit=, or a body that comes to an end; "
             "the step changed nothing",
         )
+
+
+def _gone(change: Delta) -> int:
+    """How many rows go with a change."""
+    return sum([weight < 0 for weight in change.values()])
