@@ -54,7 +54,6 @@ from ebbflow.zset import ZSet
 
 Made = dict[str, Callable[[], Any]]
 Clock = Callable[[], float]
-Watch = Callable[[str], Clock]
 Times = list[tuple[float, float]]
 WORKS = ("a", "e", "b", "q1", "q2", "l", "m")
 QUERY = {"a": "group", "e": "group", "b": "join", "q1": "q1", "q2": "q2"}
@@ -204,9 +203,11 @@ def same(what: str, found: dict[str, Any]) -> None:
 # ---- loads ----
 
 
-def loads(work: str, made: Made, load: data.Change, rounds: int, watch: Watch) -> list[Row]:
+def loads(work: str, made: Made, sizes: data.Sizes, rounds: int) -> list[Row]:
     """One change that brings everything, into new contestants, again and again."""
-    rows = sum(map(len, load.values()))
+    group = work == "l-a"
+    source = data.orders(sizes.load_rows, sizes.keys) if group else data.sides(sizes.load_side)
+    rows = sum(map(len, source.load.values()))
     settle()
     times: dict[str, list[float]] = {name: [] for name in made}
     order = list(made)
@@ -214,18 +215,17 @@ def loads(work: str, made: Made, load: data.Change, rounds: int, watch: Watch) -
         first: data.Bag | None = None
         for name in order:
             live = made[name]()
-            ready = live.prepare(load)
+            ready = live.prepare(source.load)
             gc.collect()
-            busy = watch(name)
+            busy = clock(name)
             used, begin = busy(), perf_counter()
-            live.step(ready)
-            taken = perf_counter() - begin, busy() - used
-            times[name].append(min(getattr(live, "taken", taken)))
-            got = dict(live.value().items())
+            given = live.step(ready)
+            times[name].append(min(perf_counter() - begin, busy() - used))
+            got = dict((live.value() if name in rivals.RIVALS else given).items())
             first = got if first is None else first
             same("what is loaded", {order[0]: first, name: got})
             live.close()
-            del live, ready, got
+            del live, ready, given, got
         order = order[1:] + order[:1]
     return [
         {"work": work, "contestant": name, "rows/s": rows / median(taken), "s": median(taken)}
@@ -336,11 +336,8 @@ def measure(works: list[str], sizes: data.Sizes, rounds: int, asked: Any) -> lis
             if work == "m":
                 found += memory(f"m-{kind}", made, asked.quick)
             else:
-                group = query == "group"
-                load = (data.orders(sizes.load_rows, sizes.keys) if group
-                        else data.sides(sizes.load_side)).load  # fmt: skip
                 incremental = {n: m for n, m in made.items() if n not in ("DuckDB", "Polars")}
-                found += loads(f"l-{kind}", incremental, load, min(rounds, 3), clock)
+                found += loads(f"l-{kind}", incremental, sizes, min(rounds, 3))
             gc.unfreeze()
     return ratios(found)
 

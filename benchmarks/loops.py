@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import loops_rivals as rivals
 from harness import Row, table
-from local import Clock, Engine, Made, Times, figures, loads, same, send, settle
+from local import Clock, Engine, Made, Times, figures, same, send, settle
 from loops_data import COMPONENTS, REACHABILITY, SMALL, Edge, Graph, Sizes
 from loops_floors import by_hand
 from loops_targets import targets
@@ -106,23 +106,27 @@ def clock(name: str) -> Clock:
 def updates(query: str, made: Made, graph: Graph, sizes: Sizes, rounds: int) -> list[Row]:
     """Load everyone, then let everyone take the same changes in turns, ever more at a time."""
     lives = {name: make() for name, make in made.items()}
-    for live in lives.values():
-        live.step(live.prepare(graph.load))
-    settle()
     found: list[Row] = []
+    rows = sum(map(len, graph.load.values()))
+    for name, live in lives.items():
+        times: Times = []
+        send(live, [graph.load], 1, times, clock(name))
+        found.append({"work": f"{query} load", "contestant": name, "rows/s": rows / min(times[0]),
+                      "s": min(times[0])})  # fmt: skip
+    settle()
     order = list(lives)
     for size, many, few in sizes.steps:
-        times: dict[str, Times] = {name: [] for name in lives}
+        taken: dict[str, Times] = {name: [] for name in lives}
         for _ in range(rounds):
             changes = [graph.change(size) for _ in range(many)]
             given = {}
             for name in order:
                 count = few if name in rivals.RECOMPUTING else many
-                given[name] = send(lives[name], changes, count, times[name], clock(name))
+                given[name] = send(lives[name], changes, count, taken[name], clock(name))
             same("the last change", {n: got for n, got in given.items() if n not in rivals.RIVALS})
             order = order[1:] + order[:1]
         same("the result", {name: live.value() for name, live in lives.items()})
-        found += [figures(f"{query} {size}", name, times[name]) for name in made]
+        found += [figures(f"{query} {size}", name, taken[name]) for name in made]
     for live in lives.values():
         live.close()
     return found
@@ -136,9 +140,6 @@ def measure(works: list[str], sizes: Sizes, rounds: int, there: Any, without: An
     for query in works:
         graph = Graph(query, sizes)
         made = contestants(query, sizes, there, without)
-        incremental = {n: make for n, make in made.items() if n not in rivals.RECOMPUTING}
-        found += loads(f"{query} load", incremental, graph.load, min(rounds, 3), clock)
-        gc.unfreeze()
         found += updates(query, made, graph, sizes, rounds)
         gc.unfreeze()
     return ratios(found)

@@ -193,6 +193,8 @@ class Pathway(rivals.Pathway):
 
     inputs: ClassVar = dict.fromkeys((REACHABILITY, COMPONENTS), ("nodes", "edges", "ticks"))
 
+    patience = 900
+
     def __init__(self, query: str, sizes: Sizes) -> None:
         self.sizes, self.ticks = sizes, 0
         super().__init__(query)

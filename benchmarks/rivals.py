@@ -165,6 +165,7 @@ class Pathway:
     """A running Pathway program, fed and watched from here."""
 
     inputs: ClassVar = INPUTS
+    patience = 120
 
     def __init__(self, query: str) -> None:
         import pathway as pw
@@ -244,8 +245,8 @@ class Pathway:
         for comes, row in ready:
             (come if comes else go)(**row)
         self.subject.commit()
-        if not self.ended.wait(120):
-            raise TimeoutError("Pathway has not answered for two minutes")
+        if not self.ended.wait(self.patience):
+            raise TimeoutError(f"Pathway has not answered for {self.patience} seconds")
 
     def value(self) -> Bag:
         return self.rows

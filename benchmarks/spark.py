@@ -6,6 +6,8 @@
     bulk   rows a second into a two-way join and into the program of `join`, from Parquet
     state  bytes on disk, beside those of the inputs as Parquet: after the load, after the epochs
     tws    sum and count by key, against Spark's `transformWithState`
+    loops  what can be reached in a graph: epochs of so many edges, against computing it again with
+           Spark, round after round; a graph of the smallest size (`spark_loops.py`)
 
 Everything runs in one session on two cores, in turns: an epoch of each size, then the rivals with
 the same change, so that what else the machine does disturbs all alike. Read the ratios, not the
@@ -40,9 +42,10 @@ import spark_data as data
 import spark_rivals as rivals
 from harness import Row, table
 from spark_clock import Taken, middle, timed
+from spark_loops import loops
 from spark_targets import targets
 
-WORKS = ("join", "bulk", "six", "state", "tws")
+WORKS = ("join", "bulk", "six", "state", "tws", "loops")
 SIZES, SMALL = "1_000_000,3_000_000,10_000_000", "100_000"
 CHANGES, FEW = "100,1_000,10_000,100_000", "1_000"
 WARM_UP = 100
@@ -307,6 +310,9 @@ class Bench:
         world.recompute.take(files, keys)
         return files
 
+    def loops(self) -> list[Row]:
+        return loops(self, Engine)
+
 
 def figures(rows: int, keys: int, times: dict[str, list[Taken]]) -> Row:
     row: Row = {"work": "join", "rows": rows, "changes": keys}
@@ -338,7 +344,7 @@ def measure(works: list[str], bench: Bench) -> list[Row]:
     found: list[Row] = []
     if "join" in works or "state" in works:
         found += bench.join(works)
-    for work in ("six", "bulk", "tws"):
+    for work in ("six", "bulk", "tws", "loops"):
         if work in works:
             say(work)
             found += getattr(bench, work)()

@@ -41,6 +41,9 @@ def targets(rows: list[Row], quick: bool) -> list[Row]:
         elif work in ("join", "tws") and row["changes"] >= 100_000:
             what = f"{work}: changed keys/s in epochs of {row['changes']:,} at {size:,} rows"
             check(what, row.get("keys/s"), ">=", 50_000.0)
+        elif work == "loops" and row["changes"] == 100:
+            what = f"loops: recompute / epoch of 100 changes at {size:,} edges"
+            check(what, row.get("ratio"), ">=", 10.0, size >= SMALL)
         elif work == "state":
             check(f"state: bytes / Parquet at {size:,} rows", row["loaded / Parquet"], "<=", 3.0)
             what = f"state: the same after {row['epochs']} epochs"

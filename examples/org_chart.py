@@ -1,10 +1,13 @@
-"""An org chart: the teams, what they cost, and who reports to nobody.
+"""An org chart: the chain of command, what everyone answers for, and who reports to nobody.
 
-One table, joined with itself: an employee's `manager` is another employee's `id`. The input is
-keyed by id, so a raise, a move and a new name are the same thing, an upsert, and the view finds
-the old row itself. When a manager leaves, the team becomes a list of orphans until someone takes
-it over; the anti join keeps that list. `span` is an aggregate of an aggregate, over all teams at
-once.
+An employee's `manager` is another employee's `id`. Above an employee are the manager, and whoever
+is above the manager: a loop over one table joined with itself, which also counts the levels. Turned
+round, the same pairs say how many people and how much money somebody answers for, on all levels.
+
+The input is keyed by id, so a raise, a move and a new name are the same thing, an upsert, and the
+view finds the old row itself. A department that moves takes its people along, to a new chain. When
+a manager leaves, the team is a list of orphans until someone takes it over; the anti join keeps
+that list. `span` is an aggregate of an aggregate, over all teams at once.
 
     python examples/org_chart.py
 """
@@ -23,42 +26,38 @@ class Employee(NamedTuple):
     salary: int
 
 
-class Report(NamedTuple):
-    manager: str
-    name: str
-    salary: int
+class Above(NamedTuple):
+    id: int
+    boss: int | None
+    levels: int
 
 
-class Card(NamedTuple):
-    name: str
-    manager: str
-
-
-def report(employee: Employee, manager: Employee) -> Report:
-    return Report(manager.name, employee.name, employee.salary)
-
-
-def card(employee: Employee, manager: Employee | None) -> Card:
-    return Card(employee.name, manager.name if manager else "nobody")
+def one_higher(above: Above, boss: Employee) -> Above:
+    return Above(above.id, boss.manager, above.levels + 1)
 
 
 staff = ef.Input("staff", Employee, key="id")
-to_manager = {"left_on": "manager", "right_on": "id"}
+managed = staff.filter(lambda employee: employee.manager is not None)
 
-teams = (
-    staff.join(staff, **to_manager, select=report)
-    .group_by("manager")
-    .agg(
-        headcount=ef.count(),
-        budget=ef.sum("salary"),
-        best_paid=ef.arg_max("salary", "name"),
+above = managed.map(lambda e: Above(e.id, e.manager, 1)).iterate(
+    lambda above: (
+        (above + above.join(managed, left_on="boss", right_on="id", select=one_higher))
+        .group_by("id", "boss")
+        .agg(levels=ef.min("levels"))
     )
 )
+pairs = above.join(staff, on="id").join(staff.select(boss="id", boss_name="name"), on="boss")
+teams = pairs.filter(lambda pair: pair.levels == 1).group_by(manager="boss_name").agg(
+    headcount=ef.count(), best_paid=ef.arg_max("salary", "name")
+)  # fmt: skip
 program = ef.program(
+    chains=pairs.group_by("id", "name").agg(
+        bosses=ef.collect(lambda pair: (pair.levels, pair.boss_name))
+    ),
+    answers_for=pairs.group_by(manager="boss_name").agg(people=ef.count(), pay=ef.sum("salary")),
     teams=teams,
-    orphans=staff.filter(lambda e: e.manager is not None).join(staff, **to_manager, how="anti"),
-    span=teams.agg(teams=ef.count(), mean=ef.mean("headcount"), widest=ef.max("headcount")),
-    cards=staff.join(staff, **to_manager, how="left", select=card),
+    span=teams.agg(mean=ef.mean("headcount"), widest=ef.max("headcount")),
+    orphans=managed.join(staff, left_on="manager", right_on="id", how="anti"),
 )
 
 start = {
@@ -67,8 +66,9 @@ start = {
         Employee(2, "Bo", 1, 200),
         Employee(3, "Cyd", 1, 190),
         Employee(4, "Dee", 2, 120),
-        Employee(5, "Eli", 2, 110),
+        Employee(5, "Eli", 4, 110),
         Employee(6, "Fay", 3, 130),
+        Employee(7, "Gil", 5, 90),
     ]
 }
 
@@ -78,9 +78,13 @@ def main() -> None:
 
     def show(title: str) -> None:
         print(title)
-        for team in sorted(view["teams"].value):
-            size = f"{team.headcount} {'person' if team.headcount == 1 else 'people'}"
-            print(f"  {team.manager}: {size}, {team.budget}, best paid {team.best_paid}")
+        best_paid = {team.manager: team.best_paid for team in view["teams"].value}
+        for row in sorted(view["answers_for"].value):
+            size = f"{row.people} {'person' if row.people == 1 else 'people'}"
+            print(f"  {row.manager}: {size}, {row.pay}, best paid {best_paid[row.manager]}")
+        for chain in sorted(view["chains"].value):
+            if chain.name == "Gil":
+                print("  above Gil:", ", ".join(name for _, name in chain.bosses))
         orphans = sorted(employee.name for employee in view["orphans"].value)
         if orphans:
             print(f"  without a manager: {', '.join(orphans)}")
@@ -89,13 +93,12 @@ def main() -> None:
 
     view.step(start)
     show("at first")
-    view.input("staff").upsert(Employee(5, "Eli", 3, 140))
-    show("Eli moves to Cyd's team, with a raise")
-    view.input("staff").delete(2)
-    show("Bo leaves")
-    view.input("staff").upsert(Employee(3, "Cyd Ray", 1, 190), Employee(4, "Dee", 3, 125))
-    show("Cyd takes a new name, and Dee into the team")
-    print("cards:", ", ".join(f"{c.name} ({c.manager})" for c in sorted(view["cards"].value)))
+    view.input("staff").upsert(Employee(4, "Dee", 3, 140))
+    show("Dee moves to Cyd with her people, and gets a raise")
+    view.input("staff").delete(4)
+    show("Dee leaves")
+    view.input("staff").upsert(Employee(3, "Cyd Ray", 1, 190), Employee(5, "Eli", 3, 125))
+    show("Cyd takes a new name, and Eli into the team")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Packages that depend on packages: who is affected by an advisory, at most two steps away.
+"""Packages that depend on packages: who is affected by an advisory. (Transitive closure.)
 
-Depending on something in two steps is depending on it joined with itself. The same bad package can
-be reached in several ways, so the steps are put together with `union`, which counts nothing twice:
-an upgrade that removes one way of several helps nobody, and the view says so by saying nothing.
+A package needs what it says, and what that needs, and so on: `needs` joined with itself until no
+round adds a pair. The same bad package can be reached in several ways; a pair is there once, and
+an upgrade that removes one way of several helps nobody: the view says so by saying nothing. Two
+packages that need each other both need themselves, until one of them thinks better of it.
 Leaf packages are all names that occur, except those that need something.
 
 The mail robot reads changes with `async for`. It may fall behind: with room for one change only,
@@ -42,12 +43,17 @@ def both_names(needs: Needs) -> tuple[str, str]:
 needs = ef.Input("needs", Needs)
 advisories = ef.Input("advisories", Advisory, key="id")
 
-two_steps = needs.join(needs, left_on="needs", right_on="package", select=chained)
-reach = needs.union(two_steps)
-affected = reach.join(
+
+def one_step_more(known: ef.Collection) -> ef.Collection:
+    return known.union(known.join(needs, left_on="needs", right_on="package", select=chained))
+
+
+closure = needs.iterate(one_step_more)
+affected = closure.join(
     advisories, left_on="needs", right_on="package", select=lambda r, a: (r.package, a.id)
 )
 program = ef.program(
+    closure=closure,
     affected=affected,
     dependents=needs.group_by("needs").agg(n=ef.count(), who=ef.collect("package")),
     leaves=needs.flat_map(both_names).except_(needs.map("package")),
@@ -55,6 +61,7 @@ program = ef.program(
 
 start = {
     "needs": [
+        Needs("shop", "site"),
         Needs("site", "web"),
         Needs("site", "auth"),
         Needs("web", "http"),
@@ -86,11 +93,12 @@ def main() -> None:
 
     tell("crypto has a hole", view.step(start))
     waiting = view["affected"].changes(limit=1)
-    tell("so has http", view.input("advisories").add(Advisory("A-2", "http", 5)))
-    tell(
-        "web drops http: site still gets it from auth", view.step(needs={Needs("web", "http"): -1})
-    )
-    tell("auth drops it too", view.input("needs").remove(Needs("auth", "http")))
+    tell("so has sockets", view.input("advisories").add(Advisory("A-2", "sockets", 5)))
+    tell("web drops http: site still gets it from auth",
+         view.step(needs={Needs("web", "http"): -1}))  # fmt: skip
+    tell("http begins to need auth, which needs it", view.input("needs").add(Needs("http", "auth")))
+    tell("site drops auth: the two that need each other are out of its reach",
+         view.input("needs").remove(Needs("site", "auth")))  # fmt: skip
     tell("A-1 is withdrawn", view.input("advisories").delete("A-1"))
     print("leaves:", *sorted(view["leaves"].value))
     for row in sorted(view["dependents"].value):

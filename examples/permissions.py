@@ -1,9 +1,16 @@
-"""Who may do what: groups, direct grants, and bans that beat both.
+"""Who may read what: groups in groups, bans, and folders in folders. (Roles, with negation.)
 
-A right that is held twice, through two groups or through a group and a direct grant, is still one
-right. `union` has set meaning, so taking away one of the two ways changes nothing that anyone can
-see, and taking away the last one does. A ban is an anti join: it removes rights as long as it is
-there, and lifting it brings back exactly the rights that are still granted.
+Three questions, one after the other, and two of them are loops:
+
+    members   who is in a group: those put there, and the members of the groups in it
+    banned    whom a ban of a person or of a group means
+    may       who was granted a folder by a group and is not banned from it; and from there on
+              down, who may read a folder may read what is in it, unless banned from that
+
+"Not" is asked of something that is finished: bans are known before the second loop begins, and
+nothing in it can change them. So there is one answer, and it does not depend on who asks first. A
+right that is held in two ways is one right; a ban removes it as long as it is there, with all that
+follows from it, and lifting it brings back exactly what is still granted.
 
     python examples/permissions.py
     python examples/permissions.py --explain
@@ -18,60 +25,93 @@ import ebbflow as ef
 
 
 class Member(NamedTuple):
-    user: str
+    name: str
     group: str
 
 
-class Grant(NamedTuple):
+class Rule(NamedTuple):
     group: str
-    action: str
+    folder: str
+
+
+class Folder(NamedTuple):
+    path: str
+    parent: str
 
 
 class Right(NamedTuple):
     user: str
-    action: str
+    folder: str
 
 
-def right(member: Member, grant: Grant) -> Right:
-    return Right(member.user, grant.action)
+def in_outer(member: Member, outer: Member) -> Member:
+    return Member(member.name, outer.group)
 
 
-members = ef.Input("members", Member)
-grants = ef.Input("grants", Grant)
-direct = ef.Input("direct", Right)
-bans = ef.Input("bans", Right)
+def for_member(rule: Rule, member: Member) -> Right:
+    return Right(member.name, rule.folder)
 
-granted = members.join(grants, on="group", select=right).union(direct)
-may = granted.join(bans, on=("user", "action"), how="anti")
-useless_bans = bans.join(granted, on=("user", "action"), how="anti").distinct()
+
+def in_inner(right: Right, inner: Folder) -> Right:
+    return Right(right.user, inner.path)
+
+
+people = ef.Input("people", str)
+put = ef.Input("members", Member)
+folders = ef.Input("folders", Folder)
+grants = ef.Input("grants", Rule)
+bans = ef.Input("bans", Rule)
+
+
+def outwards(members: ef.Collection) -> ef.Collection:
+    return members.union(members.join(put, left_on="group", right_on="name", select=in_outer))
+
+
+members = people.map(lambda name: Member(name, name)).iterate(outwards)
+banned = bans.join(members, on="group", select=for_member)
+
+
+def unless_banned(rights: ef.Collection) -> ef.Collection:
+    return rights.join(banned, on=("user", "folder"), how="anti")
+
+
+def downwards(may: ef.Collection) -> ef.Collection:
+    inner = may.join(folders, left_on="folder", right_on="parent", select=in_inner)
+    return may.union(unless_banned(inner))
+
+
+granted = grants.join(members, on="group", select=for_member)
+may = unless_banned(granted).iterate(downwards)
 program = ef.program(
     may=may,
-    holders=may.group_by("action").agg(users=ef.string_agg("user")),
-    useless_bans=useless_bans,
+    readers=may.group_by("folder").agg(users=ef.string_agg("user")),
+    unread=folders.map("path").except_(may.map("folder")),
 )
 
 start = {
+    "people": ["ann", "bob", "eve"],
     "members": [
-        Member("ann", "admins"),
-        Member("ann", "editors"),
-        Member("bob", "editors"),
-        Member("eve", "readers"),
+        Member("ann", "board"),
+        Member("bob", "sales"),
+        Member("eve", "interns"),
+        Member("interns", "sales"),
+        Member("sales", "staff"),
+        Member("board", "staff"),
     ],
-    "grants": [
-        Grant("admins", "write"),
-        Grant("admins", "delete"),
-        Grant("editors", "write"),
-        Grant("editors", "read"),
-        Grant("readers", "read"),
+    "folders": [
+        Folder("/news", "/"),
+        Folder("/deals", "/"),
+        Folder("/deals/2025", "/deals"),
+        Folder("/deals/2025/acme", "/deals/2025"),
     ],
-    "direct": [Right("bob", "read")],
-    "bans": [Right("eve", "delete")],
+    "grants": [Rule("staff", "/news"), Rule("sales", "/deals"), Rule("ann", "/deals/2025")],
+    "bans": [Rule("interns", "/deals/2025")],
 }
 
 
 def tell(change: ef.ZSet) -> None:
     for right, weight in sorted(change.items()):
-        print(f"  {right.user} {'may' if weight > 0 else 'may not'} {right.action}")
+        print(f"  {right.user} {'may' if weight > 0 else 'may not'} read {right.folder}")
 
 
 def main() -> None:
@@ -80,21 +120,23 @@ def main() -> None:
         return
     view = program.run()
     view.step(start)
-    for action, users in sorted(view["holders"].value):
-        print(f"{action:<7}{users}")
+    for folder, users in sorted(view["readers"].value):
+        print(f"{folder:<18}{users}")
     view["may"].on_change(tell)
 
-    print("ann leaves the editors: as an admin she may still write")
-    view.input("members").remove(Member("ann", "editors"))
-    print("bob leaves them too: by a direct grant he may still read")
-    view.input("members").remove(Member("bob", "editors"))
-    print("ann is banned from deleting, and from writing")
-    view.input("bans").add(Right("ann", "delete"), Right("ann", "write"))
-    print("the admins lose 'delete' while she is banned")
-    view.input("grants").remove(Grant("admins", "delete"))
-    print("both bans are lifted")
-    view.input("bans").remove(Right("ann", "delete"), Right("ann", "write"))
-    print("bans of what nobody granted:", *sorted(map(tuple, view["useless_bans"].value)))
+    print("the ban of the interns is lifted")
+    view.input("bans").remove(Rule("interns", "/deals/2025"))
+    print("bob is banned from the deals of 2025")
+    view.input("bans").add(Rule("bob", "/deals/2025"))
+    print("the interns leave sales; as they are in nothing else, eve is nobody")
+    view.input("members").remove(Member("interns", "sales"))
+    print("sales joins the interns, and by a slip the interns sales: each is in the other")
+    view.input("members").add(Member("sales", "interns"), Member("interns", "sales"))
+    print("sales leaves staff: for all that they are in each other, nobody in them is")
+    view.input("members").remove(Member("sales", "staff"))
+    print("ann is banned from acme, and eve leaves the company")
+    view.step(bans=[Rule("ann", "/deals/2025/acme")], people={"eve": -1})
+    print("read by nobody:", *sorted(view["unread"].value))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ change of one. The parts:
 from typing import TYPE_CHECKING
 
 from ebbflow.errors import EbbflowError, LawBroken, redact
-from ebbflow.flow import Collection, Input, empty, fixpoint, program, typed
+from ebbflow.flow import Collection, Input, empty, fixpoint, iterate, program, typed
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -111,6 +111,7 @@ __all__ = [
     "first",
     "fixpoint",
     "histogram",
+    "iterate",
     "last",
     "linear",
     "max",

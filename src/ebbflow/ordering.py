@@ -14,7 +14,7 @@ answers as the keys would, or raises TypeError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 from dataclasses import fields
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -65,6 +65,16 @@ def comparable(x: Any) -> bool:
     if others <= _FLOAT:
         return not others or all(map(eq, x, x))
     return all(map(comparable, x))
+
+
+def all_comparable(values: Collection[Any]) -> bool:
+    """Whether `comparable` holds for all of these; where all are of types that always are, no value
+    is looked at.
+
+    >>> all_comparable([1, 2, None]), all_comparable([1, float("nan")])
+    (True, False)
+    """
+    return {*map(type, values)} <= _NATIVE or all(map(comparable, values))
 
 
 # ---- a key for each class ----

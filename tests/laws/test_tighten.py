@@ -13,9 +13,11 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local import run
+from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Iterate, Plan
 from ebbflow.flow.rewrite import LOCAL, optimise, tighten
-from ebbflow.testing import follow, random_epochs
+from ebbflow.testing import ALL_NAMES, follow, random_epochs, random_program
+from ebbflow.testing.loops import LOOP_NAMES
 from ebbflow.zset import ZSet
 
 
@@ -151,9 +153,10 @@ def test_003_H10_right_tightening_variables_that_nobody_needs_are_computed_behin
     assert loop.variables == ("a",)
 
 
-def test_a_loop_of_a_number_of_rounds_keeps_its_variables() -> None:
+@pytest.mark.parametrize("counted", [{"rounds": 2}, {"limit": 20}], ids=str)
+def test_a_loop_whose_rounds_are_counted_keeps_its_variables(counted: dict[str, int]) -> None:
     found = ef.fixpoint(lambda at, ends: {"at": at.union(moved(at)), "ends": at},
-                        at=HOMES, ends=ef.empty(At), rounds=2)  # fmt: skip
+                        at=HOMES, ends=ef.empty(At), **counted)  # fmt: skip
     (loop,) = loops(tighten(ef.program(**found).plan))
     assert loop.variables == ("at", "ends")
 
@@ -172,3 +175,28 @@ def test_work_that_left_the_loop_is_done_once_for_each_row() -> None:
     stats = {node.label: node for node in view.stats().nodes}
     assert "filter" in stats
     assert stats["filter"].rows_in == 4
+
+
+def test_003_H10_random_loops_are_tightened_and_give_the_same() -> None:
+    changed = 0
+    for seed in range(60):
+        dice = Random(f"tighten {seed}")
+        program = random_program(dice, size=4, verbs=(*ALL_NAMES, *LOOP_NAMES * 4))
+        smaller = tighten(program.plan)
+        changed += any(
+            smaller.outputs[name] is not node for name, node in program.plan.outputs.items()
+        )
+        inputs: dict[str, ZSet[Any]] = {}
+        for epoch in random_epochs(program, dice, 3):
+            after = {key: inputs.get(key, ZSet()) + change for key, change in epoch.items()}
+            assert outcome(smaller, {**inputs, **after}) == outcome(program.plan, inputs | after)
+            inputs |= after
+    assert changed >= 3
+
+
+def outcome(plan: Plan, inputs: dict[str, ZSet[Any]]) -> Any:
+    """What batch gives, or which error."""
+    try:
+        return evaluate(plan, inputs)
+    except EbbflowError as error:
+        return type(error)

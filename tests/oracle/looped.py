@@ -14,6 +14,7 @@ from ebbflow.engine.runtime.lazy import LazyLoopStage
 from ebbflow.engine.runtime.loop import LoopStage
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Iterate, Node, Plan
+from ebbflow.flow.rewrite.monotone import NotMonotone
 from ebbflow.testing import ALL_NAMES, Epoch, random_epochs, random_program
 from ebbflow.testing.loops import LOOP_NAMES
 from ebbflow.zset import ZSet
@@ -42,7 +43,7 @@ def every_node(plan: Plan) -> Iterator[Node]:
 def exact_rounds() -> Iterator[None]:
     """Inside it, programs are compiled as if no loop were monotone."""
     found = compiling.monotone
-    compiling.monotone = lambda node: None
+    compiling.monotone = lambda node: NotMonotone("it runs by exact rounds")
     try:
         yield
     finally:

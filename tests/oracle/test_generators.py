@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
+from tests.oracle.looped import every_node
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.errors import AlgebraError, CheckError
@@ -23,8 +24,17 @@ from ebbflow.flow.source import Input
 from ebbflow.laws import check
 from ebbflow.record import fields_of
 from ebbflow.reducer import RECOMPUTE, count
-from ebbflow.testing import VERB_NAMES, changes, follow, plans, random_epochs, random_program
+from ebbflow.testing import (
+    ALL_NAMES,
+    VERB_NAMES,
+    changes,
+    follow,
+    plans,
+    random_epochs,
+    random_program,
+)
 from ebbflow.testing.functions import Choices, RowShape, function
+from ebbflow.testing.loops import LOOP_NAMES
 from ebbflow.testing.programs import Measurement, Moment, Recipe, Stock, grow
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet, trusted
@@ -59,6 +69,18 @@ def everything(made: Program) -> list[Node]:
     return made.plan.nodes()
 
 
+def test_programs_with_loops_hold_every_kind_of_node_that_others_do_not() -> None:
+    made = [random_program(seed, verbs=ALL_NAMES) for seed in range(40)]
+    seen = Counter(type(node).__name__ for each in made for node in every_node(each.plan))
+    assert min(seen["Iterate"], seen["LoopInput"]) >= 20
+
+
+@pytest.mark.parametrize("kind", LOOP_NAMES)
+def test_every_kind_of_loop_can_be_asked_for_alone(kind: str) -> None:
+    made = [random_program(seed, verbs=[kind], size=2) for seed in range(10)]
+    assert any(isinstance(node, nodes.Iterate) for each in made for node in everything(each))
+
+
 def test_300_programs_hold_every_kind_of_node(programs: list[Program]) -> None:
     seen = Counter(type(node).__name__ for made in programs for node in everything(made))
     concrete = {
@@ -66,8 +88,9 @@ def test_300_programs_hold_every_kind_of_node(programs: list[Program]) -> None:
         for name, each in vars(nodes).items()
         if isinstance(each, type) and issubclass(each, Node) and "verb" in vars(each)
     }
-    assert concrete - {"Fused"} <= set(seen)
-    assert min(seen[name] for name in concrete - {"Fused"}) >= 20
+    concrete -= {"Fused", "Iterate", "LoopInput"}
+    assert concrete <= set(seen)
+    assert min(seen[name] for name in concrete) >= 20
 
 
 @pytest.mark.parametrize("kind", VERB_NAMES)

@@ -18,11 +18,12 @@ from ebbflow.engine.spark.output.frames import ReadOutput
 from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import REPORT, TaskReport
+from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
 from ebbflow.engine.spark.tasks.route import input_change
 from ebbflow.engine.spark.tasks.task import (
     EnterTables,
     EnterTask,
+    EpochJob,
     SingleTask,
     WaveTask,
     in_slices,
@@ -56,15 +57,20 @@ class Cluster(Epochs):
         for name in set(given) - set(rows):
             lines += self.keys(job, name, given[name])
         verbs = tuple((name, each.verb) for name, each in given.items())
-        for wave in range(1, len(self.replica.waves(job.by_key))):
-            arrived = lines
-            lines = []
-            for task in reversed(range(tasks)):
-                mine = [line for line in arrived if line[0] == task]
-                step = WaveTask(job, wave, verbs)
-                self.calls += 1
-                lines += lines_of(step(_batches(mine)))
+        for number, wave in enumerate(self.replica.waves(job.by_key).waves):
+            if wave.loops:
+                lines = self.led(job, number, lines)
+            if number and wave.in_tasks:
+                lines = self.run_round(job, WaveTask(job, number, verbs), lines)
         return self.stage_reports("staged", notes(lines))
+
+    def run_round(self, job: EpochJob, task: Any, lines: list[Line]) -> list[Line]:
+        found: list[Line] = []
+        for number in reversed(range(job.tasks)):
+            mine = [line for line in lines if line[0] == number]
+            self.calls += 1
+            found += lines_of(task(_batches(mine)))
+        return found
 
 
 def _batches(lines: Iterable[Any]) -> Any:
@@ -87,6 +93,7 @@ class View:
     ) -> None:
         self.plan, self.mode, self.tasks, self.check_input = plan, mode, tasks, check_input
         self.path = path or mkdtemp()
+        self.small = 20_000
         self._open()
 
     def _open(self) -> None:
@@ -98,7 +105,7 @@ class View:
         except BaseException:
             self.disk.close()
             raise
-        args = (None, self.program, self.replica, self.disk.store, self.path)
+        args = (None, self.program, self.replica, self.disk.store, self.path, self.small)
         self.cluster = Cluster(*args)  # type: ignore[arg-type]
 
     @property

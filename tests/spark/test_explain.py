@@ -190,3 +190,24 @@ def test_a_bulk_load_is_told_from_an_epoch(spark: Any, tmp_path: Path) -> None:
         assert view.stats().epochs[0].mode == "bulk"
         assert view.stats().epochs[0].rows_in == 100
         assert "last epoch bulk" in view.explain()
+
+
+def test_a_loop_is_a_block_and_its_rounds_are_known_where_it_ran_in_the_driver(
+    spark: Any, tmp_path: Path
+) -> None:
+    links = ef.Input("links", tuple[str, str])
+    reached = ef.Input("homes", str).iterate(
+        lambda reached: reached.union(
+            reached.join(
+                links, left_on=lambda home: home, right_on=lambda link: link[0],
+                select=lambda home, link: link[1],
+            )
+        )
+    )  # fmt: skip
+    with reached.run(ef.spark(spark, path=tmp_path / "state", mode="single_task")) as view:
+        view.step(homes=["a"], links=[("a", "b"), ("b", "a")])
+        (loop,) = (n["loop"] for n in json.loads(view.explain("json"))["nodes"] if n["loop"])
+        assert set(loop["words"]) == {"runs"}
+        assert loop["words"]["runs"].startswith("lazy rounds · monotone: distinct over a join")
+        assert "┃ reached" in view.explain()
+        assert "def consequences(facts, groups, rounds):" in view.explain("python")

@@ -56,13 +56,15 @@ class Reopened(View):
 
 
 @contextmanager
-def running(mode: str, dice: Random, check_input: bool = True) -> Iterator[Any]:
+def running(
+    mode: str, dice: Random, check_input: bool = True, of: type[Reopened] = Reopened
+) -> Iterator[Any]:
     """How to run plans on a cluster that is not there; what runs is closed in the end."""
     views: list[View] = []
     with TemporaryDirectory(prefix="ebbflow-", dir=SHARED) as path:
 
         def run(plan: Plan) -> View:
-            view = Reopened(plan, mode, 3, check_input, f"{path}/{len(views)}")
+            view = of(plan, mode, 3, check_input, f"{path}/{len(views)}")
             view.dice = Random(dice.random())
             views.append(view)
             return view

@@ -15,7 +15,17 @@ import ebbflow as ef
 from ebbflow.errors import AlgebraError
 from ebbflow.expression import fingerprint
 from ebbflow.fn import Fn
-from ebbflow.nan import NAN, WAYS, finder, loads, loads_each, may_hold, one_nan, with_one_nan
+from ebbflow.nan import (
+    NAN,
+    WAYS,
+    finder,
+    loads,
+    loads_each,
+    marked,
+    may_hold,
+    one_nan,
+    with_one_nan,
+)
 from ebbflow.record import record
 from ebbflow.reducer.hashed import Map
 from ebbflow.zset import ZSet
@@ -141,3 +151,15 @@ def test_rows_may_be_nested_deeper_than_calls_are() -> None:
     view = ef.Input("rows", Any).run()
     view.step(rows=[row])
     assert view.step(rows={row: -1}) == ef.ZSet({row: -1})
+
+
+def test_a_long_pickle_without_nan_is_read_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By chance it looks as if it held one, and what finds them in pickles is slow."""
+    rows = [(n, f"{n}", n / 8) for n in range(0x7F00, 0x7F00 + 3000)] + [(0x7F47, "G\x7f", 1.0)]
+    blob = pickle.dumps((tuple, rows, {"G\x7f": [1, None]}))
+    assert marked(blob)
+    with monkeypatch.context() as patch:
+        patch.setattr("ebbflow.nan.Unpickler", None)
+        assert loads(blob) == (tuple, rows, {"G\x7f": [1, None]})
+    found = loads(pickle.dumps([rows, (1, float("nan"))]))
+    assert found[1][1] is NAN

@@ -4,7 +4,7 @@ It checks the laws of a reducer, loads the shop, changes it epoch by epoch, and 
 every view, row by row, with what plain Spark SQL (or, in this process, plain Python) makes of all
 rows. `ebbflow demo` runs it.
 
-    shop      the program: rows, five views, a reducer and its broken twin
+    shop      the program: rows, six views, a reducer and its broken twin
     data      the rows and what happens to them, from a seed
     again     the same views, computed again without ebbflow
     engines   what is different on Spark and in this process

@@ -5,8 +5,9 @@ rows are made in a moment; `rows_of` makes rows of them, and `arrow_of` an Arrow
 knows its tables as they are now. An *epoch* changes some of them: what is taken away has weight -1,
 what is added 1, and a correction is one of each. No row is in an epoch twice.
 
-The shop opens with a mistake in it: its dearest line has a quantity of a million. `correction`
-is the epoch that puts it right.
+The shop opens with two mistakes in it: its dearest line has a quantity of a million, and a customer
+who brought many others was referred by nobody, but a referral says so. `correction` is the epoch
+that puts both right.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ CATEGORIES = np.array(
 )
 START, ORDER_DAYS, DUE = date(2024, 1, 1), 366, 30
 MISTYPED = 1_000_000
+REFERRED = 0.3
+"""The share of customers who were referred by another, most of them by one of the first."""
 DAYS = np.array([str(START + timedelta(n)) for n in range(3 * ORDER_DAYS)], dtype=object)
 
 
@@ -45,7 +48,7 @@ class EpochRecipe(NamedTuple):
 
 ALL = {
     "delete": 0.1, "correct": 0.2, "move": 0.05, "relabel": 0.01, "reinstate": 0.02,
-    "refund": 0.12, "cancel": 0.08, "pay": 0.1, "welcome": 0.02, "order": 0.3,
+    "refund": 0.12, "cancel": 0.08, "pay": 0.1, "welcome": 0.02, "withdraw": 0.01, "order": 0.29,
 }  # fmt: skip
 RECIPES = (
     EpochRecipe("new orders", 10, {"order": 1}),
@@ -85,6 +88,7 @@ class Shop:
     def __init__(self, rows: int, seed: int = 0) -> None:
         self.rows = rows
         self.dice = np.random.default_rng(seed)
+        self.referring = np.random.default_rng([seed, 1])
         self.tables: dict[str, Columns] = {}
         self._next = dict.fromkeys(("customers", "orders", "payments", "refunds"), 0)
         self._changed: dict[str, list[Columns]] = {}
@@ -119,17 +123,33 @@ class Shop:
     # ---- an epoch ----
 
     def correction(self) -> ShopEpoch:
-        """The mistyped quantity is put right. Before any other epoch.
+        """The mistyped quantity is put right, and the wrong referral goes. Before any other epoch.
 
         >>> shop = Shop(100)
-        >>> change = shop.correction().changes["lines"]
+        >>> epoch = shop.correction()
+        >>> change = epoch.changes["lines"]
         >>> change["quantity"].tolist(), change[WEIGHT].tolist()
         ([1000000, 3], [-1, 1])
+        >>> epoch.changes["referrals"][WEIGHT].tolist()
+        [-1]
         """
         self._changed = {}
         at, right = self._mistake
         self._replace("lines", at, quantity=right)
-        return self._epoch("a quantity corrected")
+        self._take("referrals", self._wrong_referral())
+        return self._epoch("a quantity corrected, a referral withdrawn")
+
+    def _wrong_referral(self) -> Any:
+        """Where the referral is whose customer brought the most others, of those whose referrer was
+        referred too; or of all, if there is none such."""
+        table = self.tables["referrals"]
+        by = dict(zip(table["customer"].tolist(), table["by"].tolist(), strict=True))
+        brought = dict.fromkeys(by, 0)
+        for customer in sorted(by, reverse=True):  # who refers has come before
+            brought[by[customer]] = brought.get(by[customer], 0) + brought[customer] + 1
+        deep = [customer for customer in by if by[customer] in by] or list(by)
+        most = max(deep, key=lambda customer: brought[customer], default=-1)
+        return np.flatnonzero(table["customer"] == most)
 
     def epoch(self, number: int) -> ShopEpoch:
         """What happens next. Epochs count from 1; every eighth is of the same kind."""
@@ -236,6 +256,14 @@ class Shop:
         names = np.array([f"customer {n}" for n in ids], dtype=object)
         country = COUNTRIES[self.dice.integers(0, len(COUNTRIES), count)]
         self._add("customers", {"id": ids, "name": names, "country": country})
+        referred = ids[(self.referring.random(count) < REFERRED) & (ids > 0)]
+        by = (self.referring.random(len(referred)) ** 3 * referred).astype(np.int64)
+        self._add("referrals", {"customer": referred, "by": by})
+
+    def _withdraw(self, count: int) -> None:
+        """Customers were not referred, as it turns out."""
+        there = length(self.tables["referrals"])
+        self._take("referrals", self.referring.choice(there, min(count, there), replace=False))
 
     def _delete(self, count: int) -> None:
         """Orders go, with everything that belongs to them, as if they had never been."""
@@ -248,7 +276,8 @@ class Shop:
     _acts: ClassVar[dict[str, tuple[Callable[[Shop, int], None], int]]] = {
         "delete": (_delete, 5), "correct": (_correct, 2), "move": (_move, 2),
         "relabel": (_relabel, 2), "reinstate": (_reinstate, 1), "refund": (_refund, 1),
-        "cancel": (_cancel, 1), "pay": (_pay, 1), "welcome": (_welcome, 1), "order": (_order, 5),
+        "cancel": (_cancel, 1), "pay": (_pay, 1), "welcome": (_welcome, 1),
+        "withdraw": (_withdraw, 1), "order": (_order, 5),
     }  # fmt: skip
 
     # ---- tables ----

@@ -29,7 +29,8 @@ ROWS = {"spark": 100_000, "local": 1_000_000}
 everything again takes too little time to be worth avoiding.
 """
 EPOCHS = 4
-SHOWN, SAMPLE = "best", 10
+SHOWN = {"best": 10, "referred": 5}
+"""Of which views rows are shown, and how many."""
 
 Facts = dict[str, Any]
 
@@ -86,7 +87,7 @@ def _run(teller: Teller, settings: Facts, folder: str | None, session: Any) -> F
         inputs = {name: length(table) for name, table in shop.tables.items()}
         change, taken = _stepped(running)
         loaded = {"inputs": inputs, "rows": sum(inputs.values()), **taken}
-        loaded["sample"] = {"view": SHOWN, "columns": columns(SHOWN), "rows": sample(running)}
+        loaded["samples"] = sample(running)
         teller.loaded(loaded)
         for _ in range(engine.warm_up):
             running.again()
@@ -129,10 +130,14 @@ def columns(view: str) -> list[str]:
     return list(program.plan.outputs[view].type._fields)
 
 
-def sample(running: Any) -> list[list[Any]]:
-    """A few rows of a view, those with the most of its last column first."""
-    rows = sorted(running.outputs()[SHOWN], key=itemgetter(-1), reverse=True)
-    return [list(row) for row in rows[:SAMPLE]]
+def sample(running: Any) -> dict[str, Facts]:
+    """A few rows of some views, those with the most of their last column first."""
+    outputs = running.outputs()
+    found = {}
+    for view, count in SHOWN.items():
+        rows = sorted(outputs[view], key=itemgetter(-1), reverse=True)[:count]
+        found[view] = {"columns": columns(view), "rows": [list(row) for row in rows]}
+    return found
 
 
 def _rows_in(name: str, change: Columns) -> Facts:
@@ -226,7 +231,7 @@ def weigh(running: Any) -> Facts:
     if running.state is None:
         kept = running.view.stats()
         found = [(f"input {name}", rows or 0) for name, rows in kept.inputs.items()]
-        found += [(str(node.label), node.state_rows) for node in kept.nodes]
+        found += [(str(node.label), node.state_rows) for node in kept.nodes if not node.depth]
         rows = _parts((label, {"entries": entries}) for label, entries in found)
         return {"parts": [part for part in rows if part["entries"]]}
     snapshot = Snapshot(running.state)

@@ -1,14 +1,16 @@
-"""The program of the demo: a shop, and five views of it.
+"""The program of the demo: a shop, and six views of it.
 
 Customers place orders; an order has lines, each a product, a quantity and a price in cents. Orders
-are paid, perhaps late, lines are refunded, orders are cancelled. Nothing below says what to do when
-any of this is corrected or taken back.
+are paid, perhaps late, lines are refunded, orders are cancelled. Customers refer other customers,
+who refer others. Nothing below says what to do when any of this is corrected or taken back.
 
     revenue   by country and month, net of refunds, without cancelled orders
     best      the three products of each category with the most revenue
     idle      customers without an order
     basket    the median value of an order, by country
     late      which share of the money came after it was due, by country
+    referred  for each customer how many have bought that came through them, directly or through
+              others, and the revenue with these: a recursive view
 
 The share is a reducer of the demo's own. `ROUNDED` is the same idea with a mistake: it keeps the
 share itself, rounded, as one would write it first. What was rounded cannot be taken out again.
@@ -27,6 +29,11 @@ class Customer(NamedTuple):
     id: int
     name: str
     country: str
+
+
+class Referral(NamedTuple):
+    customer: int
+    by: int
 
 
 class Article(NamedTuple):
@@ -75,6 +82,7 @@ class Cancellation(NamedTuple):
 
 class Placed(NamedTuple):
     order: int
+    customer: int
     country: str
     day: str
     due: str
@@ -82,6 +90,7 @@ class Placed(NamedTuple):
 
 class Booking(NamedTuple):
     order: int
+    customer: int
     product: int
     country: str
     month: str
@@ -94,6 +103,16 @@ class Paid(NamedTuple):
     late: bool
 
 
+class CameThrough(NamedTuple):
+    customer: int
+    through: int
+
+
+class Brought(NamedTuple):
+    through: int
+    revenue: int
+
+
 class Seller(NamedTuple):
     category: str
     product: int
@@ -102,20 +121,26 @@ class Seller(NamedTuple):
 
 
 def placed_by(order: CustomerOrder, customer: Customer) -> Placed:
-    return Placed(order.id, customer.country, order.day, order.due)
+    return Placed(order.id, customer.id, customer.country, order.day, order.due)
 
 
 def sold(line: OrderLine, order: Placed) -> Booking:
     amount = line.quantity * line.price
-    return Booking(order.order, line.product, order.country, order.day[:7], amount)
+    month = order.day[:7]
+    return Booking(order.order, order.customer, line.product, order.country, month, amount)
 
 
 def paid_back(refund: Refund, order: Placed) -> Booking:
-    return Booking(order.order, refund.product, order.country, refund.day[:7], -refund.amount)
+    month, amount = refund.day[:7], -refund.amount
+    return Booking(order.order, order.customer, refund.product, order.country, month, amount)
 
 
 def received(payment: Payment, order: Placed) -> Paid:
     return Paid(order.country, payment.amount, payment.day > order.due)
+
+
+def further(found: CameThrough, referral: Referral) -> CameThrough:
+    return CameThrough(referral.customer, found.through)
 
 
 # ---- a reducer of its own ----
@@ -167,6 +192,7 @@ ROUNDED: ef.Reducer[Paid, tuple[int, int], int] = ef.Reducer(
 # ---- the program ----
 
 customers = ef.Input("customers", Customer)
+referrals = ef.Input("referrals", Referral)
 products = ef.Input("products", Article)
 orders = ef.Input("orders", CustomerOrder)
 lines = ef.Input("lines", OrderLine)
@@ -180,6 +206,23 @@ sales = lines.join(placed, on="order", select=sold)
 bookings = sales + refunds.join(placed, on="order", select=paid_back)
 by_product = bookings.group_by("product").agg(revenue=ef.sum("amount"))
 baskets = sales.group_by("order", "country").agg(value=ef.sum("amount"))
+
+
+spent = bookings.group_by("customer").agg(revenue=ef.sum("amount"))
+
+
+def one_further(tree: ef.Collection) -> ef.Collection:
+    """One round: those who came through somebody, and those whom these have referred."""
+    return tree.union(tree.join(referrals, left_on="customer", right_on="by", select=further))
+
+
+tree = referrals.map(lambda referral: CameThrough(referral.customer, referral.by)).iterate(
+    one_further
+)
+
+
+def _brought(found: CameThrough, spent: NamedTuple) -> Brought:
+    return Brought(found.through, spent.revenue)  # type: ignore[attr-defined]
 
 
 def _seller(found: NamedTuple, product: Article) -> Seller:
@@ -200,10 +243,14 @@ program = ef.program(
     late=payments.join(placed, on="order", select=received)
     .group_by("country")
     .agg(paid=ef.sum("amount"), late=LATE),
+    referred=tree.join(spent, on="customer", select=_brought)
+    .group_by("through")
+    .agg(buyers=ef.count(), revenue=ef.sum("revenue")),
 )
 
 TYPES: dict[str, type[NamedTuple]] = {
     "customers": Customer,
+    "referrals": Referral,
     "products": Article,
     "orders": CustomerOrder,
     "lines": OrderLine,

@@ -49,18 +49,19 @@ class Printer:
         self._say("")
         self._say(
             f"cold start: loaded {facts['rows']:,} rows in {span(facts['seconds'])}, "
-            f"{speed:,.0f} rows/s; {facts['out']:,} rows in 5 views; verified: {_yes(facts)}"
+            f"{speed:,.0f} rows/s; {facts['out']:,} rows in 6 views; verified: {_yes(facts)}"
         )
         self._wrong(facts)
-        sample = facts["sample"]
-        self._say("")
-        self._say(f"the view {sample['view']!r}, {len(sample['rows'])} rows of it:")
-        self._table(sample["columns"], sample["rows"])
+        for view, sample in facts["samples"].items():
+            self._say("")
+            self._say(f"the view {view!r}, {len(sample['rows'])} rows of it:")
+            self._table(sample["columns"], sample["rows"])
 
     def corrected(self, facts: Facts) -> None:
         self._say("")
-        self._say("The first is a mistake: an order line has a quantity of a million.")
-        self._say("It is corrected: the old line is taken back (-1), the right one comes (+1).")
+        self._say("The best seller is a mistake: an order line has a quantity of a million. It is")
+        self._say("corrected: the old line is taken back (-1), the right one comes (+1). And a")
+        self._say("referral is withdrawn: who came through that customer counts no further up.")
         self._changes(facts["input"])
         self._say("")
         self._say(

@@ -23,12 +23,12 @@ from ebbflow.errors import (
     ChangeError,
     CompositionError,
     FunctionFailed,
-    NoFixedPoint,
     Text,
     canonical,
     cause_of,
     error_text,
 )
+from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import (
     Concat,
     Distinct,
@@ -251,7 +251,7 @@ def _loop(node: Iterate, *parents: Weights) -> Weights:
         _entering(node, rows, priority)
         for rows, priority in zip(parents[:cut], node.priorities, strict=True)
     ]
-    last = max((at for each in entering for at in each), default=0)
+    come = {at for each in entering for at in each}
     now = {name: ZSet(rows.get(0, {})) for name, rows in zip(names, entering, strict=True)}
     number = 0
     while number != node.rounds:
@@ -259,15 +259,14 @@ def _loop(node: Iterate, *parents: Weights) -> Weights:
         new = evaluate(node.body, {**now, **outside})
         new = {name: new[name] + ZSet(rows.get(number, {}))
                for name, rows in zip(names, entering, strict=True)}  # fmt: skip
-        if node.rounds is None and new == now and number > last:
-            break
-        if node.rounds is None and number >= node.limit:
-            raise NoFixedPoint(
-                f"iterate: after {node.limit} rounds rows still change",
-                changing=Text(str(difference(*(_labelled(names, each) for each in (new, now))))),
-                created=node.place,
-                remedy="rounds=, a higher limit=, or a body that comes to an end",
-            )
+        if node.rounds is None and new != now and number >= node.limit:
+            changing = {name: dict((new[name] - now[name]).items()) for name in names}
+            raise no_fixed_point(node, number, changing)
+        if node.rounds is None and new == now and number not in come:
+            later = [at for at in come if at > number]
+            if not later:
+                break
+            number = min(later) - 1  # until then every round is like this one
         now = new
     return dict(_labelled(names, now).items())
 

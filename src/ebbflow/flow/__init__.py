@@ -9,7 +9,7 @@ runs.
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.grouped import Grouped
 from ebbflow.flow.plan import Plan
-from ebbflow.flow.program import Program, empty, fixpoint, program
+from ebbflow.flow.program import Program, empty, fixpoint, iterate, program
 from ebbflow.flow.source import Input
 from ebbflow.flow.typed import typed
 
@@ -21,6 +21,7 @@ __all__ = [
     "Program",
     "empty",
     "fixpoint",
+    "iterate",
     "program",
     "typed",
 ]

@@ -361,8 +361,10 @@ class Collection:
         after `rounds` rounds. Other collections are simply used in the body, and loops may nest.
 
         When `limit` rounds still change something, the step raises `NoFixedPoint` and changes
-        nothing. With a `priority`, a part of the row that is a whole number, a row comes in only in
-        that round. For several collections that need each other: `ebbflow.fixpoint`.
+        nothing. Where a body shows that its rounds may go on for ever, and neither `rounds` nor a
+        `limit` of your own is given, building the loop warns: `MayNotEnd`. With a `priority`, a
+        part of the row that is a whole number, a row comes in only in that round. For several
+        collections that need each other: `ebbflow.fixpoint`.
 
         >>> import ebbflow as ef
         >>> edges = ef.Input("edges", tuple[int, int])
@@ -376,11 +378,12 @@ class Collection:
         ZSet({2: -1, 3: -1})
         """
         name = loops.variable_name(body)
+        loops.checked_body("iterate(...)", body, [name])
 
         def one(node: Node) -> dict[str, Node]:
             result = body(Collection(node))
             if not isinstance(result, Collection):
-                _no_collection("iterate(...): the body", result)
+                _no_collection("iterate(...)", result, "what the body gives")
             return {name: result.node}
 
         priorities = {} if priority is None else {name: priority}
@@ -445,7 +448,7 @@ class Collection:
 VERBS = [name for name in vars(Collection) if name[0] != "_" and name != "node"]
 
 
-def _no_collection(call: str, other: object) -> NoReturn:
+def _no_collection(call: str, other: object, what: str = "the other side") -> NoReturn:
     """Refuse an argument that is no collection."""
     if isinstance(other, Grouped):
         refuse(f"{call}: group_by(...) alone is not a collection yet", NEXT)
@@ -453,7 +456,7 @@ def _no_collection(call: str, other: object) -> NoReturn:
     if other == 0:
         remedy = "functools.reduce(operator.add, collections), which starts with no 0"
     of_type = f"is of type {type(other).__name__}"
-    refuse(f"{call}: the other side must be a collection, and {of_type}", remedy, given=other)
+    refuse(f"{call}: {what} must be a collection, and {of_type}", remedy, given=other)
 
 
 def _not_rows(what: str, remedy: str) -> CompositionError:

@@ -24,7 +24,9 @@ from ebbflow.flow.plan import (
     Filter,
     FlatMap,
     Fused,
+    Iterate,
     Join,
+    Keyed,
     Map,
     Node,
     Reduce,
@@ -35,6 +37,7 @@ from ebbflow.flow.plan import (
     TopK,
 )
 from ebbflow.flow.rewrite.share import keeps_rows
+from ebbflow.flow.rewrite.tighten import Leaving
 from ebbflow.flow.windows import Sliding, Time, Tumbling
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of
@@ -64,6 +67,8 @@ def fn_text(fn: Fn | None) -> str:
         return "nothing"
     if isinstance(fn.call, Time):
         return fn_text(fn.call.of)
+    if isinstance(fn.call, Leaving):
+        return f"the rows of {fn.call.variable}"
     if isinstance(fn.call, (Tumbling, Sliding)):
         clock = fn.call.clock
         every = f" every {clock.every}" if isinstance(fn.call, Sliding) else ""
@@ -119,7 +124,7 @@ def steps(node: Node) -> list[str]:
 
 @details.register
 def _concat(node: Concat) -> str:
-    return " ".join("+" if sign > 0 else "-" for sign in node.signs)
+    return " ".join("+" if sign > 0 else "-" for sign in node.signs) or "of nothing"
 
 
 @details.register(Join)
@@ -169,6 +174,13 @@ def _sessions(node: Sessions) -> str:
 def _through(node: Through) -> str:
     per = "" if node.key is None else f" per {fn_text(node.key)}"
     return f"{shown(node.operator, width=60)}{per}"
+
+
+@details.register
+def _iterate(node: Iterate) -> str:
+    if node.rounds is None:
+        return f"to the fixed point, limit {node.limit:,}"
+    return f"{node.rounds:,} round{'' if node.rounds == 1 else 's'}"
 
 
 # ---- what is kept for it ----
@@ -240,3 +252,28 @@ def _through_keeps(node: Through) -> list[str]:
 
 def _rows_of(node: TopK | Sessions) -> str:
     return "the rows" if node.key is None else f"the rows of each {fn_text(node.key)}"
+
+
+@kept.register
+def _iterate_keeps(node: Iterate) -> list[str]:
+    return ["what its body needs from round to round; a running view says more"]
+
+
+def kept_in_rounds(node: Node) -> list[str]:
+    """What is kept for a node in the body of a loop whose state has versions.
+
+    >>> kept_in_rounds(Distinct(parent=Source(name="words")))
+    ['its rows, and what it gave, with their rounds']
+    """
+    match node:
+        case Join():
+            return [f"{' · '.join(_join_keeps(node))}, with their rounds"]
+        case Semi():
+            left, right = fn_text(node.left_key), fn_text(node.right_key)
+            return [f"left rows by {left} and right rows by {right}, and what they gave, "
+                    "with their rounds"]  # fmt: skip
+        case Keyed(key=Fn() as key):
+            return [f"rows by {fn_text(key)}, and what they gave, with their rounds"]
+        case Keyed() | Distinct():
+            return ["its rows, and what it gave, with their rounds"]
+    return []

@@ -13,14 +13,14 @@ wrong; it must say the same every time.
 from __future__ import annotations
 
 import inspect
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ebbflow.errors import MayNotEnd, Text, place
+from ebbflow.errors import Text, place
 from ebbflow.flow import types
-from ebbflow.flow.parts import part, plain, refuse
-from ebbflow.flow.plan import Concat, Iterate, LoopInput, Node, Plan, Semi
+from ebbflow.flow.endless import warn_of
+from ebbflow.flow.parts import part, part_type, plain, refuse
+from ebbflow.flow.plan import Iterate, LoopInput, Node
 from ebbflow.flow.rewrite.tighten import closed
 from ebbflow.fn import Fn
 
@@ -37,17 +37,22 @@ def looped(
     `call` is how the user wrote it.
     """
     for name, value in (("rounds", rounds), ("limit", limit)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        none = value is None and name == "rounds"
+        if not none and (isinstance(value, bool) or not isinstance(value, int)):
             refuse(f"{call}: {name}={value!r} is not a number of rounds", f"{name}=10")
     if rounds is not None and rounds < 0:
         refuse(f"{call}: rounds={rounds!r} is less than none", "rounds=0, or more")
     if limit < 1:
         refuse(f"{call}: limit={limit!r} leaves no round", "limit=1, or more")
+    if not isinstance(priorities, Mapping):
+        refuse(f"{call}: priority={priorities!r} does not say of which variable",
+               f"priority={{{next(iter(starts))!r}: ...}}")  # fmt: skip
     for name in priorities:
         if name not in starts:
             refuse(f"{call}: priority of {name!r}, and there is no such variable",
                    f"priority={{{next(iter(starts))!r}: ...}}")  # fmt: skip
-    found = {name: LoopInput(name=name, type=start.type, never_negative=start.bag)
+    at = place()
+    found = {name: LoopInput(name=name, type=start.type, never_negative=start.bag, place=at)
              for name, start in starts.items()}  # fmt: skip
     while True:
         results = body(*found.values())
@@ -61,19 +66,39 @@ def looped(
         starts=tuple(starts.values()), imports=tuple(outside.values()), body=plan,
         outside=tuple(outside), rounds=rounds, limit=limit,
         priorities=tuple(_priority(call, starts[name], priorities.get(name)) for name in starts),
-        type=_rows(found), place=place(),
+        type=_rows(found), place=at,
     )  # fmt: skip
-    if rounds is None:
-        _warn_of(node, call)
+    if rounds is None and limit == LIMIT:
+        warn_of(node, call)
     return node
 
 
 def variable_name(body: Callable[..., Any]) -> str:
-    """What a body calls its variable."""
+    """What a body calls its variable.
+
+    >>> variable_name(lambda reached: reached)
+    'reached'
+    """
     try:
         return next(iter(inspect.signature(body).parameters))
     except (TypeError, ValueError, StopIteration):
         return "rows"
+
+
+def checked_body(call: str, body: Any, names: Collection[str]) -> None:
+    """Refuse a body that cannot be called with a collection for each of these variables."""
+    takes = f"lambda {', '.join(names)}: ..."
+    if not callable(body):
+        refuse(f"{call}: the body is a function that says one round", takes, given=body)
+    try:
+        signature = inspect.signature(body)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*names)
+    except TypeError:
+        count = f"{len(names)} collection{'' if len(names) == 1 else 's'}"
+        refuse(f"{call}: the body is called with {count}, and takes {signature}", takes)
 
 
 def _fitting(call: str, name: str, start: Node, variable: LoopInput, result: Node) -> LoopInput:
@@ -100,52 +125,13 @@ def _rows(variables: Mapping[str, LoopInput]) -> Any:
 def _priority(call: str, start: Node, given: Any) -> Fn | None:
     if given is None:
         return None
-    plain(f"{call.rstrip(')')}, priority={{}})", given)
-    return part(f"{call.rstrip(')')}, priority={{}})", start, given)
-
-
-# ---- loops that may not come to an end ----
-
-
-def _warn_of(node: Iterate, call: str) -> None:
-    """Warn where the body shows that its rounds may go on for ever."""
-    reasons = list(_taking_away(node.body, set(node.variables)))
-    grows = [name for name, result in node.body.outputs.items() if _grows(result, node.variables)]
-    reasons += [f"each round adds to {name!r}, with no distinct() after it" for name in grows]
-    file, _, line = str(node.place).rpartition(":")
-    for reason in reasons:
-        warnings.warn_explicit(
-            f"{call}: this loop may never come to an end: {reason}; try rounds=",
-            MayNotEnd, file, int(line) if line.isdigit() else 0,
-        )  # fmt: skip
-
-
-def _taking_away(plan: Plan, names: set[str]) -> Iterator[str]:
-    """Where a body takes rows away that depend on these inputs of it: then more of them is not more
-    of the result, and rounds may go to and fro."""
-    depends: set[int] = set()
-    for node in plan.nodes():
-        touched = [id(parent) in depends for parent in node.parents]
-        if any(touched) or (isinstance(node, LoopInput) and node.name in names):
-            depends.add(id(node))
-        if isinstance(node, Concat) and -1 in _those(node.signs, touched):
-            yield f"its body takes rows away that depend on it, at {node.place}"
-        elif isinstance(node, Semi) and node.anti and touched[1]:
-            yield f"its body leaves out rows that meet what depends on it, at {node.place}"
-        elif isinstance(node, Iterate):
-            inner = _those((*node.variables, *node.outside), touched)
-            yield from _taking_away(node.body, set(inner))
-
-
-def _those(items: Iterable[Any], wanted: Iterable[bool]) -> list[Any]:
-    return [item for item, each in zip(items, wanted, strict=True) if each]
-
-
-def _grows(result: Node, variables: tuple[str, ...]) -> bool:
-    """Whether a result is a variable as it is, and more that depends on variables."""
-    if not isinstance(result, Concat) or min(result.signs, default=1) < 0:
-        return False
-    as_it_is = [
-        isinstance(part, LoopInput) and part.name in variables for part in result.parts
-    ]  # fmt: skip
-    return any(as_it_is) and len(result.parts) > 1
+    shape = f"{call.rstrip(')')}, priority={{}})"
+    plain(shape, given)
+    found = part(shape, start, given)
+    said = types.classes(part_type(start, given))
+    if said is not None and int not in said:
+        wrong = types.text(part_type(start, given))
+        name = found.name.rpartition(".")[2]
+        refuse(f"{shape.format(name)}: a priority is a round, and no {wrong}",
+               "a whole number, 0 or more")  # fmt: skip
+    return found

@@ -70,6 +70,21 @@ def empty(type: Any = Any) -> Collection:
     return Collection(joins.nothing(row_type("empty({})", type)))
 
 
+def iterate(
+    start: Collection, body: Callable[[Collection], Collection], *, rounds: int | None = None,
+    limit: int = loops.LIMIT, priority: Part | None = None,
+) -> Collection:  # fmt: skip
+    """What `body` makes of `start`, of that, and so on: `start.iterate(body, ...)`.
+
+    >>> import ebbflow as ef
+    >>> view = ef.iterate(ef.Input("n", int), lambda n: n.map(lambda n: n // 2), rounds=2).run()
+    >>> view.step(n=[12])
+    ZSet({3: 1})
+    """
+    _checked_output("iterate(...)", "it starts as", start)
+    return start.iterate(body, rounds=rounds, limit=limit, priority=priority)
+
+
 def fixpoint(
     body: Callable[..., Mapping[str, Collection]], /, *, rounds: int | None = None,
     limit: int = loops.LIMIT, priority: Mapping[str, Part] | None = None, **starts: Collection,
@@ -98,6 +113,8 @@ def fixpoint(
     for name, each in starts.items():
         _checked_output(f"fixpoint({name}=...)", "a variable starts as", each)
 
+    loops.checked_body(call, body, starts)
+
     def several(*nodes: Node) -> dict[str, Node]:
         found = body(*map(Collection, nodes))
         if not isinstance(found, Mapping) or set(found) != set(starts):
@@ -115,7 +132,8 @@ def fixpoint(
         return {name: each.node for name, each in found.items()}
 
     nodes = {name: each.node for name, each in starts.items()}
-    made = loops.looped(call, nodes, several, rounds, limit, priority or {})
+    priorities = {} if priority is None else priority
+    made = loops.looped(call, nodes, several, rounds, limit, priorities)
     return {name: Collection(node) for name, node in leaving(made).items()}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ebbflow.errors import CompositionError, Text, place
 from ebbflow.flow import types
-from ebbflow.flow.plan import Node, Plan, Source
+from ebbflow.flow.plan import LoopInput, Node, Plan, Source
 from ebbflow.record import fields_of, type_text
 
 LOCAL = "ebbflow.engine.local"
@@ -33,6 +33,12 @@ def planned(outputs: Mapping[str, Node]) -> Plan:
     plan = Plan(outputs)
     seen: dict[str, Source] = {}
     for node in plan.nodes():
+        if isinstance(node, LoopInput):
+            raise CompositionError(
+                f"{node.name!r} is a variable of a loop, and is used outside of its body",
+                loop=node.place,
+                remedy="what iterate(...) or fixpoint(...) gives, after the loop",
+            )
         if isinstance(node, Source) and seen.setdefault(node.name, node) != node:
             raise CompositionError(
                 f'two inputs are called "{node.name}" and are not the same',

@@ -12,13 +12,31 @@ the text a node stands above what it reads:
          keeps    its rows, to check what is taken away
 
 Here 1 reads 2, and 2 reads 3. Where a node reads several, they branch off below it. A node that is
-read more than once is drawn once, and `↑ 3` stands for it everywhere else.
+read more than once is drawn once, and `↑ 3` stands for it everywhere else. The body of a loop is a
+block below the loop, behind a line of its own, with the variables as its outputs:
+
+    output
+    └─ 1 iterate to the fixed point, limit 10,000  Node(node)            graph.py:9
+       ┃ reached
+       ┃ └─ 2 distinct                             Node(node)            graph.py:9
+       ┃    3 concat + +                           Node(node)            graph.py:9
+       ┃    ├─ 4 variable reached ← 8              Node(node)
+       ┃    └─ 5 map Node(node=target)             Node(node)            graph.py:10
+       ┃       6 join node = source                NodeEdge(node, targ…  graph.py:10
+       ┃       ├─ ↑ 4 variable reached
+       ┃       └─ 7 outside edges ← 9              Edge(source, target)
+       ├─ 8 input roots                            Node(node)            graph.py:7
+       └─ 9 input edges                            Edge(source, target)  graph.py:8
 
 The JSON is `{"outputs": {name: id}, "nodes": [...], "indices": [...]}`. A node has `id`, `verb`,
 `details`, `steps` (of a fused one), `parents` (ids), `type`, `place`, `state` (what is kept for
 it), `verdict`, `aggregate` and `cost` (of a reducer, else null), `shared` (whether it is read more
-than once) and `facts` (what an engine adds, else null). An index has `of` (the id of the node
-whose rows it holds), `key` and `readers` (ids). All of them are always there.
+than once), `facts` (what an engine adds, else null), `inside` (the id of the loop in whose body it
+is, else null), `reads` (of an input of a body the id of what it reads outside, else null) and
+`loop` (of a loop, else null): its `variables`, each with the ids of its `start` and its `result`
+and its `priority`; the ids of what it reads from `outside`; its `rounds` and its `limit`; and in
+`words` what an engine says about running it. An index has `of` (the id of the node whose rows it
+holds), `key` and `readers` (ids). All of them are always there.
 
 The Python is the code of an engine, each function below the node that it runs for.
 """
@@ -27,20 +45,14 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.flow.describe import details, fn_text, kept, steps, verb, verdict
-from ebbflow.flow.plan import Node, Plan, Reduce
-from ebbflow.flow.rewrite.graph import consumers
-from ebbflow.flow.rewrite.share import indices
-from ebbflow.flow.types import name_of
-from ebbflow.record import fields_of, type_text
-
-Judge = Callable[[Any], str]
-Facts = Mapping[Node, object]
+from ebbflow.flow.describe import verdict
+from ebbflow.flow.items import Described, Facts, Judge, LoopRun, PlanItem, described
+from ebbflow.flow.plan import Node, Plan
 
 
 class Code(NamedTuple):
@@ -57,12 +69,13 @@ WIDTH = 100
 
 def explain(
     plan: Plan, format: str = "text", *, facts: Facts | None = None, judge: Judge = verdict,
-    code: Iterable[Code] = (),
+    code: Iterable[Code] = (), loops: Mapping[Node, LoopRun] | None = None,
 ) -> str:  # fmt: skip
     """What a plan does and keeps, in the format text, mermaid, dot, json or python.
 
-    `facts` are words that an engine adds to some nodes, and `code` is what it runs for them.
-    `judge` gives the verdict on a reducer; the default is what the reducer declares.
+    `facts` are words that an engine adds to some nodes, `code` is what it runs for them, and
+    `loops` say how it runs loops. `judge` gives the verdict on a reducer; the default is what the
+    reducer declares.
 
     >>> from ebbflow.flow.plan import Distinct, Source
     >>> print(explain(Plan({"words": Distinct(parent=Source(name="said", type=str))})))
@@ -78,109 +91,8 @@ def explain(
             created=place(),
             remedy=" or ".join(map(repr, (*_FORMATS, "python"))),
         )
-    described = _described(plan, facts or {}, judge)
-    return _python(described, code) if format == "python" else _FORMATS[format](described)
-
-
-# ---- what is shown, whatever the format ----
-
-
-@dataclass(frozen=True)
-class PlanItem:
-    """One node, as it is shown."""
-
-    id: int
-    node: Node
-    verb: str
-    details: str
-    steps: list[str]
-    parents: list[int]
-    type: str
-    place: str
-    state: list[str]
-    verdict: str | None
-    aggregate: str | None
-    cost: str | None
-    readers: list[int]
-    shared: bool
-    facts: str | None
-
-    @property
-    def label(self) -> str:
-        return f"{self.verb} {self.details}".rstrip()
-
-
-@dataclass(frozen=True)
-class Arranged:
-    """An index, as it is shown: whose rows, by which key, for whom."""
-
-    of: int
-    key: str
-    readers: list[int]
-
-
-@dataclass(frozen=True)
-class Described:
-    """A plan, as it is shown."""
-
-    outputs: dict[str, int]
-    items: list[PlanItem]
-    indices: list[Arranged]
-
-    def __getitem__(self, id: int) -> PlanItem:
-        return self.items[id - 1]
-
-
-def _described(plan: Plan, facts: Facts, judge: Judge) -> Described:
-    nodes = _from_outputs_down(plan)
-    ids = {id(node): i for i, node in enumerate(nodes, 1)}
-    count = consumers(plan)
-    readers: dict[int, list[int]] = {}
-    for node in nodes:
-        for parent in node.parents:
-            readers.setdefault(id(parent), []).append(ids[id(node)])
-    arranged = [
-        Arranged(ids[id(of)], fn_text(key), sorted(ids[id(node)] for node in by))
-        for (of, key), by in indices(plan).items()
-    ]
-    items = []
-    for node in nodes:
-        reducer = node.reducer if isinstance(node, Reduce) else None
-        item = PlanItem(
-            id=ids[id(node)],
-            node=node,
-            verb=verb(node),
-            details=details(node),
-            steps=steps(node),
-            parents=[ids[id(parent)] for parent in node.parents],
-            type=_type(node.type),
-            place=str(node.place),
-            state=kept(node),
-            verdict=None if reducer is None else str(judge(reducer)),
-            aggregate=getattr(reducer, "aggregate", None) or None,
-            cost=getattr(reducer, "cost", None) or None,
-            readers=sorted(set(readers.get(id(node), []))),
-            shared=count[id(node)] > 1,
-            facts=str(facts[node]) if node in facts else None,
-        )
-        items.append(item)
-    outputs = {name: ids[id(node)] for name, node in plan.outputs.items()}
-    return Described(outputs, items, sorted(arranged, key=lambda index: (index.of, index.key)))
-
-
-def _type(hint: Any) -> str:
-    return name_of(hint) if fields_of(hint) is None else type_text(hint)
-
-
-def _from_outputs_down(plan: Plan) -> list[Node]:
-    seen: dict[int, Node] = {}
-    stack = list(plan.outputs.values())[::-1]
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen[id(node)] = node
-            stack.extend(reversed(node.parents))
-    return list(seen.values())
+    found = described(plan, facts or {}, judge, loops or {})
+    return _python(found, code) if format == "python" else _FORMATS[format](found)
 
 
 # ---- text ----
@@ -205,33 +117,45 @@ def _text(plan: Described) -> str:
     lines: list[TextLine] = []
     for name, top in plan.outputs.items():
         lines.append(TextLine(name))
-        stack = [(top, "└─ ", "   ")]
-        while stack:
-            id, mark, indent = stack.pop()
-            item = plan[id]
-            number = f"{id:>{len(str(len(plan.items)))}} "
-            if id in drawn:
-                lines.append(TextLine(f"{mark}↑ {id} ", item.label, f"{indent}    "))
-                continue
-            drawn.add(id)
-            branches = len(item.parents) > 1
-            below = indent + ("│" if branches else " ").ljust(len(number))
-            start, more = f"{mark}{number}", f"{below}  "
-            lines.append(TextLine(start, item.label, more, item.type, item.place))
-            for name, words in _notes(plan, item):
-                lines.append(TextLine(f"{below}{name:<8} ", words, below + " " * 9))
-            marks = [("├─ ", "│  ")] * (len(item.parents) - 1) + [("└─ ", "   ")]
-            for parent, (own, rest) in zip(item.parents[::-1], marks[::-1], strict=False):
-                own, rest = (own, rest) if branches else ("", "")
-                stack.append((parent, indent + own, indent + rest))
+        _draw(plan, top, "", drawn, lines)
     return _laid_out(lines)
+
+
+def _draw(plan: Described, top: int, margin: str, drawn: set[int], lines: list[TextLine]) -> None:
+    """The lines of a node and of all below it, behind a margin."""
+    stack = [(top, f"{margin}└─ ", f"{margin}   ")]
+    while stack:
+        id, mark, indent = stack.pop()
+        item = plan[id]
+        number = f"{id:>{len(str(len(plan.items)))}} "
+        if id in drawn:
+            lines.append(TextLine(f"{mark}↑ {id} ", item.label, f"{indent}    "))
+            continue
+        drawn.add(id)
+        branches = len(item.parents) > 1
+        below = indent + ("│" if branches else " ").ljust(len(number))
+        start, more = f"{mark}{number}", f"{below}  "
+        lines.append(TextLine(start, item.label, more, item.type, item.place))
+        for name, words in _notes(plan, item):
+            lines.append(TextLine(f"{below}{name:<8} ", words, below + " " * 9))
+        for name, variable in item.loop.variables.items() if item.loop else ():
+            entering = f" enters in round {variable['priority']}" if variable["priority"] else ""
+            lines.append(TextLine(f"{below}┃ {name}{entering}"))
+            _draw(plan, variable["result"], f"{below}┃ ", drawn, lines)
+        marks = [("├─ ", "│  ")] * (len(item.parents) - 1) + [("└─ ", "   ")]
+        for parent, (own, rest) in zip(item.parents[::-1], marks[::-1], strict=False):
+            own, rest = (own, rest) if branches else ("", "")
+            stack.append((parent, indent + own, indent + rest))
 
 
 def _notes(plan: Described, item: PlanItem) -> list[tuple[str, str]]:
     """The lines below a node."""
     found = [("steps" if i == 0 else "", step) for i, step in enumerate(item.steps)]
+    way, *ran = item.loop.words.items() if item.loop and item.loop.words else [("", "")]
+    found += [way] if way[1] else []
     if item.state:
         found.append(("keeps", " · ".join(item.state)))
+    found += ran
     if item.verdict is not None:
         cost = f"{item.cost} a row" if item.cost else None
         words = [word for word in (item.verdict, item.aggregate, cost) if word]
@@ -241,7 +165,7 @@ def _notes(plan: Described, item: PlanItem) -> list[tuple[str, str]]:
             others = " and ".join(str(id) for id in dict.fromkeys(index.readers) if id != item.id)
             whose = f"the same as for {others}" if others else "the same for both sides"
             found.append(("index", f"rows of {index.of} by {index.key}, {whose}"))
-    if item.shared:
+    if item.shared and item.reads is None:
         named = [name for name, top in plan.outputs.items() if top == item.id]
         found.append(("shared", f"read by {', '.join([*named, *map(str, item.readers)])}"))
     if item.facts is not None:
@@ -277,13 +201,22 @@ def _cut(text: str, width: int) -> str:
 def _mermaid(plan: Described) -> str:
     """A flowchart from the inputs to the outputs; nodes with state are drawn as drums."""
     lines = ["flowchart LR"]
-    for item in plan.items:
+    for item, depth in _nested(plan):
+        pad = "    " * depth
+        if item is None:
+            lines.append(f"{pad}end")
+            continue
         words = "<br/>".join(map(_mermaid_text, _words(item)))
         left, right = ("[(", ")]") if item.state else ("[", "]")
-        lines.append(f'    n{item.id}{left}"{words}"{right}')
+        lines.append(f'{pad}n{item.id}{left}"{words}"{right}')
+        if item.loop is not None:
+            lines.append(f'{pad}subgraph loop{item.id}["rounds of {item.id}"]')
     for i, name in enumerate(plan.outputs, 1):
         lines.append(f'    out{i}(["{_mermaid_text(name)}"])')
-    return "\n".join([*lines, *(f"    {one} --> {other}" for one, other in _edges(plan))])
+    arrows = {False: "-->", True: "-. next round .->"}
+    return "\n".join(
+        [*lines, *(f"    {one} {arrows[back]} {other}" for one, other, back in _edges(plan))]
+    )
 
 
 def _mermaid_text(text: str) -> str:
@@ -295,19 +228,58 @@ def _mermaid_text(text: str) -> str:
 def _dot(plan: Described) -> str:
     """The same for Graphviz."""
     lines = ["digraph plan {", "    rankdir=LR;", '    node [shape=box, fontname="monospace"];']
-    for item in plan.items:
+    for item, depth in _nested(plan):
+        pad = "    " * depth
+        if item is None:
+            lines.append(f"{pad}}}")
+            continue
         shape = ", shape=cylinder" if item.state else ""
-        lines.append(f"    n{item.id} [label={_dot_text(_words(item))}{shape}];")
+        lines.append(f"{pad}n{item.id} [label={_dot_text(_words(item))}{shape}];")
+        if item.loop is not None:
+            label = _dot_text([f"rounds of {item.id}"])
+            lines.append(f"{pad}subgraph cluster_{item.id} {{ label={label};")
     for i, name in enumerate(plan.outputs, 1):
         lines.append(f"    out{i} [label={_dot_text([name])}, shape=oval];")
-    lines += [f"    {one} -> {other};" for one, other in _edges(plan)]
+    back = ' [style=dashed, label="next round"]'
+    lines += [f"    {one} -> {other}{back * again};" for one, other, again in _edges(plan)]
     return "\n".join([*lines, "}"])
 
 
-def _edges(plan: Described) -> list[tuple[str, str]]:
-    """The names of two nodes, the second of which reads the first, or of a node and an output."""
-    inside = [(f"n{parent}", f"n{item.id}") for item in plan.items for parent in item.parents]
-    return inside + [(f"n{top}", f"out{i}") for i, top in enumerate(plan.outputs.values(), 1)]
+def _nested(plan: Described) -> Iterator[tuple[PlanItem | None, int]]:
+    """The nodes of a plan with their depth: one more in the body of a loop, after which None comes.
+    The numbers of a body follow that of its loop."""
+    around: list[int] = []
+    for item in plan.items:
+        while around and item.inside != around[-1]:
+            around.pop()
+            yield None, len(around) + 1
+        yield item, len(around) + 1
+        if item.loop is not None:
+            around.append(item.id)
+    while around:
+        around.pop()
+        yield None, len(around) + 1
+
+
+def _edges(plan: Described) -> list[tuple[str, str, bool]]:
+    """The names of two nodes, the second of which reads the first, or of a node and an output; and
+    whether it is read in the next round."""
+    found = []
+    for item in plan.items:
+        if item.loop is not None:
+            results = [each["result"] for each in item.loop.variables.values()]
+            found += [(result, item.id, False) for result in results]
+        elif item.reads is not None:
+            found.append((item.reads, item.id, False))
+            assert item.inside is not None
+            loop = plan[item.inside].loop
+            if loop is not None and item.verb == "variable":
+                found.append((loop.variables[item.details]["result"], item.id, True))
+        else:
+            found += [(parent, item.id, False) for parent in item.parents]
+    inside = [(f"n{one}", f"n{other}", back) for one, other, back in found]
+    outputs = enumerate(plan.outputs.values(), 1)
+    return inside + [(f"n{top}", f"out{i}", False) for i, top in outputs]
 
 
 def _dot_text(lines: list[str]) -> str:
@@ -317,6 +289,7 @@ def _dot_text(lines: list[str]) -> str:
 
 def _words(item: PlanItem) -> list[str]:
     words = [f"{item.id} {item.label}", *item.steps]
+    words += item.loop.words.values() if item.loop else ()
     if item.verdict is not None:
         words.append(item.verdict)
     return words if item.facts is None else [*words, item.facts]
@@ -329,6 +302,7 @@ def _json(plan: Described) -> str:
     hidden = {"node", "readers"}
     nodes = [
         {name: value for name, value in vars(item).items() if name not in hidden}
+        | {"loop": item.loop and vars(item.loop)}
         for item in plan.items
     ]
     whole = {"outputs": plan.outputs, "nodes": nodes, "indices": [*map(vars, plan.indices)]}

@@ -19,7 +19,7 @@ from heapq import nlargest, nsmallest
 from math import isqrt
 from typing import Any, NamedTuple
 
-from ebbflow.ordering import comparable, total_order_key
+from ebbflow.ordering import all_comparable, total_order_key
 from ebbflow.state.tree import Tree
 
 ROOM = 16
@@ -60,7 +60,7 @@ class Ranking:
         """The pairs of a change whose elements are not behind the floor of a tree."""
         floor = tree.first if self.up else tree.last
         try:
-            if tree.native and all(comparable(x) for x, _ in pairs):
+            if tree.native and all_comparable([x for x, _ in pairs]):
                 if self.up:
                     return [pair for pair in pairs if pair[0] >= floor]
                 return [pair for pair in pairs if pair[0] <= floor]
@@ -76,7 +76,7 @@ class Ranking:
         pick = nlargest if self.up else nsmallest
         given = list(elements)
         try:
-            if all(map(comparable, given)):
+            if all_comparable(given):
                 return pick(n, given)
         except TypeError:
             pass
@@ -98,8 +98,10 @@ class Ranking:
             pairs = self.near(pairs, tree)
             if not pairs:
                 return buffer
-        elif not tree.distinct and len(pairs) > 4 * room and all(n > 0 for _, n in pairs):
-            return self.picked(dict(pairs), room)
+        elif not tree.distinct and len(pairs) > 4 * room:
+            elements = dict(pairs)
+            if min(elements.values()) > 0:
+                return self.picked(elements, room)
         tree = tree.update(pairs)
         if not complete and tree.size < self.least:
             return self.picked(everything(), 2 * room)

@@ -36,7 +36,7 @@ from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
-from ebbflow.ordering import comparable, total_order_key
+from ebbflow.ordering import all_comparable, comparable, total_order_key
 from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ class Tree(Generic[T]):
         tokens = [x if bare else form.token(x) for x, _ in pairs]
         if form.native:
             try:
-                if all(map(comparable, tokens)):
+                if all_comparable(tokens):
                     return self._edited(pairs, tokens)
             except TypeError:  # from `<`; where it came from `merge` or `value`, it comes again
                 pass

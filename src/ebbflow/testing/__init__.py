@@ -20,4 +20,13 @@ from ebbflow.testing.follow import follow
 from ebbflow.testing.programs import ALL_NAMES, plans, random_program
 from ebbflow.testing.verbs import VERB_NAMES
 
-__all__ = ["ALL_NAMES", "VERB_NAMES", "Epoch", "changes", "follow", "plans", "random_epochs", "random_program"]
+__all__ = [
+    "ALL_NAMES",
+    "VERB_NAMES",
+    "Epoch",
+    "changes",
+    "follow",
+    "plans",
+    "random_epochs",
+    "random_program",
+]

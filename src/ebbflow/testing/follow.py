@@ -29,9 +29,9 @@ def follow(
 
     The two are compared before the first epoch and after each. An AssertionError shows the plan,
     the number of the epoch, its change, and the rows that are missing or too many. An epoch that
-    batch refuses, because a row is negative, a function raises or a loop comes to no end, the engine
-    must refuse too, and stay as it was. Epochs that then make no sense, as they take away what was
-    refused, are left out.
+    batch refuses, because a row is negative, a function raises or a loop comes to no end, the
+    engine must refuse too, and stay as it was. Epochs that then make no sense, as they take away
+    what was refused, are left out.
 
     >>> from ebbflow.flow.source import Input
     >>> words = Input("words", str).distinct()

@@ -35,18 +35,18 @@ class Form:
     """What the rows of a variable are: pairs, ints, tuples, or rows of two named fields. The second
     part of the last two is of a `dtype`."""
 
-    kind: str
+    structure: str
     dtype: str
 
     @property
     def dtypes(self) -> tuple[str, ...]:
         """The dtypes of the parts."""
-        return ("int",) if self.kind == "int" else ("int", self.dtype)
+        return ("int",) if self.structure == "int" else ("int", self.dtype)
 
     def rows(self, of: Grown, choices: Choices) -> Any:
         """Rows of this form, made of those of a collection."""
         first = f"({of.shape.number(choices)}) % 3"
-        if self.kind == "int":
+        if self.structure == "int":
             return of.rows.map(function(f"({of.shape.number(choices)}) % 5"), type=int)
         second = f"({of.shape.number(choices)}) % 4"
         if self.dtype != "int":
@@ -55,15 +55,15 @@ class Form:
             second = f"min(max({second}, -1.0), 2.0)"
         if self.dtype == "maybe":
             second = f"None if ({second}) is None else ({second}) % 4"
-        if self.kind == "pair":
+        if self.structure == "pair":
             return of.rows.map(function(f"Pair({first}, {second})"), type=Pair)
-        if self.kind == "tuple":
+        if self.structure == "tuple":
             return of.rows.map(function(f"({first}, {second})"))
         return of.rows.select(k=function(first), v=function(second))
 
     def grown(self, rows: Any, **facts: Any) -> Grown:
         """A collection of such rows."""
-        if self.kind == "int":
+        if self.structure == "int":
             return Grown(rows, RowShape(("int",), whole=True), **facts)
         return Grown(rows, RowShape.of(self.dtypes, rows.node.type), **facts)
 
@@ -96,14 +96,15 @@ class Variable:
                 return given.distinct()
             case "least" | "greatest":
                 best = ef.min if self.finish == "least" else ef.max
-                if self.form.kind == "int":
+                if self.form.structure == "int":
                     return (rows + given).reduce(best()).map(function("r[0]"), type=int)
-                if self.form.kind == "tuple":
+                if self.form.structure == "tuple":
                     reduced = (rows + given).group_by(function("r[0]"))
                     return reduced.reduce(best(function("r[1]"))).map(function("(r[0], r[1])"))
                 return (rows + given).group_by("k").agg(v=best("v"))
             case "top":
-                return (rows + given).top_k(2, by=function("r"), smallest=choices.pick((True, False)))
+                smallest = choices.pick((True, False))
+                return (rows + given).top_k(2, by=function("r"), smallest=smallest)
             case "it":
                 return rows
             case "as it is":
@@ -118,9 +119,9 @@ class Variable:
 
 
 def _variable(pool: Pool, choices: Choices, rounds: int | None) -> Variable:
-    kind = choices.pick(("pair", "int", "fields", "tuple"))
-    dtype = choices.pick(("int", "int", *ANY_PART)) if kind in ("fields", "tuple") else "int"
-    form = Form(kind, dtype)
+    structure = choices.pick(("pair", "int", "fields", "tuple"))
+    dtype = choices.pick(("int", "int", *ANY_PART)) if structure in ("fields", "tuple") else "int"
+    form = Form(structure, dtype)
     of = one(pool, choices) or pool[-1]
     finish = choices.pick(SETS if rounds is None or rounds > 3 else (*SETS, *BAGS, *OWING, *OWING))
     start = form.rows(of, choices)

@@ -217,9 +217,7 @@ def random_program(
     return grow(recipe, inputs, types)
 
 
-def _random_steps(
-    dice: Random, size: int, verbs: Sequence[str], depth: int
-) -> tuple[Step, ...]:
+def _random_steps(dice: Random, size: int, verbs: Sequence[str], depth: int) -> tuple[Step, ...]:
     there = [verb for verb in verbs if depth or verb in VERBS]
     found: list[Step] = []
     for _ in range(size if there else 0):

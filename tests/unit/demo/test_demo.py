@@ -82,7 +82,7 @@ def test_it_shows_the_laws_first_then_the_plan_if_asked_and_what_is_kept() -> No
 
 def test_it_shows_rows_a_correction_and_the_rows_that_changed() -> None:
     lines, found = told()
-    sample = found["load"]["sample"]["rows"]
+    sample = found["load"]["samples"]["best"]["rows"]
     assert len(sample) == 10
     assert sample == sorted(sample, key=lambda row: -row[-1])
     correction = found["correction"]
@@ -98,6 +98,27 @@ def test_it_shows_rows_a_correction_and_the_rows_that_changed() -> None:
     assert [row[-1] for row in shown] == [f"{row[-1]:,}" for row in sample]
     head = next(i for i, line in enumerate(lines) if line.split()[:1] == ["lines"])
     assert [line.split()[0] for line in lines[head + 1 : head + 3]] == ["-1", "+1"]
+
+
+def test_a_referral_that_is_withdrawn_takes_a_whole_tree_from_those_before_it() -> None:
+    lines, found = told()
+    correction = found["correction"]
+    ((customer, by, weight),) = correction["input"]["referrals"]["rows"]
+    assert weight == -1
+    changed = correction["output"]["referred"]["rows"]
+    before = {through: (buyers, revenue) for through, buyers, revenue, n in changed if n < 0}
+    after = {through: (buyers, revenue) for through, buyers, revenue, n in changed if n > 0}
+    assert by in before
+    assert customer not in before
+    assert set(after) <= set(before)
+    lost = {before[each][0] - after.get(each, (0, 0))[0] for each in before}
+    assert len(before) > 1
+    assert len(lost) == 1
+    assert max(lost) > 1
+    sample = found["load"]["samples"]["referred"]["rows"]
+    assert sample == sorted(sample, key=lambda row: -row[-1])
+    head = next(i for i, line in enumerate(lines) if line.split()[:1] == ["referrals"])
+    assert lines[head + 1].split() == ["-1", f"{customer:,}", f"{by:,}"]
 
 
 def test_a_seed_gives_the_same_again_and_another_gives_another() -> None:

@@ -30,6 +30,7 @@ class NodeStats(NamedTuple):
     rows_out: int
     state_rows: int
     seconds: float
+    depth: int = 0
 
 
 class Recomputing:

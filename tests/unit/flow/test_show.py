@@ -47,7 +47,7 @@ def golden(name: str, found: str) -> None:
     assert found + "\n" == path.read_text()
 
 
-PROGRAMS = ["shop", "people", "words", "shared", "reducers", "everything"]
+PROGRAMS = ["shop", "people", "words", "shared", "reducers", "everything", "rounds"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -66,7 +66,7 @@ def test_a_program_as_it_runs_where_rows_are_written_down(name: str) -> None:
 
 
 @pytest.mark.parametrize("format", ["mermaid", "dot", "json"])
-@pytest.mark.parametrize("name", ["shop", "shared"])
+@pytest.mark.parametrize("name", ["shop", "shared", "rounds"])
 def test_a_program_in_the_other_formats(name: str, format: str) -> None:
     golden(f"{name}.{format}", explain(share(planned(name)), format))
 
@@ -77,6 +77,23 @@ def test_a_program_in_the_other_formats(name: str, format: str) -> None:
 def test_the_loops_that_run(name: str) -> None:
     made: Any = scope("loops")["LOOPS"]
     golden(f"loop_{name}.txt", made[name].explain("python"))
+
+
+@pytest.mark.parametrize("name", ["reached", "near", "twice"])
+def test_the_functions_of_a_loop_that_run(name: str) -> None:
+    made = scope("rounds")[name].explain("python")
+    compile(made, "explained", "exec")
+    golden(f"rounds_{name}.txt", made)
+
+
+def test_a_running_loop_says_which_way_it_runs_and_what_its_rounds_did() -> None:
+    found = scope("rounds")
+    view = found["program"].run()
+    edges = [found["Edge"](n, n + 1, 1) for n in range(1, 4)]
+    view.step(roots=[found["Stop"](1)], here=[found["Distance"](1, 0)], edges=edges)
+    view.step(edges={edges[1]: -1})
+    golden("rounds.view.txt", view.explain())
+    golden("rounds.view.json", view.explain("json"))
 
 
 # ---- what the text must keep ----
@@ -130,7 +147,7 @@ def test_json_has_the_same_keys_for_every_node_and_ids_that_fit_the_text() -> No
     whole = json.loads(explain(plan, "json"))
     keys = (
         "id", "verb", "details", "steps", "parents", "type", "place", "state", "verdict",
-        "aggregate", "cost", "shared", "facts",
+        "aggregate", "cost", "shared", "facts", "inside", "reads", "loop",
     )  # fmt: skip
     assert {tuple(node) for node in whole["nodes"]} == {keys}
     assert [node["id"] for node in whole["nodes"]] == list(range(1, len(plan.nodes()) + 1))

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.inputs import input_state_of
+from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.program import (
     NO_VERBS,
     Memory,
@@ -287,9 +288,12 @@ class View(BaseView):
                 for state in self._program.inputs.values()
             }
             machine = self._program.machine
-            stages = getattr(machine, "stages", ()) if format == "python" else ()
-            code = code_of(stages, stored=type(self._storage) is not Memory)
-            return explain(getattr(machine, "plan", self.plan), format, facts=facts, code=code)
+            stages = getattr(machine, "stages", ())
+            stored = type(self._storage) is not Memory
+            return explain(
+                getattr(machine, "plan", self.plan), format, facts=facts, loops=loops_of(stages),
+                code=code_of(stages, stored) if format == "python" else (),
+            )  # fmt: skip
 
     def close(self) -> None:
         """Stop, and let go of everything. A closed view can only be closed again.

@@ -59,7 +59,7 @@ from ebbflow.flow.plan import (
 )
 from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share, tighten
 from ebbflow.flow.rewrite.graph import consumers
-from ebbflow.flow.rewrite.monotone import monotone
+from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
@@ -262,16 +262,16 @@ class Compiler:
         constant = list(constant)
         slots = [self.slot(parent) for parent in node.parents]
 
-        found = monotone(node) if around is None else None
+        found = monotone(node) if around is None else NotMonotone("it is inside another loop")
 
         def made() -> Stage:
-            if found is not None and found.choice is not None:
+            if isinstance(found, Monotone) and found.choice is not None:
                 return LazyChoiceStage(node, slots, found, made)
-            if found is not None:
+            if isinstance(found, Monotone):
                 return LazyLoopStage(node, slots, found, made)
             schedule = Schedule(around)
             body = BodyCompiler(node.body, schedule, constant).body(node)
-            return LoopStage(node, slots, schedule, body, made)
+            return LoopStage(node, slots, schedule, body, made, found.why)
 
         return self._add(made())
 
@@ -336,7 +336,7 @@ class BodyCompiler(Compiler):
         unread = [name for name, slot in inputs.items() if slot < 0]
         inputs |= {name: self._new() for name in unread}
         return Body(
-            self.stages, self.width, [inputs[name] for name in node.variables], outputs,
+            self.plan, self.stages, self.width, [inputs[name] for name in node.variables], outputs,
             [inputs[name] for name in node.outside],
         )  # fmt: skip
 

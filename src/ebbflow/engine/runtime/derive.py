@@ -133,6 +133,13 @@ class DerivedTerm:
         join."""
         return self._generated(_ENTERING, "entering", "rows, number")
 
+    def loops(self) -> tuple[Callable[..., Any], ...]:
+        """The functions that are generated for it, for `explain("python")`."""
+        if self.theirs is None or self.itself:
+            return (self.consequences,)
+        more = () if self.mine is None else (self.grouping,)
+        return (self.consequences, self.triggered, *more)
+
     def derive(self, facts: Iterable[tuple[Any, Any]], rounds: Any) -> Derivations:
         """What facts derive, each given with its round."""
         if self.theirs is None:

@@ -20,6 +20,7 @@ from ebbflow.errors import (
     ChangeError,
     EbbflowError,
     FunctionFailed,
+    NoFixedPoint,
     NotDeterministic,
     Text,
     cause_of,
@@ -45,6 +46,8 @@ def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception
 
     `trusting` says that rows come in which nobody has checked.
     """
+    if isinstance(error, NoFixedPoint):  # it names its loop, which need not be the stage that ran
+        return NoFixedPoint(error.what, remedy=error.remedy, **error.facts)
     found = blame(error)
     owner = stage.node if found is None or not hasattr(found.owner, "place") else found.owner
     facts: dict[str, Any] = {}

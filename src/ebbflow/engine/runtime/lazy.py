@@ -26,19 +26,20 @@ Where a loop takes the least or the greatest value of each key, see `lazy_choice
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from sys import maxsize
 from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
+from ebbflow.engine.runtime.elsewhere import Elsewhere
 from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
-from ebbflow.flow.plan import Iterate, LoopInput
+from ebbflow.flow.endless import no_fixed_point
+from ebbflow.flow.plan import Iterate, LoopInput, Node
 from ebbflow.flow.rewrite.monotone import Monotone, Term
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
-from ebbflow.zset import trusted
 
 PLACES = 3
 """How many bits of a number tell the place in its round."""
@@ -53,7 +54,6 @@ Known = Collection[tuple[Any, Any]]
 """Facts with their numbers."""
 Lost = list[tuple[Any, Any]]
 """What has no derivation of a number any more, with that number."""
-SAMPLE = 5
 
 
 class LazyLoopStage(Stage):
@@ -68,6 +68,7 @@ class LazyLoopStage(Stage):
         "constants",
         "derivations",
         "derived",
+        "elsewhere",
         "emptied",
         "enough",
         "exact",
@@ -86,6 +87,7 @@ class LazyLoopStage(Stage):
 
     code = "run"
     certain = False
+    looping = True
 
     def __init__(
         self, node: Iterate, reads: Iterable[int], found: Monotone, fresh: Callable[[], Any]
@@ -108,12 +110,20 @@ class LazyLoopStage(Stage):
         self.rows_per_round: dict[int, int] | None = None
         self.suspended = self.derived = self.recomputed = 0
         self.enough = self.least = maxsize
+        self.elsewhere: Elsewhere | None = None
 
     def row_type(self, container: Any) -> Any:
         return Any
 
     def whole(self, *wholes: Any) -> Any:
         return self.fresh().run(*wholes)
+
+    def code_of(self, stored: bool) -> Iterator[tuple[Node, Callable[..., Any]]]:
+        for each in self.constants:
+            yield self.node, each.entering
+        for each in self.terms:
+            for loop in each.loops():
+                yield each.term.join or self.node, loop
 
     # ---- one epoch ----
 
@@ -134,10 +144,7 @@ class LazyLoopStage(Stage):
         for term in self.terms:
             if term.mine is not None and out:
                 term.mine.apply(out)
-        tables = self.derivations.values
-        for what in self.emptied:
-            if what in tables and not tables[what]:
-                del tables[what]
+        self._drop_empty()
         return out
 
     @property
@@ -156,19 +163,29 @@ class LazyLoopStage(Stage):
             change = None if term.itself or other is None else outside[other.name]
             if not change or term.theirs is None:
                 continue
-            by_key = term.theirs.apply(change)
             if len(change) > self.least and _gone(change) > len(term.theirs.groups) // 2:
+                term.theirs.apply(change)
                 self.enough = AT_ONCE
-            elif term.mine is None:
-                fetched(self.facts, by_key)
-                found += term.triggered(by_key, self.facts.values)
             else:
-                term.mine.bring(by_key)
-                facts = term.mine.groups
-                if self.facts.backing is not None:
-                    fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
-                found += term.triggered(by_key, facts, self.facts.values)
+                found += self._triggered(term, change)
         return found
+
+    def _triggered(self, term: DerivedTerm, change: Delta) -> Derivations:
+        """The derivations that come and go because of a change of what facts are joined with."""
+        if self.elsewhere is not None:
+            found = self.elsewhere.triggered(self, term, change)
+            if found is not None:
+                return found
+        assert term.theirs is not None
+        by_key = term.theirs.apply(change)
+        if term.mine is None:
+            fetched(self.facts, by_key)
+            return term.triggered(by_key, self.facts.values)  # type: ignore[no-any-return]
+        term.mine.bring(by_key)
+        facts = term.mine.groups
+        if self.facts.backing is not None:
+            fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
+        return term.triggered(by_key, facts, self.facts.values)  # type: ignore[no-any-return]
 
     def _keys(self, rows: Iterable[Any]) -> Iterable[Any]:
         """The cells of some facts."""
@@ -180,6 +197,10 @@ class LazyLoopStage(Stage):
 
     def _derived(self, facts: Known, sign: int) -> Derivations:
         """What facts derive that come (1) or go (-1), each given with its round."""
+        if self.elsewhere is not None:
+            away = self.elsewhere.derived(self, list(facts), sign)
+            if away is not None:
+                return away
         terms, rounds = self.terms, self.facts.values
         if self.facts.backing is not None:
             self._fetch_for(facts)
@@ -224,12 +245,14 @@ class LazyLoopStage(Stage):
     def _count(self, derived: Derivations, sign: int) -> Lost:
         """Add derivations to the tables (1), or take them out (-1); say whose last one of a round
         has gone."""
+        self.derived += len(derived)
+        if self.elsewhere is not None and self.elsewhere.counted(self, derived, sign) is not None:
+            return [(what, at) for what, at, count in derived if sign * count < 0]
         tables, old = self.derivations.values, self.old
         if self.derivations.backing is not None:
             keys = [what for what, _, _ in derived]
             fetched(self.derivations, keys)
             fetched(self.facts, keys)
-        self.derived += len(derived)
         lost = []
         for what, at, count in derived:
             if what in old:
@@ -307,6 +330,16 @@ class LazyLoopStage(Stage):
         about it."""
         for container in (self.derivations, self.facts):
             fetched(container, container.everything())
+        self.exact, self.enough = True, maxsize
+        self.recomputed += 1
+        if self.elsewhere is None:
+            self._forget_facts()
+        else:  # tables may be elsewhere
+            self._withdraw(dict(self.facts.values))
+        self._bring_back([*self.derivations.values])
+
+    def _forget_facts(self) -> None:
+        """Have no facts, and no derivations that are made from any."""
         facts, tables = self.facts.values, self.derivations.values
         self.was.update({fact: at for fact, at in facts.items() if fact not in self.was})
         for term in self.pairs:
@@ -318,9 +351,6 @@ class LazyLoopStage(Stage):
         for what, table in tables.items():
             tables[what] = {at: count for at, count in table.items() if outside(at)}
         self.emptied += tables
-        self.exact, self.enough = True, maxsize
-        self.recomputed += 1
-        self._bring_back([*tables])
 
     def _from_outside(self, at: Any) -> bool:
         """Whether a derivation of this number is made from no fact."""
@@ -385,13 +415,37 @@ class LazyLoopStage(Stage):
         return self._iterate.limit
 
     def _endless(self, number: int, rows: list[Any]) -> NoFixedPoint:
-        return NoFixedPoint(
-            f"iterate: after {number} rounds rows of {self._iterate.variables[0]!r} still change",
-            changing=trusted(dict.fromkeys(rows[:SAMPLE], 1)),
-            created=self.node.place,
-            remedy="rounds=, a higher limit=, or a body that comes to an end; "
-            "the step changed nothing",
-        )
+        node = self._iterate
+        return no_fixed_point(node, number, {node.variables[0]: dict.fromkeys(rows, 1)})
+
+    # ---- parts of an epoch, for who does them elsewhere ----
+
+    def trigger_part(self, number: int, change: Delta) -> Derivations:
+        """What some of the changed rows that the facts of a term are joined with do."""
+        return self._triggered(self.terms[number], change)
+
+    def derive_part(self, facts: Known, sign: int) -> Derivations:
+        """What some of the facts derive that come or go."""
+        return self._derived(facts, sign)
+
+    def count_part(self, derived: Derivations, sign: int) -> dict[Any, Any]:
+        """Count derivations, all that there are of what they are of, and give the best of those
+        that it has now; None for none."""
+        self.old, self.emptied = {}, []
+        if self.derivations.journal is not None:
+            self.derivations.journal.append(self.old)
+        self._count(derived, sign)
+        tables = self.derivations.values
+        best = {what: min(tables[what], default=None) for what, _, _ in derived}
+        self._drop_empty()
+        return best
+
+    def _drop_empty(self) -> None:
+        """Have no table where there are no derivations."""
+        tables = self.derivations.values
+        for what in self.emptied:
+            if what in tables and not tables[what]:
+                del tables[what]
 
 
 def _gone(change: Delta) -> int:

@@ -17,23 +17,24 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any
 
+from ebbflow.engine.runtime.elsewhere import Elsewhere
 from ebbflow.engine.runtime.rounds import Delta, LiftedStage, Schedule, Version
 from ebbflow.engine.runtime.stage import Stage
-from ebbflow.errors import FunctionFailed, NoFixedPoint
-from ebbflow.flow.plan import Iterate
-from ebbflow.zset import add_into, trusted
-
-SAMPLE = 5
+from ebbflow.errors import FunctionFailed
+from ebbflow.flow.endless import no_fixed_point
+from ebbflow.flow.plan import Iterate, Plan
+from ebbflow.zset import add_into
 
 
 class Body:
-    """The compiled body of a loop: its stages in order, how many slots there are, those of the
-    variables, of what is given back for them, and of the collections from outside."""
+    """The compiled body of a loop: its plan, its stages in order, how many slots there are, those
+    of the variables, of what is given back for them, and of the collections from outside."""
 
     def __init__(
-        self, stages: Sequence[Stage], width: int, variables: Sequence[int],
+        self, plan: Plan, stages: Sequence[Stage], width: int, variables: Sequence[int],
         results: Sequence[int], outside: Sequence[int],
     ) -> None:  # fmt: skip
+        self.plan = plan
         self.stages = stages
         self.width = width
         self.variables, self.results, self.outside = variables, results, outside
@@ -43,23 +44,28 @@ class LoopStage(Stage):
     """A loop and the stages of its body.
 
     In a body it is run at versions of the loop around it; at the top at the only one there, `()`.
+    `why` says why rounds are exact, and `rows_per_round` how many rows of the variables changed in
+    each round of the last epoch, None before the first.
     """
 
-    __slots__ = ("body", "fresh", "inner", "rounds_run", "rows_per_round", "schedule", "waiting")
+    __slots__ = (
+        "body", "elsewhere", "fresh", "inner", "rows_per_round", "schedule", "waiting", "why",
+    )  # fmt: skip
 
     certain = False
+    looping = True
 
     def __init__(
         self, node: Iterate, reads: Iterable[int], schedule: Schedule, body: Body,
-        fresh: Callable[[], Stage],
+        fresh: Callable[[], Stage], why: str,
     ) -> None:  # fmt: skip
-        self.schedule, self.body, self.fresh = schedule, body, fresh
+        self.schedule, self.body, self.fresh, self.why = schedule, body, fresh, why
         containers = [each for stage in body.stages for each in stage.containers]
         super().__init__(node, reads, *containers)
         self.waiting: dict[Version, dict[int, Delta]] = {}
         self.inner: Stage | None = None
-        self.rows_per_round: list[tuple[int, int]] = []
-        self.rounds_run = 0
+        self.rows_per_round: dict[int, int] | None = None
+        self.elsewhere: Elsewhere | None = None
 
     # ---- at the top ----
 
@@ -77,11 +83,18 @@ class LoopStage(Stage):
     def at_work(self) -> Stage:
         return self if self.inner is None else self.inner.at_work
 
+    @property
+    def inside(self) -> Sequence[Stage]:
+        return self.body.stages
+
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        return ()
+
     # ---- in any loop ----
 
     def clear(self) -> None:
         """Forget what an epoch has left behind that came to no end."""
-        self.waiting, self.rows_per_round, self.inner = {}, [], None
+        self.waiting, self.rows_per_round, self.inner = {}, {}, None
         self.schedule.clear()
         for stage in self.body.stages:
             if isinstance(stage, (LiftedStage, LoopStage)):
@@ -96,6 +109,7 @@ class LoopStage(Stage):
         of what leaves the loop."""
         node, body = self.node, self.body
         assert isinstance(node, Iterate)
+        per_round = self.rows_per_round = self.rows_per_round or {}
         self._enter(outer, changes)
         names = node.variables
         out: Delta = {}
@@ -109,12 +123,11 @@ class LoopStage(Stage):
                 delta = values[slot]
                 if delta:
                     if node.rounds is None and number >= node.limit:
-                        raise self._endless(number, name, delta)
+                        raise no_fixed_point(node, number, {name: delta})
                     rows += len(delta)
                     tagged = delta if len(names) == 1 else {(name, r): n for r, n in delta.items()}
                     add_into(out, tagged)
-            self.rows_per_round.append((number, rows))
-            self.rounds_run += 1
+            per_round[number] = per_round.get(number, 0) + rows
             if number == node.rounds:
                 continue
             self._run_body(version, values)
@@ -132,7 +145,11 @@ class LoopStage(Stage):
                 continue
             self.inner = stage
             started = perf_counter()
-            out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
+            out = None
+            if self.elsewhere is not None and isinstance(stage, LiftedStage):
+                out = self.elsewhere.run_at(stage, version, reads)
+            if out is None:
+                out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
             values[stage.slot] = out
             counts = stage.counts
             counts.seconds += perf_counter() - started
@@ -166,16 +183,6 @@ class LoopStage(Stage):
         else:
             there[slot] = dict(delta)
         self.schedule.add(version)
-
-    def _endless(self, number: int, name: str, delta: Delta) -> NoFixedPoint:
-        some = dict(list(delta.items())[:SAMPLE])
-        return NoFixedPoint(
-            f"iterate: after {number} rounds rows of {name!r} still change",
-            changing=trusted(some),
-            created=self.node.place,
-            remedy="rounds=, a higher limit=, or a body that comes to an end; "
-            "the step changed nothing",
-        )
 
 
 def _by_round(node: Iterate, change: Delta, priority: Any) -> dict[int, Delta]:

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import pause_gc
-from ebbflow.engine.runtime.stage import Counts, Stage
+from ebbflow.engine.runtime.loop_report import rows_in
+from ebbflow.engine.runtime.stage import Counts, Stage, nested
 from ebbflow.errors import cause_of
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.state.cells import Journalled
-from ebbflow.state.tree import Tree
 
 Delta = dict[Any, int]
 Act = tuple[Stage, Sequence[int], int, tuple[Any, ...], Callable[..., Any], bool, Counts]
@@ -39,7 +39,8 @@ million, none of them garbage, and would have them all looked through again and 
 
 
 class NodeStats(NamedTuple):
-    """The work of one stage so far: rows read and given, rows of state, and time."""
+    """The work of one stage so far: rows read and given, rows of state, and time. `depth` is how
+    many loops it is inside of; a loop comes before what is inside it, and includes it."""
 
     label: str
     place: str
@@ -47,6 +48,7 @@ class NodeStats(NamedTuple):
     rows_out: int
     state_rows: int
     seconds: float
+    depth: int = 0
 
 
 class Machine:
@@ -125,7 +127,7 @@ class Machine:
 
     def count_anew(self) -> None:
         """Forget what the stages have counted so far."""
-        for stage in self.stages:
+        for stage, _ in nested(self.stages):
             stage.counts.reset()
 
     def trusts(self, stage: Stage | None) -> bool:
@@ -212,19 +214,12 @@ class Machine:
         return [
             NodeStats(
                 stage.label, stage.node.place, stage.counts.rows_in, stage.counts.rows_out,
-                sum(map(_rows, stage.containers)), stage.counts.seconds,
+                sum(map(rows_in, stage.containers)), stage.counts.seconds, depth,
             )
-            for stage in self.stages
+            for stage, depth in nested(self.stages)
         ]  # fmt: skip
 
 
 def act(stage: Stage, places: Sequence[int]) -> Act:
     """A stage to run, that finds what it reads at these places."""
     return (stage, places, stage.slot, stage.containers, stage.run, stage.grouped, stage.counts)
-
-
-def _rows(container: Any) -> int:
-    groups = getattr(container, "groups", None)
-    if groups is not None:
-        return sum(map(len, groups.values()))
-    return sum([each.distinct if type(each) is Tree else 1 for each in container.values.values()])

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from ebbflow.codegen import source_of
 from ebbflow.engine.runtime.compile import Compiler
-from ebbflow.engine.runtime.stage import BY_KEY, INDEX, Stage
+from ebbflow.engine.runtime.loop_report import loops_of
+from ebbflow.engine.runtime.stage import BY_KEY, INDEX, Stage, nested
 from ebbflow.flow.describe import fn_text, verb
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.show import Code, explain
@@ -16,9 +17,9 @@ def code_of(stages: Iterable[Stage], stored: bool = False) -> list[Code]:
     """The functions that stages run, in the order in which they run; `stored` says that their state
     is not in memory."""
     return [
-        Code(stage.node, _label(stage), source_of(loop))
-        for stage in stages
-        for loop in stage.loops(stored)
+        Code(node, _label(stage), source_of(loop))
+        for stage, _ in nested(stages)
+        for node, loop in stage.code_of(stored)
     ]
 
 
@@ -28,7 +29,7 @@ def _label(stage: Stage) -> str:
         return f"index by {fn_text(stage.key)}"
     if stage.label == BY_KEY:
         return f"rows by {fn_text(stage.key)}"
-    return "" if stage.label == verb(stage.node) else stage.label
+    return "" if stage.label in (verb(stage.node), stage.node.verb) else stage.label
 
 
 def explain_python(plan: Plan) -> str:
@@ -47,4 +48,5 @@ def explain_python(plan: Plan) -> str:
         return out
     """
     compiled = Compiler(plan)
-    return explain(compiled.plan, "python", code=code_of(compiled.stages))
+    stages = compiled.stages
+    return explain(compiled.plan, "python", code=code_of(stages), loops=loops_of(stages))

@@ -71,7 +71,7 @@ class ViewStats:
             *(_kept_line("input", name, kept) for name, kept in self.inputs.items()),
             *(
                 (
-                    str(node.label),
+                    "  " * node.depth + str(node.label),
                     f"{node.rows_in:,}",
                     f"{node.rows_out:,}",
                     f"{node.state_rows:,}",

@@ -19,7 +19,7 @@ keeps until then, and has the *schedule* come back.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -134,7 +134,11 @@ class VersionedIndex:
         for key in keys:
             for (at, row), weight in groups.get(key, {}).items():
                 group = found.setdefault(join(at, version), {}).setdefault(key, {})
-                group[row] = group.get(row, 0) + weight
+                weight += group.get(row, 0)
+                if weight:
+                    group[row] = weight
+                else:
+                    del group[row]
         yield from found.items()
 
 
@@ -142,6 +146,11 @@ class LiftedStage(Stage):
     """A stage with state in the body of a loop; `schedule` is told what is for later versions."""
 
     __slots__ = ("later", "schedule")
+
+    later_keys = False
+    """Whether what is for later are keys to look at again, and not rows to give."""
+    sides: Sequence[VersionedIndex]
+    """What each of the slots that it reads is kept in, by key."""
 
     def __init__(
         self, node: Node, reads: Iterable[int], schedule: Schedule, *histories: VersionedIndex
@@ -166,7 +175,7 @@ class LiftedStage(Stage):
 class LiftedJoin(LiftedStage):
     """A join in a loop, with the steps behind it."""
 
-    __slots__ = ("join", "left", "right")
+    __slots__ = ("join", "left", "right", "sides")
 
     def __init__(
         self, node: Join, reads: Iterable[int], schedule: Schedule, operator: JoinOperator,
@@ -174,8 +183,12 @@ class LiftedJoin(LiftedStage):
     ) -> None:  # fmt: skip
         self.left = VersionedIndex(node.left_key, schedule.order, left_constant, node)
         self.right = VersionedIndex(node.right_key, schedule.order, right_constant, node)
+        self.sides = self.left, self.right
         self.join = operator.join_delta
-        super().__init__(node, reads, schedule, self.left, self.right)
+        super().__init__(node, reads, schedule, *self.sides)
+
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        return self.left.grouping, self.right.grouping, self.join
 
     def run_at(self, version: Version, *changes: Any) -> Delta:
         left, right = self.left.grouped(changes[0]), self.right.grouped(changes[1])
@@ -206,20 +219,25 @@ class LiftedByKey(LiftedStage):
     `evaluate` gives the rows for a key, from scratch, given those of each slot.
     """
 
-    __slots__ = ("evaluate", "given", "histories")
+    __slots__ = ("evaluate", "given", "sides")
+
+    later_keys = True
 
     def __init__(
         self, node: Node, reads: Iterable[int], schedule: Schedule,
         keys: Iterable[tuple[Fn | None, bool]], evaluate: Callable[..., Delta],
     ) -> None:  # fmt: skip
         order = schedule.order
-        self.histories = [VersionedIndex(key, order, constant, node) for key, constant in keys]
+        self.sides = [VersionedIndex(key, order, constant, node) for key, constant in keys]
         self.given = VersionedIndex(None, order, False, node)
         self.evaluate = evaluate
-        super().__init__(node, reads, schedule, *self.histories, self.given)
+        super().__init__(node, reads, schedule, *self.sides, self.given)
+
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        return (*(each.grouping for each in self.sides), self.evaluate)
 
     def run_at(self, version: Version, *changes: Any) -> Delta:
-        histories, given = self.histories, self.given
+        histories, given = self.sides, self.given
         due: dict[Any, None] = self.later.pop(version, {})
         for history, change in zip(histories, changes, strict=True):
             found = history.grouped(change)

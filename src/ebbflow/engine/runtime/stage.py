@@ -14,7 +14,7 @@ together (`partition_key`), what may be added up before rows are sent to it (`pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -97,6 +97,9 @@ class Stage:
     """Whether the state of its operator is a pair: rows, and these cells."""
     code = "run"
     """The attribute with the function that does its work."""
+    looping = False
+    """Whether it is a loop, which has an attribute `elsewhere`: who may do a part of its work (see
+    `ebbflow.engine.runtime.elsewhere`)."""
 
     def __init__(
         self, node: Node, reads: Iterable[int], *containers: Journalled[Any], label: str = ""
@@ -118,6 +121,11 @@ class Stage:
         """The stage that does the work just now: this one, or one inside it."""
         return self
 
+    @property
+    def inside(self) -> Sequence[Stage]:
+        """The stages that it runs itself: those of the body of a loop."""
+        return ()
+
     def row_type(self, container: Journalled[Any]) -> Any:
         """The type of what a container holds: of rows, or of the keys of cells."""
         return self.node.type if isinstance(container, Index) else self.cell_keys
@@ -131,8 +139,13 @@ class Stage:
 
     def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
         """The functions that do the work of a step, for `explain("python")`; `stored` says that
-        state has to be fetched."""
+        state has to be fetched. Those of stages inside are not among them."""
         return (attrgetter(self.code)(self),)
+
+    def code_of(self, stored: bool) -> Iterator[tuple[Node, Callable[..., Any]]]:
+        """These functions, each with the node that it runs for."""
+        for loop in self.loops(stored):
+            yield self.node, loop
 
     def output_of(self, values: dict[Any, Any]) -> dict[Any, int]:
         """The whole output when its cells hold these values."""
@@ -428,6 +441,14 @@ class KeyedStage(Stage):
         if self.kept:
             return self.operator.read(self.state)
         return self.operator.update(self.operator.init(NOTHING), *wholes)
+
+
+def nested(stages: Iterable[Stage], depth: int = 0) -> Iterator[tuple[Stage, int]]:
+    """Stages in the order in which they run, each with those inside it behind it, and how deep
+    inside others it is."""
+    for stage in stages:
+        yield stage, depth
+        yield from nested(stage.inside, depth + 1)
 
 
 def fetched(container: Any, keys: Iterable[Any]) -> None:

@@ -12,6 +12,7 @@ from ebbflow.paths import checked_permissions, local_path
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SMALL = 20_000
 MODES = ("auto", "driver", "single_task", "staged", "bulk")
 
 
@@ -22,7 +23,7 @@ class Options:
     path: str | os.PathLike[str]
     buckets: int | None = None
     mode: str = "auto"
-    small: int = 20_000
+    small: int = SMALL
     in_driver: bool = False
     keep_epochs: int = 3
     strict: bool = False

@@ -5,8 +5,11 @@
     bulk: native                        a first load computes it in Spark's own columns
     bulk: Arrow function (why not ...)  rows become Python's, batch by batch, for the reason given
     bulk: operator in task              it runs in tasks, as in every later epoch
+    bulk: rounds led by the driver      a loop; rounds with much to do are jobs of their own
     wave 2                              when it runs in an epoch of many tasks; see `waves`
     state 1,000 entries, 24 KB          what is on disk for it, with entries not yet merged
+
+Of a loop the rounds of the last epoch are known where it ran in the driver.
 
 `SparkStats` has the last epochs and the work of the stages, those of the local engine.
 """
@@ -20,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import SharedInput
+from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.python import code_of
 from ebbflow.engine.runtime.report import table
 from ebbflow.engine.runtime.stage import Stage
@@ -33,6 +37,7 @@ from ebbflow.state.spine import Store
 if TYPE_CHECKING:
     from ebbflow.engine.spark.tasks.replica import Replica
 
+LED = "rounds led by the driver"
 REMEMBERED = 100
 """So many epochs are remembered."""
 
@@ -145,6 +150,8 @@ class History:
     epochs: deque[EpochStats] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     last: dict[int, Work] = field(default_factory=dict)
     total: dict[int, Work] = field(default_factory=dict)
+    jobs: Mapping[int, int] = field(default_factory=dict)
+    """How many jobs the rounds of loops had in the last epoch, by the number of the stage."""
 
     def add(self, epoch: EpochStats, done: EpochResult, written: Mapping[int, int]) -> None:
         """One more epoch; `written` are the entries of state by the number of their stage."""
@@ -156,6 +163,7 @@ class History:
             self.total[number] = self.total.get(number, Work()) + work
         self.seconds += epoch.seconds
         self.epochs.append(epoch)
+        self.jobs = done.jobs
 
     def stats(self, epoch: int) -> SparkStats:
         nodes = [
@@ -213,7 +221,8 @@ class Facts:
         if state is not None:
             return [self._rows(state), *self._outputs(node)]
         stages = self._stages(node)
-        said = [f"bulk: {self.lowered.get(id(node), NATIVE)}"]
+        led = any(stage.looping for stage in stages)
+        said = [f"bulk: {LED if led else self.lowered.get(id(node), NATIVE)}"]
         waves = sorted({wave for each in stages for wave in self.waves.get(id(each), ())})
         if waves:
             some = "waves" if len(waves) > 1 else "wave"
@@ -257,7 +266,9 @@ class Facts:
             work = self.history.last.get(number)
             if stage.node is node and not stage.arranges and work:
                 time = f"{work.seconds * 1e3:,.1f} ms"
-                return [f"last epoch {work.rows_in:,} rows in, {work.rows_out:,} out, {time}"]
+                jobs = self.history.jobs.get(number, 0)
+                more = f", {jobs:,} job{'s' if jobs > 1 else ''} for its rounds" if jobs else ""
+                return [f"last epoch {work.rows_in:,} rows in, {work.rows_out:,} out, {time}{more}"]
         return []
 
     def _outputs(self, node: Node) -> list[str]:
@@ -285,7 +296,7 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
     waves = replica.waves()
     found: dict[int, list[int]] = {}
     for number, wave in enumerate(waves.waves):
-        for act in wave.acts:
+        for act in (*wave.acts, *wave.loops):
             found.setdefault(id(act.stage), []).append(number)
     for stage in replica.machine.stages:
         if stage.linear:
@@ -295,8 +306,10 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
 
 def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
     """The plan with its facts; what holds for all of it in the first line, or under `engine`."""
-    code = code_of(facts.machine.stages, stored=True) if format == "python" else ()
-    text = explain(facts.machine.plan, format, facts=facts.all(), code=code)
+    stages = facts.machine.stages
+    code = code_of(stages, stored=True) if format == "python" else ()
+    loops = loops_of(stages, ran=about["last"] == "driver")
+    text = explain(facts.machine.plan, format, facts=facts.all(), code=code, loops=loops)
     if format == "json":
         return json.dumps({"engine": about, **json.loads(text)}, indent=2, ensure_ascii=False)
     said = {**about, "bytes": amount(about["bytes"])}

@@ -84,7 +84,9 @@ class SparkView(BaseView):
             self._replica.detach()
             program = pack_program(self._replica, check_input)
             self._store = disk.store
-            self._epochs = Epochs(session, program, self._replica, self._store, self.path)
+            self._epochs = Epochs(
+                session, program, self._replica, self._store, self.path, options.small
+            )
             self._route = Route(session, options, self._epochs)
             self._log = Log(disk, self.path, options.keep_epochs)
             self._sinks = Sinks(self)

@@ -3,7 +3,9 @@
 A body is *monotone* when more rows of the variable never make fewer rows of the result. Where it
 takes the least or the greatest value of each key, better values must never make worse ones, and no
 value may be better than the one that it is made from: a cost that is added must be known not to be
-negative, from a constant or a `filter(lambda road: road.cost >= 0)` outside.
+negative, from a constant or a `filter(lambda road: road.cost >= 0)` outside. Of floats one must
+also know that no -inf meets inf: that a start has a value which is written down, or that a filter
+compares with a number; or a filter does that with the costs, from above.
 
 If also every row of the start is in the result of the first round, rounds only add, and what they
 come to is the smallest solution: the start, and all that can be derived from it. It does not matter
@@ -20,6 +22,8 @@ way. Where the variable is among the terms, as in `reached.union(...)`, the star
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from ebbflow import reducer
@@ -37,6 +41,7 @@ from ebbflow.flow.plan import (
     Map,
     Node,
     Reduce,
+    Semi,
 )
 from ebbflow.flow.rewrite.traced import conjuncts
 from ebbflow.flow.types import classes
@@ -45,8 +50,8 @@ from ebbflow.record import fields_of
 
 Steps = tuple[FusedStep, ...]
 NUMBERS = {int, float}
-"""Numbers of which `a + b` is never less than `a` when `b` is not negative: a `Decimal` of more digits
-than there is room for may be rounded down."""
+"""Numbers of which `a + b` is never less than `a` when `b` is not negative: a `Decimal` of more
+digits than there is room for may be rounded down."""
 
 
 class Term(NamedTuple):
@@ -79,8 +84,15 @@ class Monotone(NamedTuple):
     choice: Choice | None
 
 
-def monotone(node: Iterate) -> Monotone | None:
-    """What is derived in a monotone loop that runs to its fixed point; None for any other loop.
+class NotMonotone(NamedTuple):
+    """A loop of another form, and why: a clause that goes on after "not monotone: "."""
+
+    why: str
+
+
+def monotone(node: Iterate) -> Monotone | NotMonotone:
+    """What is derived in a monotone loop that runs to its fixed point; for any other loop, why it
+    is not one.
 
     >>> from ebbflow.flow.plan import Plan, Source
     >>> roots, reached = Source(name="roots"), LoopInput(name="reached")
@@ -91,24 +103,36 @@ def monotone(node: Iterate) -> Monotone | None:
     >>> both = Concat(parts=(reached, double), signs=(1, 1))
     >>> len(monotone(loop(Distinct(parent=both))).terms)
     1
-    >>> monotone(loop(Distinct(parent=double))) is None
-    True
+    >>> monotone(loop(Distinct(parent=double))).why
+    "rows of 'reached' are not all in the next round: the body does not add to what there is"
     """
-    if len(node.starts) > 1 or node.rounds is not None or node.priorities != (None,):
-        return None
+    if len(node.starts) > 1:
+        return NotMonotone(f"it has {len(node.starts)} variables")
+    if node.rounds is not None:
+        return NotMonotone(f"it leaves after {node.rounds} rounds, not at the fixed point")
+    if node.priorities != (None,):
+        return NotMonotone("rows enter by priority")
     if node.limit == 1:  # then it tells whether the first round leaves out rows of the start
-        return None
+        return NotMonotone("it has one round")
     (variable,), (result,) = node.variables, node.body.outputs.values()
-    if not isinstance(result, (Distinct, Reduce)) or not all(each.bag for each in node.parents):
-        return None
+    if not isinstance(result, (Distinct, Reduce)):
+        return NotMonotone(f"its body ends with {_named(result)}, not with distinct, min or max")
+    if not all(each.bag for each in node.parents):
+        return NotMonotone("rows that enter may have a negative weight")
     whole = result.parent
     if isinstance(whole, Concat) and min(whole.signs, default=1) < 0:
-        return None
-    found = [_term(part) for part in (whole.parts if isinstance(whole, Concat) else (whole,))]
-    terms = [term for term in found if term is not None]
-    if len(terms) < len(found) or not _has_start(node, variable, terms):
-        return None
-    choice = _choice(result) if isinstance(result, Reduce) else None
+        return NotMonotone(f"rows are taken away in its body{_at(whole)}")
+    terms: list[Term] = []
+    for part in whole.parts if isinstance(whole, Concat) else (whole,):
+        term = _term(part)
+        if isinstance(term, NotMonotone):
+            return term
+        terms.append(term)
+    if not _has_start(node, variable, terms):
+        return NotMonotone(
+            f"rows of {variable!r} are not all in the next round: the body does not add to what "
+            "there is"
+        )
     deriving: list[Term] = []
     constants: list[Term] = []
     for term in terms:
@@ -116,25 +140,45 @@ def monotone(node: Iterate) -> Monotone | None:
             each is not None and each.name == variable for each in (term.input, term.other)
         )
         turned = term._replace(input=term.other or term.input, side=1 - term.side, other=term.input)
+        if other and term.before:
+            return NotMonotone(f"a join reads {variable!r} through steps on one side{_at(term)}")
         if of and other:
-            if term.before:
-                return None
             deriving += [term, turned]
         elif other:
-            if term.before:
-                return None
             deriving.append(turned)
         elif of:
             deriving += [term] if term.join or term.before else []
         elif term.join is None:
             constants.append(term)
         else:
-            return None
-    if isinstance(result, Reduce) and (
-        choice is None or not all(_keeps_order(node, term, choice) for term in deriving)
-    ):
-        return None
+            return NotMonotone(f"it joins two collections from outside{_at(term)}")
+    choice = _choice(result) if isinstance(result, Reduce) else None
+    if isinstance(choice, NotMonotone):
+        return choice
+    for term in deriving:
+        why = "" if choice is None else _disorder(node, term, choice, constants)
+        if why:
+            return NotMonotone(f"{why}{_at(term)}")
     return Monotone(tuple(deriving), tuple(constants), choice)
+
+
+def _named(node: Node) -> str:
+    """A node as a reason speaks of it: what it is, and where."""
+    if isinstance(node, LoopInput):
+        return f"{node.name!r} as it is"
+    joins = {False: "a semijoin", True: "an anti join"}
+    what = joins[node.anti] if isinstance(node, Semi) else f"a {node.verb}"
+    return f"{what}{_at(node)}"
+
+
+def _at(part: Node | Term) -> str:
+    """Where a part of a body was written, where that is known."""
+    if isinstance(part, Term):
+        steps = part.after or part.before
+        found = part.join.place if part.join is not None else steps[-1].place if steps else ""
+    else:
+        found = part.place
+    return f", at {found}" if found else ""
 
 
 def _has_start(node: Iterate, variable: str, terms: list[Term]) -> bool:
@@ -150,18 +194,23 @@ def _has_start(node: Iterate, variable: str, terms: list[Term]) -> bool:
     return False
 
 
-def _term(part: Node) -> Term | None:
+def _term(part: Node) -> Term | NotMonotone:
     after, part = _stripped(part)
     if isinstance(part, LoopInput):
         return Term(part, after)
     if not isinstance(part, Join):
-        return None
+        return NotMonotone(f"its body has {_named(part)}")
     (steps, left), (more, right) = _stripped(part.left), _stripped(part.right)
     if not isinstance(left, LoopInput) or not isinstance(right, LoopInput):
-        return None
-    if more:
-        return None if steps else Term(right, more, part, 1, left, after)
-    return Term(left, steps, part, 0, right, after)
+        other = right if isinstance(left, LoopInput) else left
+        return NotMonotone(f"a join in its body reads {_named(other)}")
+    if more and steps:
+        return NotMonotone(f"a join in its body has steps on both sides{_at(part)}")
+    return (
+        Term(right, more, part, 1, left, after)
+        if more
+        else Term(left, steps, part, 0, right, after)
+    )
 
 
 def _stripped(node: Node) -> tuple[Steps, Node]:
@@ -179,18 +228,20 @@ def _stripped(node: Node) -> tuple[Steps, Node]:
 # ---- the least and the greatest ----
 
 
-def _choice(node: Reduce) -> Choice | None:
-    made = getattr(node.reducer, "made", None)
+def _choice(node: Reduce) -> Choice | NotMonotone:
+    made: Any = getattr(node.reducer, "made", None)
+    maker, given, options = (None, (), {}) if made is None else made
     fields, inner = fields_of(node.type), fields_of(node.parent.type)
-    if made is None or node.spread or not fields or not inner or not node.parent.bag:
-        return None
-    maker, given, options = made
-    if maker not in (reducer.min, reducer.max) or options or len(given) != 1:
-        return None
-    if not isinstance(given[0], str) or given[0] not in inner:
-        return None
-    if not _number(inner[given[0]]) or node.key is None or node.key.expression is None:
-        return None
+    if maker not in (reducer.min, reducer.max) or options or node.spread:
+        return NotMonotone(f"its body ends with {_named(node)}, that is not one min or max")
+    if not fields or not inner or node.key is None or node.key.expression is None:
+        return NotMonotone(f"the fields or the key of its reduce cannot be seen{_at(node)}")
+    if not node.parent.bag:
+        return NotMonotone(f"rows of a negative weight may come to its reduce{_at(node)}")
+    if len(given) != 1 or not isinstance(given[0], str) or given[0] not in inner:
+        return NotMonotone(f"its {maker.__name__} is not of one field{_at(node)}")
+    if not _number(inner[given[0]]):
+        return NotMonotone(f"its {maker.__name__} is not of numbers of one type{_at(node)}")
     floats = float in (classes(inner[given[0]]) or ())
     return Choice(node, given[0], maker is reducer.max, floats)
 
@@ -200,55 +251,81 @@ def _number(hint: Any) -> bool:
     return found is not None and set(found) <= NUMBERS and len(found) == 1
 
 
-def _keeps_order(node: Iterate, term: Term, choice: Choice) -> bool:
-    """Whether better values in the variable give better values of the same keys, and a value is
-    never better than the one that it is made from."""
+def _disorder(node: Iterate, term: Term, choice: Choice, constants: list[Term]) -> str:
+    """Why better values in the variable may not give better values of the same keys, or why a value
+    may be better than the one that it is made from; nothing where neither can be."""
     fields, inner = (list(fields_of(each.type) or ()) for each in (choice.reduce, term.input))
-    if fields != inner or (term.other is not None and term.other.name in node.variables):
-        return False
-    value = Get(term.side, fields[-1], len(fields) - 1)
-    if any(step.verb != "filter" or _uses(step.fn, 0, value.name) for step in term.before):
-        return False
+    if fields != inner:
+        return "its rows have other fields than its variable"
+    name = fields[-1]
+    if term.other is not None and term.other.name in node.variables:
+        return "it joins its variable with itself, for a min or max"
+    value = Get(term.side, name, len(fields) - 1)
+    if any(step.verb != "filter" or may_read(step.fn, 0, value.name) for step in term.before):
+        return f"steps before its join may look at {name!r}"
     made: Expression | None = Row(0)
     if term.join is not None:
         key = (term.join.left_key, term.join.right_key)[term.side]
-        made = None if _uses(key, 0, value.name) else term.join.merge.expression
+        if may_read(key, 0, value.name):
+            return f"its join may look at {name!r}"
+        made = term.join.merge.expression
     for step in term.after:
         made = _through(step.fn.expression, made) if step.verb == "map" else None
     assert choice.reduce.key is not None
     key_made = _through(choice.reduce.key.expression, made)
     value_made = _through(_field(choice), made)
-    if key_made is None or value_made is None or _touches(key_made, value):
-        return False
+    if key_made is None or value_made is None:
+        return f"it cannot be seen how {name!r} is made"
+    if _touches(key_made, value):
+        return f"the key may depend on {name!r}"
     if choice.is_float and _misleads_nan(value_made, value, choice.greatest):
-        return False
-    signs = _signs(node, term)
-    return _rises(value_made, value) and _no_better(value_made, value, choice.greatest, signs)
+        return f"a NaN may make a better {name!r}"
+    if choice.is_float and not _finite(node, term, value_made, value, choice, constants):
+        return f"nothing says that no infinite {name!r} meets one of the other sign"
+    better = "greater" if choice.greatest else "smaller"
+    if not _rises(value_made, value):
+        return f"a {better} {name!r} may make one that is not {better}"
+    not_negative = _bounded(node, term, (">", ">="), lambda bound: bound >= 0)
+    if not _no_better(value_made, value, choice.greatest, not_negative):
+        return (
+            f"what is made of a {name!r} may be {better} than it: nothing says that what is "
+            + ("subtracted" if choice.greatest else "added")
+            + " is not negative"
+        )
+    return ""
 
 
-def _signs(node: Iterate, term: Term) -> set[Expression]:
-    """The fields of the other side that are known not to be negative: a filter says so."""
+def _bounded(
+    node: Iterate, term: Term, signs: tuple[str, ...], fits: Callable[[Any], bool]
+) -> set[Expression]:
+    """The fields of the other side of which a filter says that they compare so with a number that
+    fits."""
     if term.other is None:
         return set()
-    below: Node = node.imports[node.outside.index(term.other.name)]
-    steps, _ = _stripped(below)
+    steps, _ = _stripped(node.imports[node.outside.index(term.other.name)])
     found: set[Expression] = set()
     while steps and steps[-1].verb == "filter":
-        for each in conjuncts(steps[-1].fn):
-            made = each.expression
-            if (
-                isinstance(made, Operation)
-                and made.op in (">", ">=")
-                and _not_negative(made.args[1], set())
-            ):
-                least = made.args[0]
-                found |= (
-                    {Get(1 - term.side, least.name, least.index)}
-                    if isinstance(least, Get)
-                    else set()
-                )
+        found |= {
+            Get(1 - term.side, field.name, field.index)
+            for field, bound in _compared(steps[-1], signs)
+            if fits(bound)
+        }
         steps = steps[:-1]
     return found
+
+
+def _compared(step: FusedStep, signs: tuple[str, ...]) -> Iterator[tuple[Get, Any]]:
+    """The fields that a filter compares by one of these signs with a number, and the number."""
+    for each in conjuncts(step.fn):
+        made = each.expression
+        if isinstance(made, Operation) and made.op in signs:
+            field, bound = made.args
+            if isinstance(field, Get) and _is_number(bound):
+                yield field, bound.value  # type: ignore[attr-defined]
+
+
+def _is_number(made: Expression) -> bool:
+    return isinstance(made, Constant) and type(made.value) in NUMBERS
 
 
 def _field(choice: Choice) -> Get:
@@ -256,7 +333,7 @@ def _field(choice: Choice) -> Get:
     return Get(0, choice.value, inner.index(choice.value))
 
 
-def _uses(fn: Fn, arg: int, name: str) -> bool:
+def may_read(fn: Fn, arg: int, name: str) -> bool:
     """Whether a function may read a field."""
     reads = fn.reads[arg] if fn.expression is not None else None
     return reads is None or name in reads
@@ -322,10 +399,46 @@ def _misleads_nan(made: Expression, value: Get, greatest: bool) -> bool:
     )  # fmt: skip
 
 
+def _finite(
+    node: Iterate, term: Term, made: Expression, value: Get, choice: Choice, constants: list[Term]
+) -> bool:
+    """Whether no sum of floats can be `-inf + inf`, which is NaN: as all that is added is known to
+    be less than infinite, or no row that enters has -inf."""
+    if not any(isinstance(each, Operation) and each.op == "+" for each in made.walk()):
+        return True
+    costs = _bounded(node, term, ("<", "<="), lambda bound: bound < inf)
+    costs |= _bounded(node, term, ("<",), lambda bound: bound == inf)
+    leaves = [each for each in made.walk() if isinstance(each, (Get, Constant))]
+    if all(
+        isfinite(leaf.value) if isinstance(leaf, Constant) else leaf == value or leaf in costs
+        for leaf in leaves
+    ):
+        return True
+    entering: list[tuple[Node, Steps]] = [(node.starts[0], ())]
+    for each in constants:
+        entering.append((node.imports[node.outside.index(each.input.name)], each.before))
+    return all(_has_bound(below, steps, choice) for below, steps in entering)
+
+
+def _has_bound(below: Node, steps: Steps, choice: Choice) -> bool:
+    """Whether rows are known to have a value that is no -inf: one that is written down, or that a
+    filter compares with a number."""
+    before, first = _stripped(below)
+    for step in reversed((*before, *steps)):
+        if step.verb == "filter":
+            if any(
+                field.name == choice.value and bound > -inf
+                for field, bound in _compared(step, (">", ">="))
+            ):
+                return True
+        else:
+            made = _through(_field(choice), step.fn.expression) if step.verb == "map" else None
+            return made is not None and _is_number(made) and bool(made.value > -inf)  # type: ignore[attr-defined]
+    return isinstance(first, Concat) and not first.parts
+
+
 def _not_negative(made: Expression, known: set[Expression]) -> bool:
-    if isinstance(made, Constant):
-        return type(made.value) in NUMBERS and bool(made.value >= 0)
-    return made in known
+    return made in known or (_is_number(made) and bool(made.value >= 0))  # type: ignore[attr-defined]
 
 
 def keeps_value(term: Term, choice: Choice) -> bool:
@@ -350,4 +463,5 @@ def found_by_key(term: Term, choice: Choice | None) -> bool:
         return key == Row(0) and read == frozenset()
     fields = list(fields_of(choice.reduce.type) or ())
     own = [Get(0, name, i) for i, name in enumerate(fields[:-1])]
-    return key == (own[0] if len(own) == 1 else Tuple(tuple(own))) and read == frozenset(fields[-1:])
+    whole = own[0] if len(own) == 1 else Tuple(tuple(own))
+    return key == whole and read == frozenset(fields[-1:])

@@ -11,8 +11,8 @@ less is in a body, the better. (003, Propositions 3.73 and 3.74, for loops of pr
 join that looks at the other side only becomes a filter of that side. Before they are looked for,
 filters are pushed inside the body.
 
-On the right nothing is left to wait for, so a loop may be done one round earlier than it was. A
-loop that leaves after a number of rounds stays as it is: there such a variable is one round behind.
+A variable that is computed behind its loop is not waited for, so the loop may be done a round
+earlier. Where somebody counts rounds, by `rounds=` or `limit=`, all variables stay.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _needed(node: Iterate) -> tuple[list[str], list[str]]:
     """The variables that some variable depends on, one at least; and the others, each behind those
     that it depends on. Where rounds are counted, all are needed."""
     kept, rest = list(node.variables), list[str]()
-    while node.rounds is None:
+    while node.rounds is None and node.limit == Iterate.limit:
         read = _names_read(Plan({name: node.body.outputs[name] for name in kept}))
         fewer = [name for name in kept if name in read] or kept[:1]
         if len(fewer) == len(kept):

@@ -91,6 +91,10 @@ class Snapshot:
             )
         return self._spines[name]
 
+    def piece(self, ref: Ref) -> Segment:
+        """A segment of a piece for the next epoch, which this one knows nothing of."""
+        return self._open(ref)
+
     def _open(self, ref: Ref) -> Segment:
         return self._opened(ref, self._map(ref.file))
 

@@ -48,6 +48,7 @@ NATIVE, ARROW, IN_TASK = "native", "Arrow function", "operator in task"
 SEVERAL = "it gives several rows"
 BEHIND = "it comes after such a step"
 NO_QUERY = "what it reads is not a query"
+NEVER = "it never has rows"
 OTHER_KEY = "the keys of both sides differ in type"
 TOTAL_KEY = "__k"
 _LEFT, _RIGHT = "__l_", "__r_"
@@ -173,6 +174,8 @@ class Lowering:
 
     def _linear(self, stage: Any) -> Lowered:
         why, parts = "", []
+        if not stage.reads:
+            raise NotNative(NEVER)
         wanted = [f"`{name}`" for name, _ in columns_of(stage.type)]
         frames = [self.rows(slot) for slot in stage.reads]
         for number, (frame, chain) in enumerate(zip(frames, stage.chains, strict=True)):

@@ -6,14 +6,15 @@
 
 All three run the same stages on the same state. Tasks write what they did to files of their own and
 tell the driver; only when all is well does the driver commit, by one manifest. Until then nothing
-has happened, whatever was written; so an epoch that failed can simply be stepped again.
+has happened, whatever was written; so an epoch that failed can simply be stepped again. Between
+waves, the driver leads loops through their rounds (`leader`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -25,11 +26,14 @@ from pyspark.sql import functions as f
 from ebbflow.engine.runtime.inputs import DELETE
 from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.borrowed import plan, unprinted
-from ebbflow.engine.spark.session import Remote, failed, said_by
+from ebbflow.engine.spark.options import SMALL
+from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.local import table_of
 from ebbflow.engine.spark.table.schema import schema_of
+from ebbflow.engine.spark.tasks.leader import Leader
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.report import Line, TaskReport, error_in
+from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport, error_in
+from ebbflow.engine.spark.tasks.rounds import RoundTask
 from ebbflow.engine.spark.tasks.task import (
     SCHEMA,
     EnterTables,
@@ -40,10 +44,11 @@ from ebbflow.engine.spark.tasks.task import (
     batches,
     in_slices,
     remove_changes,
+    routes,
     struct_of,
     write_changes,
 )
-from ebbflow.engine.spark.tasks.transport import PackedProgram, packed, routed
+from ebbflow.engine.spark.tasks.transport import PackedProgram, packed, routed, unpacked
 from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
@@ -74,6 +79,8 @@ class EpochResult:
     stats: Sequence[tuple[int, int, int, float]]
     derived: tuple[str, ...] = ()
     """Outputs of which everything is new, so that nobody wrote down what changed."""
+    jobs: Mapping[int, int] = field(default_factory=dict)
+    """How many jobs the rounds of the loops have had that the driver led, by number of stage."""
 
 
 class TooMany(Exception):
@@ -90,9 +97,11 @@ class Epochs:
         replica: Replica,
         store: Store,
         path: str,
+        small: int = SMALL,
     ) -> None:
         self.session, self.program, self.replica = session, program, replica
-        self.store, self.path = store, path
+        self.store, self.path, self.small = store, path, small
+        replica.token = program.token
         self.parts = {part.name: part for part in replica.parts}
 
     def job(self, tasks: int, given: Mapping[str, InputChange] | None = None) -> EpochJob:
@@ -177,11 +186,49 @@ class Epochs:
     def through(
         self, job: EpochJob, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()
     ) -> DataFrame:
-        """Lines through all waves; reports come out."""
-        for wave in range(1, len(job.waves(self.replica))):
-            arrived = lines.repartitionById(job.tasks, f.col("task"))
-            lines = arrived.mapInArrow(WaveTask(job, wave, verbs), SCHEMA)
+        """Lines through all waves; reports come out. Where a wave has loops, all that was before is
+        one job, and what comes after another."""
+        for number, wave in enumerate(job.waves(self.replica).waves):
+            if wave.loops:
+                arrived = gathered(lines, job, once=not job.bulk)
+                lines = self._frame(self.led(job, number, arrived))
+            if number and wave.in_tasks:
+                lines = self._in_tasks(job, lines, WaveTask(job, number, verbs))
         return lines
+
+    def _in_tasks(self, job: EpochJob, lines: DataFrame, task: Any) -> DataFrame:
+        return lines.repartitionById(job.tasks, f.col("task")).mapInArrow(task, SCHEMA)
+
+    def _frame(self, lines: Sequence[Line]) -> DataFrame:
+        return self.session.createDataFrame(pa.Table.from_batches(batches(lines)))
+
+    # ---- loops ----
+
+    def led(self, job: EpochJob, number: int, lines: Sequence[Line]) -> list[Line]:
+        """Lines through the loops of a wave: those for them are replaced by what they give."""
+        waves, replica = job.waves(self.replica), self.replica
+        reports = [TaskReport.read(blob) for _, port, blob in lines if port == REPORT]
+        self._raise_first(reports)
+        reads = {each.at for act in waves.waves[number].loops for each in act.reads}
+        blobs: dict[int, list[bytes]] = {}
+        for _, port, blob in lines:
+            if port in reads:
+                blobs.setdefault(port, []).append(blob)
+        if not blobs:
+            return list(lines)
+        leader = Leader(job, replica, waves, number, self.small, self.run_round)
+        try:
+            made, report = leader.lead({port: unpacked(some) for port, some in blobs.items()})
+            sent = [*routes(replica, made, waves, job.tasks)]
+        except BaseException:
+            self._discard([*reports, TaskReport(segments=leader.segments)])
+            raise
+        rest = [line for line in lines if line[1] not in reads]
+        return [*rest, *sent, report.line()]
+
+    def run_round(self, job: EpochJob, task: RoundTask, lines: list[Line]) -> list[Line]:
+        """Run some of the work of a round in tasks."""
+        return gathered(self._in_tasks(job, self._frame(lines), task), job, once=True)
 
     def frame(self, name: str, given: InputChange) -> DataFrame:
         """What is done to an input, as a frame of rows with weights. Without the schema, Spark
@@ -207,14 +254,7 @@ class Epochs:
 
     def stage_reports(self, mode: str, reports: Sequence[TaskReport]) -> EpochResult:
         """Stage what tasks have written, or raise what went wrong first."""
-        failed = [report for report in reports if report.error is not None]
-        if failed or any(report.too_many for report in reports):
-            self._discard(reports)
-            if not failed:
-                raise TooMany
-            first = min(failed, key=lambda report: (report.wave, not _at_input(report.error)))
-            assert first.error is not None
-            raise first.error from (Remote(first.trace) if first.trace else None)
+        self._raise_first(reports)
         try:
             for report in reports:
                 for name, _, ref in report.segments:
@@ -227,7 +267,19 @@ class Epochs:
             raise
         changes = by_output([change for report in reports for change in report.changes])
         stats = [line for report in reports for line in report.stats]
-        return EpochResult(mode, sum(report.rows_in for report in reports), changes, stats)
+        rows_in = sum(report.rows_in for report in reports)
+        jobs = dict(each for report in reports for each in report.jobs)
+        return EpochResult(mode, rows_in, changes, stats, jobs=jobs)
+
+    def _raise_first(self, reports: Sequence[TaskReport]) -> None:
+        """Raise what went wrong first, if something did; what was written is discarded then."""
+        failed = [report for report in reports if report.error is not None]
+        if not failed and not any(report.too_many for report in reports):
+            return
+        self._discard(reports)
+        if not failed:
+            raise TooMany
+        min(failed, key=lambda report: (report.wave, not _at_input(report.error))).raise_error()
 
     def _discard(self, reports: Sequence[TaskReport]) -> None:
         files = {ref.file for report in reports for _, _, ref in report.segments}
@@ -254,7 +306,12 @@ def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[s
 
 
 def collected(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[TaskReport]:
-    """The reports of the tasks of a job; an error in one sentence when the job fails otherwise."""
+    """The reports of the tasks of a job."""
+    return [TaskReport.read(blob) for _, _, blob in gathered(lines, job, once=once)]
+
+
+def gathered(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[Line]:
+    """The lines that a job gives; an error in one sentence when it fails otherwise."""
     try:
         with unprinted():
             plan(lines, once=once)
@@ -262,7 +319,7 @@ def collected(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[Ta
     except Exception as error:
         reported = error_in(str(error), job.secret)
         if reported is not None:
-            return [TaskReport(error=reported)]
+            return [TaskReport(error=reported).line()]
         what = "the epoch failed in Spark, and changed nothing"
         raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
-    return [TaskReport.read(bytes(line.blob)) for line in found]
+    return [(line.task, line.port, bytes(line.blob)) for line in found]

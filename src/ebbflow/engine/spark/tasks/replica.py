@@ -21,7 +21,7 @@ from ebbflow.engine.runtime.parts import StatePart, state_parts
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows
 from ebbflow.engine.runtime.stage import Partial, by_row
-from ebbflow.engine.spark.tasks.waves import Key, Waves
+from ebbflow.engine.spark.tasks.waves import Act, Key, Waves
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.zset import trusted
@@ -87,17 +87,21 @@ class Replica(RunningProgram):
 
     # ---- one task ----
 
-    def open(self, snapshot: Any) -> None:
-        """Be ready for a task that begins at this state."""
+    def open(self, snapshot: Any, added: Iterable[tuple[str, str, Any]] = ()) -> None:
+        """Be ready for a task that begins at this state, and with the segments that earlier tasks
+        of the epoch have `added` to its parts, in order."""
         self.detach()
         self.attach(snapshot, limited=True)
         self.machine.count_anew()
+        spines = {part.name: part.owner.backing.kept for part in self.parts} if added else {}
+        for name, _, ref in added:
+            spines[name].segments.append(snapshot.piece(ref))
 
     def all_at_once(self, given: Mapping[str, tuple[str, Any]]) -> OutputDeltas:
         """Run a whole epoch, stage its changes of the state, and give those of the outputs."""
         verbs = {name: verb for name, (verb, _) in given.items()}
         deltas = self.run(0, {name: rows for name, (_, rows) in given.items()}, verbs)
-        self._append(self.staged())
+        self.stage_changes()
         return deltas
 
     def enter(self, waves: Waves, slot: int, delta: Delta) -> dict[int, Delta]:
@@ -121,18 +125,7 @@ class Replica(RunningProgram):
                 verb, rows = arrived[port]
                 pieces[machine.inputs[name]] = getattr(self.inputs[name], verb)(rows)
                 keeping.append(self.inputs[name])
-        ports = machine.width  # where what has arrived is among the values
-        values: list[Any] = [None] * ports
-        values += [arrived.get(port) for port in range(len(waves.ports))]
-        sizes = [0 if isinstance(each, Partial) else len(each or ()) for each in values]
-        acts = [
-            act(stage, [ports + each.at if each.port else each.at for each in reads])
-            for stage, reads in wave.acts
-        ]
-        machine.execute(acts, values, sizes)
-        for stage, _ in wave.acts:
-            if values[stage.slot] and not stage.arranges:
-                pieces[stage.slot] = values[stage.slot]
+        pieces |= self._executed(wave.acts, arrived, len(waves.ports))
         made = self._spread(pieces, waves.provided)
         deltas = {
             name: made[machine.outputs[name]]
@@ -150,6 +143,33 @@ class Replica(RunningProgram):
         writes = wave.writes | {id(each.store) for each in keeping}
         self._append(each for each in self.staged() if id(each[0]) in writes)
         return made, deltas
+
+    def loops(self, waves: Waves, number: int, arrived: Mapping[int, Any]) -> dict[int, Delta]:
+        """The loops of one wave, on all that they read: rows by slot for later waves. Changes of
+        the state are staged."""
+        pieces = self._executed(waves.waves[number].loops, arrived, len(waves.ports))
+        self.stage_changes()
+        return self._spread(pieces, waves.provided)
+
+    def _executed(
+        self, wanted: Sequence[Act], arrived: Mapping[int, Any], ports: int
+    ) -> dict[int, Delta]:
+        """Run stages on what has arrived, and give what they give."""
+        machine = self.machine
+        begin = machine.width  # where what has arrived is among the values
+        values: list[Any] = [None] * begin
+        values += [arrived.get(port) for port in range(ports)]
+        sizes = [0 if isinstance(each, Partial) else len(each or ()) for each in values]
+        acts = [
+            act(stage, [begin + each.at if each.port else each.at for each in reads])
+            for stage, reads in wanted
+        ]
+        machine.execute(acts, values, sizes)
+        return {
+            stage.slot: values[stage.slot]
+            for stage, _ in wanted
+            if values[stage.slot] and not stage.arranges
+        }
 
     def added(self, slot: int, delta: Delta) -> dict[Any, Any]:
         """What rows add to the cells of a reduce, by key."""
@@ -188,6 +208,10 @@ class Replica(RunningProgram):
         return error if stage is None else explained(error, stage)
 
     # ---- what is staged ----
+
+    def stage_changes(self) -> None:
+        """Stage all that was done to containers of stages here."""
+        self._append(self.staged())
 
     def _append(self, changes: Iterable[tuple[Any, Any]]) -> None:
         """Stage changes of containers in their spines."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ebbflow import errors
-from ebbflow.engine.spark.session import SparkError
+from ebbflow.engine.spark.session import Remote, SparkError
 from ebbflow.engine.spark.table.mismatch import SchemaMismatch
 from ebbflow.errors import EbbflowError, Text
 from ebbflow.state.spine.files import Damaged, InUse, StateError
@@ -50,7 +50,7 @@ class TaskReport:
 
     >>> report = TaskReport(2, rows_in=7, error=EbbflowError("no such row", row=3))
     >>> TaskReport.read(report.line()[2])
-    TaskReport(wave=2, ..., rows_in=7, error=EbbflowError('no such row'), trace='', too_many=False)
+    TaskReport(wave=2, ..., rows_in=7, error=EbbflowError('no such row'), ...)
     """
 
     wave: int = 0
@@ -61,11 +61,18 @@ class TaskReport:
     error: EbbflowError | None = None
     trace: str = ""
     too_many: bool = False
+    jobs: list[tuple[int, int]] = field(default_factory=list)
+    """How many jobs the rounds of a loop have had, by the number of its stage."""
 
     @staticmethod
     def failed(error: EbbflowError, wave: int) -> TaskReport:
         """The report of a task that found an error."""
         return TaskReport(wave, error=error, trace="".join(traceback.format_exception(error)))
+
+    def raise_error(self) -> None:
+        """Raise what went wrong, if something did."""
+        if self.error is not None:
+            raise self.error from (Remote(self.trace) if self.trace else None)
 
     def line(self) -> Line:
         """The report as a line."""
@@ -91,6 +98,7 @@ class TaskReport:
             None if said["error"] is None else error_of(said["error"]),
             said["trace"],
             said["too_many"],
+            [_typed(each, int, int) for each in said["jobs"]],
         )
         _typed([found.wave, found.rows_in, found.trace, found.too_many], int, int, str, bool)
         _require(all(_CHANGES.fullmatch(file) for _, file, _ in found.changes))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -44,8 +44,12 @@ from ebbflow.flow.plan import Source
 from ebbflow.paths import PRIVATE, make_folder, open_file
 from ebbflow.state.spine import Folder, Snapshot, StateError
 from ebbflow.state.spine.piece import Piece
+from ebbflow.state.spine.segment import Ref
 from ebbflow.zset import trusted, without_zeros
 
+Segment = tuple[str, str, Ref]
+"""Of a segment in a piece: the name of the part, its layout, and where it is."""
+Worked = tuple[list[Line], Mapping[str, Delta]]
 SCHEMA = "task int, port int, blob binary"
 CHANGES = "changes"
 _ARROW = pa.schema([("task", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
@@ -255,8 +259,12 @@ class WaveTask:
             for port, name in waves.waves[self.wave].lookups.items():
                 if port in arrived:
                     arrived[port] = (dict(self.verbs)[name], arrived[port])
-            task = StatefulTask(self.job, replica, self.wave)
-            out += task.run(lambda: replica.wave(waves, self.wave, arrived), waves)
+
+            def work() -> Worked:
+                made, deltas = replica.wave(waves, self.wave, arrived)
+                return list(routes(replica, made, waves, self.job.tasks)), deltas
+
+            out += StatefulTask(self.job, replica, self.wave).run(work)
         yield from batches(out)
 
 
@@ -293,8 +301,7 @@ class SingleTask:
         found = {name: (verb, trusted(rows[name])) for name, verb in self.verbs}
         task = StatefulTask(self.job, replica, 1)
         rows_in = sum(map(len, rows.values()))
-        lines = task.run(lambda: ({}, replica.all_at_once(found)), None, rows_in)
-        yield from batches(lines)
+        yield from batches(task.run(lambda: ([], replica.all_at_once(found)), rows_in))
 
 
 def struct_of(number: int) -> str:
@@ -313,21 +320,24 @@ def _in_structs(tables: Iterable[Any], number: int, source: Source) -> Delta:
 
 
 class StatefulTask:
-    """One task that has state: runs, and writes what was done to a file of its own."""
+    """One task that has state: runs, and writes what was done to a file of its own. It begins with
+    the state of the last epoch, and the segments that earlier tasks of this one have `added`."""
 
-    def __init__(self, job: EpochJob, replica: Replica, wave: int) -> None:
-        self.job, self.replica, self.wave = job, replica, wave
+    def __init__(
+        self, job: EpochJob, replica: Replica, wave: int, added: Iterable[Segment] = ()
+    ) -> None:
+        self.job, self.replica, self.wave, self.added = job, replica, wave, added
         self.token = uuid4().hex
 
-    def run(self, work: Any, waves: Any, rows_in: int = 0) -> list[Line]:
-        """The lines that the work gives: rows for later waves, and a report."""
+    def run(self, work: Callable[[], Worked], rows_in: int = 0) -> list[Line]:
+        """The lines that the work gives, and a report. The work also gives what changes in outputs
+        that are whole."""
         report = TaskReport(self.wave, rows_in=rows_in)
         replica, job = self.replica, self.job
         piece = Piece(job.path, job.epoch, self.token)
         try:
-            replica.open(job.snapshot())
-            made, deltas = work()
-            lines = list(routes(replica, made, waves, job.tasks)) if made else []
+            replica.open(job.snapshot(), self.added)
+            lines, deltas = work()
             report.changes = write_changes(replica, deltas, job.path, job.epoch, self.token)
             for part, spine in replica.changed_parts():
                 piece.add(part.name, spine)

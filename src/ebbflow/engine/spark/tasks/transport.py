@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
@@ -192,16 +192,23 @@ def unpacked(blobs: Iterable[bytes]) -> Delta:
     """The rows of what was sent, with their weights added up."""
     total: Delta = {}
     for blob in blobs:
-        add(total, *_opened(blob))
+        add(total, *opened(blob))
     return without_zeros(total)
 
 
 def partials(blobs: Iterable[bytes]) -> Partial:
     """The pairs of what was sent: keys, with what is added to their cells."""
-    return Partial(pair for blob in blobs for pair in zip(*_opened(blob), strict=True))
+    return Partial(pairs(blobs))
 
 
-def _opened(blob: bytes) -> tuple[list[Any], list[Any]]:
+def pairs(blobs: Iterable[bytes]) -> Iterator[tuple[Any, Any]]:
+    """The rows of what was sent, each with what was sent as its weight."""
+    for blob in blobs:
+        yield from zip(*opened(blob), strict=True)
+
+
+def opened(blob: bytes) -> tuple[list[Any], list[Any]]:
+    """The rows of one blob, and their weights."""
     cls, rows, weights = loads(blob)
     if cls is not None:
         rows = list(map(partial(tuple.__new__, cls), rows))
@@ -223,11 +230,18 @@ def add(total: Delta, rows: list[Any], weights: list[int]) -> None:
 def routed(delta: Delta, key: Any, tasks: int, token: str = "") -> Iterable[tuple[int, bytes]]:
     """The rows of a change, packed for the task that has the hash of their key."""
     rows = list(delta)
+    keys = rows if tasks == 1 else list(map(key, rows))
+    return sent(keys, rows, list(delta.values()), tasks, token)
+
+
+def sent(
+    keys: list[Any], rows: list[Any], weights: list[Any], tasks: int, token: str = ""
+) -> Iterator[tuple[int, bytes]]:
+    """Rows with their weights, packed for the task that has the hash of their key."""
     if tasks == 1:
-        yield 0, packed(rows, delta.values(), token)
+        yield 0, packed(rows, weights, token)
         return
-    places = ranges(hashes(list(map(key, rows))), tasks)
-    weights = list(delta.values())
+    places = ranges(hashes(keys), tasks)
     for task in np.unique(places).tolist():
         at = np.flatnonzero(places == task).tolist()
         yield task, packed([rows[i] for i in at], [weights[i] for i in at], token)

@@ -13,7 +13,7 @@ and orders by key belong to the stages that read them: they run in every wave th
 The state they keep is written by the first of these; the others only bring up to date what they
 read. A reduce that can add up the rows of every task apart is sent what they add up to, instead of
 the rows (003: a homomorphism). Inputs that keep rows to check a change, and outputs that keep rows,
-take part as stages do.
+take part as stages do. A loop reads all of its rows together: they go to the driver, who leads it.
 """
 
 from __future__ import annotations
@@ -59,11 +59,18 @@ class Wave:
     change is about, and outputs that keep rows, are there by the number of their port."""
 
     acts: list[Act] = field(default_factory=list)
+    loops: list[Act] = field(default_factory=list)
+    """Loops, which run before the rest of the wave, led by the driver (`rounds`)."""
     checks: dict[int, str] = field(default_factory=dict)
     lookups: dict[int, str] = field(default_factory=dict)
     keeps: dict[int, str] = field(default_factory=dict)
     writes: set[int] = field(default_factory=set)
     """The containers, by id, whose state this wave writes."""
+
+    @property
+    def in_tasks(self) -> bool:
+        """Whether there is something for tasks to do besides the rounds of loops."""
+        return bool(self.acts or self.checks or self.lookups or self.keeps)
 
 
 class Waves:
@@ -102,7 +109,7 @@ class Waves:
             if stage.slot in self.provided:
                 continue
             if stage.linear:
-                self._made[stage.slot] = max(self._made[slot] for slot in stage.reads)
+                self._made[stage.slot] = max((self._made[slot] for slot in stage.reads), default=0)
             elif not stage.arranges:
                 self._act(stage)
         for name in outputs:
@@ -158,7 +165,10 @@ class Waves:
                 if each.port:
                     self.readers.setdefault(each.at, act.stage)
         here = self.waves[wave]
-        here.acts += [act for act in dict.fromkeys(acts) if act not in here.acts]
+        if stage.looping:
+            here.loops += acts
+        else:
+            here.acts += [act for act in dict.fromkeys(acts) if act not in here.acts]
         self._made[stage.slot] = wave
         new = {id(container) for act in acts for container in act.stage.containers}
         here.writes |= new - self._written
