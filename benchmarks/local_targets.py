@@ -10,24 +10,35 @@ TRUSTING, ENGINE = "engine trusting", "engine"
 PAIRS = ((TRUSTING, "dict"), (ENGINE, "dict kept"))
 
 
-def targets(rows: list[Row], quick: bool) -> list[Row]:
-    """Every target that the figures speak about; at small sizes they are shown, not judged."""
-    by = {(row["work"], row["contestant"]): row for row in rows}
-    found: list[Row] = []
+class Figures:
+    """The figures of a run, and what was wanted of them: `judged`."""
 
-    def check(what: str, value: float | None, sign: str, wanted: float) -> None:
+    def __init__(self, rows: list[Row], quick: bool) -> None:
+        self.by = {(row["work"], row["contestant"]): row for row in rows}
+        self.quick = quick
+        self.judged: list[Row] = []
+
+    def check(self, what: str, value: float | None, sign: str, wanted: float) -> None:
+        """Judge a figure, if there is one."""
         if value is not None:
             holds = value <= wanted if sign == "<=" else value >= wanted
-            met = "not asked" if quick else "yes" if holds else "NO"
-            found.append({"target": what, "found": value, "": sign, "wanted": wanted, "met": met})
+            met = "not asked" if self.quick else "yes" if holds else "NO"
+            self.judged.append(
+                {"target": what, "found": value, "": sign, "wanted": wanted, "met": met}
+            )
 
-    def ratio(work: str, one: str, other: str, unit: str) -> float | None:
-        a, b = figure(work, one, unit), figure(work, other, unit)
+    def ratio(self, work: str, one: str, other: str, unit: str) -> float | None:
+        a, b = self.figure(work, one, unit), self.figure(work, other, unit)
         return None if a is None or b is None else a / b
 
-    def figure(work: str, name: str, unit: str) -> Any:
-        return by.get((work, name), {}).get(unit)
+    def figure(self, work: str, name: str, unit: str) -> Any:
+        return self.by.get((work, name), {}).get(unit)
 
+
+def targets(rows: list[Row], quick: bool) -> list[Row]:
+    """Every target that the figures speak about; at small sizes they are shown, not judged."""
+    found = Figures(rows, quick)
+    check, ratio, figure = found.check, found.ratio, found.figure
     for work, allowed in (("a", 1.5), ("b", 1.5), ("q1", 2.0), ("q2", 2.0)):
         for engine, floor in PAIRS:
             check(f"{work}: {engine} / {floor}", ratio(work, engine, floor, "µs"), "<=", allowed)
@@ -44,4 +55,4 @@ def targets(rows: list[Row], quick: bool) -> list[Row]:
     for work in ("m-a", "m-b"):
         for engine, floor in PAIRS:
             check(f"{work}: {engine} / {floor}", ratio(work, engine, floor, "MB"), "<=", 2.0)
-    return found
+    return found.judged

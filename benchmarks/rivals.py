@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import threading
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 from local_data import Bag, Change
 
@@ -164,13 +164,16 @@ class DuckDB(Recompute):
 class Pathway:
     """A running Pathway program, fed and watched from here."""
 
+    inputs: ClassVar = INPUTS
+    patience = 120
+
     def __init__(self, query: str) -> None:
         import pathway as pw
 
         logging.getLogger().setLevel(logging.ERROR)
         pw.internals.parse_graph.G.clear()
         self.query = query
-        self.sides = {name: side for side, name in enumerate(INPUTS[query])}
+        self.sides = {name: side for side, name in enumerate(self.inputs[query])}
         self.rows: Bag = {}
         self.ended = threading.Event()
         self.stopped = stopped = threading.Event()
@@ -229,8 +232,12 @@ class Pathway:
                           "data": fields[2]})
             for name, bag in change.items()
             for row, weight in bag.items()
-            for fields in [row if isinstance(row, tuple) else (row, 0, 0)]
+            for fields in [self.fields(row)]
         ]  # fmt: skip
+
+    def fields(self, row: Any) -> tuple[int, int, int]:
+        """The number, the key and the data of a row."""
+        return row if isinstance(row, tuple) else (row, 0, 0)
 
     def step(self, ready: Any) -> None:
         self.ended.clear()
@@ -238,8 +245,8 @@ class Pathway:
         for comes, row in ready:
             (come if comes else go)(**row)
         self.subject.commit()
-        if not self.ended.wait(120):
-            raise TimeoutError("Pathway has not answered for two minutes")
+        if not self.ended.wait(self.patience):
+            raise TimeoutError(f"Pathway has not answered for {self.patience} seconds")
 
     def value(self) -> Bag:
         return self.rows

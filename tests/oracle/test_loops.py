@@ -32,7 +32,8 @@ from tests.oracle.reopened import OPTIONS, followed
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local import run
-from ebbflow.engine.runtime.lazy import LazyChoiceStage, LazyLoopStage
+from ebbflow.engine.runtime.lazy import LazyLoopStage
+from ebbflow.engine.runtime.lazy_choice import LazyChoiceStage
 from ebbflow.errors import EbbflowError, NoFixedPoint
 from ebbflow.flow import plan as nodes
 from ebbflow.flow.plan import Iterate, Plan

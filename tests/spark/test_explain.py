@@ -210,4 +210,4 @@ def test_a_loop_is_a_block_and_its_rounds_are_known_where_it_ran_in_the_driver(
         assert set(loop["words"]) == {"runs"}
         assert loop["words"]["runs"].startswith("lazy rounds · monotone: distinct over a join")
         assert "┃ reached" in view.explain()
-        assert "def consequences(fact, number, groups, rounds):" in view.explain("python")
+        assert "def consequences(facts, groups, rounds):" in view.explain("python")

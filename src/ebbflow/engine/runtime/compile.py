@@ -18,7 +18,8 @@ from functools import partial
 from typing import Any
 
 from ebbflow.chain import Chain, RowStep, gather, grouping
-from ebbflow.engine.runtime.lazy import LazyChoiceStage, LazyLoopStage, row_maker
+from ebbflow.engine.runtime.lazy import LazyLoopStage
+from ebbflow.engine.runtime.lazy_choice import LazyChoiceStage
 from ebbflow.engine.runtime.loop import Body, LoopStage
 from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, Schedule, evaluation
 from ebbflow.engine.runtime.stage import (
@@ -265,8 +266,7 @@ class Compiler:
 
         def made() -> Stage:
             if isinstance(found, Monotone) and found.choice is not None:
-                row = row_maker(found.choice, _reducing(found.choice.reduce, WHOLE).make)
-                return LazyChoiceStage(node, slots, found, made, row)
+                return LazyChoiceStage(node, slots, found, made)
             if isinstance(found, Monotone):
                 return LazyLoopStage(node, slots, found, made)
             schedule = Schedule(around)

@@ -3,26 +3,31 @@
 A term turns a fact into *derivations*: what is derived, from which round on, and how often. For a
 collection of facts a derivation is `(row, round, count)`. Where a value is chosen for each key it
 is `(key, (mark, round), count)`, with a *mark* in whose order the best value comes first.
+
+Facts come as pairs, as the loop has them: a row and its round, or a key and `(mark, round)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from typing import Any
 
 from ebbflow.chain import Chain, RowStep, grouping, key_source
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.flow.plan import FusedStep
-from ebbflow.flow.rewrite.monotone import Choice, Term
+from ebbflow.flow.rewrite.monotone import Choice, Term, found_by_key, keeps_value
+from ebbflow.nan import NAN
 from ebbflow.record import fields_of
+from ebbflow.reducer.shape import ResultShape
 from ebbflow.state.index import Index
 
 Derivations = list[tuple[Any, Any, int]]
 
 _CONSEQUENCES = """
     out = []
-    for row in (fact,):
+    for fact, at in facts:
+        $row
         $before
         mine = $mine
         $find
@@ -35,24 +40,46 @@ _CONSEQUENCES = """
 """
 _STEPS_ONLY = """
     out = []
-    for row in (fact,):
+    for fact, at in facts:
+        $row
         $before
         out.append(($what, $at, 1))
+    return out
+"""
+_ENTERING = """
+    out = []
+    for row, count in rows.items():
+        $before
+        out.append(($what, $at, count))
     return out
 """
 _TRIGGERED = """
     out = []
     for key, pairs in found.items():
         for fact in facts.get(key, ()):
-            number = $number
-            for row in (fact,):
-                $before
-                mine = $mine
-                $skip
-                for their, count in pairs:
-                    $merge
-                    $after
-                    out.append(($what, $at, count))
+            at = $known
+            $number
+            row = fact
+            $before
+            mine = $mine
+            $skip
+            for their, count in pairs:
+                $merge
+                $after
+                out.append(($what, $at, count))
+    return out
+"""
+_TRIGGERED_BY_KEY = """
+    out = []
+    for fact, pairs in found.items():
+        if fact in rounds:
+            at = rounds[fact]
+            $row
+            mine = row
+            for their, count in pairs:
+                $merge
+                $after
+                out.append(($what, $at, count))
     return out
 """
 _BY_KEY = """
@@ -72,8 +99,8 @@ _BY_KEY = """
 class DerivedTerm:
     """One term, ready to run.
 
-    `theirs` holds the rows it is joined with, by key; `mine`, where these may change from outside,
-    the facts by key.
+    `theirs` holds the rows it is joined with, by key; `mine`, where these may change from outside
+    and their key is not that of the facts, the facts by key.
     """
 
     def __init__(self, term: Term, choice: Choice | None, name: str) -> None:
@@ -85,55 +112,75 @@ class DerivedTerm:
         self.mine: Index[Any, Any] | None = None
         join = term.join
         if join is None:
-            self.consequences = self._generated(_STEPS_ONLY, "consequences", "fact, number")
+            self.consequences = self._generated(_STEPS_ONLY, "consequences", "facts")
             return
         keys = (join.left_key, join.right_key)
         self.my_key, self.their_key = keys[term.side], keys[1 - term.side]
         self.theirs = Index(self.their_key, None, grouping(self.their_key, None, join), bag=True)
-        self.consequences = self._generated(
-            _CONSEQUENCES, "consequences", "fact, number, groups, rounds"
-        )
+        self.consequences = self._generated(_CONSEQUENCES, "consequences", "facts, groups, rounds")
         self.grouping = self._grouping()
         if self.itself:
+            return
+        if found_by_key(term, choice):
+            self.triggered = self._generated(_TRIGGERED_BY_KEY, "triggered", "found, rounds")
             return
         self.mine = Index(None, None, self.grouping, bag=False)
         self.triggered = self._generated(_TRIGGERED, "triggered", "found, facts, rounds")
 
+    @cached_property
+    def entering(self) -> Callable[..., Derivations]:
+        """What rows from outside derive in a round, each with its weight; for a term without a
+        join."""
+        return self._generated(_ENTERING, "entering", "rows, number")
+
     def loops(self) -> tuple[Callable[..., Any], ...]:
         """The functions that are generated for it, for `explain("python")`."""
-        more = () if self.mine is None else (self.triggered, self.grouping)
-        return (self.consequences, *more)
+        if self.theirs is None or self.itself:
+            return (self.consequences,)
+        more = () if self.mine is None else (self.grouping,)
+        return (self.consequences, self.triggered, *more)
 
-    def derive(self, fact: Any, number: Any, rounds: Any) -> Derivations:
-        """What a fact of this round derives."""
+    def derive(self, facts: Iterable[tuple[Any, Any]], rounds: Any) -> Derivations:
+        """What facts derive, each given with its round."""
         if self.theirs is None:
-            found: Derivations = self.consequences(fact, number)
+            found: Derivations = self.consequences(facts)
             return found
-        return self.consequences(fact, number, self.theirs.groups, rounds)  # type: ignore[no-any-return]
+        return self.consequences(facts, self.theirs.groups, rounds)  # type: ignore[no-any-return]
 
     def _generated(self, template: str, title: str, parameters: str) -> Callable[..., Any]:
-        term, loop = self.term, GeneratedLoop(title, parameters)
+        term, choice, loop = self.term, self.choice, GeneratedLoop(title, parameters)
         join: Any = term.join
         last = self.before if join is None else self.after
-        lines: dict[str, Any] = {}
+        holes: dict[str, Any] = {"row": "row = fact", "number": "", "known": "rounds[fact]"}
         if join is not None:
             sides = ("mine", "their") if term.side == 0 else ("their", "mine")
             made = join.merge.kept(loop.bind, *sides, hint=join.type)
             key = key_source(loop, self.my_key, "mine")
-            lines = {
+            skip = partial(loop.write, f"if {key} != key: continue", join, "mine")
+            several = any(step.verb == "flat_map" for step in self.before.steps)
+            holes |= {
                 "find": partial(loop.write, f"key = {key}", join, "mine"),
-                "skip": partial(loop.write, f"if {key} != key: continue", join, "mine"),
+                "skip": skip if several else "",
                 "merge": partial(loop.write, f"row = {made}", join, *sides),
             }
-        what, at = last.last_row, "number"
-        if self.itself:
-            at = "max(number, rounds[their])"
-        if self.choice is not None:
-            what, at = _marked(loop, self.choice, last.last_row, at)
+        what, at = last.last_row, "max(at, rounds[their])" if self.itself else "at"
+        if template is _ENTERING:
+            at = "number"
+        if choice is not None:
+            what, mark = _marked(loop, choice, last.last_row)
+            passed = template is not _ENTERING and keeps_value(term, choice)
+            at = "at" if passed else f"({mark}, number)"
+            row = row_source(loop, choice, "fact", "mark")
+            key = "fact[0]" if choice.reduce.width == 1 else f"tuple(fact[:{choice.reduce.width}])"
+            holes |= {
+                "row": partial(_write_all, loop, "mark, number = at", f"row = {row}"),
+                "known": f"rounds[{key}]",
+                "number": "" if passed else "number = at[1]",
+            }
         loop.template(
             template, join or (term.before[-1] if term.before else None), "fact",
             before=partial(self.before.write, loop), after=partial(self.after.write, loop),
-            mine=self.before.last_row, what=what, at=at, number=_number(self.choice), **lines,
+            mine=self.before.last_row, what=what, at=at, **holes,
         )  # fmt: skip
         return loop.function()
 
@@ -146,24 +193,20 @@ class DerivedTerm:
         return loop.function()
 
 
-def _number(choice: Choice | None) -> str:
-    """Python text for the round of a fact."""
-    if choice is None:
-        return "rounds[fact]"
-    width = choice.reduce.width
-    return f"rounds[{'fact[0]' if width == 1 else f'tuple(fact[:{width}])'}][1]"
+def _write_all(loop: GeneratedLoop, *lines: str) -> None:
+    for line in lines:
+        loop.write(line)
 
 
 def _row_step(step: FusedStep) -> RowStep:
     return RowStep(step.verb, step.fn, step)
 
 
-def _marked(loop: GeneratedLoop, choice: Choice, row: str, at: str) -> tuple[str, str]:
-    """Python text for the key of a candidate row, and for its mark and round."""
+def _marked(loop: GeneratedLoop, choice: Choice, row: str) -> tuple[str, str]:
+    """Python text for the key of a candidate row, and for its mark."""
     inner = list(fields_of(choice.reduce.parent.type) or ())
     value = f"{row}[{inner.index(choice.value)}]"
-    key = key_source(loop, choice.reduce.key, row)
-    return key, f"({mark_source(choice, value)}, {at})"
+    return key_source(loop, choice.reduce.key, row), mark_source(choice, value)
 
 
 def mark_source(choice: Choice, value: str) -> str:
@@ -174,3 +217,19 @@ def mark_source(choice: Choice, value: str) -> str:
         return f"{sign}{value}"
     is_nan = f"{value} {'==' if choice.greatest else '!='} {value}"
     return f"({is_nan}, {sign}{value} if {value} == {value} else 0.0)"
+
+
+def row_source(loop: GeneratedLoop, choice: Choice, key: str, mark: str) -> str:
+    """Python text for the row of a key and a mark."""
+    reduce, sign = choice.reduce, "-" if choice.greatest else ""
+    value = f"{sign}{mark}"
+    if choice.is_float:  # what the marks of numbers begin with, see `mark_source`
+        value = f"({sign}{mark}[1] if {mark}[0] == {choice.greatest} else {loop.bind(NAN, 'nan')})"
+    return ResultShape(reduce.type, reduce.width, reduce.spread).source(loop, key, [value])
+
+
+def row_maker(choice: Choice) -> Callable[[Any, Any], Any]:
+    """The function from a key and a mark to a row."""
+    loop = GeneratedLoop("row", "key, mark")
+    loop.write(f"return {row_source(loop, choice, 'key', 'mark')}")
+    return loop.function()

@@ -13,14 +13,20 @@ derivations made from it are withdrawn; so are the facts that then lack support,
 suspended and has derivations left comes back in the order of their rounds, with a new round. What
 did not come back is gone.
 
-Where a loop takes the least or the greatest value of each key, the facts are the keys with their
-values, and of its derivations those with the best value count. A better one than it has suspends a
-fact too; and facts come back in the order of their values, the best first.
+Facts of the same round could not hold each other up, and many would be suspended only to come back.
+So a round has eight *places*, and a fact has one of them, by its hash: the numbers that are kept
+and compared are `8 * round + place`. The first place is for what comes from outside.
+
+When half of all facts have been suspended in an epoch, or half as many rows go as there are keys
+that facts are joined with, the rest would cost more than it saves: the loop is computed again, from
+the derivations that come from outside (`recomputed` counts how often).
+
+Where a loop takes the least or the greatest value of each key, see `lazy_choice`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from sys import maxsize
 from typing import Any
@@ -31,19 +37,31 @@ from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
 from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import Iterate, LoopInput, Node
-from ebbflow.flow.rewrite.monotone import Choice, Monotone, Term
-from ebbflow.nan import NAN
+from ebbflow.flow.rewrite.monotone import Monotone, Term
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
 
+PLACES = 3
+"""How many bits of a number tell the place in its round."""
+FACTS_PLACES = (1 << PLACES) - 1
+"""How many places there are for facts, those behind the first."""
+FEW = 1_000
+"""So many facts are suspended rather than computed again, however few there are."""
+AT_ONCE = -1
+"""Enough suspended facts before there are any."""
 Delta = dict[Any, int]
+Known = Collection[tuple[Any, Any]]
+"""Facts with their numbers."""
+Lost = list[tuple[Any, Any]]
+"""What has no derivation of a number any more, with that number."""
 
 
 class LazyLoopStage(Stage):
     """A monotone loop; see the module.
 
     Of the last epoch, `rows_per_round` says how many facts came or came back in each round,
-    `suspended` how many facts were, and `derived` how many derivations came or went.
+    `suspended` how many facts were, and `derived` how many derivations came or went. `recomputed`
+    says in how many epochs the loop was computed again.
     """
 
     __slots__ = (
@@ -51,11 +69,15 @@ class LazyLoopStage(Stage):
         "derivations",
         "derived",
         "elsewhere",
+        "emptied",
+        "enough",
         "exact",
         "facts",
         "fresh",
+        "least",
         "old",
         "pairs",
+        "recomputed",
         "rows_per_round",
         "start",
         "suspended",
@@ -83,9 +105,11 @@ class LazyLoopStage(Stage):
         super().__init__(node, reads, self.derivations, self.facts, *indices)
         self.old: dict[Any, Any] = {}
         self.was: dict[Any, Any] = {}
+        self.emptied: list[Any] = []
         self.exact = False
         self.rows_per_round: dict[int, int] | None = None
-        self.suspended = self.derived = 0
+        self.suspended = self.derived = self.recomputed = 0
+        self.enough = self.least = maxsize
         self.elsewhere: Elsewhere | None = None
 
     def row_type(self, container: Any) -> Any:
@@ -95,22 +119,27 @@ class LazyLoopStage(Stage):
         return self.fresh().run(*wholes)
 
     def code_of(self, stored: bool) -> Iterator[tuple[Node, Callable[..., Any]]]:
-        for each in (*self.constants, *self.terms):
+        for each in self.constants:
+            yield self.node, each.entering
+        for each in self.terms:
             for loop in each.loops():
                 yield each.term.join or self.node, loop
 
     # ---- one epoch ----
 
     def run(self, start: Any, *outside: Any) -> Delta:
-        self.old, self.was, self.exact = {}, {}, False
+        self.old, self.was, self.emptied, self.exact = {}, {}, [], False
         self.rows_per_round, self.suspended, self.derived = {}, 0, 0
+        self.enough, self.least = self._bounds()
         for container, entry in ((self.derivations, self.old), (self.facts, self.was)):
             if container.journal is not None:
                 container.journal.append(entry)
-        named = dict(zip(self._iterate.outside, outside, strict=True))
-        touched = self._count(self._given(start or {}, named))
-        if not self._bring_back(self._suspend(touched, touched)):
-            self._begin_again()
+        given = self._given(start or {}, dict(zip(self._iterate.outside, outside, strict=True)))
+        lost = self._count(given, 1)
+        back = [what for what, _, _ in given]
+        back += self._suspend(lost, given)
+        if self.suspended > self.enough or not self._bring_back(back):
+            self._compute_again()
         out = self._changed()
         for term in self.terms:
             if term.mine is not None and out:
@@ -126,16 +155,18 @@ class LazyLoopStage(Stage):
     def _given(self, start: Delta, outside: dict[str, Delta | None]) -> Derivations:
         """The derivations that come and go because of changes from outside. The facts are as they
         were, the collections from outside as they are afterwards."""
-        found: Derivations = []
-        for row, weight in start.items():
-            found += [(what, at, weight) for what, at, _ in self.start.consequences(row, 0)]
+        found: Derivations = self.start.entering(start, 0)
         for term in self.constants:
-            for row, weight in (outside[term.term.input.name] or {}).items():
-                found += [(what, at, weight) for what, at, _ in term.consequences(row, 1)]
+            found += term.entering(outside[term.term.input.name] or {}, 1 << PLACES)
         for term in self.terms:
             other = term.term.other
             change = None if term.itself or other is None else outside[other.name]
-            if change:
+            if not change or term.theirs is None:
+                continue
+            if len(change) > self.least and _gone(change) > len(term.theirs.groups) // 2:
+                term.theirs.apply(change)
+                self.enough = AT_ONCE
+            else:
                 found += self._triggered(term, change)
         return found
 
@@ -145,14 +176,13 @@ class LazyLoopStage(Stage):
             found = self.elsewhere.triggered(self, term, change)
             if found is not None:
                 return found
-        theirs, mine = term.theirs, term.mine
-        assert theirs is not None
-        assert mine is not None
-        by_key = theirs.grouped(change)
-        theirs.bring(by_key)
-        theirs.apply(change)
-        mine.bring(by_key)
-        facts = mine.groups
+        assert term.theirs is not None
+        by_key = term.theirs.apply(change)
+        if term.mine is None:
+            fetched(self.facts, by_key)
+            return term.triggered(by_key, self.facts.values)  # type: ignore[no-any-return]
+        term.mine.bring(by_key)
+        facts = term.mine.groups
         if self.facts.backing is not None:
             fetched(self.facts, self._keys(r for key in by_key for r in facts.get(key, ())))
         return term.triggered(by_key, facts, self.facts.values)  # type: ignore[no-any-return]
@@ -161,42 +191,38 @@ class LazyLoopStage(Stage):
         """The cells of some facts."""
         return rows
 
-    def _derived(self, facts: list[tuple[Any, Any]], sign: int) -> Derivations:
+    def _rows(self, facts: Known) -> list[tuple[Any, int]]:
+        """The rows of some facts, as a change."""
+        return [(fact, 1) for fact, _ in facts]
+
+    def _derived(self, facts: Known, sign: int) -> Derivations:
         """What facts derive that come (1) or go (-1), each given with its round."""
         if self.elsewhere is not None:
-            away = self.elsewhere.derived(self, facts, sign)
+            away = self.elsewhere.derived(self, list(facts), sign)
             if away is not None:
                 return away
         terms, rounds = self.terms, self.facts.values
         if self.facts.backing is not None:
-            for term in terms:
-                if term.theirs is not None:
-                    keys = term.grouping([(fact, 1) for fact, _ in facts])
-                    term.theirs.bring(keys)
-                    if term.itself:
-                        theirs = term.theirs.groups
-                        term.theirs.bring(term.theirs.grouped(dict(facts)))
-                        fetched(self.facts, [r for key in keys for r in theirs.get(key, ())])
-        found: Derivations = []
+            self._fetch_for(facts)
         if self.pairs:
             return self._paired(facts, sign)
         if len(terms) == 1:
-            (term,) = terms
-            derive = term.consequences
-            if term.theirs is None:
-                for fact, number in facts:
-                    found += derive(fact, number)
-            else:
-                groups = term.theirs.groups
-                for fact, number in facts:
-                    found += derive(fact, number, groups, rounds)
-            return found
-        for fact, number in facts:
-            for term in terms:
-                found += term.derive(fact, number, rounds)
-        return found
+            return terms[0].derive(facts, rounds)
+        return [each for term in terms for each in term.derive(facts, rounds)]
 
-    def _paired(self, facts: list[tuple[Any, Any]], sign: int) -> Derivations:
+    def _fetch_for(self, facts: Known) -> None:
+        """Have here what these facts are joined with."""
+        rows = self._rows(facts)
+        for term in self.terms:
+            if term.theirs is not None:
+                keys = term.grouping(rows)
+                term.theirs.bring(keys)
+                if term.itself:
+                    theirs = term.theirs.groups
+                    term.theirs.bring(term.theirs.grouped(dict(rows)))
+                    fetched(self.facts, [r for key in keys for r in theirs.get(key, ())])
+
+    def _paired(self, facts: Known, sign: int) -> Derivations:
         """The same where facts are joined with facts: one after the other, so that of two that come
         or go together the later finds the earlier, or does not find it any more. A fact meets
         itself once: while it derives, it is among the right sides and not among the left ones."""
@@ -206,35 +232,38 @@ class LazyLoopStage(Stage):
         lefts = [index for side, index in sides if side == 1]
         rights = [index for side, index in sides if side == 0]
         first, last = (rights, lefts) if sign > 0 else (lefts, rights)
-        for fact, number in facts:
+        for each in facts:
+            change = {each[0]: sign}
             for index in first:
-                index.apply({fact: sign})
+                index.apply(change)
             for term in self.terms:
-                found += term.derive(fact, number, rounds)
+                found += term.derive((each,), rounds)
             for index in last:
-                index.apply({fact: sign})
+                index.apply(change)
         return found
 
-    def _count(self, derived: Derivations, sign: int = 1) -> list[Any]:
-        """Add derivations to the tables, or take them out, and say whose."""
-        if self.elsewhere is not None:
-            away = self.elsewhere.counted(self, derived, sign)
-            if away is not None:
-                return away
+    def _count(self, derived: Derivations, sign: int) -> Lost:
+        """Add derivations to the tables (1), or take them out (-1); say whose last one of a round
+        has gone."""
+        self.derived += len(derived)
+        if self.elsewhere is not None and self.elsewhere.counted(self, derived, sign) is not None:
+            return [(what, at) for what, at, count in derived if sign * count < 0]
         tables, old = self.derivations.values, self.old
         if self.derivations.backing is not None:
             keys = [what for what, _, _ in derived]
             fetched(self.derivations, keys)
             fetched(self.facts, keys)
-        self.derived += len(derived)
-        touched = []
+        lost = []
         for what, at, count in derived:
             if what in old:
                 table = tables[what]
             else:
                 there = tables.get(what)
-                old[what] = ABSENT if there is None else there
-                table = tables[what] = {} if there is None else there.copy()
+                if there is None:
+                    old[what], table = ABSENT, {}
+                else:
+                    old[what], table = there, there.copy()
+                tables[what] = table
             count = table.get(at, 0) + sign * count
             if count > 0:
                 table[at] = count
@@ -242,49 +271,90 @@ class LazyLoopStage(Stage):
                 raise not_there(what)
             else:
                 del table[at]
-            touched.append(what)
-        return touched
+                lost.append((what, at))
+                if not table:
+                    self.emptied.append(what)
+        return lost
 
-    def _suspend(self, touched: list[Any], back: list[Any]) -> list[Any]:
-        """Take out the facts that have lost their support, and those that they support; give all
-        that may come back, with those that are given already."""
+    def _suspend(self, lost: Lost, came: Derivations) -> list[Any]:
+        """Take out the facts that have lost their support, and those that they support, and give
+        them all. Derivations that `came` matter where one may be better than what is there. It
+        ends early when that is enough to compute the loop again."""
         facts, tables = self.facts.values, self.derivations.values
-        while touched:
-            gone: dict[Any, None] = {}
-            for row in touched:
+        back: list[Any] = []
+        gone = self._bettered(came)
+        while (lost or gone) and self.suspended <= self.enough:
+            for row, at in lost:
                 number = facts.get(row)
-                if number is None:
-                    continue
-                for each in tables[row]:
-                    if each < number:
-                        break
-                else:
-                    gone[row] = None
-            touched = self._withdraw(gone)
+                if number is not None and at < number and row not in gone:
+                    for each in tables[row]:
+                        if each < number:
+                            break
+                    else:
+                        gone[row] = number
+            if not gone:
+                break
+            lost = self._withdraw(gone)
             back += gone
+            gone = {}
         return back
 
-    def _withdraw(self, gone: Iterable[Any]) -> list[Any]:
-        """Take facts out, and the derivations made from them; say of what."""
+    def _bettered(self, came: Derivations) -> dict[Any, Any]:
+        """The facts for which a better value has come: none, where there are no values."""
+        return {}
+
+    def _withdraw(self, gone: dict[Any, Any]) -> Lost:
+        """Take facts out, and the derivations made from them; say whose last of a round has
+        gone."""
         facts, was = self.facts.values, self.was
-        numbers = [(row, facts[row]) for row in gone]
-        self.suspended += len(numbers)
-        derived = self._derived(numbers, -1)
-        for row, number in numbers:
-            was.setdefault(row, number)
-            del facts[row]
+        self.suspended += len(gone)
+        derived = self._derived(gone.items(), -1)
+        for fact, number in gone.items():
+            if fact not in was:
+                was[fact] = number
+            del facts[fact]
         return self._count(derived, -1)
 
-    def _begin_again(self) -> None:
-        """Have every fact come back in its earliest round: rounds that are upper bounds say nothing
-        about the limit."""
+    def _bounds(self) -> tuple[int, int]:
+        """How many suspended facts are enough to compute the loop again, and how many rows a change
+        from outside must have for that. Where only some of the facts are in memory, none are
+        enough: reading the others would cost more."""
+        backing, facts = self.facts.backing, len(self.facts.values)
+        if not facts or (backing is not None and backing.resident is not None):
+            return maxsize, maxsize
+        return max(facts // 2, FEW), FEW
+
+    def _compute_again(self) -> None:
+        """Have no fact, and derive them all from what comes from outside, in their earliest rounds.
+        So this is also done when the limit is reached: rounds that are upper bounds say nothing
+        about it."""
         for container in (self.derivations, self.facts):
             fetched(container, container.everything())
-        self.exact = True
-        everything = list(self.facts.values)
-        self._withdraw(everything)
+        self.exact, self.enough = True, maxsize
+        self.recomputed += 1
+        if self.elsewhere is None:
+            self._forget_facts()
+        else:  # tables may be elsewhere
+            self._withdraw(dict(self.facts.values))
         self._bring_back([*self.derivations.values])
-        self.exact = False
+
+    def _forget_facts(self) -> None:
+        """Have no facts, and no derivations that are made from any."""
+        facts, tables = self.facts.values, self.derivations.values
+        self.was.update({fact: at for fact, at in facts.items() if fact not in self.was})
+        for term in self.pairs:
+            assert term.theirs is not None
+            term.theirs.apply(dict.fromkeys(facts, -1))
+        facts.clear()
+        self.old.update({what: table for what, table in tables.items() if what not in self.old})
+        outside = self._from_outside
+        for what, table in tables.items():
+            tables[what] = {at: count for at, count in table.items() if outside(at)}
+        self.emptied += tables
+
+    def _from_outside(self, at: Any) -> bool:
+        """Whether a derivation of this number is made from no fact."""
+        return not at & FACTS_PLACES
 
     def _bring_back(self, rows: list[Any]) -> bool:
         """Have what has derivations be facts again, in the order of their rounds. False when that
@@ -299,25 +369,30 @@ class LazyLoopStage(Stage):
         waiting: dict[int, list[Any]] = {}
         for row in rows:
             if row not in facts and tables[row]:
-                waiting.setdefault(min(tables[row]), []).append(row)
+                waiting.setdefault(min(tables[row]) >> PLACES, []).append(row)
         heap = list(waiting)
         heapify(heap)
         while heap:
             number = heappop(heap)
-            new = [row for row in dict.fromkeys(waiting.pop(number)) if row not in facts]
-            number += 1
-            if number > limit and new:
+            rows = [row for row in waiting.pop(number) if row not in facts]
+            if not rows:
+                continue
+            if number >= limit:
                 if self.exact:
-                    raise self._endless(number - 1, new)
+                    raise self._endless(number, list(dict.fromkeys(rows)))
                 return False
-            came[number - 1] = came.get(number - 1, 0) + len(new)
+            first = (number + 1 << PLACES) + 1
+            new = {row: first + hash(row) % FACTS_PLACES for row in rows}
+            came[number] = came.get(number, 0) + len(new)
             for row in new:
-                was.setdefault(row, ABSENT)
-                facts[row] = number
-            derived = self._derived([(row, number) for row in new], 1)
-            self._count(derived)
+                if row not in was:
+                    was[row] = ABSENT
+            facts.update(new)
+            derived = self._derived(new.items(), 1)
+            self._count(derived, 1)
             for row, at, _ in derived:
                 if row not in facts:
+                    at >>= PLACES
                     if at in waiting:
                         waiting[at].append(row)
                     else:
@@ -335,34 +410,6 @@ class LazyLoopStage(Stage):
                 out[row] = weight
         return out
 
-    # ---- parts of an epoch, for who does them elsewhere ----
-
-    def trigger_part(self, number: int, change: Delta) -> Derivations:
-        """What some of the changed rows that the facts of a term are joined with do."""
-        return self._triggered(self.terms[number], change)
-
-    def derive_part(self, facts: list[tuple[Any, Any]], sign: int) -> Derivations:
-        """What some of the facts derive that come or go."""
-        return self._derived(facts, sign)
-
-    def count_part(self, derived: Derivations, sign: int) -> dict[Any, Any]:
-        """Count derivations, all that there are of what they are of, and give the best of those
-        that it has now; None for none."""
-        self.old = {}
-        if self.derivations.journal is not None:
-            self.derivations.journal.append(self.old)
-        touched, tables = dict.fromkeys(self._count(derived, sign)), self.derivations.values
-        best = {what: min(tables[what], default=None) for what in touched}
-        self._drop_empty()
-        return best
-
-    def _drop_empty(self) -> None:
-        """Have no table where there are no derivations."""
-        tables = self.derivations.values
-        for what in self.old:
-            if what in tables and not tables[what]:
-                del tables[what]
-
     @property
     def _limit(self) -> int:
         return self._iterate.limit
@@ -371,128 +418,36 @@ class LazyLoopStage(Stage):
         node = self._iterate
         return no_fixed_point(node, number, {node.variables[0]: dict.fromkeys(rows, 1)})
 
+    # ---- parts of an epoch, for who does them elsewhere ----
 
-class LazyChoiceStage(LazyLoopStage):
-    """A monotone loop that takes the least or the greatest value of each key.
+    def trigger_part(self, number: int, change: Delta) -> Derivations:
+        """What some of the changed rows that the facts of a term are joined with do."""
+        return self._triggered(self.terms[number], change)
 
-    A fact is the key with the mark of its value and its round; a derivation is known by the mark of
-    its value and its round. `row` makes the row of a key and a mark.
-    """
+    def derive_part(self, facts: Known, sign: int) -> Derivations:
+        """What some of the facts derive that come or go."""
+        return self._derived(facts, sign)
 
-    __slots__ = ("row",)
+    def count_part(self, derived: Derivations, sign: int) -> dict[Any, Any]:
+        """Count derivations, all that there are of what they are of, and give the best of those
+        that it has now; None for none."""
+        self.old, self.emptied = {}, []
+        if self.derivations.journal is not None:
+            self.derivations.journal.append(self.old)
+        self._count(derived, sign)
+        tables = self.derivations.values
+        best = {what: min(tables[what], default=None) for what, _, _ in derived}
+        self._drop_empty()
+        return best
 
-    def __init__(
-        self, node: Iterate, reads: Iterable[int], found: Monotone, fresh: Callable[[], Any],
-        row: Callable[[Any, Any], Any],
-    ) -> None:  # fmt: skip
-        super().__init__(node, reads, found, fresh)
-        self.row = row
-
-    def _keys(self, rows: Iterable[Any]) -> Iterable[Any]:
-        key = self.start.choice.reduce.width  # type: ignore[union-attr]
-        return [row[0] if key == 1 else tuple(row[:key]) for row in rows]
-
-    def _suspend(self, touched: list[Any], back: list[Any]) -> list[Any]:
-        facts, tables = self.facts.values, self.derivations.values
-        while touched:
-            gone: dict[Any, None] = {}
-            for key in touched:
-                fact = facts.get(key)
-                if fact is not None:
-                    table = tables[key]
-                    best = min(table) if table else None
-                    if best is None or best[0] != fact[0] or best[1] >= fact[1]:
-                        gone[key] = None
-            touched = self._withdraw(gone)
-            back += gone
-        return back
-
-    def _withdraw(self, gone: Iterable[Any]) -> list[Any]:
-        facts, was, row = self.facts.values, self.was, self.row
-        known = [(key, facts[key]) for key in gone]
-        self.suspended += len(known)
-        derived = self._derived([(row(key, mark), number) for key, (mark, number) in known], -1)
-        for key, fact in known:
-            was.setdefault(key, fact)
-            del facts[key]
-        return self._count(derived, -1)
-
-    def _bring_back(self, keys: list[Any]) -> bool:
-        """The best value first: no value is better than the one that it is derived from, so what
-        has come back stays. A fact that was there all the time may get a better value yet."""
-        facts, tables, was = self.facts.values, self.derivations.values, self.was
-        row, limit = self.row, self._limit
-        came = self.rows_per_round = self.rows_per_round or {}
-        waiting: dict[Any, list[Any]] = {}
-        heap: list[Any] = []
-
-        def wait(keys: Iterable[Any]) -> None:
-            for key in keys:
-                if key not in facts and tables[key]:
-                    best = min(tables[key])
-                    if best not in waiting:
-                        waiting[best] = []
-                        heappush(heap, best)
-                    waiting[best].append(key)
-
-        wait(keys)
-        while heap:
-            best = heappop(heap)
-            new = [key for key in dict.fromkeys(waiting.pop(best)) if key not in facts]
-            mark, number = best
-            if number >= limit and new:
-                if not self.exact:
-                    return False
-                self._require_end()
-                limit = maxsize
-            came[number] = came.get(number, 0) + len(new)
-            for key in new:
-                was.setdefault(key, ABSENT)
-                facts[key] = mark, number + 1
-            touched = self._count(self._derived([(row(key, mark), number + 1) for key in new], 1))
-            better = [
-                key for key in touched if key in facts and min(tables[key])[0] < facts[key][0]
-            ]  # fmt: skip
-            wait(self._suspend(better, touched))
-        return True
-
-    def _require_end(self) -> None:
-        """Raise unless the loop comes to its end within its limit. A value may be there in an
-        earlier round than its derivation says, from one that was not the best yet; so the values
-        of each round are counted here as they would come by themselves."""
-        tables, best = self.derivations.values, dict[Any, Any]()
-        entered = [(key, mark, at) for key, table in tables.items() for mark, at in table if at < 2]
-        new = [(key, mark) for key, mark, at in entered if at == 0]
-        for number in range(1, self._limit + 1):
-            derived = self._derived([(self.row(key, mark), 1) for key, mark in new], 1)
-            given = [(key, mark) for key, (mark, _), _ in derived]
-            if number == 1:
-                given += [(key, mark) for key, mark, _ in entered]
-            better: dict[Any, Any] = {}
-            for key, mark in given:
-                if key not in best or mark < best[key]:
-                    best[key] = better[key] = mark
-            new = list(better.items())
-            if not new:
-                return
-        raise self._endless(self._limit, [self.row(key, mark) for key, mark in new])
-
-    def _changed(self) -> Delta:
-        facts, row = self.facts.values, self.row
-        out: Delta = {}
-        for key, before in self.was.items():
-            after = facts.get(key, ABSENT)
-            if before is not ABSENT and (after is ABSENT or after[0] != before[0]):
-                out[row(key, before[0])] = -1
-            if after is not ABSENT and (before is ABSENT or after[0] != before[0]):
-                out[row(key, after[0])] = 1
-        return out
+    def _drop_empty(self) -> None:
+        """Have no table where there are no derivations."""
+        tables = self.derivations.values
+        for what in self.emptied:
+            if what in tables and not tables[what]:
+                del tables[what]
 
 
-def row_maker(choice: Choice, make: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The function from a key and a mark to a row; `make` makes it from a key and a value."""
-    sign = -1 if choice.greatest else 1
-    if choice.is_float:
-        number = choice.greatest  # what marks of numbers begin with; see `derive.mark_source`
-        return lambda key, mark: make(key, sign * mark[1] if mark[0] == number else NAN)
-    return lambda key, mark: make(key, sign * mark)
+def _gone(change: Delta) -> int:
+    """How many rows go with a change."""
+    return sum([weight < 0 for weight in change.values()])

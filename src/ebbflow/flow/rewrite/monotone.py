@@ -27,7 +27,7 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from ebbflow import reducer
-from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row
+from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row, Tuple
 from ebbflow.flow.plan import (
     Concat,
     Distinct,
@@ -439,3 +439,29 @@ def _has_bound(below: Node, steps: Steps, choice: Choice) -> bool:
 
 def _not_negative(made: Expression, known: set[Expression]) -> bool:
     return made in known or (_is_number(made) and bool(made.value >= 0))  # type: ignore[attr-defined]
+
+
+def keeps_value(term: Term, choice: Choice) -> bool:
+    """Whether what a term derives has the very value that the fact has."""
+    side = 0 if term.join is None else term.side
+    fields = list(fields_of(choice.reduce.type) or ())
+    made: Expression | None = Row(0) if term.join is None else term.join.merge.expression
+    for step in term.after:
+        made = _through(step.fn.expression, made) if step.verb == "map" else None
+    return _through(_field(choice), made) == Get(side, fields[-1], len(fields) - 1)
+
+
+def found_by_key(term: Term, choice: Choice | None) -> bool:
+    """Whether the key of a join tells which fact it is, and nothing else of the fact is needed but
+    its value: then facts need no index of their own."""
+    join = term.join
+    if join is None or term.before:
+        return False
+    key = (join.left_key, join.right_key)[term.side].expression
+    read = join.merge.reads[term.side]
+    if choice is None:
+        return key == Row(0) and read == frozenset()
+    fields = list(fields_of(choice.reduce.type) or ())
+    own = [Get(0, name, i) for i, name in enumerate(fields[:-1])]
+    whole = own[0] if len(own) == 1 else Tuple(tuple(own))
+    return key == whole and read == frozenset(fields[-1:])
