@@ -14,8 +14,8 @@ suspended and has derivations left comes back in the order of their rounds, with
 did not come back is gone.
 
 Facts of the same round could not hold each other up, and many would be suspended only to come back.
-So a round has eight *places*, and a fact has one of them, by its hash: the numbers that are kept
-and compared are `8 * round + place`. The first place is for what comes from outside.
+So a round has eight *places*, and its facts take them in turn: the numbers that are kept and
+compared are `8 * round + place`. The first place is for what comes from outside.
 
 When half of all facts have been suspended in an epoch, or half as many rows go as there are keys
 that facts are joined with, the rest would cost more than it saves: the loop is computed again, from
@@ -382,7 +382,7 @@ class LazyLoopStage(Stage):
                     raise self._endless(number, list(dict.fromkeys(rows)))
                 return False
             first = (number + 1 << PLACES) + 1
-            new = {row: first + hash(row) % FACTS_PLACES for row in rows}
+            new = {row: first + i % FACTS_PLACES for i, row in enumerate(rows)}
             came[number] = came.get(number, 0) + len(new)
             for row in new:
                 if row not in was:

@@ -92,7 +92,7 @@ class LazyChoiceStage(LazyLoopStage):
                 limit = maxsize
             first = (number + 1 << PLACES) + 1
             places = [(mark, first + place) for place in range(FACTS_PLACES)]
-            new = {key: places[hash(key) % FACTS_PLACES] for key in keys}
+            new = {key: places[i % FACTS_PLACES] for i, key in enumerate(keys)}
             came[number] = came.get(number, 0) + len(new)
             for key in new:
                 if key not in was:
