@@ -34,3 +34,10 @@ def test_002_D8_tasks_give_what_batch_gives_for_many_loops(mode: str, check_inpu
 def test_a_collection_that_is_empty_is_no_obstacle(mode: str) -> None:
     words = ef.Input("words", str)
     followed(mode, ef.program(all=(words + ef.empty(str)), none=ef.empty(str)), Random(1))
+
+
+@each_mode
+def test_an_input_of_a_variable_that_nobody_reads_is_no_obstacle(mode: str) -> None:
+    a, b = ef.Input("a", int), ef.Input("b", int)
+    found = ef.fixpoint(lambda p, q: {"p": p.union(q), "q": q.distinct()}, p=a, q=b)
+    followed(mode, ef.program(q=found["q"]), Random(1))

@@ -98,6 +98,8 @@ class Compiler:
         self.rows_wanted = self._rows_wanted()
         for node in self.plan.nodes():
             self.ports[id(node)] = self._port(node)
+        for source in plan.sources.values():  # also those that nothing reads, after the rewrites
+            self._input(source)
         self.outputs = {name: self.slot(node) for name, node in self.plan.outputs.items()}
         for name, node in self.plan.outputs.items():
             if id(node) in self.states:
