@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.oracle.disk import Crash, Disk
 from tests.oracle.interrupts import interrupted
-from tests.oracle.loop_shapes import SHAPES, Edge, Road, edges, moved, roots
+from tests.oracle.loop_shapes import Edge, Road, built, edges, moved, roots
 from tests.oracle.looped import loop_state, run_exactly
 
 import ebbflow as ef
@@ -27,11 +27,12 @@ from ebbflow.errors import AbsentRow, EbbflowError, FunctionFailed, NoFixedPoint
 from ebbflow.zset import ZSet
 
 LOOPS = ef.program(
-    reached=SHAPES["reachability"](),
-    paths=SHAPES["closure_of_itself_with_itself"](),
-    far=SHAPES["shortest_paths"](),
-    inner=SHAPES["a_loop_in_a_loop"](),
+    reached=built("reachability"),
+    paths=built("closure_of_itself_with_itself"),
+    far=built("shortest_paths"),
+    inner=built("a_loop_in_a_loop"),
 )
+pytestmark = pytest.mark.filterwarnings("ignore::ebbflow.errors.MayNotEnd")
 NODES, EPOCHS = 6, 6
 
 

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from tests.oracle.loop_shapes import SHAPES, Edge, Far, Road, roots
+from tests.oracle.loop_shapes import SHAPES, Edge, Far, Road, built, roots
 from tests.oracle.looped import loop_stages, run_exactly
 
 import ebbflow as ef
 from ebbflow.engine.local import run
 from ebbflow.engine.runtime.lazy import LazyLoopStage
-from ebbflow.errors import MayNotEnd
 from ebbflow.testing import follow, random_epochs
 from ebbflow.zset import ZSet
 
+pytestmark = pytest.mark.filterwarnings("ignore::ebbflow.errors.MayNotEnd")
 LAZY = [*SHAPES][: [*SHAPES].index("floats_that_may_be_infinite")]
-
-
-def built(name: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MayNotEnd)
-        return SHAPES[name]()
 
 
 def compared(name: str, way: Any, seeds: range) -> None:

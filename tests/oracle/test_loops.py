@@ -43,7 +43,7 @@ from ebbflow.testing.loops import LOOP_NAMES
 QUICK = settings(
     deadline=None,
     database=None,
-    max_examples=40,
+    max_examples=30,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate, Phase.shrink],
 )
@@ -58,7 +58,7 @@ def depth(plan: Plan) -> int:
 
 def test_random_loops_are_of_every_kind() -> None:
     seen: Counter[Any] = Counter()
-    for seed in range(120):
+    for seed in range(80):
         program = looping(Random(seed))
         seen[f"depth {depth(program.plan)}"] += 1
         for node in every_node(program.plan):
@@ -79,7 +79,7 @@ def test_random_loops_are_of_every_kind() -> None:
         if isinstance(each, type) and "verb" in vars(each)
     } - {"input", "fused"}  # fmt: skip
     rare = {"depth 3", "session inside", "through inside"}
-    assert {word for word, times in seen.items() if times < 5} <= rare
+    assert {word for word, times in seen.items() if times < 3} <= rare
     assert {f"{verb} inside" for verb in verbs} | {"depth 2", "depth 3"} <= set(seen)
 
 
@@ -96,7 +96,7 @@ def test_002_D8_theorem_1_a_view_of_any_loops_is_what_batch_computes(data: st.Da
 @pytest.mark.parametrize("kind", LOOP_NAMES)
 @pytest.mark.parametrize("way", [run, run_exactly], ids=["lazy", "by versions"])
 def test_002_D8_theorem_1_for_each_kind_of_loop(kind: str, way: Any) -> None:
-    for seed in range(10):
+    for seed in range(6):
         dice = Random(f"{kind} {seed}")
         program = looping(dice, [*ALL_NAMES, *[kind] * 30])
         follow(way, program, some_epochs(program, dice))
@@ -110,7 +110,7 @@ def one_program(seed: Any, way: Any, **options: Any) -> None:
 
 @pytest.mark.parametrize("way", [run, run_exactly], ids=["lazy", "by versions"])
 def test_002_D8_theorem_1_on_trusted_input(way: Any) -> None:
-    for seed in range(10):
+    for seed in range(6):
         one_program(f"trusted {seed}", way, check_input=False)
 
 
@@ -147,7 +147,7 @@ def cut(seed: Any) -> int:
 
 
 def test_002_D8_changes_cut_into_any_epochs_end_in_the_same_view_and_the_same_state() -> None:
-    assert sum(cut(f"cut {seed}") for seed in range(60)) > 500
+    assert sum(cut(f"cut {seed}") for seed in range(35)) > 200
 
 
 @pytest.mark.slow

@@ -80,8 +80,7 @@ def followed(
 @each_mode
 @each_program
 def test_oracle_a_loop_in_tasks_gives_what_batch_gives(mode: str, program: Any) -> None:
-    for seed in range(2):
-        followed(mode, program, Random(f"{mode} {seed}"), 5)
+    followed(mode, program, Random(mode), 5)
 
 
 @each_program
@@ -92,8 +91,16 @@ def test_oracle_a_loop_goes_on_in_another_mode(program: Any) -> None:
 @pytest.mark.parametrize("of", [InTasks, InSomeTasks])
 @each_program
 def test_oracle_rounds_in_tasks_give_what_batch_gives(program: Any, of: Any) -> None:
-    for seed in range(2):
-        followed("staged", program, Random(f"{program.__name__} {seed}"), 5, of)
+    followed("staged", program, Random(program.__name__), 4, of)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of", [InAnyMode, InTasks, InSomeTasks])
+@each_program
+def test_oracle_rounds_in_tasks_often(program: Any, of: Any) -> None:
+    for seed in range(12):
+        nodes = (5, 8, 14)[seed % 3]
+        followed("staged", program, Random(f"often {seed}"), 10, of, nodes=nodes, size=4)
 
 
 class Flaky(View):

@@ -28,8 +28,10 @@ from ebbflow.errors import NoFixedPoint
 @pytest.mark.parametrize(
     ("program", "mode"),
     [
-        (reachable, "single_task"), (reachable, "staged"), (reachable, "bulk"),
-        (distances, "bulk"), (by_twos, "bulk"), (walks, "staged"), (components, "bulk"),
+        (reachable, "single_task"), (reachable, "staged"), (distances, "bulk"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in [
+            (reachable, "bulk"), (by_twos, "bulk"), (walks, "staged"), (components, "bulk"),
+        ]),
     ],
 )  # fmt: skip
 def test_oracle_a_loop_on_spark_gives_what_batch_gives(

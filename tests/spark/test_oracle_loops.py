@@ -16,7 +16,7 @@ import ebbflow as ef
 
 @each_mode
 def test_002_D8_tasks_give_what_batch_gives_for_loops(mode: str) -> None:
-    for seed in range(4):
+    for seed in range(3):
         dice = Random(f"{mode} {seed}")
         followed(mode, looping(dice), dice, epochs=3, size=4)
 

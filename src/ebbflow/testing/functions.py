@@ -66,6 +66,13 @@ class Pair(NamedTuple):
     v: int
 
 
+class Scored(NamedTuple):
+    """An int and a float, as loops have them that take the best of each key."""
+
+    k: int
+    v: float
+
+
 @cache
 def function(text: str, rows: str = "r") -> Callable[..., Any]:
     """The function of `rows` that an expression writes; the same text gives the same function.
@@ -77,7 +84,7 @@ def function(text: str, rows: str = "r") -> Callable[..., Any]:
     """
     whole = f"lambda {rows}: {text}"
     made: Any = eval(whole, {
-        "Pair": Pair, "RECOMPUTE": RECOMPUTE, "NOON": NOON, "NOON_UTC": NOON_UTC,
+        "Pair": Pair, "Scored": Scored, "RECOMPUTE": RECOMPUTE, "NOON": NOON, "NOON_UTC": NOON_UTC,
     })  # fmt: skip
     made.__name__ = made.__qualname__ = whole
     return made  # type: ignore[no-any-return]

@@ -53,7 +53,8 @@ def spark(
     that driver and workers see. The options:
 
     - `buckets`: in how many ranges the keys are divided for tasks; Spark's shuffle partitions;
-    - `small`: a change of at most so many rows goes through one task;
+    - `small`: a change of at most so many rows goes through one task; in a larger one, what a
+      stage of a loop does with so few rows in a round is done by the driver;
     - `in_driver`: such a change goes through the driver's own process, which is fastest;
     - `mode`: "driver", "single_task", "staged" or "bulk", instead of what the size of a change
       suggests;

@@ -69,7 +69,7 @@ class Leader:
         self._addresses: dict[int, Address] = {}
         self._parts: dict[int, StatePart] = {id(part.owner): part for part in replica.parts}
         self._snapshot: Any = None
-        self._told: dict[int, set[Any]] = {}
+        self._summaries: dict[int, set[Any]] = {}
         """Of what tasks have counted the derivations, and told no more than the best, by loop."""
 
     def lead(self, arrived: Mapping[int, Delta]) -> tuple[dict[int, Delta], TaskReport]:
@@ -168,11 +168,11 @@ class Leader:
     def counted(self, stage: Any, derived: Any, sign: int) -> list[Any] | None:
         """Count derivations. Here then are the tables with no more than the best of each; where
         more is wanted, they are fetched."""
-        tables, told = stage.derivations, self._told.setdefault(id(stage), set())
+        tables, summaries = stage.derivations, self._summaries.setdefault(id(stage), set())
         whats = [what for what, _, _ in derived]
         if len(derived) <= self.small:
-            for what in told.intersection(whats) if told else ():
-                told.discard(what)
+            for what in summaries.intersection(whats) if summaries else ():
+                summaries.discard(what)
                 tables.values.pop(what, None)
                 tables.backing.resident.pop(what, None)
             return None
@@ -183,7 +183,7 @@ class Leader:
         for what, at in best.items():
             tables.values[what] = {} if at is None else {at: 1}
         tables.backing.resident.update(dict.fromkeys(best))
-        told.update(best)
+        summaries.update(best)
         fetched(stage.facts, best)
         return list(best)
 
@@ -207,14 +207,14 @@ class Leader:
             yield task, port, blob
 
     def _done(
-        self, stage: Stage, kind: Any, lines: list[Line], *more: Any
+        self, stage: Stage, task_class: Any, lines: list[Line], *more: Any
     ) -> dict[int, list[bytes]]:
         """Have tasks do some of the work of a stage: what they give, by port."""
         address = self._addresses[id(stage)]
         self.jobs[address[0]] = self.jobs.get(address[0], 0) + 1
         mine = {self._parts[id(each)].name for each in stage.containers}
         added = tuple(each for each in self.segments if each[0] in mine)
-        task = kind(self.job, self.wave, address, added, *more)
+        task = task_class(self.job, self.wave, address, added, *more)
         found: dict[int, list[bytes]] = {OUT: []}
         reports = []
         try:
