@@ -239,6 +239,14 @@ POWERSETS: Order[frozenset[Any]] = Order(
 )
 
 
+def _all_leq(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(map(operator.le, a, b))
+
+
+def _each_join(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(map(max, a, b))
+
+
 def order_product(*orders: Order[Any]) -> Order[tuple[Any, ...]]:
     """Tuples of versions, compared position by position: (epoch, round), (epoch, round, round), ...
 
@@ -261,6 +269,10 @@ def order_product(*orders: Order[Any]) -> Order[tuple[Any, ...]]:
         joins = tuple(order.join(x, y) for order, x, y in zip(orders, a, b, strict=True))
         return None if None in joins else joins
 
+    own: tuple[Any, Any] = leq, join
+    if all(order is NATURALS for order in orders):  # an engine compares rounds for every row
+        own = (operator.le, max) if len(orders) == 1 else (_all_leq, _each_join)
+
     def mobius(a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
         return math.prod(order.mobius(x, y) for order, x, y in zip(orders, a, b, strict=True))
 
@@ -275,6 +287,6 @@ def order_product(*orders: Order[Any]) -> Order[tuple[Any, ...]]:
         return fits and all(x in order for order, x in zip(orders, t, strict=True))
 
     return Order(
-        leq, below, join, mobius=mobius, row=row, sparse=all(order.sparse for order in orders),
-        contains=contains, limit=None, built=(order_product, orders),
+        own[0], below, own[1], mobius=mobius, row=row, contains=contains, limit=None,
+        sparse=all(order.sparse for order in orders), built=(order_product, orders),
     )  # fmt: skip
