@@ -56,6 +56,8 @@ def test_outputs_of_a_fixpoint_are_tables_with_the_columns_of_their_variables(
             assert change["odd"].columns == ["n", "__weight"]
             assert view.value["even"].schema.simpleString() == "struct<n:bigint>"
             assert sorted(view.value["even"].collect()) == [(0,), (2,)]
+            said = "rows that changed: 0 → 1, 1 → 1, 2 → 1, 3 → 1"
+            assert said in view.explain("json"), mode
 
 
 def test_an_endless_loop_in_a_task_is_refused_by_name(spark: Any, tmp_path: Path) -> None:

@@ -4,8 +4,8 @@
     last     2 rounds · facts that came: 0 → 3, 1 → 1 · 2 suspended · 9 derivations
     state    23 rows
 
-What is told of the last epoch is of the last one that reached the loop. Where a loop has not run in
-this process, there is nothing to tell.
+What is told of the last epoch is of the last one that reached the loop. Where a loop ran in another
+process, that one can tell (`last_epoch`).
 """
 
 from __future__ import annotations
@@ -23,23 +23,32 @@ from ebbflow.flow.plan import Iterate, Node
 from ebbflow.flow.rewrite.monotone import Term
 from ebbflow.state.tree import Tree
 
+NOTHING: Mapping[int, str] = {}
 FIRST, LAST = 8, 3
 """So many rounds are listed, of those in the beginning and at the end."""
 
 
-def loops_of(stages: Iterable[Stage], ran: bool = True) -> dict[Node, LoopRun]:
+def loops_of(
+    stages: Iterable[Stage], ran: bool = True, known: Mapping[int, str] = NOTHING
+) -> dict[Node, LoopRun]:
     """How the loops among some stages run, and those inside them, by node. `ran` says that the last
-    epoch ran in these stages, and not in others of the same plan."""
+    epoch ran in these stages; of others of the same plan, `known` is what `last_epoch` says, by the
+    number of the stage."""
     found: dict[Node, LoopRun] = {}
-    for stage in stages:
+    for number, stage in enumerate(stages):
         node = stage.node
         if isinstance(stage, LazyLoopStage):
             assert isinstance(node, Iterate)
             found[node] = LoopRun(
-                node.body, _words(stage, _lazy(stage), ran), _lazy_keeps(stage), {}
+                node.body,
+                _words(stage, _lazy(stage), ran, known.get(number, "")),
+                _lazy_keeps(stage),
+                {},
             )
         elif isinstance(stage, LoopStage):
-            words = _words(stage, f"exact rounds · not monotone: {stage.why}", ran)
+            words = _words(
+                stage, f"exact rounds · not monotone: {stage.why}", ran, known.get(number, "")
+            )
             found[node] = LoopRun(stage.body.plan, words, None, loops_of(stage.inside, ran))
     return found
 
@@ -52,20 +61,28 @@ def rows_in(container: Any) -> int:
     return sum([each.distinct if type(each) is Tree else 1 for each in container.values.values()])
 
 
-def _words(stage: LoopStage | LazyLoopStage, way: str, ran: bool) -> dict[str, str]:
+def last_epoch(stage: LoopStage | LazyLoopStage) -> str:
+    """What the rounds of a loop did in the last epoch; nothing before the first."""
     rounds = stage.rows_per_round
-    if rounds is None or not ran:
-        return {"runs": way}
+    if rounds is None:
+        return ""
     last = [f"{len(rounds):,} round{'' if len(rounds) == 1 else 's'}"]
     lazy = isinstance(stage, LazyLoopStage)
     if any(rounds.values()):
         last.append(f"{'facts that came' if lazy else 'rows that changed'}: {_listed(rounds)}")
     if isinstance(stage, LazyLoopStage):
         last += [f"{stage.suspended:,} suspended", f"{stage.derived:,} derivations"]
+    return " · ".join(last)
+
+
+def _words(stage: LoopStage | LazyLoopStage, way: str, ran: bool, known: str) -> dict[str, str]:
+    last = last_epoch(stage) if ran else known
+    if not last or not ran:
+        return {"runs": way, **({"last": last} if last else {})}
     state = sum(map(rows_in, stage.containers))
     return {
         "runs": way,
-        "last": " · ".join(last),
+        "last": last,
         "state": f"{state:,} row{'' if state == 1 else 's'}",
     }
 

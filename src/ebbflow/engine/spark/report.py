@@ -9,7 +9,7 @@
     wave 2                              when it runs in an epoch of many tasks; see `waves`
     state 1,000 entries, 24 KB          what is on disk for it, with entries not yet merged
 
-Of a loop the rounds of the last epoch are known where it ran in the driver.
+Of a loop in a loop the rounds of the last epoch are known where it ran in the driver.
 
 `SparkStats` has the last epochs and the work of the stages, those of the local engine.
 """
@@ -152,6 +152,8 @@ class History:
     total: dict[int, Work] = field(default_factory=dict)
     jobs: Mapping[int, int] = field(default_factory=dict)
     """How many jobs the rounds of loops had in the last epoch, by the number of the stage."""
+    rounds: dict[int, str] = field(default_factory=dict)
+    """What the rounds of loops did in the last epoch that reached them."""
 
     def add(self, epoch: EpochStats, done: EpochResult, written: Mapping[int, int]) -> None:
         """One more epoch; `written` are the entries of state by the number of their stage."""
@@ -164,6 +166,7 @@ class History:
         self.seconds += epoch.seconds
         self.epochs.append(epoch)
         self.jobs = done.jobs
+        self.rounds |= done.rounds
 
     def stats(self, epoch: int) -> SparkStats:
         nodes = [
@@ -308,7 +311,8 @@ def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
     """The plan with its facts; what holds for all of it in the first line, or under `engine`."""
     stages = facts.machine.stages
     code = code_of(stages, stored=True) if format == "python" else ()
-    loops = loops_of(stages, ran=about["last"] == "driver")
+    here = about["last"] == "driver"
+    loops = loops_of(stages, ran=here, known=facts.history.rounds)
     text = explain(facts.machine.plan, format, facts=facts.all(), code=code, loops=loops)
     if format == "json":
         return json.dumps({"engine": about, **json.loads(text)}, indent=2, ensure_ascii=False)

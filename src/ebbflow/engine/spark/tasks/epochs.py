@@ -81,6 +81,8 @@ class EpochResult:
     """Outputs of which everything is new, so that nobody wrote down what changed."""
     jobs: Mapping[int, int] = field(default_factory=dict)
     """How many jobs the rounds of the loops have had that the driver led, by number of stage."""
+    rounds: Mapping[int, str] = field(default_factory=dict)
+    """What the rounds of the loops did, by number of stage."""
 
 
 class TooMany(Exception):
@@ -121,7 +123,8 @@ class Epochs:
             deltas = replica.all_at_once(found)
             changes = write_changes(replica, deltas, self.path, epoch, uuid4().hex)
             rows = sum(len(each.rows or ()) for each in given.values())
-            return EpochResult(DRIVER, rows, by_output(changes), replica.stats())
+            rounds = dict(replica.rounds())
+            return EpochResult(DRIVER, rows, by_output(changes), replica.stats(), rounds=rounds)
         except BaseException:
             self.store.rollback()
             raise
@@ -269,7 +272,8 @@ class Epochs:
         stats = [line for report in reports for line in report.stats]
         rows_in = sum(report.rows_in for report in reports)
         jobs = dict(each for report in reports for each in report.jobs)
-        return EpochResult(mode, rows_in, changes, stats, jobs=jobs)
+        rounds = dict(each for report in reports for each in report.rounds)
+        return EpochResult(mode, rows_in, changes, stats, jobs=jobs, rounds=rounds)
 
     def _raise_first(self, reports: Sequence[TaskReport]) -> None:
         """Raise what went wrong first, if something did; what was written is discarded then."""

@@ -88,7 +88,10 @@ class Leader:
                 piece.add(part.name, spine)
             self.segments += piece.finish()
             jobs = list(self.jobs.items())
-            return made, TaskReport(self.wave, self.segments, stats=replica.stats(), jobs=jobs)
+            rounds = replica.rounds()
+            return made, TaskReport(
+                self.wave, self.segments, stats=replica.stats(), jobs=jobs, rounds=rounds
+            )
         except BaseException as error:
             piece.abandon()
             if isinstance(error, WentWrong):

@@ -16,6 +16,7 @@ from typing import Any
 
 from ebbflow.engine.runtime.failure import explained, explaining
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
+from ebbflow.engine.runtime.loop_report import last_epoch
 from ebbflow.engine.runtime.machine import Machine, act
 from ebbflow.engine.runtime.parts import StatePart, state_parts
 from ebbflow.engine.runtime.program import RunningProgram
@@ -228,6 +229,14 @@ class Replica(RunningProgram):
         """The parts that this task has changed, each with the spine that has the staged change."""
         spines = [(part, part.owner.backing.kept) for part in self.parts]
         return [(part, spine) for part, spine in spines if spine.staged]
+
+    def rounds(self) -> list[tuple[int, str]]:
+        """For each loop that ran: its number, and what its rounds did."""
+        return [
+            (i, last_epoch(stage))  # type: ignore[arg-type]
+            for i, stage in enumerate(self.machine.stages)
+            if stage.looping and (stage.counts.rows_in or stage.counts.rows_out)
+        ]
 
     def stats(self) -> list[tuple[int, int, int, float]]:
         """For each stage that ran: its number, rows in, rows out, seconds."""

@@ -63,6 +63,8 @@ class TaskReport:
     too_many: bool = False
     jobs: list[tuple[int, int]] = field(default_factory=list)
     """How many jobs the rounds of a loop have had, by the number of its stage."""
+    rounds: list[tuple[int, str]] = field(default_factory=list)
+    """What the rounds of a loop did, by the number of its stage."""
 
     @staticmethod
     def failed(error: EbbflowError, wave: int) -> TaskReport:
@@ -99,6 +101,7 @@ class TaskReport:
             said["trace"],
             said["too_many"],
             [_typed(each, int, int) for each in said["jobs"]],
+            [_typed(each, int, str) for each in said["rounds"]],
         )
         _typed([found.wave, found.rows_in, found.trace, found.too_many], int, int, str, bool)
         _require(all(_CHANGES.fullmatch(file) for _, file, _ in found.changes))

@@ -342,7 +342,7 @@ class StatefulTask:
             for part, spine in replica.changed_parts():
                 piece.add(part.name, spine)
             report.segments = piece.finish()
-            report.stats = replica.stats()
+            report.stats, report.rounds = replica.stats(), replica.rounds()
         except BaseException as error:
             piece.abandon()
             remove_changes(job.path, report.changes)
