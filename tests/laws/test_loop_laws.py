@@ -188,7 +188,7 @@ def histories(stage: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(stage, LiftedJoin):
         return zip((stage.left, stage.right), stage.node.parents, strict=True)
     nodes = (*stage.node.parents, stage.node)
-    return zip((*stage.histories, stage.given), nodes, strict=True)
+    return zip((*stage.sides, stage.given), nodes, strict=True)
 
 
 class Checked:

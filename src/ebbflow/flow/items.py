@@ -10,8 +10,10 @@ and nothing is said about what is kept for its nodes, because that depends on th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ebbflow.flow.describe import details, fn_text, kept, kept_in_rounds, steps, verb
@@ -113,6 +115,10 @@ class _Scope:
     bodies: dict[int, _Scope] = field(default_factory=dict)
     readers: dict[int, list[int]] = field(default_factory=dict)
 
+    @cached_property
+    def counts(self) -> Counter[int]:
+        return consumers(self.plan)
+
     def id_of(self, node: Node) -> int:
         return self.ids[id(node)]
 
@@ -122,9 +128,7 @@ def described(plan: Plan, facts: Facts, judge: Judge, loops: Mapping[Node, LoopR
     top = _Scope(plan, loops)
     nodes: list[tuple[Node, _Scope]] = []
     _number(top, nodes)
-    counts: dict[int, Any] = {}
     for node, scope in nodes:
-        counts.setdefault(id(scope), consumers(scope.plan))
         for parent in node.parents:
             scope.readers.setdefault(id(parent), []).append(scope.id_of(node))
     items = []
@@ -144,7 +148,7 @@ def described(plan: Plan, facts: Facts, judge: Judge, loops: Mapping[Node, LoopR
             aggregate=getattr(reducer, "aggregate", None) or None,
             cost=getattr(reducer, "cost", None) or None,
             readers=sorted(set(scope.readers.get(id(node), []))),
-            shared=counts[id(scope)][id(node)] > 1,
+            shared=scope.counts[id(node)] > 1,
             facts=str(facts[node]) if scope is top and node in facts else None,
             inside=_inside(scope),
             reads=_reads(node, scope),
