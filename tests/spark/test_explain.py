@@ -192,7 +192,7 @@ def test_a_bulk_load_is_told_from_an_epoch(spark: Any, tmp_path: Path) -> None:
         assert "last epoch bulk" in view.explain()
 
 
-def test_a_loop_is_a_block_and_its_rounds_are_known_where_it_ran_in_the_driver(
+def test_a_loop_is_a_block_and_tasks_tell_of_its_rounds(
     spark: Any, tmp_path: Path
 ) -> None:
     links = ef.Input("links", tuple[str, str])
@@ -207,7 +207,9 @@ def test_a_loop_is_a_block_and_its_rounds_are_known_where_it_ran_in_the_driver(
     with reached.run(ef.spark(spark, path=tmp_path / "state", mode="single_task")) as view:
         view.step(homes=["a"], links=[("a", "b"), ("b", "a")])
         (loop,) = (n["loop"] for n in json.loads(view.explain("json"))["nodes"] if n["loop"])
-        assert set(loop["words"]) == {"runs"}
+        last = "2 rounds · facts that came: 0 → 1, 1 → 1 · 0 suspended · 3 derivations"
+        assert loop["words"].keys() == {"runs", "last"}
+        assert loop["words"]["last"] == last
         assert loop["words"]["runs"].startswith("lazy rounds · monotone: distinct over a join")
         assert "┃ reached" in view.explain()
         assert "def consequences(facts, groups, rounds):" in view.explain("python")
