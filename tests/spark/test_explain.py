@@ -192,9 +192,7 @@ def test_a_bulk_load_is_told_from_an_epoch(spark: Any, tmp_path: Path) -> None:
         assert "last epoch bulk" in view.explain()
 
 
-def test_a_loop_is_a_block_and_tasks_tell_of_its_rounds(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_a_loop_is_a_block_and_tasks_tell_of_its_rounds(spark: Any, tmp_path: Path) -> None:
     links = ef.Input("links", tuple[str, str])
     reached = ef.Input("homes", str).iterate(
         lambda reached: reached.union(
