@@ -14,6 +14,7 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.runtime import lazy
 from ebbflow.engine.runtime.lazy import LazyLoopStage
+from ebbflow.engine.runtime.loop_report import last_epoch
 from ebbflow.errors import AbsentRow, EbbflowError
 from ebbflow.flow.collection import Collection
 from ebbflow.state.index import Index
@@ -203,9 +204,11 @@ def test_the_engine_chooses_to_compute_again(
     view.step(edges=chain[count // 2 :])
     view.step(edges=ef.ZSet({chain[-1]: -1}))
     assert stage.recomputed == 0
+    assert "computed again" not in last_epoch(stage)
     around = [Edge(0, count + 1, 1), Edge(count + 1, 1, 1)]
     view.step(edges=ef.ZSet({chain[0]: -1, **dict.fromkeys(around, 1)}))
     assert stage.recomputed == 1
     view.step(edges=ef.ZSet(dict.fromkeys(chain[2 : count - 10], -1)))
     assert (stage.recomputed, stage.suspended) == (2, 0)
+    assert " · computed again" in last_epoch(stage)
     view.verify()
