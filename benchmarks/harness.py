@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -53,6 +54,29 @@ def main(question: str, measure: Callable[[bool], list[Row]]) -> None:
         return
     print(question)
     table(rows)
+
+
+def publish(
+    asked: argparse.Namespace, question: str, rows: list[Row], judged: list[Row],
+    also: dict[str, Any], remarks: Iterable[str],
+) -> None:  # fmt: skip
+    """Print the rows of several works and how they meet their targets: as JSON, which has `also`
+    some facts by name, or as tables, with remarks behind them."""
+    load = os.getloadavg()
+    if asked.json:
+        found = {"question": question, "rows": rows, "targets": judged, "load average": load}
+        print(json.dumps(found | also, indent=2))
+        return
+    print(question)
+    for work in dict.fromkeys(row["work"] for row in rows):
+        print()
+        table([row for row in rows if row["work"] == work])
+    if judged:
+        print("\nTargets" + " (judged at full size only)" * asked.quick)
+        table(judged)
+    print("\nload average of the machine: {:.1f}, {:.1f}, {:.1f}".format(*load))
+    for remark in remarks:
+        print(remark)
 
 
 def table(rows: list[Row]) -> None:

@@ -47,7 +47,7 @@ from typing import Any
 import floors
 import local_data as data
 import rivals
-from harness import Row, table
+from harness import Row, publish
 from local_targets import targets
 
 from ebbflow.zset import ZSet
@@ -360,22 +360,10 @@ def main() -> None:
         parser.error(f"no such work: {', '.join(sorted(unknown))}; there are {', '.join(WORKS)}")
     rows = measure(works, sizes, asked.rounds or (2 if asked.quick else 5), asked)
     judged = targets(rows, asked.quick)
+    missing = rivals.missing()
+    remark = f"not installed: {', '.join(missing)}; pip install '.[bench]'"
     question = (__doc__ or "").splitlines()[0]
-    if asked.json:
-        print(json.dumps({"question": question, "rows": rows, "targets": judged,
-                          "load average": os.getloadavg(),
-                          "not installed": rivals.missing()}, indent=2))  # fmt: skip
-        return
-    print(question)
-    for work in dict.fromkeys(row["work"] for row in rows):
-        print()
-        table([row for row in rows if row["work"] == work])
-    if judged:
-        print("\nTargets" + " (judged at full size only)" * asked.quick)
-        table(judged)
-    print("\nload average of the machine: {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg()))
-    if rivals.missing():
-        print(f"not installed: {', '.join(rivals.missing())}; pip install '.[bench]'")
+    publish(asked, question, rows, judged, {"not installed": missing}, [remark] if missing else [])
 
 
 if __name__ == "__main__":

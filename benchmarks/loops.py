@@ -19,14 +19,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
-import os
 from collections.abc import Callable
 from time import process_time, thread_time
 from typing import Any, NamedTuple
 
 import loops_rivals as rivals
-from harness import Row, table
+from harness import Row, publish
 from local import Clock, Engine, Made, Times, figures, same, send, settle
 from loops_data import COMPONENTS, REACHABILITY, SMALL, Edge, Graph, Sizes
 from loops_floors import by_hand
@@ -175,22 +173,10 @@ def main() -> None:
     there = rivals.installed(build=not asked.quick)
     rows = measure(works, sizes, asked.rounds or (1 if asked.quick else 5), there, asked.without)
     judged = targets(rows, asked.quick)
+    missing = rivals.missing(there)
+    remarks = [f"left out, not installed: {', '.join(missing)}"] if missing else []
     question = (__doc__ or "").splitlines()[0]
-    if asked.json:
-        print(json.dumps({"question": question, "rows": rows, "targets": judged,
-                          "load average": os.getloadavg(),
-                          "not installed": rivals.missing(there)}, indent=2))  # fmt: skip
-        return
-    print(question)
-    for work in dict.fromkeys(row["work"] for row in rows):
-        print()
-        table([row for row in rows if row["work"] == work])
-    if judged:
-        print("\nTargets" + " (judged at full size only)" * asked.quick)
-        table(judged)
-    print("\nload average of the machine: {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg()))
-    if rivals.missing(there):
-        print(f"left out, not installed: {', '.join(rivals.missing(there))}")
+    publish(asked, question, rows, judged, {"not installed": missing}, remarks)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ change over the epoch, and `used` the ratio of processor time (`spark_clock.py`)
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pickle
 import sys
@@ -40,7 +39,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import spark_data as data
 import spark_rivals as rivals
-from harness import Row, table
+from harness import Row, publish
 from spark_clock import Taken, middle, timed
 from spark_loops import loops
 from spark_targets import targets
@@ -381,22 +380,10 @@ def main() -> None:
         spark.stop()
     judged = targets(rows, asked.quick)
     question = (__doc__ or "").splitlines()[0]
-    if asked.json:
-        print(json.dumps({"question": question, "rows": rows, "targets": judged,
-                          "load average": os.getloadavg(), "remarks": bench.remarks},
-                         indent=2))  # fmt: skip
-        return
-    print(question)
-    for work in dict.fromkeys(row["work"] for row in rows):
-        print()
-        table([{n: v for n, v in row.items() if n != "tws load s"} for row in rows
-               if row["work"] == work])  # fmt: skip
-    if judged:
-        print("\nTargets" + " (judged at full size only)" * asked.quick)
-        table(judged)
-    print("\nload average of the machine: {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg()))
-    for remark in bench.remarks:
-        print(remark)
+    shown = rows if asked.json else [
+        {name: value for name, value in row.items() if name != "tws load s"} for row in rows
+    ]  # fmt: skip
+    publish(asked, question, shown, judged, {"remarks": bench.remarks}, bench.remarks)
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def test_a_branch_costs_the_keys_that_it_touches() -> None:
     assert not any(backing.resident for backing in backings)
     branch.step(sales=[Sale(7, 100), Sale(8, 100)])
     assert {key for backing in backings for key in backing.resident} == {7, 8}
-    saved = [backing.original.saved for backing in backings]
+    saved = [backing.kept.saved for backing in backings]
     view.step(sales=[Sale(8, 100), Sale(9, 100)])
     assert {key for each in saved for key in each} == {9}
 

@@ -15,7 +15,7 @@ from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.share import Sharing
 from ebbflow.errors import CompositionError
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, add_into, trusted
 
 
 class Branch(View):
@@ -53,12 +53,10 @@ class Branch(View):
         """
         with self._lock:
             self._require_open()
-            ours, theirs = self._sharing.ours.total(), self._sharing.theirs.total()
-            names = dict.fromkeys([*ours, *theirs])
-            found = {
-                name: trusted(ours.get(name, {})) - trusted(theirs.get(name, {})) for name in names
-            }
-        return self._shown({name: dict(each.items()) for name, each in found.items() if each})
+            found = self._sharing.ours.total()
+            for name, delta in self._sharing.theirs.total().items():
+                add_into(found.setdefault(name, {}), {row: -n for row, n in delta.items()})
+        return self._shown(found)
 
     def adopt(self) -> Any:
         """Do to the view, as one epoch, all that was done to the inputs of the branch, and close

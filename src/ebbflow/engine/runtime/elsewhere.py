@@ -3,8 +3,8 @@
 A loop goes through its rounds in one place, which has the schedule and all that is waiting. What
 one round does to the state can be cut by key into parts that know nothing of each other, as any
 operator can (003 Lemma 3.62). An engine that has other places than this one gives a loop somebody
-who is asked before each such piece of work: he does it, and gives what it gave, or he gives None,
-and it is done here. What a loop keeps is the same, whoever has done it.
+who is asked before each such piece of work: he does it, and gives what it gave, or gives
+nothing, and it is done here. What a loop keeps is the same, whoever has done it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,6 @@ class Elsewhere(Protocol):
     ) -> Derivations | None:
         """What facts derive that come or go; these are joined with no other facts."""
 
-    def counted(self, stage: LazyLoopStage, derived: Derivations, sign: int) -> list[Any] | None:
-        """Count derivations, and say of what. The tables of these are here then, as far as their
-        best derivation goes, and the facts too."""
+    def counted(self, stage: LazyLoopStage, derived: Derivations, sign: int) -> bool:
+        """Whether derivations are counted. The tables of what they are of are here then, as far as
+        their best derivation goes, and the facts too."""

@@ -246,7 +246,7 @@ class LazyLoopStage(Stage):
         """Add derivations to the tables (1), or take them out (-1); say whose last one of a round
         has gone."""
         self.derived += len(derived)
-        if self.elsewhere is not None and self.elsewhere.counted(self, derived, sign) is not None:
+        if self.elsewhere is not None and self.elsewhere.counted(self, derived, sign):
             return [(what, at) for what, at, count in derived if sign * count < 0]
         tables, old = self.derivations.values, self.old
         if self.derivations.backing is not None:

@@ -78,14 +78,13 @@ def last_epoch(stage: LoopStage | LazyLoopStage) -> str:
 
 def _words(stage: LoopStage | LazyLoopStage, way: str, ran: bool, known: str) -> dict[str, str]:
     last = last_epoch(stage) if ran else known
-    if not last or not ran:
-        return {"runs": way, **({"last": last} if last else {})}
-    state = sum(map(rows_in, stage.containers))
-    return {
-        "runs": way,
-        "last": last,
-        "state": f"{state:,} row{'' if state == 1 else 's'}",
-    }
+    words = {"runs": way}
+    if last:
+        words["last"] = last
+    if last and ran:
+        state = sum(map(rows_in, stage.containers))
+        words["state"] = f"{state:,} row{'' if state == 1 else 's'}"
+    return words
 
 
 def _listed(rounds: Mapping[int, int]) -> str:

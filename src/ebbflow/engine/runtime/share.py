@@ -87,16 +87,16 @@ class SharedBacking(Backing):
     """The backing of a container whose other keys are in that of an original."""
 
     keeps = True
+    kept: Original
 
     def __init__(self, held: Values, original: Original) -> None:
         super().__init__(held, original, limited=True)
-        self.original = original
 
     def save(self, old: Mapping[Any, Any]) -> None:
         """Put aside what the original is about to change, unless it is here already."""
         resident = self.resident
         assert resident is not None
-        self.original.save({key: value for key, value in old.items() if key not in resident})
+        self.kept.save({key: value for key, value in old.items() if key not in resident})
 
     def everything(self) -> Values:
         """All keys, as they are now: those that are here, and of the others the original's."""

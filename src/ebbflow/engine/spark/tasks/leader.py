@@ -18,7 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from ebbflow.engine.runtime.parts import StatePart, written
-from ebbflow.engine.runtime.stage import Stage, fetched
+from ebbflow.engine.runtime.stage import Stage, fetched, nested
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
 from ebbflow.engine.spark.tasks.rounds import (
@@ -98,8 +98,10 @@ class Leader:
                 raise error.error from error.error.__cause__
             raise
         finally:
-            for stage in loops:
-                self._leave(stage)
+            each: Any
+            for each, _ in nested(loops):
+                if each.looping:
+                    each.elsewhere = None
             replica.detach()
 
     def _join(self, stage: Any, address: Address) -> None:
@@ -107,14 +109,8 @@ class Leader:
         self._addresses[id(stage)] = address
         if stage.looping:
             stage.elsewhere = self
-        for number, each in enumerate(_inside(stage)):
+        for number, each in enumerate(stage.inside):
             self._join(each, (*address, number))
-
-    def _leave(self, stage: Any) -> None:
-        if stage.looping:
-            stage.elsewhere = None
-        for each in _inside(stage):
-            self._leave(each)
 
     # ---- stages of a body ----
 
@@ -168,9 +164,9 @@ class Leader:
                 lines.append((task, OUT, blob))
         return self._derivations(self._done(stage, DeriveTask, lines, sign))
 
-    def counted(self, stage: Any, derived: Any, sign: int) -> list[Any] | None:
-        """Count derivations. Here then are the tables with no more than the best of each; where
-        more is wanted, they are fetched."""
+    def counted(self, stage: Any, derived: Any, sign: int) -> bool:
+        """Count derivations, where these are many. Here then are the tables with no more than the
+        best of each; where more is wanted, they are fetched."""
         tables, summaries = stage.derivations, self._summaries.setdefault(id(stage), set())
         whats = [what for what, _, _ in derived]
         if len(derived) <= self.small:
@@ -178,7 +174,7 @@ class Leader:
                 summaries.discard(what)
                 tables.values.pop(what, None)
                 tables.backing.resident.pop(what, None)
-            return None
+            return False
         self._hand_over([tables])
         counts = [(at, count) for _, at, count in derived]
         lines = self._routed(OUT, whats, whats, counts)
@@ -188,7 +184,7 @@ class Leader:
         tables.backing.resident.update(dict.fromkeys(best))
         summaries.update(best)
         fetched(stage.facts, best)
-        return list(best)
+        return True
 
     @staticmethod
     def _derivations(found: Mapping[int, list[bytes]]) -> Any:
@@ -269,8 +265,3 @@ def _forget_journal(container: Any) -> None:
             entry.clear()
     else:
         container.journal.clear()
-
-
-def _inside(stage: Any) -> Sequence[Any]:
-    body = getattr(stage, "body", None)
-    return () if body is None else body.stages

@@ -41,7 +41,7 @@ def stage_at(replica: Replica, address: Address) -> Any:
     first, *rest = address
     stage: Any = replica.machine.stages[first]
     for number in rest:
-        stage = stage.body.stages[number]
+        stage = stage.inside[number]
     return stage
 
 
