@@ -104,7 +104,7 @@ def test_imports_point_down(path: Path) -> None:
         ("engine/runtime/new.py", "from ebbflow.engine.local import view"),
         ("engine/runtime/new.py", "from ebbflow.engine import local"),
         ("engine/spark/tasks/new.py", "from ebbflow.engine.local.view import View"),
-        ("engine/batch.py", "from ebbflow.engine.runtime.stage import Stage"),
+        ("engine/batch/__init__.py", "from ebbflow.engine.runtime.stage import Stage"),
     ],
 )
 def test_the_check_itself_sees_an_upward_import(path: str, source: str) -> None:

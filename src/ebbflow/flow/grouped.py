@@ -15,12 +15,13 @@ from ebbflow.flow.plan import Node, Reduce
 from ebbflow.flow.result_types import result_type
 from ebbflow.flow.results import AnyReducer, given
 from ebbflow.flow.types import row
-from ebbflow.flow.verbs import unknown_of_groups
+from ebbflow.flow.verbs.unknown import unknown_of_groups
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.row import itself
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
+    from ebbflow.flow.verbs.base import Verbs
 
 ONE_GROUP = GroupKey(None, {})
 
@@ -35,7 +36,7 @@ class Grouped:
 
     __slots__ = ("_key", "_of")
 
-    def __init__(self, of: Collection, key: GroupKey) -> None:
+    def __init__(self, of: Verbs, key: GroupKey) -> None:
         self._of = of
         self._key = key
 

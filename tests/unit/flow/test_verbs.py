@@ -8,7 +8,7 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.errors import CompositionError, UnknownVerb
-from ebbflow.flow import verbs
+from ebbflow.flow.verbs import unknown as verbs
 
 
 class Order(NamedTuple):

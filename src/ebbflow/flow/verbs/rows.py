@@ -1,0 +1,78 @@
+"""Verbs on one row at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ebbflow.errors import place
+from ebbflow.flow import types
+from ebbflow.flow.parts import Part, named_parts, part, part_type, plain, refuse, row_type
+from ebbflow.flow.plan import Filter, FlatMap, Map
+from ebbflow.flow.verbs.base import Verbs
+from ebbflow.fn import Fn
+
+if TYPE_CHECKING:
+    from ebbflow.flow.collection import Collection
+
+
+class RowVerbs(Verbs):
+    """What is made of each row by itself."""
+
+    def map(self, f: Part, type: Any = None) -> Collection:
+        """`f(row)` instead of every row, of the type that `f` says, or is seen, to return.
+
+        >>> import ebbflow as ef
+        >>> def size(word: str) -> int: return len(word)
+        >>> ef.Input("words", str).map(size).type
+        <class 'int'>
+        """
+        plain("map({})", f)
+        fn = part("map({})", self.node, f)
+        checked = row_type("map({})", part_type(self.node, f) if type is None else type)
+        return self.with_node(Map(parent=self.node, fn=fn, type=checked, place=place()))
+
+    def filter(self, f: Part) -> Collection:
+        """The rows for which `f(row)` is true.
+
+        >>> import ebbflow as ef
+        >>> ef.Input("words", str).filter(lambda word: len(word) > 3).type
+        <class 'str'>
+        """
+        plain("filter({})", f)
+        fn = part("filter({})", self.node, f)
+        return self.with_node(Filter(parent=self.node, fn=fn, type=self.type, place=place()))
+
+    def flat_map(self, f: Part, type: Any = None) -> Collection:
+        """All of `f(row)` instead of every row.
+
+        >>> import ebbflow as ef
+        >>> def letters(word: str) -> list[str]: return list(word)
+        >>> ef.Input("words", str).flat_map(letters).type
+        <class 'str'>
+        """
+        fn = part("flat_map({})", self.node, f)
+        said = part_type(self.node, f)
+        inside = types.iterated(said)
+        if inside is None:
+            refuse(
+                f"flat_map(...): it gives {types.name_of(said)}, which holds no rows",
+                "map(...), or a function that returns a list of rows",
+            )
+        checked = row_type("flat_map({})", inside if type is None else type)
+        return self.with_node(FlatMap(parent=self.node, fn=fn, type=checked, place=place()))
+
+    def select(self, /, *fields: str, **named: Part) -> Collection:
+        """Rows of these fields: fields of the row, and new ones made by a function or renamed.
+
+        >>> import ebbflow as ef
+        >>> words = ef.Input("words", str).select(word=lambda word: word, size=len)
+        >>> words.type.__name__, words.type._fields
+        ('Row', ('word', 'size'))
+        """
+        parts = named_parts("select({})", self.node, fields, named)
+        if not parts:
+            refuse("select(): no field is given", 'select("field", other=lambda row: ...)')
+        chosen = {name: part_type(self.node, each) for name, each in parts.items()}
+        checked = row_type("select({})", types.row("Row", chosen))
+        made = Fn.record(checked, [part("select({})", self.node, each) for each in parts.values()])
+        return self.with_node(Map(parent=self.node, fn=made, type=checked, place=place()))
