@@ -14,7 +14,7 @@ from ebbflow.fn import Fn
 from ebbflow.laws import FROM_SCRATCH, check
 from ebbflow.operator import top_rows
 from ebbflow.operator.joins import Join, Semi
-from ebbflow.operator.session import SessionRows
+from ebbflow.operator.session import Run, SessionRows
 from ebbflow.reducer import Reducer
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer.inline import Inline
@@ -90,23 +90,34 @@ def test_a_join_that_is_wrongly_said_to_be_one_to_one_is_refuted() -> None:
 class ForgetsToMerge(SessionRows):
     """Looks only at the session before a time, not at the one after it."""
 
-    def touched(self, tree: Any, times: list[Any]) -> list[tuple[int, int]]:
+    def touched(self, tree: Any, times: list[Any]) -> list[Run]:
         found = []
         for time in times:
-            i = tree.rank((time + 1,))
-            if i and time - tree.at(i - 1)[0] <= self.gap:
-                found.append(self.around(tree, i - 1))
+            before, _ = tree.totals((time + 1,))
+            if before and time - before[-1].last <= self.gap:
+                found.append(before[-1])
         return list(dict.fromkeys(found))
 
 
 class WalksTwice(SessionRows):
     """Counts a session once for each of its rows that changed."""
 
-    def touched(self, tree: Any, times: list[Any]) -> list[tuple[int, int]]:
-        return [span for time in times for span in super(WalksTwice, self).touched(tree, [time])]
+    def touched(self, tree: Any, times: list[Any]) -> list[Run]:
+        return [run for time in times for run in super(WalksTwice, self).touched(tree, [time])]
 
 
-@pytest.mark.parametrize("planted", [ForgetsToMerge, WalksTwice])
+class ForgetsNewRows(SessionRows):
+    """Takes the rows of a session that begins and ends as it did to be the same as well."""
+
+    def shift(self, key: Any, was: Any, now: Any, elements: Any) -> Any:
+        spans = [run[:2] for run in self.runs(was)]
+        for time, _ in [element for element, _ in elements]:
+            if any(first <= time <= last for first, last in spans):
+                return []
+        return super().shift(key, was, now, elements)
+
+
+@pytest.mark.parametrize("planted", [ForgetsToMerge, WalksTwice, ForgetsNewRows])
 def test_sessions_that_forget_to_merge_two_runs_or_count_one_twice_are_refuted(
     planted: Any,
 ) -> None:

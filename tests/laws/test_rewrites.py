@@ -27,6 +27,7 @@ from ebbflow.flow.rewrite import (
     projections,
     push_filters,
     push_projections,
+    reduce_sessions,
     share,
 )
 from ebbflow.flow.show import explain
@@ -38,6 +39,7 @@ Rewrite = Callable[[Plan], Plan]
 REWRITES: dict[str, Rewrite] = {
     "share": share,
     "fuse": fuse,
+    "reduce_sessions": reduce_sessions,
     "push_filters": push_filters,
     "push_projections": push_projections,
     "optimise": optimise,
@@ -46,7 +48,7 @@ REWRITES: dict[str, Rewrite] = {
 }
 # Filters and what they are pushed through, more often than the rest.
 OFTEN = ("join", "left", "select", "reduce", "top_k", "semi", "anti")
-MORE = (*VERB_NAMES, *["filter"] * 12, *OFTEN, *OFTEN)
+MORE = (*VERB_NAMES, *["filter"] * 12, *["session_reduce"] * 2, *OFTEN, *OFTEN)
 
 
 def agree(plan: Plan, rewrite: Rewrite, epochs: Iterable[Mapping[str, ZSet[Any]]]) -> Plan:
@@ -88,7 +90,7 @@ def test_003_H5_a_rewritten_program_gives_the_same_change_by_change(
 @pytest.mark.parametrize("name", REWRITES)
 def test_rewrites_do_something_to_many_random_programs_and_keep_their_places(name: str) -> None:
     changed = 0
-    for seed in range(60):
+    for seed in range(90):
         plan = random_program(seed, size=9, verbs=MORE).plan
         rewritten = agree(plan, REWRITES[name], random_epochs(plan, seed, 2))
         places = {node.place for node in plan.nodes()}

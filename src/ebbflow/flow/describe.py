@@ -36,6 +36,7 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
+from ebbflow.flow.plan.time import SessionReduce
 from ebbflow.flow.rewrite.share import keeps_rows
 from ebbflow.flow.rewrite.tighten import Leaving
 from ebbflow.flow.windows import Sliding, Time, Tumbling
@@ -144,15 +145,15 @@ def _crosses(node: Join | Semi) -> bool:
 @details.register
 def _reduce(node: Reduce) -> str:
     by = "" if node.key is None else f"by {fn_text(node.key)}: "
-    return by + _reducer_text(node)
+    return by + _reducer_text(node, node.width)
 
 
-def _reducer_text(node: Reduce) -> str:
+def _reducer_text(node: Reduce | SessionReduce, width: int) -> str:
     """`total = sum('price'), n = count()`, where the parts and their names are known."""
     made: Any = getattr(node.reducer, "made", None) or (None, (), {})
     together = getattr(made[0], "__name__", "") == "together" and node.spread
     parts = made[1] if together else (node.reducer,)
-    names = list(fields_of(node.type) or ())[node.width :]
+    names = list(fields_of(node.type) or ())[width:]
     if len(names) != len(parts) or names == ["value"]:
         return repr(node.reducer)
     return ", ".join(f"{name} = {part!r}" for name, part in zip(names, parts, strict=True))
@@ -168,6 +169,13 @@ def _top_k(node: TopK) -> str:
 def _sessions(node: Sessions) -> str:
     per = "" if node.key is None else f" per {fn_text(node.key)}"
     return f"{fn_text(node.time)}, gap {shown(node.gap, width=40)}{per}"
+
+
+@details.register
+def _session_reduce(node: SessionReduce) -> str:
+    per = "" if node.key is None else f" per {fn_text(node.key)}"
+    of = _reducer_text(node, len(node.front))
+    return f"{fn_text(node.time)}, gap {shown(node.gap, width=40)}{per}: {of}"
 
 
 @details.register
@@ -245,12 +253,17 @@ def _sessions_keeps(node: Sessions) -> list[str]:
 
 
 @kept.register
+def _session_reduce_keeps(node: SessionReduce) -> list[str]:
+    return [f"{_rows_of(node)} in a tree by {fn_text(node.time)}, with accumulators of its parts"]
+
+
+@kept.register
 def _through_keeps(node: Through) -> list[str]:
     each = "" if node.key is None else f" for each {fn_text(node.key)}"
     return [f"a state of the operator{each}", "its rows"]
 
 
-def _rows_of(node: TopK | Sessions) -> str:
+def _rows_of(node: TopK | Sessions | SessionReduce) -> str:
     return "the rows" if node.key is None else f"the rows of each {fn_text(node.key)}"
 
 

@@ -1,15 +1,27 @@
-"""Rows with the session they belong to.
+"""Rows with the session they belong to; what is computed of them is in `ebbflow.reducer.sessions`.
 
 A session is a longest run of rows of one key in which no two neighbours in time are further apart
-than a gap. The rows of each key are kept in a tree, in the order of time. A change at a time `t`
-can alter only the sessions that have a row no further than the gap from `t`, before the change or
-after it; so only those are looked at, and what a step costs follows their size.
+than a gap. The rows of each key are kept in a tree, in the order of time, and every part of the
+tree knows the *runs* at its two ends: a run is the first time and the last of rows that belong
+together, and accumulators of these rows, where some are wanted. Two parts side by side have the
+first run of the one and the last run of the other, and where the runs that meet in the middle are
+near enough they are one. So the session around a time is found by one way down the tree: it is
+the last run of all that is before, and the first run of all that is not.
+
+A change at a time `t` can alter only the sessions that have a row no further than the gap from
+`t`, before the change or after it; so only those are looked for. Sessions that begin and end as
+they did keep their rows: a late row in the middle of a long session costs what finding it costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import takewhile
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import ChangeError
@@ -20,37 +32,90 @@ from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, without_zeros
 
-EMPTY: Tree[Any] = Tree()
+Elements = list[tuple[tuple[Any, Any], int]]
 
 
-class SessionRows(ByKey):
-    """Every row with its session; see `sessions`."""
+class Run(NamedTuple):
+    """Rows that belong together: their first time, their last, and their accumulators."""
 
-    def __init__(self, time: Any, gap: Any, key: Any, merge: Any, owner: Any) -> None:
+    first: Any
+    last: Any
+    accs: tuple[Any, ...] = ()
+
+
+Ends = tuple[Run] | tuple[Run, Run]
+"""Of rows in order: the one run that they are, or the first run and the last."""
+
+
+class SessionMonoid:
+    """How the ends of two parts of a tree become those of both: see `Run`. An accumulator has an
+    `of` of one row and a `merge`."""
+
+    def __init__(self, gap: Any, parts: Sequence[Any] = ()) -> None:
+        self.gap, self.parts = gap, parts
+
+    def of(self, element: tuple[Any, Any]) -> Ends:
+        """The ends of one row."""
+        time, row = element
+        return (Run(time, time, tuple([part.of(row) for part in self.parts])),)
+
+    def merge(self, a: Ends, b: Ends) -> Ends:
+        """The ends of rows before others."""
+        if b[0].first - a[-1].last > self.gap or len(a) + len(b) == 4:
+            return a[0], b[-1]
+        one = self.joined(a[-1], b[0])
+        if len(a) == 1:
+            return (one,) if len(b) == 1 else (one, b[1])
+        return a[0], one
+
+    def joined(self, a: Run, b: Run) -> Run:
+        """Two runs as one."""
+        merged = zip(self.parts, a.accs, b.accs, strict=True)
+        return Run(a.first, b.last, tuple([part.merge(x, y) for part, x, y in merged]))
+
+
+class SessionTrees(ByKey):
+    """The rows of each key in the order of time, and the sessions that a change touches."""
+
+    parts: Sequence[Any] = ()
+
+    def __init__(self, time: Any, gap: Any, key: Any, owner: Any) -> None:
         super().__init__(key, owner)
-        self.time, self.gap, self.merge = time, gap, merge
+        self.time, self.gap = time, gap
 
-    def f(self, x: Bag) -> Bag:
-        out = []
-        for pairs in self.by_key(x.items()).values():
+    @abstractmethod
+    def shift(
+        self, key: Any, was: Tree[Any], now: Tree[Any], elements: Elements
+    ) -> Iterable[tuple[Any, int]]:
+        """The change of the output of a key, when these elements came or went."""
+
+    # ---- everything below is written with this ----
+
+    @cached_property
+    def monoid(self) -> SessionMonoid:
+        """What every part of a tree knows."""
+        return SessionMonoid(self.gap, self.parts)
+
+    @cached_property
+    def empty(self) -> Tree[Any]:
+        """The tree of no rows."""
+        return Tree(value=self.monoid.of, merge=self.monoid.merge)
+
+    def element(self, row: Any) -> tuple[Any, Any]:
+        """A row with its place in time."""
+        return self.time(row), row
+
+    def sessions_of(self, x: Bag) -> Iterator[tuple[Any, Elements]]:
+        """Every session from scratch: its key and its elements."""
+        for key, pairs in self.by_key(x.items()).items():
             elements = sorted(
                 [(self.element(row), count) for row, count in pairs], key=total_order_key
             )
             start = 0
             for i in range(1, len(elements) + 1):
                 if i == len(elements) or elements[i][0][0] - elements[i - 1][0][0] > self.gap:
-                    out += self.session(elements[start:i])
+                    yield key, elements[start:i]
                     start = i
-        return ZSet(out)
-
-    def element(self, row: Any) -> tuple[Any, Any]:
-        """A row with its place in time."""
-        return self.time(row), row
-
-    def session(self, elements: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
-        """The rows of one session as they go out, and how often each."""
-        start, end, merge = elements[0][0][0], elements[-1][0][0] + self.gap, self.merge
-        return [(merge(row, start, end), count) for (_, row), count in elements]
 
     def init(self, x: Bag) -> Cells[Any, Tree[Any]]:
         state: Cells[Any, Tree[Any]] = Cells()
@@ -59,23 +124,21 @@ class SessionRows(ByKey):
 
     def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give what became of the sessions that it touches."""
-        values, new, times = state.values, {}, {}
+        values, new, came = state.values, {}, {}
         for key, pairs in self.by_key(change.items()).items():
             elements = [(self.element(row), weight) for row, weight in pairs]
+            tree = values.get(key, self.empty)
             for element, weight in elements:
                 if weight < 0:
-                    self._there(values.get(key, EMPTY), element, -weight)
-            new[key] = values.get(key, EMPTY).update(elements)
-            times[key] = sorted([element[0] for element, _ in elements])
+                    self._there(tree, element, -weight)
+            new[key], came[key] = tree.update(elements), elements
         old = state.swap({key: tree if tree.distinct else ABSENT for key, tree in new.items()})
         out: dict[Any, int] = {}
         get = out.get
         for key, tree in new.items():
-            was = EMPTY if old[key] is ABSENT else old[key]
-            for now, sign in ((was, -1), (tree, 1)):
-                for start, stop in self.touched(now, times[key]):
-                    for each, count in self.session(_between(now, start, stop)):
-                        out[each] = get(each, 0) + sign * count
+            was = self.empty if old[key] is ABSENT else old[key]
+            for each, weight in self.shift(key, was, tree, came[key]):
+                out[each] = get(each, 0) + weight
         return without_zeros(out)
 
     def _there(self, tree: Tree[Any], element: Any, count: int) -> None:
@@ -86,42 +149,44 @@ class SessionRows(ByKey):
                 remedy="a change that takes away rows that are there",
             )
 
-    def touched(self, tree: Tree[Any], times: list[Any]) -> list[tuple[int, int]]:
-        """Where the sessions lie that have a row near one of these times, which are in order.
-
-        So the sessions are found in order too, and each is walked through once.
-        """
-        found: list[tuple[int, int]] = []
-        known = 0
+    def touched(self, tree: Tree[Any], times: list[Any]) -> list[Run]:
+        """The sessions that have a row near one of these times, which are in order; each once."""
+        found: list[Run] = []
         for time in times:
-            i = tree.rank((time,))
-            if known < i and time - tree.at(i - 1)[0] <= self.gap:
-                found.append(self.around(tree, i - 1))
-                known = found[-1][1]
-            if known <= i < tree.size and tree.at(i)[0] - time <= self.gap:
-                found.append(self.around(tree, i))
-                known = found[-1][1]
+            if found and time <= found[-1].last:
+                continue
+            before, behind = tree.totals((time,))
+            near = [before[-1]] if before and time - before[-1].last <= self.gap else []
+            if behind and behind[0].first - time <= self.gap:
+                near.append(behind[0])
+            if len(near) == 2 and near[1].first - near[0].last <= self.gap:
+                near = [self.monoid.joined(*near)]
+            if found and near and near[0].first == found[-1].first:
+                del near[0]
+            found += near
         return found
 
-    def around(self, tree: Tree[Any], i: int) -> tuple[int, int]:
-        """Where the session of the i-th row begins and ends."""
-        each, start, count = tree.spot(i)
-        stop, first, last = start + count, each[0], each[0]
-        while start:
-            each, at, _ = tree.spot(start - 1)
-            if first - each[0] > self.gap:
-                break
-            first, start = each[0], at
-        while stop < tree.size:
-            each, at, count = tree.spot(stop)
-            if each[0] - last > self.gap:
-                break
-            last, stop = each[0], at + count
-        return start, stop
+    def runs(self, tree: Tree[Any]) -> list[Run]:
+        """All sessions of a tree, in order."""
+        found: list[Run] = []
+        for (run,) in tree.parts(lambda ends: len(ends) == 1):
+            if found and run.first - found[-1].last <= self.gap:
+                found[-1] = self.monoid.joined(found[-1], run)
+            else:
+                found.append(run)
+        return found
+
+    def dump(self, key: Any, tree: Tree[Any]) -> tuple[Any, ...]:
+        """The rows of a key to be written down."""
+        return tuple(tree)
+
+    def load(self, key: Any, stored: tuple[Any, ...]) -> Tree[Any]:
+        """The rows that were written down."""
+        return self.empty.update(stored)
 
     def accepts(self, state: Any, change: Bag) -> bool:
         return self.input.is_change(change) and all(
-            weight > 0 or state.values.get(key, EMPTY).count(self.element(row)) + weight >= 0
+            weight > 0 or state.values.get(key, self.empty).count(self.element(row)) + weight >= 0
             for key, pairs in self.by_key(change.items()).items()
             for row, weight in pairs
         )
@@ -131,19 +196,52 @@ class SessionRows(ByKey):
             tree.invariant() for tree in state.values.values()
         )
 
-    def __repr__(self) -> str:
+    def _options(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"
-        return f"sessions({function_name(self.time)}, {self.gap!r}{key})"
+        return f"{function_name(self.time)}, {self.gap!r}{key}"
 
 
-def _between(tree: Tree[Any], start: int, stop: int) -> list[tuple[Any, int]]:
-    """The elements from one place to another, and how often each is there."""
-    found = []
-    while start < stop:
-        each, start, count = tree.spot(start)
-        found.append((each, count))
-        start += count
-    return found
+_FIRST = itemgetter(0)
+
+
+class SessionRows(SessionTrees):
+    """Every row with its session; see `sessions`."""
+
+    def __init__(self, time: Any, gap: Any, key: Any, merge: Any, owner: Any) -> None:
+        super().__init__(time, gap, key, owner)
+        self.merge = merge
+
+    def f(self, x: Bag) -> Bag:
+        out = []
+        for _, elements in self.sessions_of(x):
+            first, end = elements[0][0][0], elements[-1][0][0] + self.gap
+            out += [(self.merge(row, first, end), count) for (_, row), count in elements]
+        return ZSet(out)
+
+    def shift(
+        self, key: Any, was: Tree[Any], now: Tree[Any], elements: Elements
+    ) -> Iterator[tuple[Any, int]]:
+        times, merge = sorted([element[0] for element, _ in elements]), self.merge
+        old, new = self.touched(was, times), self.touched(now, times)
+        spans = {run[:2] for run in old} & {run[:2] for run in new}
+        for tree, runs, sign in ((was, old, -1), (now, new, 1)):
+            for run in runs:
+                if run[:2] not in spans:
+                    end = run.last + self.gap
+                    for (_, row), count in self.rows_of(tree, run):
+                        yield merge(row, run.first, end), sign * count
+        same = sorted(spans)
+        for (time, row), weight in elements if same else ():
+            at = bisect_right(same, time, key=_FIRST) - 1
+            if at >= 0 and time <= same[at][1]:
+                yield merge(row, same[at][0], same[at][1] + self.gap), weight
+
+    def rows_of(self, tree: Tree[Any], run: Run) -> Iterator[tuple[tuple[Any, Any], int]]:
+        """The elements of a session."""
+        return takewhile(lambda each: each[0][0] <= run.last, tree.since((run.first,)))
+
+    def __repr__(self) -> str:
+        return f"sessions({self._options()})"
 
 
 def with_session(row: Any, start: Any, end: Any) -> tuple[Any, Any, Any]:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, islice, pairwise, repeat
 from typing import Any, Generic, TypeVar
 
@@ -199,6 +199,62 @@ class Tree(Generic[T]):
             raise AlgebraError("an empty tree has no total", remedy="ask len(tree) first")
         return self._root[5]
 
+    def totals(self, x: T) -> tuple[Any, Any]:
+        """The total of all that are before `x`, and of all that are not; None for that of nothing.
+
+        >>> words = Tree.of(["a", "c", "d"], merge=lambda a, b: a + b)
+        >>> words.totals("b"), words.totals("e")
+        (('a', 'cd'), ('acd', None))
+        """
+        merge = self._form.merge
+        if merge is None:
+            raise AlgebraError("this tree has no total", remedy="Tree(merge=...)")
+
+        def search(token: Any, left: Any, right: Any) -> tuple[Any, Any]:
+            node, before, behind = self._root, list[Any](), list[Any]()
+            for _ in range(self._height):
+                i = max(right(node[0], token) - 1, 0)
+                before += node[3][:i]
+                behind[:0] = node[3][i + 1 :]
+                node = node[1][i]
+            i = left(node[0], token)
+            before += node[3][:i]
+            behind[:0] = node[3][i:]
+            return tuple(reduce(merge, some) if some else None for some in (before, behind))
+
+        return self._sought(x, search)  # type: ignore[no-any-return]
+
+    def parts(self, whole: Callable[[Any], bool]) -> Iterator[Any]:
+        """The totals of parts of the tree, from left to right, that are together the tree: each as
+        large as can be of those with `whole(total)`, or a single element.
+
+        >>> tree = Tree.of([2, 2, 2, 3, 3, 2], merge=lambda a, b: a + b, width=4)
+        >>> list(tree.parts(lambda total: total % 2 == 0))
+        [14]
+        >>> list(tree.parts(lambda total: total < 7))
+        [8, 6]
+        """
+        return _parts(self._root, self._height, whole)
+
+    def since(self, x: T) -> Iterator[tuple[T, int]]:
+        """From `x` on, or from where it would be: the elements and how often each is there.
+
+        >>> list(Tree.of([10, 20, 20, 30]).since(15))
+        [(20, 2), (30, 1)]
+        """
+
+        def search(token: Any, left: Any, right: Any) -> Iterator[tuple[T, int]]:
+            node, behind = self._root, list[Any]()
+            for height in range(self._height - 1, -1, -1):
+                i = max(right(node[0], token) - 1, 0)
+                behind += [_walk(each, height, iter) for each in reversed(node[1][i + 1 :])]
+                node = node[1][i]
+            i = left(node[0], token)
+            behind.append(zip(node[1][i:], node[2][i:], strict=True))
+            return chain.from_iterable(reversed(behind))
+
+        return self._sought(x, search)  # type: ignore[no-any-return]
+
     @property
     def first(self) -> T:
         """The first in the order."""
@@ -304,15 +360,20 @@ class Tree(Generic[T]):
 
     def _place(self, x: T) -> tuple[int, int]:
         """How many are before `x`, and how often it is there."""
+        place: tuple[int, int] = self._sought(x, self._search)
+        return place
+
+    def _sought(self, x: T, search: Callable[..., Any]) -> Any:
+        """What `search` finds, given the token of `x` and how a place is found among tokens."""
         token = self._form.token(x)
         if self.native:
             try:
                 if comparable(token):
-                    return self._search(token, bisect_left, bisect_right)
+                    return search(token, bisect_left, bisect_right)
             except TypeError:
                 pass
-            return self._search(total_order_key(token), _total_left, _total_right)
-        return self._search(token, bisect_left, bisect_right)
+            return search(total_order_key(token), _total_left, _total_right)
+        return search(token, bisect_left, bisect_right)
 
     def _search(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
         node, before = self._root, 0
@@ -337,6 +398,16 @@ def _walk(node: Node, height: int, way: Callable[[Any], Any]) -> Iterator[tuple[
     if height:
         return chain.from_iterable(_walk(child, height - 1, way) for child in way(node[1]))
     return zip(way(node[1]), way(node[2]), strict=True)
+
+
+def _parts(node: Node, height: int, whole: Callable[[Any], bool]) -> Iterator[Any]:
+    if node[1] and whole(node[5]):
+        yield node[5]
+    elif height:
+        for child in node[1]:
+            yield from _parts(child, height - 1, whole)
+    else:
+        yield from node[3]
 
 
 def _repeated(pairs: Iterable[tuple[T, int]], most: int) -> Iterator[T]:

@@ -401,4 +401,8 @@ VERBS: dict[str, Verb] = {
     "session": _windows("session"),
     "through": _through,
 }
+
+from ebbflow.testing import time_verbs  # noqa: E402
+
+VERBS |= time_verbs.VERBS
 VERB_NAMES = tuple(VERBS)

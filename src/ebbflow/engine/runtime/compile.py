@@ -57,18 +57,20 @@ from ebbflow.flow.plan import (
     TopK,
     Unary,
 )
-from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share, tighten
+from ebbflow.flow.plan.time import SessionReduce
+from ebbflow.flow.rewrite import FIRST, LOCAL, optimise, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.record import fields_of
 from ebbflow.reducer.running import ReduceByKey
+from ebbflow.reducer.sessions import SessionResults
 from ebbflow.reducer.shape import ResultShape
 from ebbflow.state.index import Index
 
 Port = list[tuple[int, Chain]]
-APART = (tighten, share, push_filters, partial(push_projections, apart=True), share)
+APART = (*FIRST, partial(push_projections, apart=True), share)
 LINEAR = (Map, Filter, FlatMap, Fused)
 WHOLE = Chain()
 DEEPEST = 8
@@ -228,7 +230,7 @@ class Compiler:
                 return self._reduce(node)
             case Distinct():
                 return self._keyed(node, _operator(node), by_row=True, query="distinct")
-            case TopK() | Sessions() | Through():
+            case TopK() | Sessions() | SessionReduce() | Through():
                 return self._keyed(node, _operator(node))
             case Iterate():
                 return self._loop(node, None, node.outside)
@@ -379,6 +381,8 @@ def _operator(node: Node) -> Any:
             return top_rows(node.n, node.by, node.key, smallest=node.smallest, owner=node)
         case Sessions():
             return sessions(node.time, node.gap, node.key, merge=node.merge, owner=node)
+        case SessionReduce():
+            return session_results(node)
         case Through():
             return per_key(
                 node.operator, node.key, width=node.width, row_type=node.type, owner=node
@@ -401,6 +405,14 @@ def _certain(*chains: Chain) -> bool:
 def _reducing(node: Reduce, before: Chain) -> ReduceByKey:
     shape = ResultShape(node.type, node.width, node.spread)
     return ReduceByKey(node.reducer, node.key, shape, node.parent.type, before, node)
+
+
+def session_results(node: SessionReduce) -> SessionResults:
+    """The operator of sessions that are reduced."""
+    return SessionResults(
+        node.time, node.gap, node.key, node.reducer, row_type=node.parent.type, front=node.front,
+        width=node.width, spread=node.spread, made=node.type, owner=node,
+    )  # fmt: skip
 
 
 def _injective(node: Join) -> bool:

@@ -28,7 +28,9 @@ from ebbflow.errors import (
     shown,
 )
 from ebbflow.flow.plan import Reduce, Sessions, Source
+from ebbflow.flow.plan.time import SessionReduce
 
+TIMED = (Sessions, SessionReduce)
 _PACKAGE = os.path.dirname(os.path.abspath(ebbflow.__file__)) + os.sep
 
 
@@ -71,11 +73,11 @@ def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception
 def _changed_its_mind(error: EbbflowError, stage: Any) -> EbbflowError:
     """What is before a reduce or a session is a bag; so where a row is missing in it all the same,
     a function has given it another key or time."""
-    if not isinstance(error, ChangeError) or not isinstance(stage.node, (Reduce, Sessions)):
+    if not isinstance(error, ChangeError) or not isinstance(stage.node, (Reduce, *TIMED)):
         return error
     if not _frames(error.__traceback__)[-1].f_code.co_filename.startswith((_PACKAGE, "<ebbflow")):
         return error
-    time = "key or time" if isinstance(stage.node, Sessions) else "key"
+    time = "key or time" if isinstance(stage.node, TIMED) else "key"
     return NotDeterministic(
         f"a row is taken back, and its {time} is another than when it came",
         **{name: value for name, value in error.facts.items() if name in ("row", "key")},

@@ -6,6 +6,7 @@ keep the place in the user's file where they were made, so that errors and `expl
 
     tighten             what does not touch the feedback of a loop leaves it
     share               equal parts are one part
+    reduce_sessions     what is computed of sessions is computed with them
     push_filters        rows that will be dropped are dropped early
     push_projections    fields that nobody reads are dropped early
     fuse                steps on one row at a time become one step
@@ -22,13 +23,15 @@ from ebbflow.flow.plan import Plan
 from ebbflow.flow.rewrite.filters import push_filters
 from ebbflow.flow.rewrite.fuse import fuse
 from ebbflow.flow.rewrite.projections import push_projections
+from ebbflow.flow.rewrite.sessions import reduce_sessions
 from ebbflow.flow.rewrite.share import indices, share
 from ebbflow.flow.rewrite.tighten import tighten
 
 Rewrite = Callable[[Plan], Plan]
 
-LOCAL: tuple[Rewrite, ...] = (tighten, share, push_filters, fuse)
-ALL: tuple[Rewrite, ...] = (tighten, share, push_filters, push_projections, share, fuse)
+FIRST: tuple[Rewrite, ...] = (tighten, share, reduce_sessions, push_filters)
+LOCAL: tuple[Rewrite, ...] = (*FIRST, fuse)
+ALL: tuple[Rewrite, ...] = (*FIRST, push_projections, share, fuse)
 
 
 def optimise(plan: Plan, rewrites: Iterable[Rewrite] = LOCAL) -> Plan:
@@ -51,6 +54,7 @@ def optimise(plan: Plan, rewrites: Iterable[Rewrite] = LOCAL) -> Plan:
 
 __all__ = [
     "ALL",
+    "FIRST",
     "LOCAL",
     "Rewrite",
     "fuse",
@@ -58,6 +62,7 @@ __all__ = [
     "optimise",
     "push_filters",
     "push_projections",
+    "reduce_sessions",
     "share",
     "tighten",
 ]

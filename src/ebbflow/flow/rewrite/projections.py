@@ -23,6 +23,7 @@ from ebbflow.flow.plan import (
     Source,
     TopK,
 )
+from ebbflow.flow.plan.time import SessionReduce
 from ebbflow.flow.rewrite.graph import with_parents
 from ebbflow.flow.rewrite.reducers import NOTHING, Names, adds_up, reducer_reads, union
 from ebbflow.flow.rewrite.share import indices
@@ -109,6 +110,9 @@ class _Work:
         if isinstance(node, Sessions):
             merged = _fields(_narrowed(node.merge, node.type, need))
             return union(merged, _fields(node.key), _fields(node.time))
+        if isinstance(node, SessionReduce):
+            named = reducer_reads(node.reducer, node.parent.type)
+            return union(_fields(node.key), _fields(node.time), named)
         if isinstance(node, Reduce):
             return union(_fields(node.key), reducer_reads(node.reducer, node.parent.type))
         if isinstance(node, TopK):
@@ -135,7 +139,7 @@ class _Work:
     def _narrow(self, node: Node, i: int, parent: Node) -> Node:
         """What a node that keeps rows reads instead of its parent."""
         reads, fields = self.edge[id(node), i], fields_of(parent.type)
-        if not isinstance(node, (Binary, Reduce, TopK)) or reads is None or not fields:
+        if not isinstance(node, (Binary, Reduce, SessionReduce, TopK)) or reads is None or not fields:
             return parent
         if self.apart and isinstance(node, Binary) and isinstance(parent, Source):
             return parent

@@ -6,6 +6,7 @@ and that it never fails on rows of a type. Of a reducer written by hand nothing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ebbflow.flow.results import keys_given
@@ -50,10 +51,12 @@ def adds_up(reducer: Any, row_type: Any) -> bool:
     return all(inline is not None and inline.can_merge for inline in inlines)
 
 
-def reducer_reads(reducer: Any, row_type: Any) -> Names:
+def reducer_reads(
+    reducer: Any, row_type: Any, reads: Callable[[Any, Any], Names] | None = None
+) -> Names:
     """The fields that a reducer reads of rows of this type; None when that is not known.
 
-    Known is what a reducer of the library was given by name. `string_agg` may tell values apart
+    Known is what a reducer of the library was given by name, or what `reads(part, row_type)` knows. `string_agg` may tell values apart
     that are equal, and so would see that rows became equal.
 
     >>> from ebbflow.reducer import Reducer, count, sum
@@ -68,15 +71,17 @@ def reducer_reads(reducer: Any, row_type: Any) -> Names:
     if made is None or not made[0].__module__.startswith("ebbflow.reducer."):
         return None
     make, given, _ = made
+    reads = reads or _named
     if make.__name__ == "together":
-        return union(*(reducer_reads(each, row_type) for each in given))
+        return union(*(reducer_reads(each, row_type, reads) for each in given))
     if make.__name__ == "then":
-        return reducer_reads(given[0], row_type)
+        return reducer_reads(given[0], row_type, reads)
     if make.__name__ == "string_agg":
         return None
     keys = [key for key in keys_given(reducer) if key is not None or make.__name__ != "count"]
-    inner = [reducer_reads(given[0], row_type)] if make.__name__ in ("where", "by") else []
-    return union(*inner, *(_named(key, row_type) for key in keys))
+    within = make.__name__ in ("where", "by")
+    inner = [reducer_reads(given[0], row_type, reads)] if within else []
+    return union(*inner, *(reads(key, row_type) for key in keys))
 
 
 def _named(part: Any, row_type: Any) -> Names:

@@ -1,0 +1,66 @@
+"""Verbs of generated programs on rows with a time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from ebbflow.testing.functions import Choices
+from ebbflow.testing.reducers import SORTS, reducer
+from ebbflow.testing.verbs import Grown, Pool, Verb, one
+
+CLOCKS = ("int", "time", "zoned")
+WINDOW = ("window_start", "window_end")
+HOURS = timedelta(hours=5)
+
+
+def _timed(pool: Pool, choices: Choices) -> tuple[Grown, str, str, Any] | None:
+    """A bag of rows with a field that is a time: that field, its dtype, and a unit of time."""
+
+    def fits(each: Grown) -> bool:
+        timed = {*CLOCKS} & {*each.shape.dtypes}
+        return each.bag and bool(each.shape.names and timed) and not {*WINDOW} & {*each.shape.names}
+
+    of = one(pool, choices, fits)
+    if of is None:
+        return None
+    fields = zip(of.shape.names, of.shape.dtypes, strict=True)
+    name, dtype = choices.pick([each for each in fields if each[1] in CLOCKS][::-1])
+    return of, name, dtype, 1 if dtype == "int" else HOURS
+
+
+def _windows_reduced(verb: str) -> Verb:
+    """Windows, and right behind them what is computed of each: one node, or panes."""
+
+    def apply(pool: Pool, choices: Choices) -> Grown | None:
+        timed = _timed(pool, choices)
+        if timed is None:
+            return None
+        of, time, clock, unit = timed
+        per = choices.pick((None, *of.shape.names))
+        dtypes = dict(zip(of.shape.names, of.shape.dtypes, strict=True)) | dict.fromkeys(
+            WINDOW, clock
+        )
+        size = choices.pick((2, 1, 3)) * unit
+        if verb == "session":
+            rows = of.rows.session(time, size, per=per)
+        else:
+            rows = of.rows.sliding(time, size * choices.pick((2, 3, 1)), size)
+        front = [*WINDOW] if choices.pick((0, 1)) else [choices.pick(WINDOW)]
+        if per is not None and choices.pick((1, 1, 1, 0)):
+            front.insert(choices.pick((0, 1)), per)
+        results, kinds = {}, []
+        for name in choices.pick((("n",), ("n", "total"))):
+            result = reducer(of.shape, choices, choices.pick((("library",), SORTS)))
+            results[name if name not in front else f"{name}2"], kind = result
+            kinds.append(kind)
+        made = rows.group_by(*front).agg(**results)
+        return of.then(made, [*(dtypes[name] for name in front), *kinds], degree=1)
+
+    return apply
+
+
+VERBS: dict[str, Verb] = {
+    "session_reduce": _windows_reduced("session"),
+    "sliding_reduce": _windows_reduced("sliding"),
+}
