@@ -32,7 +32,7 @@ change of one. The parts:
 from typing import TYPE_CHECKING
 
 from ebbflow.errors import EbbflowError, LawBroken, redact
-from ebbflow.flow import Collection, Input, empty, fixpoint, iterate, program, typed
+from ebbflow.flow import Collection, Input, clock, empty, fixpoint, iterate, program, typed
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -103,6 +103,7 @@ __all__ = [
     "bit_xor",
     "bool_and",
     "bool_or",
+    "clock",
     "collect",
     "count",
     "count_distinct",

@@ -6,6 +6,7 @@ What they build is a plan (`ebbflow.flow.plan`): frozen nodes, checked when made
 runs.
 """
 
+from ebbflow.flow.clock import Clock, clock
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.grouped import Grouped
 from ebbflow.flow.plan import Plan
@@ -14,11 +15,13 @@ from ebbflow.flow.source import Input
 from ebbflow.flow.typed import typed
 
 __all__ = [
+    "Clock",
     "Collection",
     "Grouped",
     "Input",
     "Plan",
     "Program",
+    "clock",
     "empty",
     "fixpoint",
     "iterate",

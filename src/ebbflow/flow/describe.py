@@ -36,7 +36,7 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
-from ebbflow.flow.plan.time import SessionReduce
+from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite.share import keeps_rows
 from ebbflow.flow.rewrite.tighten import Leaving
 from ebbflow.flow.windows import Sliding, Time, Tumbling
@@ -179,6 +179,11 @@ def _session_reduce(node: SessionReduce) -> str:
 
 
 @details.register
+def _within(node: Within) -> str:
+    return f"{fn_text(node.time)}, {shown(node.span, width=40)}"
+
+
+@details.register
 def _through(node: Through) -> str:
     per = "" if node.key is None else f" per {fn_text(node.key)}"
     return f"{shown(node.operator, width=60)}{per}"
@@ -255,6 +260,11 @@ def _sessions_keeps(node: Sessions) -> list[str]:
 @kept.register
 def _session_reduce_keeps(node: SessionReduce) -> list[str]:
     return [f"{_rows_of(node)} in a tree by {fn_text(node.time)}, with accumulators of its parts"]
+
+
+@kept.register
+def _within_keeps(node: Within) -> list[str]:
+    return [f"rows that are not over yet, by {fn_text(node.time)}"]
 
 
 @kept.register

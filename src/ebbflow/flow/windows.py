@@ -69,7 +69,7 @@ def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
     >>> in_sessions(ef.Input("hits", int).node, lambda hit: hit, 60, None).merge(150, 120, 210)
     (150, 120, 210)
     """
-    time_type = _checked("session", node, time, {"gap": gap})
+    time_type = checked("session", node, time, {"gap": gap})
     row = _with_window("session", node, time_type)
     of = part("session({})", node, time)
     return Sessions(
@@ -102,6 +102,9 @@ class _Row:
         return tuple.__new__(self.type, (*row, start, end))
 
 
+_SURE = {(int, int), (datetime, timedelta)}
+
+
 @dataclass(frozen=True)
 class Time:
     """The time of a row, refused when it is not one that windows of this size can be counted in."""
@@ -112,7 +115,7 @@ class Time:
 
     def __call__(self, row: Any) -> Any:
         time = self.of(row)
-        if type(time) is int and type(self.size) is int:
+        if (type(time), type(self.size)) in _SURE:
             return time
         if wrong := time_mismatch(time, self.size):
             raise _late(self.verb, time, *wrong)
@@ -120,7 +123,7 @@ class Time:
 
 
 @dataclass(frozen=True)
-class Clock:
+class WindowClock:
     """Windows of one `size`, one every `every` from `origin` on."""
 
     verb: str
@@ -177,7 +180,7 @@ class Clock:
 class Tumbling:
     """A row with the one window it is in."""
 
-    clock: Clock
+    clock: WindowClock
     merge: _Row
 
     def __call__(self, row: Any) -> Any:
@@ -190,7 +193,7 @@ class Tumbling:
 class Sliding:
     """A row with each of the windows it is in, the earliest first."""
 
-    clock: Clock
+    clock: WindowClock
     merge: _Row
 
     def __call__(self, row: Any) -> list[Any]:
@@ -251,8 +254,8 @@ def _late(verb: str, time: Any, why: str, remedy: str) -> CompositionError:
 # ---- checks when built ----
 
 
-def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any) -> Clock:
-    time_type = _checked(verb, node, time, {"size": size, "every": every})
+def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any) -> WindowClock:
+    time_type = checked(verb, node, time, {"size": size, "every": every})
     if isinstance(size, timedelta) != isinstance(every, timedelta):
         refuse(
             f"{verb}(size={_span(size)}, every={_span(every)}): one is a timedelta, the other not",
@@ -263,7 +266,7 @@ def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any
             f"{verb}(origin={_span(origin)}): {wrong[0]}", "an origin of the same kind as the times"
         )
     row = _with_window(verb, node, time_type)
-    return Clock(verb, part(f"{verb}({{}})", node, time), size, every, origin, row)
+    return WindowClock(verb, part(f"{verb}({{}})", node, time), size, every, origin, row)
 
 
 _EXAMPLES: dict[type, Any] = {
@@ -276,7 +279,7 @@ _EXAMPLES: dict[type, Any] = {
 }
 
 
-def _checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
+def checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
     """The type of the windows' ends, after a look at the time and the size of the windows."""
     part(f"{verb}({{}})", node, time)
     plain(f"{verb}({{}})", time)

@@ -73,7 +73,10 @@ class Index(Journalled[Grouped], Generic[K, R]):
 
     def apply(self, change: Change) -> Grouped:
         """Add a change, and give its rows by key, which a step nearly always wants next."""
-        found = self.grouped(change)
+        return self.apply_groups(self.grouped(change))
+
+    def apply_groups(self, found: Grouped) -> Grouped:
+        """Add a change that is by key already."""
         backing = self.backing
         if backing is not None and backing.keeps:
             backing.fetch(found)

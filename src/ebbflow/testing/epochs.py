@@ -20,6 +20,7 @@ from typing import Annotated, Any, NewType, Union, get_args, get_origin
 
 from ebbflow.errors import CheckError, install
 from ebbflow.flow.plan import Plan, Source
+from ebbflow.flow.plan.time import ClockSource
 from ebbflow.flow.program import Program
 from ebbflow.record import fields_of, type_text
 from ebbflow.testing.functions import Choices, Serial, dtype_of
@@ -146,6 +147,9 @@ class _Inputs:
     def _meant(self, what: str, name: str, row: Any, choices: Choices) -> list[tuple[Any, int]]:
         rows, key, times = self.there[name], self.sources[name].key, choices.pick(TIMES)
         old = choices.pick([*rows][::-1]) if rows else None
+        if isinstance(self.sources[name], ClockSource):
+            ahead = not rows or row.now > old.now
+            return [(row, 1), *([(old, -1)] if rows else [])] if ahead else []
         if key is not None:
             if what in ("remove", "remove all"):
                 return [(old, -1)] if rows else []

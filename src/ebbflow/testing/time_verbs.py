@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
 
+from ebbflow.flow.clock import clock
 from ebbflow.testing.functions import Choices
 from ebbflow.testing.reducers import SORTS, reducer
 from ebbflow.testing.verbs import Grown, Pool, Verb, one
@@ -12,6 +13,7 @@ from ebbflow.testing.verbs import Grown, Pool, Verb, one
 CLOCKS = ("int", "time", "zoned")
 WINDOW = ("window_start", "window_end")
 HOURS = timedelta(hours=5)
+TIMES = {"int": int, "time": datetime, "zoned": Annotated[datetime, UTC]}
 
 
 def _timed(pool: Pool, choices: Choices) -> tuple[Grown, str, str, Any] | None:
@@ -36,10 +38,10 @@ def _windows_reduced(verb: str) -> Verb:
         timed = _timed(pool, choices)
         if timed is None:
             return None
-        of, time, clock, unit = timed
+        of, time, kind_of_time, unit = timed
         per = choices.pick((None, *of.shape.names))
         dtypes = dict(zip(of.shape.names, of.shape.dtypes, strict=True)) | dict.fromkeys(
-            WINDOW, clock
+            WINDOW, kind_of_time
         )
         size = choices.pick((2, 1, 3)) * unit
         if verb == "session":
@@ -60,7 +62,17 @@ def _windows_reduced(verb: str) -> Verb:
     return apply
 
 
+def _within(pool: Pool, choices: Choices) -> Grown | None:
+    timed = _timed(pool, choices)
+    if timed is None:
+        return None
+    of, time, kind, unit = timed
+    now = clock(f"now_{kind}", TIMES[kind])
+    return of.then(of.rows.within(time, now, choices.pick((2, 1, 3)) * unit))
+
+
 VERBS: dict[str, Verb] = {
+    "within": _within,
     "session_reduce": _windows_reduced("session"),
     "sliding_reduce": _windows_reduced("sliding"),
 }

@@ -57,12 +57,13 @@ from ebbflow.flow.plan import (
     TopK,
     Unary,
 )
-from ebbflow.flow.plan.time import SessionReduce
+from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite import FIRST, LOCAL, optimise, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
+from ebbflow.operator.within import within_rows
 from ebbflow.record import fields_of
 from ebbflow.reducer.running import ReduceByKey
 from ebbflow.reducer.sessions import SessionResults
@@ -230,7 +231,7 @@ class Compiler:
                 return self._reduce(node)
             case Distinct():
                 return self._keyed(node, _operator(node), by_row=True, query="distinct")
-            case TopK() | Sessions() | SessionReduce() | Through():
+            case TopK() | Sessions() | SessionReduce() | Within() | Through():
                 return self._keyed(node, _operator(node))
             case Iterate():
                 return self._loop(node, None, node.outside)
@@ -383,6 +384,8 @@ def _operator(node: Node) -> Any:
             return sessions(node.time, node.gap, node.key, merge=node.merge, owner=node)
         case SessionReduce():
             return session_results(node)
+        case Within():
+            return within_rows(node.time, node.span, node.pane, owner=node)
         case Through():
             return per_key(
                 node.operator, node.key, width=node.width, row_type=node.type, owner=node

@@ -17,6 +17,7 @@ from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
+from ebbflow.flow.plan.time import ClockSource
 from ebbflow.nan import finder, one_nan
 from ebbflow.record import fields_of, type_text
 from ebbflow.state.backing import Backing
@@ -393,6 +394,10 @@ def _times(count: int) -> str:
 
 def input_state_of(source: Source, check_input: bool) -> InputState:
     """The state of an input; one with a key always keeps its rows, or it could not find them."""
+    if isinstance(source, ClockSource):
+        from ebbflow.engine.runtime.clock import ClockInput
+
+        return ClockInput(source)
     if source.key is not None:
         return KeyedInput(source)
     return BagInput(source) if check_input else InputState(source)

@@ -7,13 +7,15 @@ from threading import RLock
 from typing import Any, Self
 
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
 from ebbflow.engine.runtime.inputs import ADD, DELETE, REMOVE, UPSERT
-from ebbflow.engine.runtime.program import RunningProgram, unknown_name
+from ebbflow.engine.runtime.program import NO_VERBS, RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Subscribers
 from ebbflow.errors import CheckError, Text
 from ebbflow.flow.plan import Plan
+from ebbflow.flow.plan.time import ClockSource
 from ebbflow.zset import ZSet
 
 
@@ -90,6 +92,30 @@ class BaseView:
         with self._lock:
             self._require_open()
             return self._subscribers.subscribe(callback, name, self._show(name))
+
+    # ---- clocks ----
+
+    def tick(self, now: Any = None) -> Any:
+        """Set every clock of the program to a time, in one epoch; without one, to the time of this
+        machine: a datetime (with a time zone where the type of the clock says so), or seconds since
+        1970.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("due", int).within(lambda due: due, ef.clock("now"), 60).run()
+        >>> view.step(due=[10, 20]); view.tick(15)
+        ZSet({})
+        ZSet({10: 1})
+        """
+        clocks = [each for each in self.plan.sources.values() if isinstance(each, ClockSource)]
+        if not clocks:
+            raise CheckError("tick: the program has no clock", remedy="ebbflow.clock(name)")
+        return self._advance(
+            {each.name: wall_time(each) if now is None else now for each in clocks}
+        )
+
+    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+        """Run an epoch: what is done to inputs by name."""
+        raise NotImplementedError
 
     # ---- about itself ----
 
@@ -182,6 +208,12 @@ class InputHandle:
         """Put these rows in, each in place of the row that has its key; of several with the same
         key, the last."""
         return self.view._advance({self.name: rows}, {self.name: UPSERT})
+
+    def set(self, time: Any) -> Any:
+        """Set a clock to a time; see `ebbflow.clock`."""
+        if not is_time(self.view.plan.sources[self.name], time):
+            raise no_time(self.view.plan.sources[self.name], time)
+        return self.view._advance({self.name: time})
 
     def delete(self, *keys: Any) -> Any:
         """Take away the rows that have these keys; each must be there."""

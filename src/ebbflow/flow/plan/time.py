@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from ebbflow.flow.plan import Keyed
+from ebbflow.flow.plan import Keyed, Node, Source
 from ebbflow.fn import Fn
 
 
@@ -25,3 +25,35 @@ class SessionReduce(Keyed):
     front: tuple[int, ...]
     width: int
     spread: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClockSource(Source):
+    """An input of one row, the time; it does not go back."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Within(Keyed):
+    """The rows whose time has come, and was less than `span` ago.
+
+    Its parent gives pairs: `(ROW, row)` for the rows, and `(NOW, time)` for the one time it is, if
+    it is told. A row is within while `now - span < time(row) <= now`. `pane` numbers pieces
+    of time: it says how rows are kept, and nothing about what they are.
+    """
+
+    verb = "within"
+    ROW: ClassVar[int] = 0
+    NOW: ClassVar[int] = 1
+    time: Fn
+    span: Any
+    pane: Any
+
+    @property
+    def rows(self) -> Node:
+        """The rows that come in."""
+        return self.parent.parents[0].parents[0]
+
+    @property
+    def clock(self) -> Node:
+        """What tells the time."""
+        return self.parent.parents[1].parents[0]

@@ -139,7 +139,11 @@ class _Work:
     def _narrow(self, node: Node, i: int, parent: Node) -> Node:
         """What a node that keeps rows reads instead of its parent."""
         reads, fields = self.edge[id(node), i], fields_of(parent.type)
-        if not isinstance(node, (Binary, Reduce, SessionReduce, TopK)) or reads is None or not fields:
+        if (
+            not isinstance(node, (Binary, Reduce, SessionReduce, TopK))
+            or reads is None
+            or not fields
+        ):
             return parent
         if self.apart and isinstance(node, Binary) and isinstance(parent, Source):
             return parent

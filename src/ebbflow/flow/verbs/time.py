@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.flow import windows
 from ebbflow.flow.parts import Part
-from ebbflow.flow.verbs.base import Verbs
+from ebbflow.flow.verbs.base import Verbs, no_collection
+from ebbflow.flow.within import kept_within
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -46,3 +47,28 @@ class TimeVerbs(Verbs):
         <Hit(user, at, window_start, window_end): hits → session>
         """
         return self.with_node(windows.in_sessions(self.node, time, gap, per))
+
+    def within(
+        self, time: Part, clock: Collection, span: Any = None, *, days: float | None = None,
+        hours: float | None = None, minutes: float | None = None, seconds: float | None = None,
+    ) -> Collection:  # fmt: skip
+        """The rows whose time has come, and was less than a span ago: `now - span < time <= now`.
+
+        `clock` tells the time: `ebbflow.clock(name)`, or any collection of one row with one field.
+        As it moves on, rows come in and are withdrawn; as long as it tells no time there are none.
+        Rows that are over are forgotten, so what is kept is bounded. The span is in the unit of the
+        times, or a timedelta, which can also be said in days and hours.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> hits = ef.Input("hits", record("Hit", page=str, at=int))
+        >>> view = hits.within("at", ef.clock("now"), 60).agg(n=ef.count()).run()
+        >>> view.step(hits=[hits.type("a", 100), hits.type("a", 130)], now=140)
+        ZSet({Group(n=2): 1})
+        >>> view.input("now").set(175)
+        ZSet({Group(n=2): -1, Group(n=1): 1})
+        """
+        if not isinstance(clock, Verbs):
+            no_collection("within(...)", clock, "the clock")
+        parts = {"days": days, "hours": hours, "minutes": minutes, "seconds": seconds}
+        return self.with_node(kept_within(self.node, time, clock.node, span, parts))

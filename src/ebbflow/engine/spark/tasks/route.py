@@ -15,7 +15,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.runtime.changes import counted, removal
 from ebbflow.engine.runtime.changes import read as read_rows
-from ebbflow.engine.runtime.inputs import ADD, APPLY, DELETE, REMOVE, deleted_twice, no_key
+from ebbflow.engine.runtime.clock import is_time
+from ebbflow.engine.runtime.inputs import (
+    ADD,
+    APPLY,
+    DELETE,
+    REMOVE,
+    UPSERT,
+    deleted_twice,
+    no_key,
+)
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
@@ -45,6 +54,8 @@ _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 def input_change(source: Source, verb: str, change: Any, small: int = 0) -> InputChange:
     """The change of an input, from what a user hands in; a `small` table becomes rows."""
+    if is_time(source, change):
+        change, verb = [source.type(change)], UPSERT
     if verb in (ADD, REMOVE):
         change, verb = counted(source, change) if verb == ADD else removal(source, change), APPLY
     elif verb != APPLY and source.key is None:
