@@ -1,10 +1,10 @@
 """Rows that are there for a span of time: from their own time on, as a clock tells.
 
-A row of time `t` is *within* while `now - span < t <= now`. What comes in are the rows and the time,
-one after the other: pairs `(ROW, row)` and `(NOW, time)`. A row comes out when its time has come
-and is withdrawn when the span is over. From then on it is *over* and forgotten: a clock does not
-go back, so it will not be seen again, and when it is taken away later nothing is left to do. So the
-state is what is within, and what has still to come.
+A row of time `t` is *within* while `now - span < t <= now`. What comes in are the rows and the
+time, one after the other: pairs `(ROW, row)` and `(NOW, time)`. A row comes out when its time has
+come and is withdrawn when the span is over. From then on it is *over* and forgotten: a clock does
+not go back, so it will not be seen again, and when it is taken away later nothing is left to do. So
+the state is what is within, and what has still to come.
 
 The rows are kept by *panes*, pieces of time of which a span has some thousands, and a tree has
 the numbers of the panes that have rows, in order. When the clock moves, the rows that leave are in
@@ -26,7 +26,7 @@ from ebbflow.state.index import Grouped, Index
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, without_zeros
 
-Pairs = list[tuple[Any, int]]
+Pairs = Iterable[tuple[Any, int]]
 ROW, NOW = 0, 1
 CLOCK, PANES = "clock", "panes"
 UNSET: Any = (None, False)
@@ -198,7 +198,7 @@ class Interval:
         start, now, time = self.start, self.now, self.time
         return [pair for pair in pairs if start < time(pair[0]) <= now]
 
-    def not_over(self, pane: Any, pairs: Pairs) -> Pairs:
+    def not_over(self, pane: Any, pairs: Pairs) -> Any:
         """Those of the rows of a pane that are within, or will be."""
         if pane != self.start_pane:
             return pairs if pane > self.start_pane else []

@@ -14,6 +14,7 @@ from typing import Any
 from ebbflow.nan import one_nan
 from ebbflow.ordering import total_order_key
 from ebbflow.reducer.reducer import Reducer
+from ebbflow.reducer.row import itself
 from ebbflow.reducer.strategy import ENDS, SingleRow, part_of_row, strategies_of
 
 SMALL = ("", "O(1)")
@@ -28,7 +29,7 @@ class MergedPart:
         assert reducer.merge is not None
         self.of: Callable[[Any], Any] = SingleRow(reducer)
         self.merge: Callable[[Any, Any], Any] = reducer.merge
-        self.finish = reducer.finish
+        self.finish: Callable[[Any], Any] = reducer.finish
 
     def result(self, acc: Any) -> Any:
         """What is shown of an accumulator, with one NaN."""
@@ -39,11 +40,13 @@ class MergedEnd(MergedPart):
     """The greatest value or the smallest, in the total order; None is no value."""
 
     def __init__(self, greatest: bool, of: Any, row_type: Any) -> None:
-        part = (lambda row: row) if of is None else part_of_row(of, row_type)
-        self.of = lambda row: one_nan(part(row))
-        self.greatest = greatest
+        self.part = itself if of is None else part_of_row(of, row_type)
+        self.of = self._value
         self.merge = self._greater if greatest else self._smaller
-        self.finish = lambda value: value
+        self.finish = itself
+
+    def _value(self, row: Any) -> Any:
+        return one_nan(self.part(row))
 
     def _greater(self, a: Any, b: Any) -> Any:
         if a is None or b is None:

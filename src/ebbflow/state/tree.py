@@ -220,7 +220,7 @@ class Tree(Generic[T]):
             i = left(node[0], token)
             before += node[3][:i]
             behind[:0] = node[3][i:]
-            return tuple(reduce(merge, some) if some else None for some in (before, behind))
+            return _merged(merge, before), _merged(merge, behind)
 
         return self._sought(x, search)  # type: ignore[no-any-return]
 
@@ -398,6 +398,10 @@ def _walk(node: Node, height: int, way: Callable[[Any], Any]) -> Iterator[tuple[
     if height:
         return chain.from_iterable(_walk(child, height - 1, way) for child in way(node[1]))
     return zip(way(node[1]), way(node[2]), strict=True)
+
+
+def _merged(merge: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+    return reduce(merge, values) if values else None
 
 
 def _parts(node: Node, height: int, whole: Callable[[Any], bool]) -> Iterator[Any]:

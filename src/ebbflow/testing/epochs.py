@@ -148,7 +148,7 @@ class _Inputs:
         rows, key, times = self.there[name], self.sources[name].key, choices.pick(TIMES)
         old = choices.pick([*rows][::-1]) if rows else None
         if isinstance(self.sources[name], ClockSource):
-            ahead = not rows or row.now > old.now
+            ahead = old is None or row.now > old.now
             return [(row, 1), *([(old, -1)] if rows else [])] if ahead else []
         if key is not None:
             if what in ("remove", "remove all"):

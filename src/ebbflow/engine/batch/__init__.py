@@ -451,4 +451,4 @@ def mismatch(expected: Mapping[str, ZSet[Any]], found: Mapping[str, ZSet[Any]]) 
     return Text("\n".join(lines)) if lines else None
 
 
-from ebbflow.engine.batch import time as time  # noqa: E402
+from ebbflow.engine.batch import time as _time  # noqa: E402, F401

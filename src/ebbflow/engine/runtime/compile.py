@@ -58,7 +58,7 @@ from ebbflow.flow.plan import (
     Unary,
 )
 from ebbflow.flow.plan.time import SessionReduce, Within
-from ebbflow.flow.rewrite import FIRST, LOCAL, optimise, push_projections, share
+from ebbflow.flow.rewrite import FIRST, LOCAL, Rewrite, optimise, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
 from ebbflow.fn import Fn
@@ -71,7 +71,7 @@ from ebbflow.reducer.shape import ResultShape
 from ebbflow.state.index import Index
 
 Port = list[tuple[int, Chain]]
-APART = (*FIRST, partial(push_projections, apart=True), share)
+APART: tuple[Rewrite, ...] = (*FIRST, partial(push_projections, apart=True), share)
 LINEAR = (Map, Filter, FlatMap, Fused)
 WHOLE = Chain()
 DEEPEST = 8

@@ -56,8 +56,8 @@ def reducer_reads(
 ) -> Names:
     """The fields that a reducer reads of rows of this type; None when that is not known.
 
-    Known is what a reducer of the library was given by name, or what `reads(part, row_type)` knows. `string_agg` may tell values apart
-    that are equal, and so would see that rows became equal.
+    Known is what a reducer of the library was given by name, or what `reads(part, row_type)` knows.
+    `string_agg` may tell values apart that are equal, and so would see that rows became equal.
 
     >>> from ebbflow.reducer import Reducer, count, sum
     >>> from ebbflow.record import record

@@ -51,10 +51,10 @@ def reduce_sessions(plan: Plan) -> Plan:
 def _one(node: Reduce, sessions: Sessions) -> Node:
     rows = sessions.parent
     front = _front(node.key, sessions)
-    if front is None or not _merges(node.reducer, rows.type):
-        return node
     reads = reducer_reads(node.reducer, sessions.type, _read)
-    if reads is None or not reads <= {*(fields_of(rows.type) or ())}:
+    if front is None or reads is None or not reads <= {*(fields_of(rows.type) or ())}:
+        return node
+    if not _merges(node.reducer, rows.type):
         return node
     return SessionReduce(
         parent=rows, key=sessions.key, time=sessions.time, gap=sessions.gap, reducer=node.reducer,
