@@ -60,7 +60,8 @@ class Tree(Generic[T]):
     >>> words.total, words.remove("pear").total
     ('fig pear apple', 'fig apple')
 
-    `width` is how many items a node may hold; it changes the speed and nothing else.
+    `width` is how many items a node may hold; it changes the speed and nothing else. With `memos`
+    every node has a `Memo` instead of a total, for who walks through it.
     """
 
     __slots__ = ("_form", "_height", "_root", "distinct")
@@ -73,10 +74,13 @@ class Tree(Generic[T]):
         merge: Callable[[Any, Any], Any] | None = None,
         width: int | None = None,
         ranking: Callable[[T], Any] | None = None,
+        memos: bool = False,
     ) -> None:
         if width is not None and width < 4:
             raise AlgebraError("a node holds at least 4 items", width=width, remedy="width=16")
-        self._form = TreeForm(key, value, merge, width or (NARROW if merge else WIDE), ranking)
+        self._form = TreeForm(
+            key, value, merge, width or (NARROW if merge else WIDE), ranking, memos=memos
+        )
         self._root, self._height = EMPTY, 0
         self.distinct = 0
         """How many different elements there are."""
@@ -164,6 +168,31 @@ class Tree(Generic[T]):
         return self._form.ranking
 
     # ---- reading ----
+
+    @property
+    def root(self) -> tuple[Node, int]:
+        """The topmost node and how many levels are below it, for who walks through the tree."""
+        return self._root, self._height
+
+    def token(self, x: T) -> Any:
+        """What `x` is ordered by in this tree."""
+        return self._form.token(x)
+
+    def items(self) -> Iterator[tuple[T, int]]:
+        """The elements with their counts, in order: a tree is a bag, as a dict of counts is."""
+        return iter(self)
+
+    def get(self, x: T, default: int = 0) -> int:
+        """How often `x` is there, `default` for not at all."""
+        return self.count(x) or default
+
+    def between(self, start: int, stop: int) -> Iterator[tuple[T, int]]:
+        """The elements from one place to before another, in order, each with how often.
+
+        >>> list(Tree.of([1, 2, 2, 2, 3]).between(2, 5))
+        [(2, 2), (3, 1)]
+        """
+        return _slice(self._root, self._height, max(start, 0), min(stop, self.size))
 
     @property
     def size(self) -> int:
@@ -287,7 +316,7 @@ class Tree(Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         form = self._form
-        return _again, (list(self), form.key, form.value, form.merge, form.width)
+        return _again, (list(self), form.key, form.value, form.merge, form.width, form.memos)
 
     def invariant(self) -> bool:
         """Whether order, balance, counts and totals are all as they should be. For tests."""
@@ -329,8 +358,25 @@ _total_left = partial(bisect_left, key=total_order_key)
 _total_right = partial(bisect_right, key=total_order_key)
 
 
-def _again(pairs: Any, key: Any, value: Any, merge: Any, width: int) -> Tree[Any]:
-    return Tree.counted(pairs, key=key, value=value, merge=merge, width=width)
+def _again(
+    pairs: Any, key: Any, value: Any, merge: Any, width: int, memos: bool = False
+) -> Tree[Any]:
+    return Tree.counted(pairs, key=key, value=value, merge=merge, width=width, memos=memos)
+
+
+def _slice(node: Node, height: int, start: int, stop: int) -> Iterator[tuple[Any, int]]:
+    """The items of a node from one place to before another."""
+    at = 0
+    for item, count in zip(node[1], node[2], strict=True):
+        if at >= stop:
+            return
+        first, last = max(start - at, 0), min(stop - at, count)
+        if first < last:
+            if height:
+                yield from _slice(item, height - 1, first, last)
+            else:
+                yield item, last - first
+        at += count
 
 
 def _walk(node: Node, height: int, way: Callable[[Any], Any]) -> Iterator[tuple[Any, int]]:
