@@ -120,7 +120,10 @@ class ScanRows(OrderedRows):
         if first:
             for each in self.transition.first:
                 out[each] = out.get(each, 0) + first
-        Replay(self.transition, new, pairs, out).run()
+        if old.distinct:
+            Replay(self.transition, new, pairs, out).run()
+        else:
+            Replay(self.transition, new, (), out).first(*new.root, self.transition.start)
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"
@@ -164,6 +167,27 @@ class FoldRows(OrderedRows):
 def last_state(transition: Transition, tree: Tree[Any]) -> Any:
     """The state behind the last row of a tree."""
     return state_after(transition, *tree.root, transition.start)
+
+
+def state_before(transition: Transition, tree: Tree[Any], place: int) -> Any:
+    """The state in which the row at a place of a tree is reached."""
+    state = transition.start
+    node, height = tree.root
+    while height:
+        height -= 1
+        for child, size in zip(node[1], node[2], strict=True):
+            if place < size:
+                break
+            state = state_after(transition, child, height, state)
+            place -= size
+        else:
+            return state
+        node = child
+    for row, count in zip(node[1], node[2], strict=True):
+        for _ in range(min(count, place)):
+            state = transition.after(state, row)
+        place -= min(count, place)
+    return state
 
 
 def state_after(transition: Transition, node: Any, height: int, state: Any) -> Any:
@@ -210,7 +234,7 @@ class Replay:
         self.transition, self.out, self.root = transition, out, tree.root
         moves = sorted([(tree.token(row), row, weight) for row, weight in pairs], key=_FIRST)
         self.marks = [token for token, _, _ in moves]
-        self.moves = [(row, tree.count(row) - weight, tree.count(row)) for _, row, weight in moves]
+        self.moves = [(row, (now := tree.count(row)) - weight, now) for _, row, weight in moves]
         self.at = 0
         self.settled = False
 
@@ -221,6 +245,19 @@ class Replay:
         if not self.settled:  # rows that went, behind all that are there
             for row, was, _ in self.moves[self.at :]:
                 old = self.say(old, row, was, -1)
+
+    def first(self, node: Any, height: int, state: Any) -> Any:
+        """Go through all rows for the first time, and give the state behind them."""
+        entered = state
+        if height:
+            for child in node[1]:
+                state = self.first(child, height - 1, state)
+        else:
+            for row, count in zip(node[1], node[2], strict=True):
+                state = self.say(state, row, count, 1)
+        if self.transition.merge is None and node[4]:
+            remember(node[5], entered, state)
+        return state
 
     def node(self, node: Any, height: int, old: Any, new: Any, end: Any) -> tuple[Any, Any]:
         """The two states behind a node whose rows are all before `end`."""

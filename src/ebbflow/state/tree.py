@@ -219,6 +219,26 @@ class Tree(Generic[T]):
         """
         return self._place(x)[0]
 
+    def rank_at(self, key: Any, *, behind: bool = False) -> int:
+        """How many are before all elements of this key, or `behind` them: those included. For trees
+        that are ordered by a key.
+
+        >>> tree = Tree.of(["fig", "pear", "kiwi"], key=len)
+        >>> tree.rank_at(4), tree.rank_at(4, behind=True), tree.rank_at(9)
+        (1, 3, 3)
+        """
+        token: Any = (key, LAST) if behind else (key,)
+        if self.native:
+            try:
+                if comparable(key):
+                    return self._search(token, bisect_left, bisect_right)[0]
+            except TypeError:
+                pass
+            ordered = (*total_order_key((key,)), *token[1:])
+            return self._search(ordered, _total_left, _total_right)[0]
+        token = (*total_order_key((key,)), *token[1:])
+        return self._search(token, bisect_left, bisect_right)[0]
+
     @property
     def total(self) -> Any:
         """The values of all elements merged in order, each as often as it is there."""
@@ -354,6 +374,17 @@ class Tree(Generic[T]):
         return before + sum(node[2][:i]), node[2][i] if found else 0
 
 
+class _Last:
+    """Behind everything else."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+LAST = _Last()
 _total_left = partial(bisect_left, key=total_order_key)
 _total_right = partial(bisect_right, key=total_order_key)
 
