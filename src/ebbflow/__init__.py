@@ -31,6 +31,7 @@ change of one. The parts:
 
 from typing import TYPE_CHECKING
 
+from ebbflow import window
 from ebbflow.errors import EbbflowError, LawBroken, redact
 from ebbflow.flow import Collection, Input, clock, empty, fixpoint, iterate, program, typed
 from ebbflow.reducer import (
@@ -135,4 +136,5 @@ __all__ = [
     "typed",
     "variance",
     "weighted_mean",
+    "window",
 ]

@@ -21,6 +21,7 @@ from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.running import ReduceByKey
 from ebbflow.state.index import Index
 from ebbflow.state.top_buffer import Ranking
+from ebbflow.state.tree_totals import totals
 from ebbflow.zset import ZSet
 
 
@@ -93,7 +94,7 @@ class ForgetsToMerge(SessionRows):
     def touched(self, tree: Any, times: list[Any]) -> list[Run]:
         found = []
         for time in times:
-            before, _ = tree.totals((time + 1,))
+            before, _ = totals(tree, tree.rank_at(time, behind=True), self.monoid.merge)
             if before and time - before[-1].last <= self.gap:
                 found.append(before[-1])
         return list(dict.fromkeys(found))
@@ -109,12 +110,12 @@ class WalksTwice(SessionRows):
 class ForgetsNewRows(SessionRows):
     """Takes the rows of a session that begins and ends as it did to be the same as well."""
 
-    def shift(self, key: Any, was: Any, now: Any, elements: Any) -> Any:
-        spans = [run[:2] for run in self.runs(was)]
-        for time, _ in [element for element, _ in elements]:
-            if any(first <= time <= last for first, last in spans):
+    def shift(self, key: Any, was: Any, now: Any, pairs: Any) -> Any:
+        spans = [run[:2] for run in self.touched(was, [self.time(row) for row, _ in pairs])]
+        for row, _ in pairs:
+            if any(first <= self.time(row) <= last for first, last in spans):
                 return []
-        return super().shift(key, was, now, elements)
+        return super().shift(key, was, now, pairs)
 
 
 @pytest.mark.parametrize("planted", [ForgetsToMerge, WalksTwice, ForgetsNewRows])

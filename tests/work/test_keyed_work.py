@@ -116,11 +116,14 @@ def test_only_neighbouring_sessions_are_looked_at() -> None:
     of = sessions(time, 1, key, merge=merge)
     rows = ZSet.of([(k, 10 * n + i) for k in range(5) for n in range(100) for i in range(3)])
     state = of.init(rows)
-    assert (key.calls, time.calls, merge.calls) == (1_500, 1_500, 1_500)
+    assert (key.calls, merge.calls) == (1_500, 1_500)
+    assert time.calls <= 3 * 1_500
     stepped(of, state, ZSet({(2, 503): 1}), key, time, merge)
-    assert (key.calls, time.calls, merge.calls) == (1, 1, 3 + 4)
+    assert (key.calls, merge.calls) == (1, 3 + 4)
+    assert time.calls <= 3
     stepped(of, state, ZSet({(2, 503): -1, (2, 506): 1}), key, time, merge)
-    assert (key.calls, time.calls, merge.calls) == (2, 2, 4 + 3 + 1)
+    assert (key.calls, merge.calls) == (2, 4 + 3 + 1)
+    assert time.calls <= 3 * 2 + 1
     assert {row for row, _, _ in merge.seen} == {(2, 500), (2, 501), (2, 502), (2, 503), (2, 506)}
 
 

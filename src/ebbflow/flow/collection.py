@@ -14,6 +14,9 @@ functions, so a wrong program is an error at the line where it is written:
     join, cross                 both names together: OrderPerson; without known fields, pairs
     + - union                   what both sides have in common
     reduce, agg                 Group: the key's fields, then the results'
+    over                        the same name with the fields that were added
+    scan                        what the step says it gives, or `type=`
+    fold                        Group: the key's fields, then the state
     tumbling, sliding, session  the same name with window_start and window_end
 """
 
@@ -31,6 +34,7 @@ from ebbflow.flow.running import explain, node_text, planned, run
 from ebbflow.flow.through import passed
 from ebbflow.flow.verbs.base import no_collection
 from ebbflow.flow.verbs.groups import GroupVerbs
+from ebbflow.flow.verbs.order import OrderVerbs
 from ebbflow.flow.verbs.pairs import PairVerbs
 from ebbflow.flow.verbs.rows import RowVerbs
 from ebbflow.flow.verbs.time import TimeVerbs
@@ -39,7 +43,7 @@ from ebbflow.operator import Operator
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Collection(RowVerbs, PairVerbs, GroupVerbs, TimeVerbs):
+class Collection(RowVerbs, PairVerbs, GroupVerbs, OrderVerbs, TimeVerbs):
     """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 
     >>> import ebbflow as ef

@@ -36,6 +36,7 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
+from ebbflow.flow.plan.order import Fold, Ordered, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite.share import keeps_rows
 from ebbflow.flow.rewrite.tighten import Leaving
@@ -184,6 +185,29 @@ def _within(node: Within) -> str:
 
 
 @details.register
+def _scan(node: Scan) -> str:
+    return f"{shown(node.transition, width=60)} {_in_order(node)}"
+
+
+@details.register
+def _fold(node: Fold) -> str:
+    return f"{shown(node.transition, width=60)} {_in_order(node)}"
+
+
+@details.register
+def _over(node: Over) -> str:
+    names = list(fields_of(node.type) or ())[-len(node.functions) :]
+    parts = [repr(each) for each in node.functions]
+    named = zip(names, parts, strict=True) if names else ()
+    return f"{', '.join([f'{name} = {part}' for name, part in named] or parts)} {_in_order(node)}"
+
+
+def _in_order(node: Ordered) -> str:
+    per = "" if node.key is None else f" per {fn_text(node.key)}"
+    return f"in the order of {fn_text(node.order)}{per}"
+
+
+@details.register
 def _through(node: Through) -> str:
     per = "" if node.key is None else f" per {fn_text(node.key)}"
     return f"{shown(node.operator, width=60)}{per}"
@@ -268,12 +292,19 @@ def _within_keeps(node: Within) -> list[str]:
 
 
 @kept.register
+def _ordered_keeps(node: Ordered) -> list[str]:
+    composes = getattr(getattr(node, "transition", None), "composes", "")
+    states = f"their steps composed {composes}" if composes else "the states they led to"
+    return [f"{_rows_of(node)} in the order of {fn_text(node.order)}", states]
+
+
+@kept.register
 def _through_keeps(node: Through) -> list[str]:
     each = "" if node.key is None else f" for each {fn_text(node.key)}"
     return [f"a state of the operator{each}", "its rows"]
 
 
-def _rows_of(node: TopK | Sessions | SessionReduce) -> str:
+def _rows_of(node: Keyed) -> str:
     return "the rows" if node.key is None else f"the rows of each {fn_text(node.key)}"
 
 

@@ -40,6 +40,7 @@ from ebbflow.flow.plan import (
     Sessions,
     TopK,
 )
+from ebbflow.flow.plan.order import Ordered
 from ebbflow.flow.rewrite.monotone import may_read
 from ebbflow.record import fields_of
 from ebbflow.reducer.combine import together
@@ -114,7 +115,7 @@ def _taking_away(plan: Plan, names: set[str]) -> Iterator[str]:
                 yield f"its body takes {made} of rows that depend on it, at {node.place}"
             case TopK(n=1):
                 pass
-            case TopK() | Sessions():
+            case TopK() | Sessions() | Ordered():
                 yield f"its body takes {node.verb} of rows that depend on it, at {node.place}"
             case Iterate():
                 inner = _those((*node.variables, *node.outside), touched)

@@ -69,7 +69,7 @@ def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
     >>> in_sessions(ef.Input("hits", int).node, lambda hit: hit, 60, None).merge(150, 120, 210)
     (150, 120, 210)
     """
-    time_type = checked("session", node, time, {"gap": gap})
+    time_type = check_times("session", node, time, {"gap": gap})
     row = _with_window("session", node, time_type)
     of = part("session({})", node, time)
     return Sessions(
@@ -255,7 +255,7 @@ def _late(verb: str, time: Any, why: str, remedy: str) -> CompositionError:
 
 
 def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any) -> WindowClock:
-    time_type = checked(verb, node, time, {"size": size, "every": every})
+    time_type = check_times(verb, node, time, {"size": size, "every": every})
     if isinstance(size, timedelta) != isinstance(every, timedelta):
         refuse(
             f"{verb}(size={_span(size)}, every={_span(every)}): one is a timedelta, the other not",
@@ -279,7 +279,7 @@ _EXAMPLES: dict[type, Any] = {
 }
 
 
-def checked(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
+def check_times(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any:
     """The type of the windows' ends, after a look at the time and the size of the windows."""
     part(f"{verb}({{}})", node, time)
     plain(f"{verb}({{}})", time)

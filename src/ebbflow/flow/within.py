@@ -11,7 +11,7 @@ from ebbflow.flow import types
 from ebbflow.flow.parts import Part, part, part_type, refuse, rows_of
 from ebbflow.flow.plan import Concat, Map, Node
 from ebbflow.flow.plan.time import Within
-from ebbflow.flow.windows import DAY, EPOCH, EPOCH_DAY, EPOCH_UTC, Time, checked
+from ebbflow.flow.windows import DAY, EPOCH, EPOCH_DAY, EPOCH_UTC, Time, check_times
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of
 
@@ -30,7 +30,7 @@ def kept_within(
     60
     """
     span = _span(span, {name: given for name, given in parts.items() if given is not None})
-    time_type = checked("within", node, time, {"span": span})
+    time_type = check_times("within", node, time, {"span": span})
     of = part("within({})", node, time)
     now, now_type = _now(clock, span)
     if _kind(now_type) is not _kind(time_type) and None not in (_kind(now_type), _kind(time_type)):

@@ -19,7 +19,6 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -28,11 +27,13 @@ from ebbflow.errors import ChangeError
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
 from ebbflow.ordering import total_order_key
-from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.ordered import OrderedIndex
 from ebbflow.state.tree import Tree
+from ebbflow.state.tree_totals import totals
 from ebbflow.zset import ZSet, without_zeros
 
-Elements = list[tuple[tuple[Any, Any], int]]
+Pairs = Any
+Timed = list[tuple[Any, Any, int]]
 
 
 class Run(NamedTuple):
@@ -51,12 +52,12 @@ class SessionMonoid:
     """How the ends of two parts of a tree become those of both: see `Run`. An accumulator has an
     `of` of one row and a `merge`."""
 
-    def __init__(self, gap: Any, parts: Sequence[Any] = ()) -> None:
-        self.gap, self.parts = gap, parts
+    def __init__(self, time: Any, gap: Any, parts: Sequence[Any] = ()) -> None:
+        self.time, self.gap, self.parts = time, gap, parts
 
-    def of(self, element: tuple[Any, Any]) -> Ends:
+    def of(self, row: Any) -> Ends:
         """The ends of one row."""
-        time, row = element
+        time = self.time(row)
         return (Run(time, time, tuple([part.of(row) for part in self.parts])),)
 
     def merge(self, a: Ends, b: Ends) -> Ends:
@@ -85,67 +86,60 @@ class SessionTrees(ByKey):
 
     @abstractmethod
     def shift(
-        self, key: Any, was: Tree[Any], now: Tree[Any], elements: Elements
+        self, key: Any, was: Tree[Any], now: Tree[Any], pairs: Pairs
     ) -> Iterable[tuple[Any, int]]:
-        """The change of the output of a key, when these elements came or went."""
+        """The change of the output of a key, when these rows came or went."""
 
     # ---- everything below is written with this ----
 
     @cached_property
     def monoid(self) -> SessionMonoid:
         """What every part of a tree knows."""
-        return SessionMonoid(self.gap, self.parts)
+        return SessionMonoid(self.time, self.gap, self.parts)
 
     @cached_property
     def empty(self) -> Tree[Any]:
         """The tree of no rows."""
-        return Tree(value=self.monoid.of, merge=self.monoid.merge)
+        return Tree(key=self.time, value=self.monoid.of, merge=self.monoid.merge)
 
-    def element(self, row: Any) -> tuple[Any, Any]:
-        """A row with its place in time."""
-        return self.time(row), row
-
-    def sessions_of(self, x: Bag) -> Iterator[tuple[Any, Elements]]:
-        """Every session from scratch: its key and its elements."""
+    def sessions_of(self, x: Bag) -> Iterator[tuple[Any, Timed]]:
+        """Every session from scratch: its key, and its rows with their times and counts."""
         for key, pairs in self.by_key(x.items()).items():
-            elements = sorted(
-                [(self.element(row), count) for row, count in pairs], key=total_order_key
+            rows = sorted(
+                [(self.time(row), row, count) for row, count in pairs], key=total_order_key
             )
             start = 0
-            for i in range(1, len(elements) + 1):
-                if i == len(elements) or elements[i][0][0] - elements[i - 1][0][0] > self.gap:
-                    yield key, elements[start:i]
+            for i in range(1, len(rows) + 1):
+                if i == len(rows) or rows[i][0] - rows[i - 1][0] > self.gap:
+                    yield key, rows[start:i]
                     start = i
 
-    def init(self, x: Bag) -> Cells[Any, Tree[Any]]:
-        state: Cells[Any, Tree[Any]] = Cells()
+    def init(self, x: Bag) -> OrderedIndex:
+        state = OrderedIndex(self.empty, self.key, self.by_key)
         self.update(state, x)
         return state
 
     def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give what became of the sessions that it touches."""
-        values, new, came = state.values, {}, {}
-        for key, pairs in self.by_key(change.items()).items():
-            elements = [(self.element(row), weight) for row, weight in pairs]
-            tree = values.get(key, self.empty)
-            for element, weight in elements:
+        found, trees, empty = state.grouped(change), state.groups, self.empty
+        for key, pairs in found.items():
+            for row, weight in pairs:
                 if weight < 0:
-                    self._there(tree, element, -weight)
-            new[key], came[key] = tree.update(elements), elements
-        old = state.swap({key: tree if tree.distinct else ABSENT for key, tree in new.items()})
+                    self._there(trees.get(key, empty), row, -weight)
+        old = {key: trees.get(key, empty) for key in found}
+        state.apply_groups(found)
         out: dict[Any, int] = {}
         get = out.get
-        for key, tree in new.items():
-            was = self.empty if old[key] is ABSENT else old[key]
-            for each, weight in self.shift(key, was, tree, came[key]):
+        for key, pairs in found.items():
+            for each, weight in self.shift(key, old[key], trees.get(key, empty), pairs):
                 out[each] = get(each, 0) + weight
         return without_zeros(out)
 
-    def _there(self, tree: Tree[Any], element: Any, count: int) -> None:
-        if tree.count(element) < count:
+    def _there(self, tree: Tree[Any], row: Any, count: int) -> None:
+        if tree.count(row) < count:
             raise ChangeError(
                 f"{self!r}: a row is taken away that is not there",
-                row=element[1],
+                row=row,
                 remedy="a change that takes away rows that are there",
             )
 
@@ -155,7 +149,7 @@ class SessionTrees(ByKey):
         for time in times:
             if found and time <= found[-1].last:
                 continue
-            before, behind = tree.totals((time,))
+            before, behind = totals(tree, tree.rank_at(time), self.monoid.merge)
             near = [before[-1]] if before and time - before[-1].last <= self.gap else []
             if behind and behind[0].first - time <= self.gap:
                 near.append(behind[0])
@@ -166,34 +160,12 @@ class SessionTrees(ByKey):
             found += near
         return found
 
-    def runs(self, tree: Tree[Any]) -> list[Run]:
-        """All sessions of a tree, in order."""
-        found: list[Run] = []
-        for (run,) in tree.parts(lambda ends: len(ends) == 1):
-            if found and run.first - found[-1].last <= self.gap:
-                found[-1] = self.monoid.joined(found[-1], run)
-            else:
-                found.append(run)
-        return found
-
-    def dump(self, key: Any, tree: Tree[Any]) -> tuple[Any, ...]:
-        """The rows of a key to be written down."""
-        return tuple(tree)
-
-    def load(self, key: Any, stored: tuple[Any, ...]) -> Tree[Any]:
-        """The rows that were written down."""
-        return self.empty.update(stored)
-
     def accepts(self, state: Any, change: Bag) -> bool:
-        return self.input.is_change(change) and all(
-            weight > 0 or state.values.get(key, self.empty).count(self.element(row)) + weight >= 0
-            for key, pairs in self.by_key(change.items()).items()
-            for row, weight in pairs
-        )
+        return self.input.is_change(change) and bool(state.holds(change))
 
     def invariant(self, x: Bag, state: Any) -> bool:
         return bool(state == self.init(x)) and all(
-            tree.invariant() for tree in state.values.values()
+            tree.invariant() for tree in state.groups.values()
         )
 
     def _options(self) -> str:
@@ -213,32 +185,32 @@ class SessionRows(SessionTrees):
 
     def f(self, x: Bag) -> Bag:
         out = []
-        for _, elements in self.sessions_of(x):
-            first, end = elements[0][0][0], elements[-1][0][0] + self.gap
-            out += [(self.merge(row, first, end), count) for (_, row), count in elements]
+        for _, rows in self.sessions_of(x):
+            first, end = rows[0][0], rows[-1][0] + self.gap
+            out += [(self.merge(row, first, end), count) for _, row, count in rows]
         return ZSet(out)
 
     def shift(
-        self, key: Any, was: Tree[Any], now: Tree[Any], elements: Elements
+        self, key: Any, was: Tree[Any], now: Tree[Any], pairs: Pairs
     ) -> Iterator[tuple[Any, int]]:
-        times, merge = sorted([element[0] for element, _ in elements]), self.merge
-        old, new = self.touched(was, times), self.touched(now, times)
+        times, merge = [self.time(row) for row, _ in pairs], self.merge
+        old, new = self.touched(was, sorted(times)), self.touched(now, sorted(times))
         spans = {run[:2] for run in old} & {run[:2] for run in new}
         for tree, runs, sign in ((was, old, -1), (now, new, 1)):
             for run in runs:
                 if run[:2] not in spans:
                     end = run.last + self.gap
-                    for (_, row), count in self.rows_of(tree, run):
+                    for row, count in self.rows_of(tree, run):
                         yield merge(row, run.first, end), sign * count
         same = sorted(spans)
-        for (time, row), weight in elements if same else ():
+        for time, (row, weight) in zip(times, pairs, strict=True) if same else ():
             at = bisect_right(same, time, key=_FIRST) - 1
             if at >= 0 and time <= same[at][1]:
                 yield merge(row, same[at][0], same[at][1] + self.gap), weight
 
-    def rows_of(self, tree: Tree[Any], run: Run) -> Iterator[tuple[tuple[Any, Any], int]]:
-        """The elements of a session."""
-        return takewhile(lambda each: each[0][0] <= run.last, tree.since((run.first,)))
+    def rows_of(self, tree: Tree[Any], run: Run) -> Iterator[tuple[Any, int]]:
+        """The rows of a session, and how often each is there."""
+        return tree.between(tree.rank_at(run.first), tree.rank_at(run.last, behind=True))
 
     def __repr__(self) -> str:
         return f"sessions({self._options()})"

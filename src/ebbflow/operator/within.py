@@ -128,7 +128,7 @@ class WithinRows(ByKey):
         if not old or not new:
             return [pane for pane, _ in panes]
         first = takewhile(lambda each: each <= new.start_pane, (pane for pane, _ in panes))
-        come = (pane for pane, _ in panes.since(old.now_pane))
+        come = (pane for pane, _ in panes.between(panes.rank(old.now_pane), panes.size))
         return dict.fromkeys([*first, *takewhile(lambda each: each <= new.now_pane, come)])
 
     def _keep(self, cells: Cells[Any, Any], clock: Any, panes: Tree[Any]) -> None:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from ebbflow.operator.relation import Bag
-from ebbflow.operator.session import Elements, Run, SessionTrees
+from ebbflow.operator.session import Pairs, Run, SessionTrees
 from ebbflow.reducer.merging import MergedPart, merged_parts
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.shape import ResultShape
@@ -64,16 +64,16 @@ class SessionResults(SessionTrees):
 
     def f(self, x: Bag) -> Bag:
         out = []
-        for key, elements in self.sessions_of(x):
-            result = self.reducer(ZSet({row: count for (_, row), count in elements}))
+        for key, rows in self.sessions_of(x):
+            result = self.reducer(ZSet({row: count for _, row, count in rows}))
             results = result if len(self.parts) > 1 else (result,)
-            out.append(self.row(key, elements[0][0][0], elements[-1][0][0], results))
+            out.append(self.row(key, rows[0][0], rows[-1][0], results))
         return ZSet.of(out)
 
     def shift(
-        self, key: Any, was: Tree[Any], now: Tree[Any], elements: Elements
+        self, key: Any, was: Tree[Any], now: Tree[Any], pairs: Pairs
     ) -> Iterator[tuple[Any, int]]:
-        times = sorted([element[0] for element, _ in elements])
+        times = sorted([self.time(row) for row, _ in pairs])
         for tree, sign in ((was, -1), (now, 1)):
             for run in self.touched(tree, times):
                 yield self.finished(key, run), sign
@@ -82,11 +82,6 @@ class SessionResults(SessionTrees):
         """The row of a session as it stands."""
         accs = zip(self.parts, run.accs, strict=True)
         return self.row(key, run.first, run.last, [part.result(acc) for part, acc in accs])
-
-    def read(self, state: Any) -> dict[Any, int]:
-        """The whole output, from the state."""
-        trees = state.everything().items()
-        return {self.finished(key, run): 1 for key, tree in trees for run in self.runs(tree)}
 
     def __repr__(self) -> str:
         return f"SessionResults({self._options()}, {self.reducer!r})"

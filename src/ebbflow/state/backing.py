@@ -125,7 +125,7 @@ class Backing:
             return self._loaded({key: value for key, value, _ in self.kept.scan()})
         for key, row, weight in self.kept.scan():
             found.setdefault(key, {})[row] = weight
-        return found
+        return self._loaded(found)
 
     def release(self, count: int) -> None:
         """Let go of the `count` keys that came first."""

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.chain import grouping
 from ebbflow.errors import NotDeterministic
-from ebbflow.state.backing import ABSENT
+from ebbflow.state.backing import ABSENT, Codec
 from ebbflow.state.cells import Journalled
 from ebbflow.zset import ZSet, add_into
 
@@ -48,6 +48,9 @@ class Index(Journalled[Grouped], Generic[K, R]):
     """
 
     __slots__ = ("bag", "grouping", "groups", "key", "pending")
+
+    codec: Codec | None = None
+    """How the rows of a key are held here, where that is not a dict of weights."""
 
     def __init__(
         self,

@@ -20,6 +20,22 @@ WIDE, NARROW = 64, 16
 _FIRST = itemgetter(0)
 
 
+class Memo(list[Any]):
+    """What is remembered of a node by who walks through the tree, until the node is replaced. It is
+    no part of what the node means.
+
+    >>> Memo([1]) == Memo()
+    True
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Memo)
+
+    __hash__ = None
+
+
 # ---- how elements are ordered and merged ----
 
 
@@ -32,19 +48,22 @@ class TreeForm:
     as all of them are `comparable`.
     """
 
-    __slots__ = ("key", "least", "merge", "native", "ranking", "total", "value", "width")
+    __slots__ = ("key", "least", "memos", "merge", "native", "ranking", "total", "value", "width")
 
     def __init__(
-        self, key: Any, value: Any, merge: Any, width: int, ranking: Any = None, total: bool = False
-    ) -> None:
+        self, key: Any, value: Any, merge: Any, width: int, ranking: Any = None,
+        total: bool = False, memos: bool = False,
+    ) -> None:  # fmt: skip
         self.key, self.value, self.merge = key, value, merge
         self.width, self.least = width, width // 2
-        self.ranking, self.total = ranking, total
+        self.ranking, self.total, self.memos = ranking, total, memos
         self.native = ranking is None and not total
 
     def totally(self) -> TreeForm:
         """The same for any elements."""
-        return type(self)(self.key, self.value, self.merge, self.width, total=True)
+        return type(self)(
+            self.key, self.value, self.merge, self.width, total=True, memos=self.memos
+        )
 
     def token(self, x: Any) -> Any:
         """What an element is ordered by."""
@@ -78,9 +97,13 @@ class TreeForm:
         return total
 
     def node(self, tokens: Any, items: Any, counts: Any, values: Any) -> Node:
-        kept, total = tuple(items), reduce(self.merge, values) if values else None
+        kept, total = tuple(items), reduce(self.merge, values) if values else self.blank()
         order = kept if tokens is items else tuple(tokens)
         return order, kept, tuple(counts), tuple(values), sum(counts), total
+
+    def blank(self) -> Any:
+        """The total of a node where values are not merged: nothing, or a new memo."""
+        return Memo() if self.memos else None
 
     def patched(self, node: Node, children: list[Node], touched: list[int]) -> Node:
         """A node after several of its children were replaced."""
@@ -99,6 +122,8 @@ class TreeForm:
         if values:
             values = (*values[:i], child[5], *values[j:])
             total = reduce(self.merge, values)
+        else:
+            total = self.blank()
         lows = (*lows[:i], child[0][0], *lows[j:])
         children = (*children[:i], child, *children[j:])
         return lows, children, (*counts[:i], child[4], *counts[j:]), values, size + more, total

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial, reduce
+from functools import partial
 from itertools import chain, islice, pairwise, repeat
 from typing import Any, Generic, TypeVar
 
@@ -60,7 +60,8 @@ class Tree(Generic[T]):
     >>> words.total, words.remove("pear").total
     ('fig pear apple', 'fig apple')
 
-    `width` is how many items a node may hold; it changes the speed and nothing else.
+    `width` is how many items a node may hold; it changes the speed and nothing else. With `memos`
+    every node has a `Memo` instead of a total, for who walks through it.
     """
 
     __slots__ = ("_form", "_height", "_root", "distinct")
@@ -73,10 +74,13 @@ class Tree(Generic[T]):
         merge: Callable[[Any, Any], Any] | None = None,
         width: int | None = None,
         ranking: Callable[[T], Any] | None = None,
+        memos: bool = False,
     ) -> None:
         if width is not None and width < 4:
             raise AlgebraError("a node holds at least 4 items", width=width, remedy="width=16")
-        self._form = TreeForm(key, value, merge, width or (NARROW if merge else WIDE), ranking)
+        self._form = TreeForm(
+            key, value, merge, width or (NARROW if merge else WIDE), ranking, memos=memos
+        )
         self._root, self._height = EMPTY, 0
         self.distinct = 0
         """How many different elements there are."""
@@ -166,6 +170,31 @@ class Tree(Generic[T]):
     # ---- reading ----
 
     @property
+    def root(self) -> tuple[Node, int]:
+        """The topmost node and how many levels are below it, for who walks through the tree."""
+        return self._root, self._height
+
+    def token(self, x: T) -> Any:
+        """What `x` is ordered by in this tree."""
+        return self._form.token(x)
+
+    def items(self) -> Iterator[tuple[T, int]]:
+        """The elements with their counts, in order: a tree is a bag, as a dict of counts is."""
+        return iter(self)
+
+    def get(self, x: T, default: int = 0) -> int:
+        """How often `x` is there, `default` for not at all."""
+        return self.count(x) or default
+
+    def between(self, start: int, stop: int) -> Iterator[tuple[T, int]]:
+        """The elements from one place to before another, in order, each with how often.
+
+        >>> list(Tree.of([1, 2, 2, 2, 3]).between(2, 5))
+        [(2, 2), (3, 1)]
+        """
+        return _slice(self._root, self._height, max(start, 0), min(stop, self.size))
+
+    @property
     def size(self) -> int:
         """How many there are. `len` says the same, and refuses what is more than an index."""
         size: int = self._root[4]
@@ -190,6 +219,26 @@ class Tree(Generic[T]):
         """
         return self._place(x)[0]
 
+    def rank_at(self, key: Any, *, behind: bool = False) -> int:
+        """How many are before all elements of this key, or `behind` them: those included. For trees
+        that are ordered by a key.
+
+        >>> tree = Tree.of(["fig", "pear", "kiwi"], key=len)
+        >>> tree.rank_at(4), tree.rank_at(4, behind=True), tree.rank_at(9)
+        (1, 3, 3)
+        """
+        token: Any = (key, LAST) if behind else (key,)
+        if self.native:
+            try:
+                if comparable(key):
+                    return self._search(token, bisect_left, bisect_right)[0]
+            except TypeError:
+                pass
+            ordered = (*total_order_key((key,)), *token[1:])
+            return self._search(ordered, _total_left, _total_right)[0]
+        token = (*total_order_key((key,)), *token[1:])
+        return self._search(token, bisect_left, bisect_right)[0]
+
     @property
     def total(self) -> Any:
         """The values of all elements merged in order, each as often as it is there."""
@@ -198,62 +247,6 @@ class Tree(Generic[T]):
         if not self._root[4]:
             raise AlgebraError("an empty tree has no total", remedy="ask len(tree) first")
         return self._root[5]
-
-    def totals(self, x: T) -> tuple[Any, Any]:
-        """The total of all that are before `x`, and of all that are not; None for that of nothing.
-
-        >>> words = Tree.of(["a", "c", "d"], merge=lambda a, b: a + b)
-        >>> words.totals("b"), words.totals("e")
-        (('a', 'cd'), ('acd', None))
-        """
-        merge = self._form.merge
-        if merge is None:
-            raise AlgebraError("this tree has no total", remedy="Tree(merge=...)")
-
-        def search(token: Any, left: Any, right: Any) -> tuple[Any, Any]:
-            node, before, behind = self._root, list[Any](), list[Any]()
-            for _ in range(self._height):
-                i = max(right(node[0], token) - 1, 0)
-                before += node[3][:i]
-                behind[:0] = node[3][i + 1 :]
-                node = node[1][i]
-            i = left(node[0], token)
-            before += node[3][:i]
-            behind[:0] = node[3][i:]
-            return _merged(merge, before), _merged(merge, behind)
-
-        return self._sought(x, search)  # type: ignore[no-any-return]
-
-    def parts(self, whole: Callable[[Any], bool]) -> Iterator[Any]:
-        """The totals of parts of the tree, from left to right, that are together the tree: each as
-        large as can be of those with `whole(total)`, or a single element.
-
-        >>> tree = Tree.of([2, 2, 2, 3, 3, 2], merge=lambda a, b: a + b, width=4)
-        >>> list(tree.parts(lambda total: total % 2 == 0))
-        [14]
-        >>> list(tree.parts(lambda total: total < 7))
-        [8, 6]
-        """
-        return _parts(self._root, self._height, whole)
-
-    def since(self, x: T) -> Iterator[tuple[T, int]]:
-        """From `x` on, or from where it would be: the elements and how often each is there.
-
-        >>> list(Tree.of([10, 20, 20, 30]).since(15))
-        [(20, 2), (30, 1)]
-        """
-
-        def search(token: Any, left: Any, right: Any) -> Iterator[tuple[T, int]]:
-            node, behind = self._root, list[Any]()
-            for height in range(self._height - 1, -1, -1):
-                i = max(right(node[0], token) - 1, 0)
-                behind += [_walk(each, height, iter) for each in reversed(node[1][i + 1 :])]
-                node = node[1][i]
-            i = left(node[0], token)
-            behind.append(zip(node[1][i:], node[2][i:], strict=True))
-            return chain.from_iterable(reversed(behind))
-
-        return self._sought(x, search)  # type: ignore[no-any-return]
 
     @property
     def first(self) -> T:
@@ -343,7 +336,7 @@ class Tree(Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         form = self._form
-        return _again, (list(self), form.key, form.value, form.merge, form.width)
+        return _again, (list(self), form.key, form.value, form.merge, form.width, form.memos)
 
     def invariant(self) -> bool:
         """Whether order, balance, counts and totals are all as they should be. For tests."""
@@ -360,20 +353,15 @@ class Tree(Generic[T]):
 
     def _place(self, x: T) -> tuple[int, int]:
         """How many are before `x`, and how often it is there."""
-        place: tuple[int, int] = self._sought(x, self._search)
-        return place
-
-    def _sought(self, x: T, search: Callable[..., Any]) -> Any:
-        """What `search` finds, given the token of `x` and how a place is found among tokens."""
         token = self._form.token(x)
         if self.native:
             try:
                 if comparable(token):
-                    return search(token, bisect_left, bisect_right)
+                    return self._search(token, bisect_left, bisect_right)
             except TypeError:
                 pass
-            return search(total_order_key(token), _total_left, _total_right)
-        return search(token, bisect_left, bisect_right)
+            return self._search(total_order_key(token), _total_left, _total_right)
+        return self._search(token, bisect_left, bisect_right)
 
     def _search(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
         node, before = self._root, 0
@@ -386,32 +374,46 @@ class Tree(Generic[T]):
         return before + sum(node[2][:i]), node[2][i] if found else 0
 
 
+class _Last:
+    """Behind everything else."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+LAST = _Last()
 _total_left = partial(bisect_left, key=total_order_key)
 _total_right = partial(bisect_right, key=total_order_key)
 
 
-def _again(pairs: Any, key: Any, value: Any, merge: Any, width: int) -> Tree[Any]:
-    return Tree.counted(pairs, key=key, value=value, merge=merge, width=width)
+def _again(
+    pairs: Any, key: Any, value: Any, merge: Any, width: int, memos: bool = False
+) -> Tree[Any]:
+    return Tree.counted(pairs, key=key, value=value, merge=merge, width=width, memos=memos)
+
+
+def _slice(node: Node, height: int, start: int, stop: int) -> Iterator[tuple[Any, int]]:
+    """The items of a node from one place to before another."""
+    at = 0
+    for item, count in zip(node[1], node[2], strict=True):
+        if at >= stop:
+            return
+        first, last = max(start - at, 0), min(stop - at, count)
+        if first < last:
+            if height:
+                yield from _slice(item, height - 1, first, last)
+            else:
+                yield item, last - first
+        at += count
 
 
 def _walk(node: Node, height: int, way: Callable[[Any], Any]) -> Iterator[tuple[Any, int]]:
     if height:
         return chain.from_iterable(_walk(child, height - 1, way) for child in way(node[1]))
     return zip(way(node[1]), way(node[2]), strict=True)
-
-
-def _merged(merge: Callable[[Any, Any], Any], values: list[Any]) -> Any:
-    return reduce(merge, values) if values else None
-
-
-def _parts(node: Node, height: int, whole: Callable[[Any], bool]) -> Iterator[Any]:
-    if node[1] and whole(node[5]):
-        yield node[5]
-    elif height:
-        for child in node[1]:
-            yield from _parts(child, height - 1, whole)
-    else:
-        yield from node[3]
 
 
 def _repeated(pairs: Iterable[tuple[T, int]], most: int) -> Iterator[T]:

@@ -71,7 +71,7 @@ def _within(pool: Pool, choices: Choices) -> Grown | None:
     return of.then(of.rows.within(time, now, choices.pick((2, 1, 3)) * unit))
 
 
-VERBS: dict[str, Verb] = {
+TIME_VERBS: dict[str, Verb] = {
     "within": _within,
     "session_reduce": _windows_reduced("session"),
     "sliding_reduce": _windows_reduced("sliding"),

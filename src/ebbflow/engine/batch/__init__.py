@@ -451,4 +451,5 @@ def mismatch(expected: Mapping[str, ZSet[Any]], found: Mapping[str, ZSet[Any]]) 
     return Text("\n".join(lines)) if lines else None
 
 
+from ebbflow.engine.batch import order as order  # noqa: E402  (it registers what its nodes mean)
 from ebbflow.engine.batch import time as _time  # noqa: E402, F401

@@ -57,12 +57,15 @@ from ebbflow.flow.plan import (
     TopK,
     Unary,
 )
+from ebbflow.flow.plan.order import Fold, Ordered, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite import FIRST, LOCAL, Rewrite, optimise, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
+from ebbflow.operator.over import over_rows
+from ebbflow.operator.scan import fold_rows, scan_rows
 from ebbflow.operator.within import within_rows
 from ebbflow.record import fields_of
 from ebbflow.reducer.running import ReduceByKey
@@ -231,7 +234,7 @@ class Compiler:
                 return self._reduce(node)
             case Distinct():
                 return self._keyed(node, _operator(node), by_row=True, query="distinct")
-            case TopK() | Sessions() | SessionReduce() | Within() | Through():
+            case TopK() | Sessions() | SessionReduce() | Within() | Through() | Ordered():
                 return self._keyed(node, _operator(node))
             case Iterate():
                 return self._loop(node, None, node.outside)
@@ -390,6 +393,14 @@ def _operator(node: Node) -> Any:
             return per_key(
                 node.operator, node.key, width=node.width, row_type=node.type, owner=node
             )
+        case Scan():
+            return scan_rows(node.transition, node.order, node.key, owner=node)
+        case Fold():
+            shape = ResultShape(node.type, node.width)
+            merge = shape.function(1)
+            return fold_rows(node.transition, node.order, node.key, merge=merge, owner=node)
+        case Over():
+            return over_rows(node.functions, node.order, node.key, merge=node.merge, owner=node)
     raise AssertionError(f"there is no operator for {node!r}")
 
 

@@ -69,7 +69,8 @@ def _parts(program: RunningProgram, known: Names | None) -> Iterator[StatePart]:
                 by = "" if stage.key is None else known.of_value(stage.key)
                 name = digest(compiled[id(stage.node)], stage.label, by, str(i), schema(row_type))
             if isinstance(each, Index):
-                yield StatePart(name, label, each, each.groups, "bag", Any, typed(row_type))
+                rows = typed(row_type)
+                yield StatePart(name, label, each, each.groups, "bag", Any, rows, each.codec)
             else:
                 assert isinstance(each, Cells)
                 codec = stage.operator if hasattr(stage.operator, "dump") else None

@@ -1,0 +1,88 @@
+"""Verbs on the rows of a key in an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from ebbflow.flow import order as ordered
+from ebbflow.flow.parts import Part
+from ebbflow.flow.verbs.base import Verbs
+
+if TYPE_CHECKING:
+    from ebbflow.flow.collection import Collection
+
+
+class OrderVerbs(Verbs):
+    """What is made of the rows of each key in an order. A row that comes late, is corrected or is
+    withdrawn in the middle changes exactly what it would have changed had it been there in time."""
+
+    def scan(
+        self, step: Any, start: Any = None, *, order: Part, per: Part | None = None,
+        states: Iterable[Hashable] | None = None, of: Callable[[Any], Any] | None = None,
+        merge: Any = None, act: Callable[[Any, Any], Any] | None = None, type: Any = None,
+    ) -> Collection:  # fmt: skip
+        """The rows of each key in order through `step(state, row)`, which gives the next state and
+        a list of rows; or through a stream processor of lists. What comes out are those rows.
+
+        The first state is `start`. Steps leave the state that they are given as it is. A late row
+        costs what is said otherwise: rows are stepped through until the state is the old one again.
+        With all `states` that there are, or with a monoid that composes steps (`of`, `merge`,
+        `act`; see `ebbflow.stream.transition`), rows between two changes need not be stepped
+        through at all. `type` is the type of the rows that come out.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> Door = record("Door", at=int, event=str)
+        >>> doors = ef.Input("doors", Door)
+        >>> def opened(before, row):
+        ...     return row.event, [row.at] if (before, row.event) == ("shut", "open") else []
+        >>> view = doors.scan(opened, "shut", order="at", type=int).run()
+        >>> view.step(doors=[Door(1, "open"), Door(4, "open"), Door(9, "shut")])
+        ZSet({1: 1})
+        >>> view.step(doors=[Door(2, "shut")])
+        ZSet({4: 1})
+        """
+        composed = {"states": states, "of": of, "merge": merge, "act": act}
+        return self.with_node(ordered.scanned(self.node, step, start, per, order, composed, type))
+
+    def fold(
+        self, step: Any, start: Any = None, *, order: Part, per: Part | None = None,
+        states: Iterable[Hashable] | None = None, of: Callable[[Any], Any] | None = None,
+        merge: Any = None, act: Callable[[Any, Any], Any] | None = None, type: Any = None,
+    ) -> Collection:  # fmt: skip
+        """The state that `scan` would end in, for each key: rows `(key…, value)`. What steps say is
+        not asked for.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> Door = record("Door", at=int, event=str)
+        >>> doors = ef.Input("doors", Door)
+        >>> view = doors.fold(lambda state, row: (row.event, []), order="at", type=str).run()
+        >>> view.step(doors=[Door(4, "open"), Door(1, "shut")])
+        ZSet({Group(value='open'): 1})
+        """
+        composed = {"states": states, "of": of, "merge": merge, "act": act}
+        return self.with_node(ordered.folded(self.node, step, start, per, order, composed, type))
+
+    def over(
+        self, *, order: Part, per: Part | None = None, rows: Any = ordered.RUNNING,
+        range: Any = None,
+    ) -> ordered.Ordering:  # fmt: skip
+        """The rows of each key in an order, for window functions and reducers of a frame of rows:
+        `over(per="user", order="at").with_fields(n=ebbflow.window.row_number())`.
+
+        Reducers are of all rows up to this one; with `rows=7` of this one and the six before it,
+        with `rows=(-3, 3)` of the rows around it, with `rows=None` of all rows of the key; with
+        `range=60` of those whose place is at most 60 before this one's.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> Day = record("Day", day=int, rain=int)
+        >>> days = ef.Input("days", Day)
+        >>> week = days.over(order="day", range=6).with_fields(week=ef.sum("rain"))
+        >>> week.run().step(days=[Day(1, 5), Day(5, 3), Day(9, 2)])
+        ZSet({Day(day=1, rain=5, week=5): 1, Day(day=5, rain=3, week=8): 1, \
+Day(day=9, rain=2, week=5): 1})
+        """
+        return ordered.Ordering(self, per, order, rows, range)

@@ -1,0 +1,118 @@
+"""OrderedIndex: rows by key, those of each key in an order.
+
+It is an `Index` whose groups are trees instead of dicts of weights: stored, fetched and undone like
+any other, since what is done to it is the same change. A tree is made of the rows of a key when
+they are fetched. Trees are values, so the one before a step is still there for who has kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ebbflow.errors import AbsentRow, cause_of
+from ebbflow.state.backing import ABSENT
+from ebbflow.state.index import Grouped, Index, not_there
+from ebbflow.state.tree import Tree
+
+Make = Callable[[], Tree[Any]]
+
+
+class OrderedIndex(Index[Any, Any]):
+    """Rows by `key(row)`, those of each key in a tree like `empty`; without a key, under `()`.
+
+    >>> index = OrderedIndex(Tree(key=str.lower), len)
+    >>> _ = index.apply({"fig": 1, "Pear": 1, "kiwi": 2})
+    >>> index.groups[4]
+    Tree.counted([('kiwi', 2), ('Pear', 1)], key=str.lower)
+    >>> index.begin(); _ = index.apply({"kiwi": -2, "plum": 1}); index.rollback()
+    >>> list(index.groups[4])
+    [('kiwi', 2), ('Pear', 1)]
+    """
+
+    __slots__ = ("empty",)
+
+    groups: dict[Any, Tree[Any]]  # type: ignore[assignment]
+
+    def __init__(
+        self, empty: Tree[Any], key: Any = None, by_key: Callable[[Any], Grouped] | None = None
+    ) -> None:
+        self.empty = empty
+        super().__init__(key, None, by_key, bag=True)
+
+    @property
+    def codec(self) -> TreeCodec:  # type: ignore[override]
+        """How the rows of a key, which are stored with their weights, become a tree."""
+        return TreeCodec(self.empty)
+
+    def put(self, found: Grouped) -> list[Any]:
+        groups, empty = self.groups, self.empty
+        new = {at: self._updated(groups.get(at, empty), pairs) for at, pairs in found.items()}
+        if self.journal is not None:
+            self.journal.append(found)
+        try:
+            for at, tree in new.items():
+                if tree.distinct:
+                    groups[at] = tree
+                else:
+                    groups.pop(at, None)
+        except BaseException:
+            if self.journal is not None:
+                done = [
+                    at for at, tree in new.items() if groups.get(at, empty) is _there(tree, empty)
+                ]
+                self.journal[-1] = {at: found[at] for at in done}
+            raise
+        return []
+
+    def _updated(self, tree: Tree[Any], pairs: Any) -> Tree[Any]:
+        try:
+            return tree.update(pairs)
+        except AbsentRow as error:
+            gone = [row for row, weight in pairs if tree.count(row) + weight < 0]
+            raise not_there(gone[0]) from cause_of(error)
+
+    def before(self) -> dict[Any, Any]:
+        found: dict[Any, Tree[Any]] = {}
+        for entry in reversed(self._open()):
+            for at, pairs in entry.items():
+                tree = found[at] if at in found else self.groups.get(at, self.empty)
+                found[at] = tree.update([(row, -weight) for row, weight in pairs])
+        return {at: tree if tree.distinct else ABSENT for at, tree in found.items()}
+
+    def apart(self, held: Any) -> Any:
+        return held
+
+    def weight(self, row: Any) -> int:
+        at = () if self.key is None else self.key(row)
+        return self.groups[at].count(row) if at in self.groups else 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.empty, self.key, self.groups)
+
+
+def _there(tree: Tree[Any], empty: Tree[Any]) -> Tree[Any]:
+    return tree if tree.distinct else empty
+
+
+class TreeCodec:
+    """Rows as they are stored, as a tree."""
+
+    __slots__ = ("empty",)
+
+    def __init__(self, empty: Tree[Any]) -> None:
+        self.empty = empty
+
+    def dump(self, key: Any, change: Any) -> Any:
+        """A change of the rows of a key is stored as it is."""
+        return change
+
+    def load(self, key: Any, stored: Any) -> Any:
+        """The tree of the rows of a key."""
+        return stored if isinstance(stored, Tree) else self.empty.update(stored.items())
+
+
+def _rebuilt(empty: Tree[Any], key: Any, groups: dict[Any, Tree[Any]]) -> OrderedIndex:
+    index = OrderedIndex(empty, key)
+    index.groups = groups
+    return index

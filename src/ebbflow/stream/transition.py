@@ -1,0 +1,203 @@
+"""Transitions: how a state goes from row to row, and what it says on the way.
+
+A scan sends the rows of a key, in order, through a *transition*: a first state, and a step that
+makes of a state and a row the next state and a list of what to say. Any processor of lists is one
+(`ebbflow.stream.Processor`), and so is a plain function.
+
+What many rows do to the state is the composition of their steps, an element of the State monoid.
+Where that can be written down, it can be kept for every part of a long sequence, and put together
+in O(log n) when a row changes in the middle. There are two ways to write it down:
+
+    tabulated    for each of a few states the one that it leads to
+    composed     by a monoid of your own: `of(row)`, `merge(a, b)`, and `act(state, a)`
+
+Without one of them, the states that rows led to are remembered, and rows are stepped through again
+where they are reached in another state than before. Steps give the same answer every time and leave
+the state that they are given as it is; where it is a list, a dict or a set, they are given a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from copy import deepcopy
+from typing import Any
+
+from ebbflow.algebra import LIST, Monoid
+from ebbflow.algebra.value import function_name
+from ebbflow.errors import AlgebraError, place, value_text
+from ebbflow.stream.processor import Processor
+
+Step = Callable[[Any, Any], tuple[Any, list[Any]]]
+
+
+class Transition:
+    """A first state, what is said before any row, and `step(state, row)`; see `transition`."""
+
+    of: Callable[[Any], Any] | None = None
+    """What a row does to the state, as an element of a monoid; None where that is not known."""
+    merge: Callable[[Any, Any], Any] | None = None
+    """What two such elements do, one after the other."""
+    composes = ""
+    """How steps are composed, to be shown."""
+
+    def __init__(self, step: Step, start: Any, first: list[Any], name: str) -> None:
+        self._step, self._start, self.first, self.name = step, start, first, name
+
+    @property
+    def start(self) -> Any:
+        """The first state."""
+        return _own(self._start)
+
+    def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
+        """The state after a row, and what it says."""
+        return self._step(_own(state), row)
+
+    def act(self, state: Any, element: Any) -> Any:
+        """The state after rows that do this to it."""
+        raise NotImplementedError
+
+    def after(self, state: Any, row: Any) -> Any:
+        """The state after a row."""
+        return self.step(state, row)[0]
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Tabulated(Transition):
+    """A transition between a few states; see `transition`."""
+
+    composes = "by a table of states"
+
+    def __init__(
+        self, step: Step, start: Any, first: list[Any], name: str, states: Iterable[Hashable]
+    ) -> None:
+        super().__init__(step, start, first, name)
+        self.states = tuple(states)
+        self.places = {state: i for i, state in enumerate(self.states)}
+        if start not in self.places:
+            raise self.unlisted(start)
+
+    def of(self, row: Any) -> tuple[int, ...]:
+        """For each state, which one the row leads to."""
+        found = []
+        for state in self.states:
+            reached = self.step(state, row)[0]
+            if reached not in self.places:
+                raise self.unlisted(reached)
+            found.append(self.places[reached])
+        return tuple(found)
+
+    def merge(self, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+        """One table after another."""
+        return tuple([b[i] for i in a])
+
+    def act(self, state: Any, element: tuple[int, ...]) -> Any:
+        try:
+            return self.states[element[self.places[state]]]
+        except KeyError:
+            raise self.unlisted(state) from None
+
+    def unlisted(self, state: Any) -> AlgebraError:
+        """The error for a state that is not among those that were listed."""
+        return AlgebraError(
+            f"{self.name} reaches state {value_text(state)}, which is not among the states",
+            states=self.states,
+            created=place(),
+            remedy="list every state that can be reached",
+        )
+
+
+class Composed(Transition):
+    """A transition whose steps a monoid of the user's composes; see `transition`."""
+
+    def __init__(
+        self, step: Step, start: Any, first: list[Any], name: str,
+        of: Callable[[Any], Any], merge: Callable[[Any, Any], Any], act: Callable[[Any, Any], Any],
+    ) -> None:  # fmt: skip
+        super().__init__(step, start, first, name)
+        self.of, self.merge, self._act = of, merge, act
+        self.composes = f"by {function_name(merge)}"
+
+    def act(self, state: Any, element: Any) -> Any:
+        return self._act(_own(state), element)
+
+
+def transition(
+    step: Step | Processor[Any, Any],
+    start: Any = None,
+    *,
+    states: Iterable[Hashable] | None = None,
+    of: Callable[[Any], Any] | None = None,
+    merge: Callable[[Any, Any], Any] | Monoid[Any] | None = None,
+    act: Callable[[Any, Any], Any] | None = None,
+    name: str = "",
+) -> Transition:
+    """A transition: a function `step(state, row)` with its first state, or a processor of lists.
+
+    With `states`, all that can be reached, what rows do is kept as tables. Or name the monoid that
+    composes: `of(row)` is what a row does, `merge` what two do, and `act(state, what)` does it:
+
+        act(state, of(row))      == step(state, row)[0]
+        act(state, merge(a, b))  == act(act(state, a), b)
+
+    >>> turned = transition(lambda s, e: (e, [e] * (s != e)), "shut", states=["shut", "open"])
+    >>> turned.step("shut", "open"), turned.of("open")
+    (('open', ['open']), (1, 1))
+    >>> total = transition(lambda n, x: (n + x, [n + x]), 0, of=lambda x: x, merge=int.__add__,
+    ...                    act=int.__add__)
+    >>> total.act(10, total.merge(total.of(1), total.of(2)))
+    13
+    """
+    first: list[Any] = []
+    if isinstance(step, Processor):
+        name = name or repr(step)
+        start, step, first = _of_lists(step, start)
+    elif not callable(step):
+        raise AlgebraError(
+            f"a scan needs a step, and not {value_text(step)}", created=place(),
+            remedy="a function of a state and a row, or a processor of lists",
+        )  # fmt: skip
+    name = name or function_name(step)
+    composing = [each for each in (of, merge, act) if each is not None]
+    if (states is not None and composing) or (composing and len(composing) < 3):
+        raise AlgebraError(
+            f"{name}: steps are composed by states=..., or by of=, merge= and act= together",
+            created=place(), remedy="one of the two",
+        )  # fmt: skip
+    if states is not None:
+        return Tabulated(step, start, first, name, states)
+    if of is not None and merge is not None and act is not None:
+        combine = merge.combine if isinstance(merge, Monoid) else merge
+        return Composed(step, start, first, name, of, combine, act)
+    return Transition(step, start, first, name)
+
+
+def _of_lists(processor: Processor[Any, Any], start: Any) -> tuple[Any, Step, list[Any]]:
+    """The first state, the step and the first output of a processor of lists."""
+    if start is not None or processor.source != LIST or processor.target != LIST:
+        raise AlgebraError(
+            f"a scan runs processors from lists to lists, from their own start: {processor!r}",
+            source=processor.source, target=processor.target, created=place(),
+            remedy="ebbflow.stream.elementwise(step, state=...)",
+        )  # fmt: skip
+    state, first = processor.start()
+    return state, OneByOne(processor), first
+
+
+class OneByOne:
+    """A processor of lists as a step on single elements."""
+
+    def __init__(self, processor: Processor[Any, Any]) -> None:
+        self.processor = processor
+
+    def __call__(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
+        return self.processor.step(state, [row])
+
+    def __repr__(self) -> str:
+        return repr(self.processor)
+
+
+def _own(state: Any) -> Any:
+    """A state that may be altered: a copy of one that could be."""
+    return deepcopy(state) if type(state).__hash__ is None else state
