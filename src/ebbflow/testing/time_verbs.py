@@ -71,7 +71,22 @@ def _within(pool: Pool, choices: Choices) -> Grown | None:
     return of.then(of.rows.within(time, now, choices.pick((2, 1, 3)) * unit))
 
 
+def _top(pool: Pool, choices: Choices) -> Grown | None:
+    """The first rows of each key, with those that tie, or numbered, or both."""
+    of = one(pool, choices, lambda each: each.bag and "place" not in each.shape.names)
+    if of is None:
+        return None
+    by = of.shape.key(choices).given
+    per = of.shape.key(choices).given if choices.pick((1, 0)) else None
+    ties, number = choices.pick(((True, None), (True, "place"), (False, "place")))
+    n, smallest = choices.pick((1, 2, 3)), choices.pick((False, True))
+    rows = of.rows.top_k(n, by=by, per=per, smallest=smallest, ties=ties, number=number)
+    dtypes = of.shape.dtypes if of.shape.names else ("any",)
+    return of.then(rows, None if number is None else [*dtypes, "int"], degree=1)
+
+
 TIME_VERBS: dict[str, Verb] = {
+    "top_with": _top,
     "within": _within,
     "session_reduce": _windows_reduced("session"),
     "sliding_reduce": _windows_reduced("sliding"),

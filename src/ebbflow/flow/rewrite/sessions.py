@@ -100,5 +100,5 @@ def _items(key: Fn | None) -> tuple[Any, ...]:
 
 def _read(part: Any, row_type: Any) -> Names:
     """The fields that a part of a row reads, also a function that is traced."""
-    fn = Fn.of(part, row_type)
-    return None if part is None or fn.expression is None else fn.reads[0]
+    fn = None if part is None else Fn.of(part, row_type)
+    return None if fn is None or fn.expression is None else fn.reads[0]

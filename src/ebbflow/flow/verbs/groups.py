@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.errors import Text, place
+from ebbflow.errors import place
 from ebbflow.flow.grouped import ONE_GROUP, Grouped, aggregated, reduced
-from ebbflow.flow.parts import Part, key, part, plain, refuse
-from ebbflow.flow.plan import Distinct, TopK
-from ebbflow.flow.results import AnyReducer, likely
+from ebbflow.flow.parts import Part, key, refuse
+from ebbflow.flow.plan import Distinct
+from ebbflow.flow.results import AnyReducer
+from ebbflow.flow.top import top
 from ebbflow.flow.verbs.base import Verbs
-from ebbflow.record import fields_of
-from ebbflow.reducer.row import itself
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -65,28 +64,38 @@ class GroupVerbs(Verbs):
         return self.with_node(aggregated(self.node, ONE_GROUP, unnamed, reducers))
 
     def top_k(
-        self, n: int, *, by: Part | None = None, per: Part | None = None, smallest: bool = False
-    ) -> Collection:
+        self, n: int, *, by: Part | None = None, per: Part | None = None, smallest: bool = False,
+        ties: bool = False, number: str | None = None,
+    ) -> Collection:  # fmt: skip
         """The `n` rows with the greatest `by`, of all or of each `per`; repeated rows count. Rows
         without fields are compared themselves where no `by` is given.
+
+        Which of several rows with the same `by` are among them, the rows decide. With `ties`, all
+        those are that are like the last. (FETCH FIRST n ROWS WITH TIES.) With `number="place"` a
+        field of that name tells the number of the row, the best being 1.
 
         >>> import ebbflow as ef
         >>> ef.Input("words", str).top_k(3, by=len)
         <str: words → top_k>
+        >>> view = ef.Input("words", str).top_k(1, by=len, ties=True).run()
+        >>> view.step(words=["ebb", "sea", "to"])
+        ZSet({'ebb': 1, 'sea': 1})
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            refuse(f"top_k({n!r}): it gives a positive number of rows", "top_k(1, by=...)")
-        if by is None and fields_of(self.type) is not None:
-            refuse(
-                f"top_k({n}): nothing says by what rows are compared",
-                f"top_k({n}, by={likely(self.node)})",
-                fields=Text(", ".join(fields_of(self.type) or ())),
-            )
-        by = itself if by is None else by
-        for each in (by, per):
-            plain("top_k(by={})", each)
-        return self.with_node(TopK(
-            parent=self.node, n=n, by=part("top_k(by={})", self.node, by), smallest=smallest,
-            key=None if per is None else part("top_k(per={})", self.node, per),
-            type=self.type, place=place(),
-        ))  # fmt: skip
+        given: dict[str, Any] = {"smallest": smallest, "ties": ties, "number": number}
+        return self.with_node(top(self.node, "top_k", n, by, per, **given))
+
+    def last(
+        self, n: int = 1, *, by: Part, per: Part | None = None, number: str | None = None
+    ) -> Collection:
+        """The last `n` rows in the order of `by`, of all or of each `per`: `top_k` for what comes
+        one after the other. With `number="place"` rows are numbered, the last being 1.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> Hit = record("Hit", user=str, at=int)
+        >>> view = ef.Input("hits", Hit).last(2, by="at", per="user").run()
+        >>> view.step(hits=[Hit("ann", 3), Hit("ann", 9), Hit("ann", 5)])
+        ZSet({Hit(user='ann', at=9): 1, Hit(user='ann', at=5): 1})
+        """
+        given: dict[str, Any] = {"smallest": False, "ties": False, "number": number}
+        return self.with_node(top(self.node, "last", n, by, per, **given))

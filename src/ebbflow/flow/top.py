@@ -1,0 +1,109 @@
+"""The first rows of each key in an order: alone, with those that tie, and with their numbers.
+
+Two of these are made of other nodes. Rows *tie* with a row at the top when they are of its key and
+have the same place in the order; so all that tie are the rows that meet one of the top by both.
+Numbers are given to the rows of a key as one sorted list: of the top, so it is short.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ebbflow.errors import Text, place
+from ebbflow.flow import types
+from ebbflow.flow.parts import Part, field_names, part, plain, refuse, rows_of
+from ebbflow.flow.plan import FlatMap, Node, Reduce, Semi, TopK
+from ebbflow.flow.results import likely
+from ebbflow.fn import Fn
+from ebbflow.nan import one_nan
+from ebbflow.record import fields_of, record
+from ebbflow.reducer.placed import collect
+from ebbflow.reducer.row import itself
+
+
+def top(
+    node: Node, call: str, n: int, by: Part | None, per: Part | None, *, smallest: bool,
+    ties: bool, number: str | None,
+) -> Node:  # fmt: skip
+    """The node of `top_k`, with what is behind it where ties or numbers are wanted.
+
+    >>> import ebbflow as ef
+    >>> words = ef.Input("words", str).node
+    >>> top(words, "top_k", 2, len, None, smallest=False, ties=True, number=None).verb
+    'semi'
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        refuse(f"{call}({n!r}): it gives a positive number of rows", f"{call}(1, by=...)")
+    if by is None and fields_of(node.type) is not None:
+        refuse(
+            f"{call}({n}): nothing says by what rows are compared",
+            f"{call}({n}, by={likely(node)})",
+            fields=Text(", ".join(fields_of(node.type) or ())),
+        )
+    by = itself if by is None else by
+    for each in (by, per):
+        plain(f"{call}(by={{}})", each)
+    order = part(f"{call}(by={{}})", node, by)
+    key = None if per is None else part(f"{call}(per={{}})", node, per)
+    found: Node = TopK(
+        parent=node, n=n, by=order, smallest=smallest, key=key, type=node.type, place=place()
+    )
+    if ties:
+        both = part(f"{call}(by={{}})", node, by if per is None else (per, by))
+        found = Semi(
+            left=node, right=found, left_key=both, right_key=both, type=node.type, place=place()
+        )
+    return found if number is None else _numbered(found, call, key, order, number, smallest)
+
+
+# ---- numbers ----
+
+
+def _numbered(
+    node: Node, call: str, key: Fn | None, order: Fn, number: str, smallest: bool
+) -> FlatMap:
+    fields = types.fields_held(node.type)
+    if not isinstance(number, str):
+        refuse(f"{call}(number={number!r}): it is the name of a field", 'number="place"')
+    field_names(f"{call}(number={{}})", {number: int})
+    if fields is not None and number in fields:
+        refuse(
+            f"{call}(number={number!r}): {rows_of(node)} have already a field {number!r}",
+            "another name",
+            fields=Text(", ".join(fields)),
+        )
+    row = None if fields is None else types.row(node.type.__name__, {**fields, number: int})
+    width = 0 if key is None else 1
+    sorted_rows = Reduce(
+        parent=node, key=key, width=width, reducer=collect(Placed(order)), spread=False,
+        type=record("Group", **({"key": Any} if width else {}), value=Any), place=place(),
+    )  # fmt: skip
+    fn = Fn(Numbered(row, smallest), sorted_rows.type, name=number)
+    pair = tuple[node.type, int]  # type: ignore[name-defined]
+    return FlatMap(parent=sorted_rows, fn=fn, type=row or pair, place=place())
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A row behind its place in the order."""
+
+    order: Fn
+
+    def __call__(self, row: Any) -> Any:
+        return one_nan(self.order(row)), row
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """The rows of a sorted group, each with its number, from 1 on."""
+
+    type: Any
+    smallest: bool
+
+    def __call__(self, group: Any) -> list[Any]:
+        rows = [row for _, row in group[-1]]
+        numbers = enumerate(rows if self.smallest else reversed(rows), start=1)
+        if self.type is None:
+            return [(row, number) for number, row in numbers]
+        return [tuple.__new__(self.type, (*row, number)) for number, row in numbers]
