@@ -21,6 +21,7 @@ from ebbflow.chain import Chain, RowStep, gather, grouping
 from ebbflow.engine.runtime.lazy import LazyLoopStage
 from ebbflow.engine.runtime.lazy_choice import LazyChoiceStage
 from ebbflow.engine.runtime.loop import Body, LoopStage
+from ebbflow.engine.runtime.panes import by_panes
 from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, Schedule, evaluation
 from ebbflow.engine.runtime.stage import (
     ArrangeStage,
@@ -295,7 +296,8 @@ class Compiler:
         slot, chain = port[0]
         fused = len(port) == 1 and chain.sign == 1 and node.parent.bag
         fused = fused and not (self.apart and chain.steps)
-        operator = _reducing(node, chain if fused else WHOLE)
+        panes = by_panes(node, chain) if fused else None
+        operator = panes or _reducing(node, chain if fused else WHOLE)
         if operator.loop is not None:
             if not fused:
                 slot = self._bagged(node.parent, self.slot(node.parent), node)

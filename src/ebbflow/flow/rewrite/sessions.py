@@ -51,14 +51,14 @@ def reduce_sessions(plan: Plan) -> Plan:
 def _one(node: Reduce, sessions: Sessions) -> Node:
     rows = sessions.parent
     front = _front(node.key, sessions)
-    reads = reducer_reads(node.reducer, sessions.type, _read)
+    reads = reducer_reads(node.reducer, sessions.type, read_by)
     if front is None or reads is None or not reads <= {*(fields_of(rows.type) or ())}:
         return node
     if not _merges(node.reducer, rows.type):
         return node
     return SessionReduce(
         parent=rows, key=sessions.key, time=sessions.time, gap=sessions.gap, reducer=node.reducer,
-        front=front, width=len(_items(sessions.key)), spread=node.spread, type=node.type,
+        front=front, width=len(items_of(sessions.key)), spread=node.spread, type=node.type,
         place=node.place,
     )  # fmt: skip
 
@@ -75,12 +75,12 @@ def _front(key: Fn | None, sessions: Sessions) -> tuple[int, ...] | None:
     Fields of the rows are the first of those with their session, so what reads them is equal."""
     if key is None or fields_of(sessions.type) is None:
         return None
-    per = _items(sessions.key)
+    per = items_of(sessions.key)
     if sessions.key is not None and not all(per):
         return None
     known: dict[Any, int] = {each: KEY + i for i, each in enumerate(per)}
     front: list[int] = []
-    for item in _items(key):
+    for item in items_of(key):
         window = WINDOW.get(item.name) if isinstance(item, Get) else None
         part = known.get(item) if window is None else window
         if part is None:
@@ -90,7 +90,7 @@ def _front(key: Fn | None, sessions: Sessions) -> tuple[int, ...] | None:
     return tuple(front) if whole else None
 
 
-def _items(key: Fn | None) -> tuple[Any, ...]:
+def items_of(key: Fn | None) -> tuple[Any, ...]:
     """The expressions of the parts of a key; None for one that is not traced."""
     if key is None:
         return ()
@@ -98,7 +98,7 @@ def _items(key: Fn | None) -> tuple[Any, ...]:
     return made.items if isinstance(made, Tuple) else (made,)
 
 
-def _read(part: Any, row_type: Any) -> Names:
+def read_by(part: Any, row_type: Any) -> Names:
     """The fields that a part of a row reads, also a function that is traced."""
     fn = None if part is None else Fn.of(part, row_type)
     return None if fn is None or fn.expression is None else fn.reads[0]
