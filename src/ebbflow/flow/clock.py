@@ -17,7 +17,7 @@ from ebbflow.flow.parts import refuse
 from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.flow.source import Input
-from ebbflow.flow.within import KINDS
+from ebbflow.flow.within import TIME_CLASSES
 from ebbflow.record import fields_of, record
 
 
@@ -26,10 +26,10 @@ class Clock(Input):
 
     def __init__(self, name: str, type: Any) -> None:
         plain = types.classes(type)
-        if plain is None or len(plain) != 1 or plain[0] not in KINDS:
+        if plain is None or len(plain) != 1 or plain[0] not in TIME_CLASSES:
             refuse(
                 f"clock({name!r}, ...): the time is an int, a float, a date or a datetime",
-                f"clock({name!r}, datetime), of the same kind as the times of the rows",
+                f"clock({name!r}, datetime), of the same hint as the times of the rows",
                 given=type,
             )
         super().__init__(name, record("Clock", now=type), key=_only)
@@ -40,8 +40,8 @@ class Clock(Input):
 
     def __repr__(self) -> str:
         assert isinstance(self.node, Source)
-        kind = types.name_of((fields_of(self.node.type) or {})["now"])
-        return f"clock({self.node.name!r}{'' if kind == 'int' else f', {kind}'})"
+        hint = types.name_of((fields_of(self.node.type) or {})["now"])
+        return f"clock({self.node.name!r}{'' if hint == 'int' else f', {hint}'})"
 
 
 def _only(row: Any) -> int:

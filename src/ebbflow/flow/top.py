@@ -76,7 +76,7 @@ def _numbered(
     row = None if fields is None else types.row(node.type.__name__, {**fields, number: int})
     width = 0 if key is None else 1
     sorted_rows = Reduce(
-        parent=node, key=key, width=width, reducer=collect(Placed(order)), spread=False,
+        parent=node, key=key, width=width, reducer=collect(RowWithPlace(order)), spread=False,
         type=record("Group", **({"key": Any} if width else {}), value=Any), place=place(),
     )  # fmt: skip
     fn = Fn(Numbered(row, smallest), sorted_rows.type, name=number)
@@ -85,7 +85,7 @@ def _numbered(
 
 
 @dataclass(frozen=True)
-class Placed:
+class RowWithPlace:
     """A row behind its place in the order."""
 
     order: Fn

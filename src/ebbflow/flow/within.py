@@ -17,7 +17,7 @@ from ebbflow.record import fields_of
 
 PANES = 8192
 """How many panes a span has, about."""
-KINDS = (int, float, date, datetime)
+TIME_CLASSES = (int, float, date, datetime)
 
 
 def kept_within(
@@ -33,7 +33,8 @@ def kept_within(
     time_type = check_times("within", node, time, {"span": span})
     of = part("within({})", node, time)
     now, now_type = _now(clock, span)
-    if _kind(now_type) is not _kind(time_type) and None not in (_kind(now_type), _kind(time_type)):
+    classes = {_time_class(now_type), _time_class(time_type)}
+    if len(classes) > 1 and None not in classes:
         refuse(
             f"within(...): the times of the rows are of type {types.name_of(time_type)}, and the "
             f"clock tells a {types.name_of(now_type)}",
@@ -74,10 +75,10 @@ def _now(node: Node, span: Any) -> tuple[Fn, Any]:
     return Fn(Time("within", of, span), node.type, name=of.text), part_type(node, given)
 
 
-def _kind(time_type: Any) -> Any:
+def _time_class(time_type: Any) -> Any:
     """The kind of time that a type is of: a number, a date or a datetime; None where unknown."""
     known = [each for each in types.classes(time_type) or () if each is not type(None)]
-    if len(known) != 1 or known[0] not in KINDS:
+    if len(known) != 1 or known[0] not in TIME_CLASSES:
         return None
     return int if known[0] is float else known[0]
 
@@ -86,7 +87,7 @@ def _pane(span: Any, time_type: Any) -> Any:
     """How long a pane is."""
     if not isinstance(span, timedelta):
         return max(1, span // PANES) if isinstance(span, int) else span / PANES
-    if span % DAY or _kind(time_type) is datetime:
+    if span % DAY or _time_class(time_type) is datetime:
         return max(timedelta(microseconds=1), span // PANES)
     return DAY * max(1, span // DAY // PANES)
 

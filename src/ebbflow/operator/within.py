@@ -30,7 +30,7 @@ Pairs = Iterable[tuple[Any, int]]
 ROW, NOW = 0, 1
 CLOCK, PANES = "clock", "panes"
 UNSET: Any = (None, False)
-"""What is known of the time before it is told: the latest so far, and whether it is told now."""
+"""What is known of the time before it is known: the latest so far, and whether it is known now."""
 
 
 class WithinRows(ByKey):
@@ -74,8 +74,8 @@ class WithinRows(ByKey):
     def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give the rows that came or left."""
         index, cells = state
-        latest, told = cells.values.get(CLOCK, UNSET)
-        times = {latest: 1} if told else {}
+        latest, known = cells.values.get(CLOCK, UNSET)
+        times = {latest: 1} if known else {}
         rows = []
         for (tag, value), weight in change.items():
             if tag == NOW:
@@ -86,7 +86,7 @@ class WithinRows(ByKey):
         if now is not None and latest is not None and now < latest:
             raise backwards(latest, now)
         past = Interval(self, latest)
-        old, new = past if told else Interval(self, None), Interval(self, now)
+        old, new = past if known else Interval(self, None), Interval(self, now)
         came = self.by_pane(rows)
         for pane in [pane for pane in came if pane <= past.start_pane] if past else ():
             came[pane] = past.not_over(pane, came[pane])
@@ -97,11 +97,11 @@ class WithinRows(ByKey):
         panes = cells.values.get(PANES, _NO_PANES)
         panes = panes.update(_entries(panes, index, came))
         if now != old.now:
-            panes = self._moved(index, panes, old, new, out)
+            panes = self._after_tick(index, panes, old, new, out)
         self._keep(cells, (latest if now is None else now, now is not None), panes)
         return without_zeros(out)
 
-    def _moved(
+    def _after_tick(
         self, index: Index[Any, Any], panes: Tree[Any], old: Interval, new: Interval, out: Any
     ) -> Tree[Any]:
         """The panes that have rows after the time has changed; what comes and leaves is counted,
@@ -124,7 +124,7 @@ class WithinRows(ByKey):
 
     def _moving(self, panes: Tree[Any], old: Interval, new: Interval) -> Iterable[Any]:
         """The panes that have rows which come or leave when the time changes; all where it was not
-        told, or is not any more."""
+        known, or is not any more."""
         if not old or not new:
             return [pane for pane, _ in panes]
         first = takewhile(lambda each: each <= new.start_pane, (pane for pane, _ in panes))
@@ -160,12 +160,12 @@ class WithinRows(ByKey):
 
     def invariant(self, x: Bag, state: Any) -> bool:
         index, cells = state[0], state[1].values
-        latest, told = cells.get(CLOCK, UNSET)
+        latest, known = cells.get(CLOCK, UNSET)
         times = [value for (tag, value), _ in x.items() if tag == NOW]
         kept = self._not_over([(row, n) for (tag, row), n in x.items() if tag == ROW], latest)
         panes = cells.get(PANES, _NO_PANES)
         return (
-            times == ([latest] if told else [])
+            times == ([latest] if known else [])
             and index == Index(self._pane_of, kept)
             and [pane for pane, _ in panes] == sorted(index.groups)
         )
@@ -176,7 +176,7 @@ class WithinRows(ByKey):
 
 class Interval:
     """The times that are within at a moment: after its start, and not after it. False when no
-    moment is told, and then there are none."""
+    moment is known, and then there are none."""
 
     __slots__ = ("now", "now_pane", "start", "start_pane", "time")
 

@@ -38,10 +38,10 @@ def _windows_reduced(verb: str) -> Verb:
         timed = _timed(pool, choices)
         if timed is None:
             return None
-        of, time, kind_of_time, unit = timed
+        of, time, time_dtype, unit = timed
         per = choices.pick((None, *of.shape.names))
         dtypes = dict(zip(of.shape.names, of.shape.dtypes, strict=True)) | dict.fromkeys(
-            WINDOW, kind_of_time
+            WINDOW, time_dtype
         )
         size = choices.pick((2, 1, 3)) * unit
         if verb == "session":
@@ -51,13 +51,13 @@ def _windows_reduced(verb: str) -> Verb:
         front = [*WINDOW] if choices.pick((0, 1)) else [choices.pick(WINDOW)]
         if per is not None and choices.pick((1, 1, 1, 0)):
             front.insert(choices.pick((0, 1)), per)
-        results, kinds = {}, []
+        results, results_of = {}, []
         for name in choices.pick((("n",), ("n", "total"))):
             result = reducer(of.shape, choices, choices.pick((("library",), SORTS)))
-            results[name if name not in front else f"{name}2"], kind = result
-            kinds.append(kind)
+            results[name if name not in front else f"{name}2"], dtype = result
+            results_of.append(dtype)
         made = rows.group_by(*front).agg(**results)
-        return of.then(made, [*(dtypes[name] for name in front), *kinds], degree=1)
+        return of.then(made, [*(dtypes[name] for name in front), *results_of], degree=1)
 
     return apply
 
@@ -66,8 +66,8 @@ def _within(pool: Pool, choices: Choices) -> Grown | None:
     timed = _timed(pool, choices)
     if timed is None:
         return None
-    of, time, kind, unit = timed
-    now = clock(f"now_{kind}", TIMES[kind])
+    of, time, dtype, unit = timed
+    now = clock(f"now_{dtype}", TIMES[dtype])
     return of.then(of.rows.within(time, now, choices.pick((2, 1, 3)) * unit))
 
 

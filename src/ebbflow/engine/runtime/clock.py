@@ -79,10 +79,10 @@ def no_time(source: Source, given: Any) -> ChangeError:
 def wall_time(source: ClockSource) -> Any:
     """The time of this machine, of the type of a clock."""
     hint = _hint(source)
-    (kind,) = classes(hint) or (int,)
-    if kind is datetime:
+    (cls,) = classes(hint) or (int,)
+    if cls is datetime:
         zones = [each for each in notes(hint) if isinstance(each, tzinfo)]
         return datetime.now(*zones)
-    if kind is date:
+    if cls is date:
         return date.today()
-    return kind(time.time())
+    return cls(time.time())
