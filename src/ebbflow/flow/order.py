@@ -14,7 +14,7 @@ each. A frame always holds its own row:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,7 @@ from ebbflow.flow.results import given
 from ebbflow.flow.windows import Time, check_times
 from ebbflow.fn import Fn
 from ebbflow.operator import window
+from ebbflow.operator.over import WithValues
 from ebbflow.operator.window import Moving, Running, WindowFunction
 from ebbflow.reducer import Reducer
 from ebbflow.stream.transition import Transition, transition
@@ -53,12 +54,9 @@ UNBOUNDED = None
 RUNNING: Any = (UNBOUNDED, 0)
 
 
-def scanned(
-    node: Node, step: Any, start: Any, per: Part | None, order: Part, composed: Mapping[str, Any],
-    type: Any,
-) -> Scan:  # fmt: skip
+def scanned(node: Node, step: Any, start: Any, per: Part | None, order: Part, type: Any) -> Scan:
     """The node of `scan`."""
-    going = _transition("scan", step, start, composed)
+    going = _transition("scan", step, start, {})
     said = _said(step) if type is None else type
     return Scan(
         parent=node, transition=going, order=_order("scan", node, order),
@@ -288,15 +286,3 @@ def _around(text: str, low: Any, high: Any) -> tuple[Any, Any]:
     if not fine:
         refuse(f"over({text}): a frame holds its own row", "ends such as (-3, 0) or (-3, 3)")
     return low, high
-
-
-@dataclass(frozen=True)
-class WithValues:
-    """A row with more values: more fields, or a longer tuple where fields are not known."""
-
-    type: Any
-
-    def __call__(self, row: Any, values: tuple[Any, ...]) -> Any:
-        if self.type is None:
-            return (row, *values)
-        return tuple.__new__(self.type, (*row, *values))

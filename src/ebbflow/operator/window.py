@@ -12,9 +12,10 @@ rows *near* a row, so many before and behind it, or within a distance: `Lead` an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ebbflow.algebra.value import function_name
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.reducer.row import Key
 
 
@@ -53,15 +54,35 @@ class Along(WindowFunction):
         """Whether `show` looks at the state behind the last row."""
         return False
 
+    by_place: ClassVar[bool] = False
+    """Whether `next` looks at the place of a row."""
+
+    def next_source(self, loop: GeneratedLoop, state: str) -> str:
+        """Python text for the state after `row`, from the text of the one before it."""
+        at = "place" if self.by_place else "None"
+        return f"{loop.bind(self.next)}({state}, row, {at})"
+
+    def show_source(self, loop: GeneratedLoop, state: str) -> str:
+        """Python text for the value, from the text of the state; where it does not look ahead."""
+        return f"{loop.bind(self.show)}({state}, None)"
+
 
 @dataclass(frozen=True, repr=False)
 class RowNumber(Along):
     """1 for the first row, 2 for the second, and so on."""
 
+    def next_source(self, loop: GeneratedLoop, state: str) -> str:
+        return f"{state} + 1"
+
+    def show_source(self, loop: GeneratedLoop, state: str) -> str:
+        return state
+
 
 @dataclass(frozen=True, repr=False)
 class Rank(Along):
     """One more than how many rows are before all that have the same place."""
+
+    by_place: ClassVar[bool] = True
 
     def start(self) -> Any:
         return 0, 0, ()
@@ -176,6 +197,8 @@ class FillForward(Along):
 class Island(Along):
     """Where the run of rows starts that a row is in: rows no further than `gap` from each other."""
 
+    by_place: ClassVar[bool] = True
+
     gap: Any
 
     def start(self) -> Any:
@@ -192,6 +215,8 @@ class Island(Along):
 @dataclass(frozen=True, repr=False)
 class IslandNumber(Along):
     """The number of the run of rows that a row is in, from 1."""
+
+    by_place: ClassVar[bool] = True
 
     gap: Any
 
@@ -210,6 +235,8 @@ class IslandNumber(Along):
 class Decay(Along):
     """The sum of values each of which counts half as much after every `half_life`. None counts
     nothing."""
+
+    by_place: ClassVar[bool] = True
 
     of: Any
     half_life: Any
@@ -243,6 +270,13 @@ class Running(Along):
 
     def show(self, state: Any, last: Any) -> Any:
         return self.reducer.finish(last if self.whole else state)
+
+    def next_source(self, loop: GeneratedLoop, state: str) -> str:
+        return f"{loop.bind(self.reducer.add)}({state}, row)"
+
+    def show_source(self, loop: GeneratedLoop, state: str) -> str:
+        result = self.reducer.result
+        return state if result is None else f"{loop.bind(result)}({state})"
 
     @property
     def looks_ahead(self) -> bool:

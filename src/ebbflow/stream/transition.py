@@ -37,6 +37,8 @@ class Transition:
     """What a row does to the state, as an element of a monoid; None where that is not known."""
     merge: Callable[[Any, Any], Any] | None = None
     """What two such elements do, one after the other."""
+    clean = False
+    """Whether all NaN in what it says is the one NaN already."""
     composes = ""
     """How steps are composed, to be shown."""
 

@@ -106,7 +106,7 @@ def _scan(pool: Pool, choices: Choices) -> Grown | None:
             step = elementwise(step, state=0)
     start = None if isinstance(step, Processor) else 0
     if per is None or choices.pick((0, 1)):
-        rows = of.rows.scan(step, start, order=order, per=per, type=int, **options)
+        rows = of.rows.scan(step, start, order=order, per=per, type=int)
         return of.then(rows, ["int"], whole=True)
     key = of.shape.key(choices)
     by = function(key.text) if key.name == "value" else key.given
