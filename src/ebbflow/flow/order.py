@@ -13,8 +13,9 @@ each. A frame always holds its own row:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from ebbflow.flow import types
 from ebbflow.flow.grouped import ONE_GROUP
 from ebbflow.flow.inferred import type_of
 from ebbflow.flow.parts import (
+    GroupKey,
     Part,
     field_names,
     key,
@@ -43,8 +45,9 @@ from ebbflow.fn import Fn
 from ebbflow.operator import window
 from ebbflow.operator.over import WithValues
 from ebbflow.operator.window import Moving, Running, WindowFunction
+from ebbflow.ordering import total_order_key
 from ebbflow.reducer import Reducer
-from ebbflow.stream.transition import Transition, transition
+from ebbflow.stream.transition import Parts, Together, Transition, transition
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -67,17 +70,50 @@ def scanned(node: Node, step: Any, start: Any, per: Part | None, order: Part, ty
 
 def folded(
     node: Node, step: Any, start: Any, per: Part | None, order: Part, composed: Mapping[str, Any],
-    type: Any,
+    cuts: Sequence[Any], type: Any,
 ) -> Fold:  # fmt: skip
-    """The node of `fold`."""
-    found = ONE_GROUP if per is None else key("fold(per={})", node, (per,), {})
+    """The node of `fold`; with `cuts`, of the parts between them."""
+    going, by = _transition("fold", step, start, composed), _order("fold", node, order)
     value = Any if type is None else type
+    if not len(cuts):
+        found = ONE_GROUP if per is None else key("fold(per={})", node, (per,), {})
+        return _fold(node, going, by, found, value)
+    if going.merge is None:
+        refuse(
+            "fold(cuts=...): parts can be put together only where steps are composed",
+            "states=..., or of=, merge= and act=",
+        )
+    named = {} if per is None else key("fold(per={})", node, (per,), {}).fields
+    given = () if per is None else per if isinstance(per, tuple) else (per,)
+    parts = dict(zip(named, given, strict=True))
+    inner = key("fold(per={})", node, (), {**parts, "part": CutAt(by, tuple(cuts))})
+    made = _fold(node, Parts(going), by, inner, Any)
+    outer = key("fold(per={})", made, tuple(named), {}) if named else ONE_GROUP
+    return _fold(made, Together(going), part("fold(order={})", made, "part"), outer, value)
+
+
+def _fold(node: Node, going: Transition, order: Fn, per: GroupKey, value: Any) -> Fold:
+    made = types.row("Group", {**per.fields, "value": value})
     return Fold(
-        parent=node, transition=_transition("fold", step, start, composed),
-        order=_order("fold", node, order), key=found.fn, width=found.width,
-        type=row_type("fold({})", types.row("Group", {**found.fields, "value": value})),
-        place=place(),
+        parent=node, transition=going, order=order, key=per.fn, width=per.width,
+        type=row_type("fold({})", made), place=place(),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CutAt:
+    """The number of the part that a row is in, of the parts between places.
+
+    >>> CutAt(abs, (10, 20))(-15)
+    1
+    """
+
+    order: Any
+    cuts: tuple[Any, ...]
+
+    def __call__(self, row: Any) -> int:
+        at = total_order_key(self.order(row))
+        return bisect_right(self.cuts, at, key=total_order_key)
 
 
 def _transition(verb: str, step: Any, start: Any, composed: Mapping[str, Any]) -> Transition:

@@ -125,6 +125,38 @@ class Composed(Transition):
         return self._act(_own(state), element)
 
 
+class Parts(Transition):
+    """What the rows of a part do to the state of another transition, as an element of the monoid
+    that composes its steps; None for no rows."""
+
+    def __init__(self, whole: Transition) -> None:
+        super().__init__(whole.step, None, [], f"parts of {whole.name}")
+        self.whole, self.of, self.merge = whole, whole.of, whole.merge
+        self.composes = whole.composes
+
+    def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
+        assert self.of is not None
+        assert self.merge is not None
+        element = self.of(row)
+        return (element if state is None else self.merge(state, element)), []
+
+    def act(self, state: Any, element: Any) -> Any:
+        assert self.merge is not None
+        return element if state is None else self.merge(state, element)
+
+
+class Together(Transition):
+    """The state of a transition behind several parts, one after the other; rows have the elements
+    of the parts in their last field."""
+
+    def __init__(self, whole: Transition) -> None:
+        super().__init__(whole.step, whole.start, [], f"{whole.name} of parts")
+        self.whole = whole
+
+    def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
+        return self.whole.act(state, row[-1]), []
+
+
 def transition(
     step: Step | Processor[Any, Any],
     start: Any = None,

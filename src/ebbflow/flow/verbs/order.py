@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.flow import order as ordered
@@ -45,13 +45,16 @@ class OrderVerbs(Verbs):
     def fold(
         self, step: Any, start: Any = None, *, order: Part, per: Part | None = None,
         states: Iterable[Hashable] | None = None, of: Callable[[Any], Any] | None = None,
-        merge: Any = None, act: Callable[[Any, Any], Any] | None = None, type: Any = None,
+        merge: Any = None, act: Callable[[Any, Any], Any] | None = None,
+        cuts: Sequence[Any] = (), type: Any = None,
     ) -> Collection:  # fmt: skip
         """The state that `scan` would end in, for each key: rows `(key…, value)`. What steps say is
         not asked for.
 
         With all `states` that there are, or with a monoid that composes steps (`of`, `merge` and
-        `act`; see `ebbflow.stream.transition`), a late row costs O(log n), wherever it comes.
+        `act`; see `ebbflow.stream.transition`), a late row costs O(log n), wherever it comes. Then
+        a long key can be cut at places in the order, `cuts`: the parts are composed for themselves,
+        on Spark in tasks of their own, and then put together.
 
         >>> import ebbflow as ef
         >>> from ebbflow.record import record
@@ -62,7 +65,9 @@ class OrderVerbs(Verbs):
         ZSet({Group(value='open'): 1})
         """
         composed = {"states": states, "of": of, "merge": merge, "act": act}
-        return self.with_node(ordered.folded(self.node, step, start, per, order, composed, type))
+        return self.with_node(
+            ordered.folded(self.node, step, start, per, order, composed, cuts, type)
+        )
 
     def over(
         self, *, order: Part, per: Part | None = None, rows: Any = ordered.RUNNING,
