@@ -103,7 +103,7 @@ def rounded(row: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_004_O3_window_functions_are_those_of_duckdb(name: str) -> None:
+def test_window_functions_are_those_of_duckdb(name: str) -> None:
     frame, function, text = WINDOWS[name]
     events = ef.Input("events", Event)
     view = events.over(per="k", order="t", **frame).with_fields(x=function).run()

@@ -11,11 +11,12 @@ rows *near* a row, so many before and behind it, or within a distance: `Lead` an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from ebbflow.algebra.value import function_name
 from ebbflow.codegen import GeneratedLoop
+from ebbflow.fn import Fn
 from ebbflow.reducer.row import Key
 
 
@@ -24,12 +25,15 @@ class WindowFunction:
     """A value for each row, of the rows around it."""
 
     def __repr__(self) -> str:
-        held = [getattr(self, name) for name in self.__dataclass_fields__]
+        held = [(each, getattr(self, each.name)) for each in fields(self)]
+        shown = [_text(value) for each, value in held if value != each.default]
         name = "".join("_" + c.lower() if c.isupper() else c for c in type(self).__name__)
-        return f"{name[1:]}({', '.join(map(_text, held))})"
+        return f"{name[1:]}({', '.join(shown)})"
 
 
 def _text(x: Any) -> str:
+    if isinstance(x, Fn):
+        return x.text
     return function_name(x) if callable(x) else repr(x)
 
 
