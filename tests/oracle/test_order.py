@@ -13,9 +13,9 @@ import ebbflow as ef
 from ebbflow import window as w
 from ebbflow.errors import EbbflowError, LawBroken
 from ebbflow.laws import check
-from ebbflow.operator.over import moved, over_rows
+from ebbflow.operator.over import of_frames, over_rows
 from ebbflow.operator.scan import fold_rows, scan_rows
-from ebbflow.operator.window import Along, Lag, Lead, Moving, Running
+from ebbflow.operator.window import Along, FrameReducer, Lag, Lead, RunningReducer
 from ebbflow.stream import elementwise, prefix_sum, transition
 from ebbflow.zset import ZSet
 
@@ -117,12 +117,12 @@ def test_operators_on_rows_in_order_keep_their_laws() -> None:
     bags = [ZSet({row: n for row, n in zip(rows, counts, strict=False) if n})
             for counts in ((), (1, 2, 0, 1), (0, 1) * 8, (2,) * 18)]  # fmt: skip
     changes = [ZSet({row: sign}) for row in rows for sign in (1, -1)]
-    frames = Moving(ef.max("v"), -1, 2), Moving(ef.sum("v"), -1, 1, by_range=True)
+    frames = FrameReducer(ef.max("v"), -1, 2), FrameReducer(ef.sum("v"), -1, 1, by_range=True)
     for operator in (
         scan_rows(transition(machine, 0), lambda e: e.t, lambda e: e.k),
         fold_rows(transition(machine, 0), lambda e: e.t, lambda e: e.k),
         fold_rows(transition(machine, 0, states=range(4)), lambda e: e.t, lambda e: e.k),
-        over_rows((Lag(lambda e: e.v), Running(ef.sum("v"))), lambda e: e.t, lambda e: e.k),
+        over_rows((Lag(lambda e: e.v), RunningReducer(ef.sum("v"))), lambda e: e.t, lambda e: e.k),
         over_rows((Lead(lambda e: e.v, 2), *frames), lambda e: e.t),
     ):
         check(operator, inputs=bags, changes=changes, examples=60)
@@ -221,7 +221,7 @@ def test_frames_that_move_are_merged_as_they_would_be_folded() -> None:
         stops = sorted(dice.randint(start + 1, len(rows)) for start in starts)
         frames = [(a, b) for a, b in zip(starts, stops, strict=True) if a < b]
         for reducer in (ef.max(), ef.sum(), ef.collect(), ef.median()):
-            assert moved(reducer, rows, frames) == [reducer(rows[a:b]) for a, b in frames]
+            assert of_frames(reducer, rows, frames) == [reducer(rows[a:b]) for a, b in frames]
 
 
 def test_every_function_that_goes_along_is_scanned_where_nothing_looks_ahead() -> None:

@@ -44,10 +44,10 @@ from ebbflow.flow.windows import Time, check_times
 from ebbflow.fn import Fn
 from ebbflow.operator import window
 from ebbflow.operator.over import WithValues
-from ebbflow.operator.window import Moving, Running, WindowFunction
+from ebbflow.operator.window import FrameReducer, RunningReducer, WindowFunction
 from ebbflow.ordering import total_order_key
 from ebbflow.reducer import Reducer
-from ebbflow.stream.transition import Parts, Together, Transition, transition
+from ebbflow.stream.transition import PartSteps, StepsOfParts, Transition, transition
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -87,9 +87,9 @@ def folded(
     given = () if per is None else per if isinstance(per, tuple) else (per,)
     parts = dict(zip(named, given, strict=True))
     inner = key("fold(per={})", node, (), {**parts, "part": CutAt(by, tuple(cuts))})
-    made = _fold(node, Parts(going), by, inner, Any)
+    made = _fold(node, PartSteps(going), by, inner, Any)
     outer = key("fold(per={})", made, tuple(named), {}) if named else ONE_GROUP
-    return _fold(made, Together(going), part("fold(order={})", made, "part"), outer, value)
+    return _fold(made, StepsOfParts(going), part("fold(order={})", made, "part"), outer, value)
 
 
 def _fold(node: Node, going: Transition, order: Fn, per: GroupKey, value: Any) -> Fold:
@@ -213,8 +213,8 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
             reducer = given(call, node, each)
             low, high, by_range = self._frame
             if low is None:
-                return Running(reducer, whole=high is None)
-            return Moving(reducer, low, high, by_range)
+                return RunningReducer(reducer, whole=high is None)
+            return FrameReducer(reducer, low, high, by_range)
         if not isinstance(each, WindowFunction):
             refuse(
                 f"{call}: {getattr(each, '__name__', repr(each))} is neither a window function nor "
@@ -240,7 +240,7 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
         match function:
             case window.PercentRank() | window.Decay():
                 return float
-            case Running(reducer=reducer) | Moving(reducer=reducer):
+            case RunningReducer(reducer=reducer) | FrameReducer(reducer=reducer):
                 return result_type(reducer, node.type)
             case window.Lag(of=of, default=default) | window.Lead(of=of, default=default):
                 found = part_type(node, _given(of))

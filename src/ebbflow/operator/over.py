@@ -29,7 +29,7 @@ from ebbflow.operator.scan import (
     last_state,
     state_before,
 )
-from ebbflow.operator.window import Along, Lead, Moving, WindowFunction
+from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition
 from ebbflow.zset import ZSet
@@ -121,7 +121,7 @@ class OverRows(OrderedRows):
         along = tuple(each for each in functions if isinstance(each, Along))
         self.transition = AlongRows(along, order)
         self.ahead = [i for i, each in enumerate(along) if each.looks_ahead]
-        self.near = [each for each in functions if isinstance(each, (Lead, Moving))]
+        self.near = [each for each in functions if isinstance(each, (Lead, FrameReducer))]
         super().__init__(order, key, owner, memos=True, width=WIDTH)
 
     def f(self, x: Bag) -> Bag:
@@ -223,7 +223,7 @@ class OverRows(OrderedRows):
             frames = [(max(i + low, 0), min(i + high + 1, size)) for i in range(start, stop)]
         first, end = frames[0][0], frames[-1][1]
         around = [row for row, count in tree.between(first, end) for _ in range(count)]
-        return moved(function.reducer, around, [(a - first, b - first) for a, b in frames])
+        return of_frames(function.reducer, around, [(a - first, b - first) for a, b in frames])
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"
@@ -279,14 +279,14 @@ def _two(stretch: Any) -> Any:
     return stretch[:2]
 
 
-def moved(reducer: Any, rows: list[Any], frames: list[tuple[int, int]]) -> list[Any]:
+def of_frames(reducer: Any, rows: list[Any], frames: list[tuple[int, int]]) -> list[Any]:
     """A reducer of each of some frames of rows; neither their starts nor their ends ever go back.
 
     What has a `merge` is merged from two parts: what is behind a point, which grows, and what is
     before it, of which every end is known. So a row is merged a few times, however long the frames.
 
     >>> from ebbflow.reducer import max
-    >>> moved(max(), [5, 1, 4, 2], [(0, 2), (1, 3), (2, 4)])
+    >>> of_frames(max(), [5, 1, 4, 2], [(0, 2), (1, 3), (2, 4)])
     [5, 4, 4]
     """
     if reducer.merge is None:

@@ -3,7 +3,7 @@
 The rows of a key are in an order. A function that looks back is a state which goes from row to row:
 `start`, `next(state, row, place)`, and `show(state, last)`, the value of the row just passed. Those
 that look at all rows of the key are shown the state behind the last row as well. Others look at
-rows *near* a row, so many before and behind it, or within a distance: `Lead` and `Moving`.
+rows *near* a row, so many before and behind it, or within a distance: `Lead` and `FrameReducer`.
 
 `of` is the part of a row that is looked at, a field or a function; when a function runs, it is one.
 `place` is where the row is in the order.
@@ -260,7 +260,7 @@ class Decay(Along):
 
 
 @dataclass(frozen=True, repr=False)
-class Running(Along):
+class RunningReducer(Along):
     """A reducer of all rows up to this one; with `whole`, of all rows of the key."""
 
     reducer: Any
@@ -303,7 +303,7 @@ class Lead(WindowFunction):
 
 
 @dataclass(frozen=True, repr=False)
-class Moving(WindowFunction):
+class FrameReducer(WindowFunction):
     """A reducer of the rows near a row: those from `low` to `high`, both included, counted in rows
     or, with `by_range`, in the distance of their places. None is as far as there are rows."""
 

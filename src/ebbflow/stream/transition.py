@@ -66,7 +66,7 @@ class Transition:
         return self.name
 
 
-class Tabulated(Transition):
+class TabulatedSteps(Transition):
     """A transition between a few states; see `transition`."""
 
     composes = "by a table of states"
@@ -110,7 +110,7 @@ class Tabulated(Transition):
         )
 
 
-class Composed(Transition):
+class ComposedSteps(Transition):
     """A transition whose steps a monoid of the user's composes; see `transition`."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Composed(Transition):
         return self._act(_own(state), element)
 
 
-class Parts(Transition):
+class PartSteps(Transition):
     """What the rows of a part do to the state of another transition, as an element of the monoid
     that composes its steps; None for no rows."""
 
@@ -145,7 +145,7 @@ class Parts(Transition):
         return element if state is None else self.merge(state, element)
 
 
-class Together(Transition):
+class StepsOfParts(Transition):
     """The state of a transition behind several parts, one after the other; rows have the elements
     of the parts in their last field."""
 
@@ -200,10 +200,10 @@ def transition(
             created=place(), remedy="one of the two",
         )  # fmt: skip
     if states is not None:
-        return Tabulated(step, start, first, name, states)
+        return TabulatedSteps(step, start, first, name, states)
     if of is not None and merge is not None and act is not None:
         combine = merge.combine if isinstance(merge, Monoid) else merge
-        return Composed(step, start, first, name, of, combine, act)
+        return ComposedSteps(step, start, first, name, of, combine, act)
     return Transition(step, start, first, name)
 
 
