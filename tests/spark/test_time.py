@@ -33,13 +33,20 @@ PROGRAM = ef.program(
 )
 
 
-@pytest.mark.parametrize("mode", ["single_task", pytest.param("staged", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("mode", "epochs"),
+    [
+        ("single_task", 2),
+        pytest.param("single_task", 4, marks=pytest.mark.slow),
+        pytest.param("staged", 4, marks=pytest.mark.slow),
+    ],
+)
 def test_windows_and_clocks_give_what_they_give_in_this_process(
-    spark: Any, mode: str, tmp_path: Path
+    spark: Any, mode: str, epochs: int, tmp_path: Path
 ) -> None:
     dice, there, local = Random(mode), list[Sale](), PROGRAM.run()
     views = [PROGRAM.run(ef.spark(spark, path=tmp_path, mode=mode))]
-    for epoch in range(4):
+    for epoch in range(epochs):
         change = ZSet[Any]()
         for _ in range(15):
             if there and dice.random() < 0.3:

@@ -29,7 +29,7 @@ LAYERS = [
         "nan",
     },
     {"state"},
-    {"operator", "reducer", "stream"},
+    {"operator", "reducer", "stream", "window"},
     {"laws"},
     {"flow"},
     {"engine.batch"},

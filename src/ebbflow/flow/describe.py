@@ -293,7 +293,7 @@ def _within_keeps(node: Within) -> list[str]:
 
 @kept.register
 def _ordered_keeps(node: Ordered) -> list[str]:
-    composes = getattr(getattr(node, "transition", None), "composes", "")
+    composes = node.transition.composes if isinstance(node, Fold) else ""
     states = f"their steps composed {composes}" if composes else "the states they led to"
     return [f"{_rows_of(node)} in the order of {fn_text(node.order)}", states]
 

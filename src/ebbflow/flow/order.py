@@ -13,7 +13,8 @@ each. A frame always holds its own row:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from types import GenericAlias
@@ -24,6 +25,7 @@ from ebbflow.flow import types
 from ebbflow.flow.grouped import ONE_GROUP
 from ebbflow.flow.inferred import type_of
 from ebbflow.flow.parts import (
+    GroupKey,
     Part,
     field_names,
     key,
@@ -41,9 +43,11 @@ from ebbflow.flow.results import given
 from ebbflow.flow.windows import Time, check_times
 from ebbflow.fn import Fn
 from ebbflow.operator import window
-from ebbflow.operator.window import Moving, Running, WindowFunction
+from ebbflow.operator.over import WithValues
+from ebbflow.operator.window import FrameReducer, RunningReducer, WindowFunction
+from ebbflow.ordering import total_order_key
 from ebbflow.reducer import Reducer
-from ebbflow.stream.transition import Transition, transition
+from ebbflow.stream.transition import PartSteps, StepsOfParts, Transition, transition
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -53,12 +57,9 @@ UNBOUNDED = None
 RUNNING: Any = (UNBOUNDED, 0)
 
 
-def scanned(
-    node: Node, step: Any, start: Any, per: Part | None, order: Part, composed: Mapping[str, Any],
-    type: Any,
-) -> Scan:  # fmt: skip
+def scanned(node: Node, step: Any, start: Any, per: Part | None, order: Part, type: Any) -> Scan:
     """The node of `scan`."""
-    going = _transition("scan", step, start, composed)
+    going = _transition("scan", step, start, {})
     said = _said(step) if type is None else type
     return Scan(
         parent=node, transition=going, order=_order("scan", node, order),
@@ -69,17 +70,50 @@ def scanned(
 
 def folded(
     node: Node, step: Any, start: Any, per: Part | None, order: Part, composed: Mapping[str, Any],
-    type: Any,
+    cuts: Sequence[Any], type: Any,
 ) -> Fold:  # fmt: skip
-    """The node of `fold`."""
-    found = ONE_GROUP if per is None else key("fold(per={})", node, (per,), {})
+    """The node of `fold`; with `cuts`, of the parts between them."""
+    going, by = _transition("fold", step, start, composed), _order("fold", node, order)
     value = Any if type is None else type
+    if not len(cuts):
+        found = ONE_GROUP if per is None else key("fold(per={})", node, (per,), {})
+        return _fold(node, going, by, found, value)
+    if going.merge is None:
+        refuse(
+            "fold(cuts=...): parts can be put together only where steps are composed",
+            "states=..., or of=, merge= and act=",
+        )
+    named = {} if per is None else key("fold(per={})", node, (per,), {}).fields
+    given = () if per is None else per if isinstance(per, tuple) else (per,)
+    parts = dict(zip(named, given, strict=True))
+    inner = key("fold(per={})", node, (), {**parts, "part": CutAt(by, tuple(cuts))})
+    made = _fold(node, PartSteps(going), by, inner, Any)
+    outer = key("fold(per={})", made, tuple(named), {}) if named else ONE_GROUP
+    return _fold(made, StepsOfParts(going), part("fold(order={})", made, "part"), outer, value)
+
+
+def _fold(node: Node, going: Transition, order: Fn, per: GroupKey, value: Any) -> Fold:
+    made = types.row("Group", {**per.fields, "value": value})
     return Fold(
-        parent=node, transition=_transition("fold", step, start, composed),
-        order=_order("fold", node, order), key=found.fn, width=found.width,
-        type=row_type("fold({})", types.row("Group", {**found.fields, "value": value})),
-        place=place(),
+        parent=node, transition=going, order=order, key=per.fn, width=per.width,
+        type=row_type("fold({})", made), place=place(),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CutAt:
+    """The number of the part that a row is in, of the parts between places.
+
+    >>> CutAt(abs, (10, 20))(-15)
+    1
+    """
+
+    order: Any
+    cuts: tuple[Any, ...]
+
+    def __call__(self, row: Any) -> int:
+        at = total_order_key(self.order(row))
+        return bisect_right(self.cuts, at, key=total_order_key)
 
 
 def _transition(verb: str, step: Any, start: Any, composed: Mapping[str, Any]) -> Transition:
@@ -179,8 +213,8 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
             reducer = given(call, node, each)
             low, high, by_range = self._frame
             if low is None:
-                return Running(reducer, whole=high is None)
-            return Moving(reducer, low, high, by_range)
+                return RunningReducer(reducer, whole=high is None)
+            return FrameReducer(reducer, low, high, by_range)
         if not isinstance(each, WindowFunction):
             refuse(
                 f"{call}: {getattr(each, '__name__', repr(each))} is neither a window function nor "
@@ -206,7 +240,7 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
         match function:
             case window.PercentRank() | window.Decay():
                 return float
-            case Running(reducer=reducer) | Moving(reducer=reducer):
+            case RunningReducer(reducer=reducer) | FrameReducer(reducer=reducer):
                 return result_type(reducer, node.type)
             case window.Lag(of=of, default=default) | window.Lead(of=of, default=default):
                 found = part_type(node, _given(of))
@@ -288,15 +322,3 @@ def _around(text: str, low: Any, high: Any) -> tuple[Any, Any]:
     if not fine:
         refuse(f"over({text}): a frame holds its own row", "ends such as (-3, 0) or (-3, 3)")
     return low, high
-
-
-@dataclass(frozen=True)
-class WithValues:
-    """A row with more values: more fields, or a longer tuple where fields are not known."""
-
-    type: Any
-
-    def __call__(self, row: Any, values: tuple[Any, ...]) -> Any:
-        if self.type is None:
-            return (row, *values)
-        return tuple.__new__(self.type, (*row, *values))

@@ -92,6 +92,7 @@ from ebbflow.laws.structures import (
     ZERO_LEFT,
     ZERO_RIGHT,
 )
+from ebbflow.laws.transitions import PARTS_COMPOSED, STEP_COMPOSED, STEP_REPEATED
 from ebbflow.laws.verdicts import Judgement
 
 __all__ = [
@@ -140,6 +141,7 @@ __all__ = [
     "NOTHING",
     "OUTPUT_KEPT",
     "OUTPUT_VALID",
+    "PARTS_COMPOSED",
     "PROGRESS",
     "PROGRESS_AT_END",
     "REFLEXIVE",
@@ -158,6 +160,8 @@ __all__ = [
     "SAME_TWICE",
     "SMALLER_FIRST",
     "STEP",
+    "STEP_COMPOSED",
+    "STEP_REPEATED",
     "TRANSITIVE",
     "UNDISTURBED",
     "UPDATE_ADDS",

@@ -27,6 +27,7 @@ from ebbflow.laws.ties import tied
 from ebbflow.operator import Operator
 from ebbflow.reducer import Reducer
 from ebbflow.stream import Processor, Representation, StreamFunction
+from ebbflow.stream.transition import Transition
 from ebbflow.tensor import Tensor
 from ebbflow.zset import ZSet
 
@@ -61,6 +62,13 @@ def _(thing: Tensor, elements: Any, changes: Any) -> Sources:
 @sources_of.register(streams.Partitioned)
 def _(thing: Any, elements: Any, changes: Any) -> Sources:
     return _stream(thing.source, elements)
+
+
+@sources_of.register
+def _(thing: Transition, elements: Any, changes: Any) -> Sources:
+    if elements is None:
+        raise unmade(thing)
+    return _stream(None, elements)
 
 
 @sources_of.register

@@ -13,48 +13,96 @@ there is another than before, the stretch is the whole key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ebbflow.algebra.value import function_name
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.nan import one_nan
 from ebbflow.operator.relation import Bag
-from ebbflow.operator.scan import OrderedRows, Replay, ScanRows, last_state, state_before, stepping
-from ebbflow.operator.window import Along, Lead, Moving, WindowFunction
+from ebbflow.operator.scan import (
+    WIDTH,
+    OrderedRows,
+    Replay,
+    ScanRows,
+    last_state,
+    state_before,
+)
+from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition
 from ebbflow.zset import ZSet
 
-Merge = Callable[[Any, tuple[Any, ...]], Any]
+
+@dataclass(frozen=True)
+class WithValues:
+    """A row with more values: more fields, or a longer tuple where fields are not known.
+
+    >>> WithValues(None)("row", (1, 2))
+    ('row', 1, 2)
+    """
+
+    type: Any
+
+    def __call__(self, row: Any, values: tuple[Any, ...]) -> Any:
+        if self.type is None:
+            return (row, *values)
+        return tuple.__new__(self.type, (*row, *values))
+
+    def source(self, loop: GeneratedLoop, values: list[str]) -> str:
+        """Python text that makes the row."""
+        if self.type is None:
+            return f"(row, {', '.join(values)})"
+        return f"new({loop.bind(self.type)}, (*row, {', '.join(values)}))"
+
+
+PLAIN = WithValues(None)
 
 
 class AlongRows(Transition):
-    """Functions that go from row to row, as one transition. Without `merge_row` what it says of a
-    row are the states after it."""
+    """Functions that go from row to row, as one transition. What it says of a row is the row with
+    their values, as `merge_row` makes it. The state is a tuple of their states."""
+
+    clean = True
 
     def __init__(
-        self, functions: tuple[Along, ...], order: Any, merge_row: Merge | None = None
+        self, functions: tuple[Along, ...], order: Any, merge_row: WithValues = PLAIN
     ) -> None:
-        super().__init__(self._go, None, [], "over")
-        self.functions, self.order, self.merge_row = functions, order, merge_row
+        self.functions, self.order = functions, order
+        self.merge_row = merge_row
+        self.first, self.name = [], "over"
 
     @property
     def start(self) -> Any:
         return tuple([each.start() for each in self.functions])
 
-    def after(self, state: Any, row: Any) -> Any:
-        place = one_nan(self.order(row))
-        return tuple(
-            [each.next(s, row, place) for each, s in zip(self.functions, state, strict=True)]
-        )
+    @cached_property
+    def after(self) -> Any:
+        """The states after a row, as a generated function."""
+        return self._generated("after", "return ($states)")
 
-    def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
-        return self._go(state, row)
+    @cached_property
+    def step(self) -> Any:
+        """The states after a row, and the row with its values, as a generated function."""
+        return self._generated("step", "return ($states), [$row]")
 
-    def _go(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
-        state = self.after(state, row)
-        if self.merge_row is None:
-            return state, [state]
-        return state, [self.merge_row(row, self.shown(state, state))]
+    def _generated(self, title: str, template: str) -> Any:
+        loop = GeneratedLoop(title, "state, row")
+        names = [f"state{i}" for i in range(len(self.functions))]
+        states = "".join(f"{name}, " for name in names)
+        if names:
+            loop.write(f"{states.rstrip()} = state")
+        if any(each.by_place for each in self.functions):
+            loop.write(f"place = {loop.bind(one_nan)}({loop.bind(self.order, 'order')}(row))")
+        for name, each in zip(names, self.functions, strict=True):
+            loop.write(f"{name} = {each.next_source(loop, name)}")
+        values = [
+            f"{loop.bind(one_nan)}({each.show_source(loop, name)})"
+            for name, each in zip(names, self.functions, strict=True)
+        ]
+        loop.template(template, states=states, row=self.merge_row.source(loop, values))
+        return loop.function()
 
     def shown(self, state: Any, last: Any) -> tuple[Any, ...]:
         """The values of a row, from the states after it and those behind the last row."""
@@ -66,14 +114,15 @@ class OverRows(OrderedRows):
     """Every row with the values of window functions; see `over_rows`."""
 
     def __init__(
-        self, functions: tuple[WindowFunction, ...], order: Any, key: Any, merge: Merge, owner: Any
-    ) -> None:
+        self, functions: tuple[WindowFunction, ...], order: Any, key: Any, merge: WithValues,
+        owner: Any,
+    ) -> None:  # fmt: skip
         self.functions, self.merge = functions, merge
         along = tuple(each for each in functions if isinstance(each, Along))
         self.transition = AlongRows(along, order)
         self.ahead = [i for i, each in enumerate(along) if each.looks_ahead]
-        self.near = [each for each in functions if isinstance(each, (Lead, Moving))]
-        super().__init__(order, key, owner, **stepping(self.transition))
+        self.near = [each for each in functions if isinstance(each, (Lead, FrameReducer))]
+        super().__init__(order, key, owner, memos=True, width=WIDTH)
 
     def f(self, x: Bag) -> Bag:
         out: list[Any] = []
@@ -174,7 +223,7 @@ class OverRows(OrderedRows):
             frames = [(max(i + low, 0), min(i + high + 1, size)) for i in range(start, stop)]
         first, end = frames[0][0], frames[-1][1]
         around = [row for row, count in tree.between(first, end) for _ in range(count)]
-        return moved(function.reducer, around, [(a - first, b - first) for a, b in frames])
+        return of_frames(function.reducer, around, [(a - first, b - first) for a, b in frames])
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"
@@ -230,14 +279,14 @@ def _two(stretch: Any) -> Any:
     return stretch[:2]
 
 
-def moved(reducer: Any, rows: list[Any], frames: list[tuple[int, int]]) -> list[Any]:
+def of_frames(reducer: Any, rows: list[Any], frames: list[tuple[int, int]]) -> list[Any]:
     """A reducer of each of some frames of rows; neither their starts nor their ends ever go back.
 
     What has a `merge` is merged from two parts: what is behind a point, which grows, and what is
     before it, of which every end is known. So a row is merged a few times, however long the frames.
 
     >>> from ebbflow.reducer import max
-    >>> moved(max(), [5, 1, 4, 2], [(0, 2), (1, 3), (2, 4)])
+    >>> of_frames(max(), [5, 1, 4, 2], [(0, 2), (1, 3), (2, 4)])
     [5, 4, 4]
     """
     if reducer.merge is None:
@@ -264,7 +313,7 @@ def over_rows(
     order: Callable[[Any], Any],
     key: Callable[[Any], Any] | None = None,
     *,
-    merge: Merge = lambda row, values: (row, *values),
+    merge: WithValues = PLAIN,
     owner: Any = None,
 ) -> OrderedRows:
     """Every row with the values of window functions, over the rows of its key in an order.

@@ -6,15 +6,18 @@ From there on two states go from row to row side by side, the old one and the ne
 say is compared. As soon as they are equal, nothing changes until the next place, and all rows
 between are passed over.
 
-To pass over rows one must know which state is behind them. Where the steps of a transition can be
-composed, every node of the tree holds the composition of all steps below it: the aggregate tree,
-with the State monoid as its monoid. Otherwise every node remembers the last two states that it was
-entered in, and where they led: it is stepped through again only when it is entered in another.
+To pass over rows one must know which state is behind them. So every node of the tree remembers in
+which state it was entered, and which states were behind each of its parts: it is stepped through
+again only when it is entered in another.
+
+Where only the last state is asked for (`fold_rows`) and the steps of a transition can be composed,
+every node holds the composition of all steps below it instead: the aggregate tree, with the State
+monoid as its monoid.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable
 from operator import itemgetter
 from typing import Any
@@ -30,7 +33,7 @@ from ebbflow.stream.transition import Transition
 from ebbflow.zset import ZSet, without_zeros
 
 _FIRST = itemgetter(0)
-WIDTH = 32
+WIDTH = 16
 """Rows in a leaf where states are remembered: so many are stepped through to find a state."""
 
 
@@ -89,18 +92,11 @@ class OrderedRows(ByKey):
         )
 
 
-def stepping(transition: Transition) -> dict[str, Any]:
-    """What the trees are made with that a transition goes through."""
-    if transition.merge is None:
-        return {"memos": True, "width": WIDTH}
-    return {"value": transition.of, "merge": transition.merge}
-
-
 class ScanRows(OrderedRows):
     """What a transition says of the rows of each key, in order; see `scan_rows`."""
 
     def __init__(self, transition: Transition, order: Any, key: Any, owner: Any) -> None:
-        super().__init__(order, key, owner, **stepping(transition))
+        super().__init__(order, key, owner, memos=True, width=WIDTH)
         self.transition = transition
 
     def f(self, x: Bag) -> Bag:
@@ -136,7 +132,10 @@ class FoldRows(OrderedRows):
     def __init__(
         self, transition: Transition, order: Any, key: Any, merge: Any, owner: Any
     ) -> None:
-        super().__init__(order, key, owner, **stepping(transition))
+        form: dict[str, Any] = {"memos": True, "width": WIDTH}
+        if transition.merge is not None:
+            form = {"value": transition.of, "merge": transition.merge}
+        super().__init__(order, key, owner, **form)
         self.transition, self.merge = transition, merge
 
     def f(self, x: Bag) -> Bag:
@@ -153,8 +152,14 @@ class FoldRows(OrderedRows):
     ) -> None:
         for tree, sign in ((old, -1), (new, 1)):
             if tree.distinct:
-                row = self.merge(key, one_nan(last_state(self.transition, tree)))
+                row = self.merge(key, one_nan(self.last_state(tree)))
                 out[row] = out.get(row, 0) + sign
+
+    def last_state(self, tree: Tree[Any]) -> Any:
+        """The state behind the last row of a tree."""
+        if self.transition.merge is None:
+            return last_state(self.transition, tree)
+        return self.transition.act(self.transition.start, tree.total)
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"
@@ -175,14 +180,16 @@ def state_before(transition: Transition, tree: Tree[Any], place: int) -> Any:
     node, height = tree.root
     while height:
         height -= 1
-        for child, size in zip(node[1], node[2], strict=True):
+        i = 0
+        for size in node[2]:
             if place < size:
                 break
-            state = state_after(transition, child, height, state)
             place -= size
-        else:
+            i += 1
+        state = state_at(transition, node, height + 1, i, state)
+        if i == len(node[1]):
             return state
-        node = child
+        node = node[1][i]
     for row, count in zip(node[1], node[2], strict=True):
         for _ in range(min(count, place)):
             state = transition.after(state, row)
@@ -192,31 +199,35 @@ def state_before(transition: Transition, tree: Tree[Any], place: int) -> Any:
 
 def state_after(transition: Transition, node: Any, height: int, state: Any) -> Any:
     """The state behind all rows of a node that is entered in a state."""
-    if not node[4]:
-        return state
-    memo = node[5]
-    if transition.merge is not None:
-        return transition.act(state, memo)
-    for i in range(0, len(memo), 2):
-        if memo[i] == state:
-            return memo[i + 1]
-    entered = state
     if height:
-        for child in node[1]:
-            state = state_after(transition, child, height - 1, state)
-    else:
-        after = transition.after
-        for row, count in zip(node[1], node[2], strict=True):
-            for _ in range(count):
-                state = after(state, row)
-    remember(memo, entered, state)
+        return state_at(transition, node, height, len(node[1]), state)
+    memo = node[5]
+    if not memo or memo[0] != state:
+        if not node[4]:
+            return state
+        memo[:] = state, through(transition, node, state)
+    return memo[1]
+
+
+def state_at(transition: Transition, node: Any, height: int, i: int, state: Any) -> Any:
+    """The state before the i-th child of a node that is entered in a state."""
+    children, memo = node[1], node[5]
+    if not memo or memo[0] != state:
+        memo[:] = (state,)
+    while len(memo) <= i:
+        child = children[len(memo) - 1]
+        memo.append(state_after(transition, child, height - 1, memo[-1]))
+    return memo[i]
+
+
+def through(transition: Transition, leaf: Any, state: Any) -> Any:
+    """The state behind the rows of a leaf."""
+    after = transition.after
+    for row, count in zip(leaf[1], leaf[2], strict=True):
+        state = after(state, row)
+        for _ in range(count - 1):
+            state = after(state, row)
     return state
-
-
-def remember(memo: Any, entered: Any, left: Any) -> None:
-    """Note where a state led; of two states before it, the later is still known."""
-    if not memo or memo[0] != entered:
-        memo[:] = [entered, left, *memo[:2]]
 
 
 class Replay:
@@ -226,15 +237,27 @@ class Replay:
     What is said otherwise than before is added to `out`.
     """
 
-    __slots__ = ("at", "marks", "moves", "out", "root", "settled", "transition")
+    __slots__ = (
+        "at",
+        "clean",
+        "marks",
+        "moves",
+        "out",
+        "root",
+        "settled",
+        "transition",
+    )
 
     def __init__(
         self, transition: Transition, tree: Tree[Any], pairs: Any, out: dict[Any, int]
     ) -> None:
         self.transition, self.out, self.root = transition, out, tree.root
-        moves = sorted([(tree.token(row), row, weight) for row, weight in pairs], key=_FIRST)
-        self.marks = [token for token, _, _ in moves]
-        self.moves = [(row, (now := tree.count(row)) - weight, now) for _, row, weight in moves]
+        token = tree.token
+        moves = [(token(row), row, weight) for row, weight in pairs]
+        if len(moves) > 1:
+            moves.sort(key=_FIRST)
+        self.marks, self.moves = [move[0] for move in moves], moves
+        self.clean = transition.clean
         self.at = 0
         self.settled = False
 
@@ -243,20 +266,20 @@ class Replay:
         start = self.transition.start
         old, _ = self.node(*self.root, start, start, None)
         if not self.settled:  # rows that went, behind all that are there
-            for row, was, _ in self.moves[self.at :]:
-                old = self.say(old, row, was, -1)
+            for _, row, weight in self.moves[self.at :]:
+                old = self.say(old, row, -weight, -1)
 
     def first(self, node: Any, height: int, state: Any) -> Any:
         """Go through all rows for the first time, and give the state behind them."""
-        entered = state
+        node[5][:] = (state,)
         if height:
             for child in node[1]:
                 state = self.first(child, height - 1, state)
-        else:
-            for row, count in zip(node[1], node[2], strict=True):
-                state = self.say(state, row, count, 1)
-        if self.transition.merge is None and node[4]:
-            remember(node[5], entered, state)
+                node[5].append(state)
+            return state
+        for row, count in zip(node[1], node[2], strict=True):
+            state = self.say(state, row, count, 1)
+        node[5].append(state)
         return state
 
     def node(self, node: Any, height: int, old: Any, new: Any, end: Any) -> tuple[Any, Any]:
@@ -267,21 +290,25 @@ class Replay:
                 return old, new
             new = state_after(self.transition, node, height, new)
             return new, new
-        entered = new
-        if height:
-            lows, children = node[0], node[1]
-            last = len(children) - 1
-            for i, child in enumerate(children):
-                stop = lows[i + 1] if i < last else end
-                old, new = self.node(child, height - 1, old, new, stop)
-                if self.settled:
-                    return old, new
-        else:
+        if not height:
+            entered = new
             old, new = self.leaf(node, old, new, end)
+            if not self.settled and node[4]:
+                node[5][:] = entered, new
+            return old, new
+        lows, children = node[0], node[1]
+        start, last = 0, len(children) - 1
+        if old == new:
+            start = max(bisect_right(lows, self.marks[self.at]) - 1, 0)
+            old = new = state_at(self.transition, node, height, start, new)
+        else:
+            node[5][:] = (new,)
+        for i in range(start, last + 1):
+            stop = lows[i + 1] if i < last else end
+            old, new = self.node(children[i], height - 1, old, new, stop)
             if self.settled:
                 return old, new
-        if self.transition.merge is None and node[4]:
-            remember(node[5], entered, new)
+            node[5][i + 1 :] = (new,)
         return old, new
 
     def more(self, end: Any) -> bool:
@@ -298,14 +325,16 @@ class Replay:
             old, new = self.same(rows[start:stop], counts[start:stop], old, new)
             if not more or self.settled:
                 return old, new
-            row, was, now = self.moves[self.at]
+            token, row, weight = self.moves[self.at]
+            there = stop < len(rows) and tokens[stop] == token
+            now = counts[stop] if there else 0
             self.at += 1
-            old, new = self.say(old, row, was, -1), self.say(new, row, now, 1)
-            start = stop + (now > 0)
+            old, new = self.say(old, row, now - weight, -1), self.say(new, row, now, 1)
+            start = stop + there
 
     def same(self, rows: Any, counts: Any, old: Any, new: Any) -> tuple[Any, Any]:
         """Through rows that have not changed."""
-        step, out = self.transition.step, self.out
+        step, out, clean = self.transition.step, self.out, self.clean
         for row, count in zip(rows, counts, strict=True):
             for _ in range(count):
                 if old == new:
@@ -317,11 +346,9 @@ class Replay:
                 old, before = step(old, row)
                 new, after = step(new, row)
                 if before != after:
-                    for each in before:
-                        each = one_nan(each)
+                    for each in before if clean else map(one_nan, before):
                         out[each] = out.get(each, 0) - 1
-                    for each in after:
-                        each = one_nan(each)
+                    for each in after if clean else map(one_nan, after):
                         out[each] = out.get(each, 0) + 1
         return old, new
 
@@ -330,8 +357,7 @@ class Replay:
         step, out = self.transition.step, self.out
         for _ in range(count):
             state, said = step(state, row)
-            for each in said:
-                each = one_nan(each)
+            for each in said if self.clean else map(one_nan, said):
                 out[each] = out.get(each, 0) + sign
         return state
 

@@ -3,7 +3,7 @@
 The rows of a key are in an order. A function that looks back is a state which goes from row to row:
 `start`, `next(state, row, place)`, and `show(state, last)`, the value of the row just passed. Those
 that look at all rows of the key are shown the state behind the last row as well. Others look at
-rows *near* a row, so many before and behind it, or within a distance: `Lead` and `Moving`.
+rows *near* a row, so many before and behind it, or within a distance: `Lead` and `FrameReducer`.
 
 `of` is the part of a row that is looked at, a field or a function; when a function runs, it is one.
 `place` is where the row is in the order.
@@ -11,10 +11,12 @@ rows *near* a row, so many before and behind it, or within a distance: `Lead` an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 from ebbflow.algebra.value import function_name
+from ebbflow.codegen import GeneratedLoop
+from ebbflow.fn import Fn
 from ebbflow.reducer.row import Key
 
 
@@ -23,12 +25,15 @@ class WindowFunction:
     """A value for each row, of the rows around it."""
 
     def __repr__(self) -> str:
-        held = [getattr(self, name) for name in self.__dataclass_fields__]
+        held = [(each, getattr(self, each.name)) for each in fields(self)]
+        shown = [_text(value) for each, value in held if value != each.default]
         name = "".join("_" + c.lower() if c.isupper() else c for c in type(self).__name__)
-        return f"{name[1:]}({', '.join(map(_text, held))})"
+        return f"{name[1:]}({', '.join(shown)})"
 
 
 def _text(x: Any) -> str:
+    if isinstance(x, Fn):
+        return x.text
     return function_name(x) if callable(x) else repr(x)
 
 
@@ -53,15 +58,35 @@ class Along(WindowFunction):
         """Whether `show` looks at the state behind the last row."""
         return False
 
+    by_place: ClassVar[bool] = False
+    """Whether `next` looks at the place of a row."""
+
+    def next_source(self, loop: GeneratedLoop, state: str) -> str:
+        """Python text for the state after `row`, from the text of the one before it."""
+        at = "place" if self.by_place else "None"
+        return f"{loop.bind(self.next)}({state}, row, {at})"
+
+    def show_source(self, loop: GeneratedLoop, state: str) -> str:
+        """Python text for the value, from the text of the state; where it does not look ahead."""
+        return f"{loop.bind(self.show)}({state}, None)"
+
 
 @dataclass(frozen=True, repr=False)
 class RowNumber(Along):
     """1 for the first row, 2 for the second, and so on."""
 
+    def next_source(self, loop: GeneratedLoop, state: str) -> str:
+        return f"{state} + 1"
+
+    def show_source(self, loop: GeneratedLoop, state: str) -> str:
+        return state
+
 
 @dataclass(frozen=True, repr=False)
 class Rank(Along):
     """One more than how many rows are before all that have the same place."""
+
+    by_place: ClassVar[bool] = True
 
     def start(self) -> Any:
         return 0, 0, ()
@@ -176,6 +201,8 @@ class FillForward(Along):
 class Island(Along):
     """Where the run of rows starts that a row is in: rows no further than `gap` from each other."""
 
+    by_place: ClassVar[bool] = True
+
     gap: Any
 
     def start(self) -> Any:
@@ -192,6 +219,8 @@ class Island(Along):
 @dataclass(frozen=True, repr=False)
 class IslandNumber(Along):
     """The number of the run of rows that a row is in, from 1."""
+
+    by_place: ClassVar[bool] = True
 
     gap: Any
 
@@ -211,6 +240,8 @@ class Decay(Along):
     """The sum of values each of which counts half as much after every `half_life`. None counts
     nothing."""
 
+    by_place: ClassVar[bool] = True
+
     of: Any
     half_life: Any
 
@@ -229,7 +260,7 @@ class Decay(Along):
 
 
 @dataclass(frozen=True, repr=False)
-class Running(Along):
+class RunningReducer(Along):
     """A reducer of all rows up to this one; with `whole`, of all rows of the key."""
 
     reducer: Any
@@ -243,6 +274,13 @@ class Running(Along):
 
     def show(self, state: Any, last: Any) -> Any:
         return self.reducer.finish(last if self.whole else state)
+
+    def next_source(self, loop: GeneratedLoop, state: str) -> str:
+        return f"{loop.bind(self.reducer.add)}({state}, row)"
+
+    def show_source(self, loop: GeneratedLoop, state: str) -> str:
+        result = self.reducer.result
+        return state if result is None else f"{loop.bind(result)}({state})"
 
     @property
     def looks_ahead(self) -> bool:
@@ -265,7 +303,7 @@ class Lead(WindowFunction):
 
 
 @dataclass(frozen=True, repr=False)
-class Moving(WindowFunction):
+class FrameReducer(WindowFunction):
     """A reducer of the rows near a row: those from `low` to `high`, both included, counted in rows
     or, with `by_range`, in the distance of their places. None is as far as there are rows."""
 

@@ -21,8 +21,9 @@ _FIRST = itemgetter(0)
 
 
 class Memo(list[Any]):
-    """What is remembered of a node by who walks through the tree, until the node is replaced. It is
-    no part of what the node means.
+    """What is remembered of a node by who walks through the tree from left to right: something
+    before its first item, and then behind each. Of a node that takes its place, what is remembered
+    up to the first item that is another. It is no part of what the node means.
 
     >>> Memo([1]) == Memo()
     True
@@ -113,7 +114,10 @@ class TreeForm:
             lows[at], counts[at] = child[0][0], child[4]
             if values:
                 values[at] = child[5]
-        return self.node(lows, children, counts, values)
+        made = self.node(lows, children, counts, values)
+        if self.memos:
+            made[5].extend(node[5][: touched[0] + 1])
+        return made
 
     def replaced(self, node: Node, i: int, child: Node) -> Node:
         """A node after one of its children was replaced."""
@@ -122,8 +126,8 @@ class TreeForm:
         if values:
             values = (*values[:i], child[5], *values[j:])
             total = reduce(self.merge, values)
-        else:
-            total = self.blank()
+        elif self.memos:
+            total = Memo(total[:j])
         lows = (*lows[:i], child[0][0], *lows[j:])
         children = (*children[:i], child, *children[j:])
         return lows, children, (*counts[:i], child[4], *counts[j:]), values, size + more, total

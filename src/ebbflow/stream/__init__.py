@@ -51,6 +51,7 @@ from ebbflow.stream.rewrite import (
     tighten,
 )
 from ebbflow.stream.split import Splitter, merge, partition, split_by, split_join, stable_hash
+from ebbflow.stream.transition import Transition, transition
 
 __all__ = [
     "Consequences",
@@ -66,6 +67,7 @@ __all__ = [
     "StratifiedDifference",
     "StreamFunction",
     "TickedDifference",
+    "Transition",
     "by_cancelling",
     "by_idempotence",
     "chunks",
@@ -105,4 +107,5 @@ __all__ = [
     "stable_hash",
     "tabulate",
     "tighten",
+    "transition",
 ]

@@ -37,6 +37,8 @@ class Transition:
     """What a row does to the state, as an element of a monoid; None where that is not known."""
     merge: Callable[[Any, Any], Any] | None = None
     """What two such elements do, one after the other."""
+    clean = False
+    """Whether all NaN in what it says is the one NaN already."""
     composes = ""
     """How steps are composed, to be shown."""
 
@@ -64,7 +66,7 @@ class Transition:
         return self.name
 
 
-class Tabulated(Transition):
+class TabulatedSteps(Transition):
     """A transition between a few states; see `transition`."""
 
     composes = "by a table of states"
@@ -108,7 +110,7 @@ class Tabulated(Transition):
         )
 
 
-class Composed(Transition):
+class ComposedSteps(Transition):
     """A transition whose steps a monoid of the user's composes; see `transition`."""
 
     def __init__(
@@ -121,6 +123,38 @@ class Composed(Transition):
 
     def act(self, state: Any, element: Any) -> Any:
         return self._act(_own(state), element)
+
+
+class PartSteps(Transition):
+    """What the rows of a part do to the state of another transition, as an element of the monoid
+    that composes its steps; None for no rows."""
+
+    def __init__(self, whole: Transition) -> None:
+        super().__init__(whole.step, None, [], f"parts of {whole.name}")
+        self.whole, self.of, self.merge = whole, whole.of, whole.merge
+        self.composes = whole.composes
+
+    def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
+        assert self.of is not None
+        assert self.merge is not None
+        element = self.of(row)
+        return (element if state is None else self.merge(state, element)), []
+
+    def act(self, state: Any, element: Any) -> Any:
+        assert self.merge is not None
+        return element if state is None else self.merge(state, element)
+
+
+class StepsOfParts(Transition):
+    """The state of a transition behind several parts, one after the other; rows have the elements
+    of the parts in their last field."""
+
+    def __init__(self, whole: Transition) -> None:
+        super().__init__(whole.step, whole.start, [], f"{whole.name} of parts")
+        self.whole = whole
+
+    def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
+        return self.whole.act(state, row[-1]), []
 
 
 def transition(
@@ -166,10 +200,10 @@ def transition(
             created=place(), remedy="one of the two",
         )  # fmt: skip
     if states is not None:
-        return Tabulated(step, start, first, name, states)
+        return TabulatedSteps(step, start, first, name, states)
     if of is not None and merge is not None and act is not None:
         combine = merge.combine if isinstance(merge, Monoid) else merge
-        return Composed(step, start, first, name, of, combine, act)
+        return ComposedSteps(step, start, first, name, of, combine, act)
     return Transition(step, start, first, name)
 
 

@@ -85,7 +85,7 @@ def _scan(pool: Pool, choices: Choices) -> Grown | None:
     of = a_bag(pool, choices)
     if of is None:
         return None
-    order, _ = _order(of, choices)
+    order, unit = _order(of, choices)
     per = of.shape.key(choices).given if choices.pick((1, 0)) else None
     text = of.shape.number(choices)
     options: dict[str, Any] = {}
@@ -106,10 +106,12 @@ def _scan(pool: Pool, choices: Choices) -> Grown | None:
             step = elementwise(step, state=0)
     start = None if isinstance(step, Processor) else 0
     if per is None or choices.pick((0, 1)):
-        rows = of.rows.scan(step, start, order=order, per=per, type=int, **options)
+        rows = of.rows.scan(step, start, order=order, per=per, type=int)
         return of.then(rows, ["int"], whole=True)
     key = of.shape.key(choices)
     by = function(key.text) if key.name == "value" else key.given
+    if options and unit == 1:
+        options["cuts"] = choices.pick(((), (1,), (0, 2)))
     rows = of.rows.fold(step, start, order=order, per=by, type=int, **options)
     return of.then(rows, [key.dtype, "int"], degree=1)
 

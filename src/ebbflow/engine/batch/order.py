@@ -112,16 +112,16 @@ def column(node: Over, function: Any, rows: list[Any], places: list[Any]) -> lis
             return [numbered[start] for start in starts]
         case window.Decay(half_life=half):
             return _decayed(values, places, half)
-        case window.Running(reducer=reducer, whole=True):
+        case window.RunningReducer(reducer=reducer, whole=True):
             return [one_nan(reducer(rows))] * n
-        case window.Running(reducer=reducer):
+        case window.RunningReducer(reducer=reducer):
             return _running(reducer, rows)
-        case window.Moving(low=low, high=high, by_range=True):
+        case window.FrameReducer(low=low, high=high, by_range=True):
             frames = [
                 (bisect_left(places, place + low), bisect_right(places, place + high))
                 for place in places
             ]
-        case window.Moving(low=low, high=high):
+        case window.FrameReducer(low=low, high=high):
             frames = [(max(i + low, 0), i + high + 1) for i in numbers]
     return [one_nan(function.reducer(rows[start:stop])) for start, stop in frames]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.flow import order as ordered
@@ -19,17 +19,14 @@ class OrderVerbs(Verbs):
 
     def scan(
         self, step: Any, start: Any = None, *, order: Part, per: Part | None = None,
-        states: Iterable[Hashable] | None = None, of: Callable[[Any], Any] | None = None,
-        merge: Any = None, act: Callable[[Any, Any], Any] | None = None, type: Any = None,
+        type: Any = None,
     ) -> Collection:  # fmt: skip
         """The rows of each key in order through `step(state, row)`, which gives the next state and
         a list of rows; or through a stream processor of lists. What comes out are those rows.
 
         The first state is `start`. Steps leave the state that they are given as it is. A late row
         costs what is said otherwise: rows are stepped through until the state is the old one again.
-        With all `states` that there are, or with a monoid that composes steps (`of`, `merge`,
-        `act`; see `ebbflow.stream.transition`), rows between two changes need not be stepped
-        through at all. `type` is the type of the rows that come out.
+        `type` is the type of the rows that come out.
 
         >>> import ebbflow as ef
         >>> from ebbflow.record import record
@@ -43,16 +40,21 @@ class OrderVerbs(Verbs):
         >>> view.step(doors=[Door(2, "shut")])
         ZSet({4: 1})
         """
-        composed = {"states": states, "of": of, "merge": merge, "act": act}
-        return self.with_node(ordered.scanned(self.node, step, start, per, order, composed, type))
+        return self.with_node(ordered.scanned(self.node, step, start, per, order, type))
 
     def fold(
         self, step: Any, start: Any = None, *, order: Part, per: Part | None = None,
         states: Iterable[Hashable] | None = None, of: Callable[[Any], Any] | None = None,
-        merge: Any = None, act: Callable[[Any, Any], Any] | None = None, type: Any = None,
+        merge: Any = None, act: Callable[[Any, Any], Any] | None = None,
+        cuts: Sequence[Any] = (), type: Any = None,
     ) -> Collection:  # fmt: skip
         """The state that `scan` would end in, for each key: rows `(key…, value)`. What steps say is
         not asked for.
+
+        With all `states` that there are, or with a monoid that composes steps (`of`, `merge` and
+        `act`; see `ebbflow.stream.transition`), a late row costs O(log n), wherever it comes. Then
+        a long key can be cut at places in the order, `cuts`: the parts are composed for themselves,
+        on Spark in tasks of their own, and then put together.
 
         >>> import ebbflow as ef
         >>> from ebbflow.record import record
@@ -63,7 +65,9 @@ class OrderVerbs(Verbs):
         ZSet({Group(value='open'): 1})
         """
         composed = {"states": states, "of": of, "merge": merge, "act": act}
-        return self.with_node(ordered.folded(self.node, step, start, per, order, composed, type))
+        return self.with_node(
+            ordered.folded(self.node, step, start, per, order, composed, cuts, type)
+        )
 
     def over(
         self, *, order: Part, per: Part | None = None, rows: Any = ordered.RUNNING,

@@ -21,6 +21,10 @@ _ORDER = f"{_TOP} for the first or last rows; rows have no order: sorted(view.va
 _COUNT = "agg(n=ebbflow.count())"
 _RUN = "view = c.run(), then view.value"
 _WINDOW = "tumbling(time, size), sliding(...) or session(...), then group_by"
+_OVER = 'over(per=..., order=..., rows=7).with_fields(total=ebbflow.sum("field"))'
+_LAG = 'over(per=..., order=...).with_fields(before=ebbflow.window.lag("field"))'
+_NUMBER = "over(per=..., order=...).with_fields(n=ebbflow.window.row_number())"
+_SCAN = "scan(step, start, per=..., order=...), or fold(...) for the last state"
 _KEEP = "nothing: a running view keeps its state"
 
 _INSTEAD: dict[str, str] = {
@@ -54,7 +58,12 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("intersectAll", "intersection"), "intersect(other)"),
     **dict.fromkeys(("apply", "transform", "mapPartitions", "pipe"), "map(f, type=...)"),
     **dict.fromkeys(("flatMap", "explode"), "flat_map(f)"),
-    **dict.fromkeys(("over", "window", "withWatermark", "resample", "rolling"), _WINDOW),
+    **dict.fromkeys(("window", "withWatermark", "resample"), _WINDOW),
+    **dict.fromkeys(("rolling", "expanding", "partitionBy", "cumsum", "cummax", "cumcount"), _OVER),
+    **dict.fromkeys(("shift", "lag", "lead", "diff", "pct_change"), _LAG),
+    **dict.fromkeys(("ffill", "row_number", "rank", "rowNumber", "dense_rank", "ntile"), _NUMBER),
+    **dict.fromkeys(("mapWithState", "flatMapGroupsWithState", "transformWithState"), _SCAN),
+    **dict.fromkeys(("accumulate", "foldLeft", "aggregateByKey"), _SCAN),
     **dict.fromkeys(("collect", "show", "toPandas", "to_pandas", "values", "iterrows"), _RUN),
     **dict.fromkeys(("write", "writeStream", "to_csv", "foreach"), f"{_RUN}; or view.on_change"),
     **dict.fromkeys(("cache", "persist", "checkpoint"), _KEEP),

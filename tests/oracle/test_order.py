@@ -1,0 +1,231 @@
+"""Rows in order: scans, folds and window functions kept up to date, and their laws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+import ebbflow as ef
+from ebbflow import window as w
+from ebbflow.errors import EbbflowError, LawBroken
+from ebbflow.laws import check
+from ebbflow.operator.over import of_frames, over_rows
+from ebbflow.operator.scan import fold_rows, scan_rows
+from ebbflow.operator.window import Along, FrameReducer, Lag, Lead, RunningReducer
+from ebbflow.stream import elementwise, prefix_sum, transition
+from ebbflow.zset import ZSet
+
+
+class Event(NamedTuple):
+    k: int
+    t: int
+    v: int
+
+
+EVENTS = ef.Input("events", Event)
+Rows = Counter[Any]
+
+
+def machine(state: int, row: Event) -> tuple[int, list[Event]]:
+    new = 0 if row.v % 3 == 0 else (state + row.v) % 4
+    return new, [row] if new == 3 else []
+
+
+def change_of(dice: Random, there: Rows, size: int = 15) -> dict[Event, int]:
+    change: dict[Event, int] = {}
+    for _ in range(dice.choice((1, 1, 2, 6))):
+        if there and dice.random() < 0.5:
+            row = dice.choice(sorted(there))
+            change[row] = -dice.randint(1, there[row])
+        else:
+            row = Event(dice.randint(0, 1), dice.randint(0, size), dice.randint(0, 5))
+            change.setdefault(row, dice.choice((1, 1, 2)))
+    return change
+
+
+def followed(program: Any, expected: Any, seed: str, epochs: int = 25, **options: Any) -> None:
+    """A view beside a function of the sorted rows of each key, after every change."""
+    dice, there, view = Random(seed), Counter[Any](), program.run(**options)
+    for _ in range(epochs):
+        change = change_of(dice, there)
+        view.step(events=change)
+        there.update(change)
+        there += Counter()
+        by_key: dict[int, list[Event]] = {}
+        for row in sorted(there.elements()):
+            by_key.setdefault(row.k, []).append(row)
+        assert Counter(view.value.rows()) == Counter(
+            said for key in by_key for said in expected(key, by_key[key])
+        )
+
+
+# ---- 003: processors in programs ----
+
+
+def test_003_H3_a_scan_is_its_processor_on_the_sorted_rows_of_each_key() -> None:
+    processor = elementwise(machine, state=0)
+    program = EVENTS.scan(processor, per="k", order="t", type=Event)
+    followed(program, lambda _, rows: processor(rows), "processor")
+
+
+def test_003_H3_a_chain_of_processors_is_scanned_as_one() -> None:
+    amounts = elementwise(lambda _, row: (None, [row.v]))
+    program = EVENTS.scan(amounts >> prefix_sum(), per="k", order="t", type=int)
+    followed(program, lambda _, rows: (amounts >> prefix_sum())(rows), "chain")
+
+
+def test_a_processor_that_speaks_before_any_row_does_so_for_each_key_with_rows() -> None:
+    from ebbflow.algebra import LIST
+    from ebbflow.stream import processor
+
+    greeting = processor(lambda n, rows: (n, list(rows)), state=0, source=LIST, target=LIST,
+                         output=["hello"])  # fmt: skip
+    view = EVENTS.scan(greeting, per="k", order="t", type=Any).run()
+    assert view.step(events=[Event(1, 1, 1)]) == ZSet.of(["hello", Event(1, 1, 1)])
+    assert view.step(events={Event(1, 1, 1): -1}) == ZSet({"hello": -1, Event(1, 1, 1): -1})
+
+
+@pytest.mark.parametrize("cuts", [(), (4, 9)])
+def test_003_H12_tables_composed_in_a_tree_lead_where_the_steps_lead(cuts: Any) -> None:
+    program = EVENTS.fold(machine, 0, per="k", order="t", states=range(4), cuts=cuts, type=int)
+
+    def last(key: int, rows: list[Event]) -> Any:
+        state = 0
+        for row in rows:
+            state = machine(state, row)[0]
+        return [(key, state)]
+
+    followed(program, last, f"tables {cuts}")
+
+
+def test_003_H12_a_table_must_list_every_state_that_is_reached() -> None:
+    view = EVENTS.fold(machine, 0, order="t", states=range(3)).run()
+    with pytest.raises(EbbflowError, match="3, which is not among the states"):
+        view.step(events=[Event(1, 1, 1), Event(1, 2, 2)])
+    assert view.value == ZSet()
+
+
+# ---- laws ----
+
+
+def test_operators_on_rows_in_order_keep_their_laws() -> None:
+    rows = [Event(k, t, v) for k in (0, 1) for t in (1, 2, 5) for v in (0, 1, 2)]
+    bags = [ZSet({row: n for row, n in zip(rows, counts, strict=False) if n})
+            for counts in ((), (1, 2, 0, 1), (0, 1) * 8, (2,) * 18)]  # fmt: skip
+    changes = [ZSet({row: sign}) for row in rows for sign in (1, -1)]
+    frames = FrameReducer(ef.max("v"), -1, 2), FrameReducer(ef.sum("v"), -1, 1, by_range=True)
+    for operator in (
+        scan_rows(transition(machine, 0), lambda e: e.t, lambda e: e.k),
+        fold_rows(transition(machine, 0), lambda e: e.t, lambda e: e.k),
+        fold_rows(transition(machine, 0, states=range(4)), lambda e: e.t, lambda e: e.k),
+        over_rows((Lag(lambda e: e.v), RunningReducer(ef.sum("v"))), lambda e: e.t, lambda e: e.k),
+        over_rows((Lead(lambda e: e.v, 2), *frames), lambda e: e.t),
+    ):
+        check(operator, inputs=bags, changes=changes, examples=60)
+
+
+def test_the_laws_of_transitions_find_what_does_not_compose() -> None:
+    def plus(n: int, x: int) -> tuple[int, list[int]]:
+        return n + x, [n]
+
+    check(transition(plus, 0, of=lambda x: x, merge=int.__add__, act=int.__add__), elements=[1, 2])
+    with pytest.raises(LawBroken, match="STEP_COMPOSED"):
+        check(transition(plus, 0, of=lambda x: 2 * x, merge=int.__add__, act=int.__add__),
+              elements=[1, 2])  # fmt: skip
+    with pytest.raises(LawBroken, match="PARTS_COMPOSED"):
+        check(transition(plus, 0, of=lambda x: x, merge=max, act=int.__add__), elements=[1, 2])
+    calls: list[int] = []
+
+    def forgetful(n: int, x: int) -> tuple[int, list[int]]:
+        calls.append(x)
+        return len(calls), []
+
+    with pytest.raises(LawBroken, match="STEP_REPEATED"):
+        check(transition(forgetful, 0), elements=[1, 2])
+
+
+# ---- state ----
+
+
+def test_a_state_that_could_be_altered_is_copied() -> None:
+    def seen(state: list[int], row: Event) -> tuple[list[int], list[int]]:
+        state.append(row.v)
+        return state, [len(state)]
+
+    program = EVENTS.scan(seen, [], per="k", order="t", type=int)
+    followed(program, lambda _, rows: range(1, len(rows) + 1), "altered")
+
+
+def test_a_refused_epoch_leaves_states_and_rows_as_they_were() -> None:
+    def careful(total: int, row: Event) -> tuple[int, list[int]]:
+        if row.v == 5:
+            raise ValueError("five")
+        return total + row.v, [total + row.v]
+
+    dice, there = Random("refused"), Counter[Any]()
+    program = EVENTS.scan(careful, 0, per="k", order="t", type=int)
+    view, refused = program.run(), 0
+    for _ in range(60):
+        change = change_of(dice, there)
+        try:
+            view.step(events=change)
+        except EbbflowError:
+            refused += 1
+        else:
+            there.update(change)
+            there += Counter()
+        view.verify()
+    assert refused > 5
+
+
+@pytest.mark.parametrize("memory", [None, "1 kB"])
+def test_rows_in_order_survive_on_disk(memory: Any, tmp_path: Path) -> None:
+    events = EVENTS.over(per="k", order="t")
+    told = events.with_fields(n=w.row_number(), then=w.lead("v"), total=ef.sum("v"))
+    dice, there = Random("disk"), Counter[Any]()
+    for _ in range(6):
+        with told.run(path=tmp_path / "state", memory=memory) as view, told.run() as other:
+            other.step(events=dict(there))
+            for _ in range(3):
+                change = change_of(dice, there)
+                view.step(events=change)
+                other.step(events=change)
+                there.update(change)
+                there += Counter()
+                assert view.value == other.value
+
+
+def test_a_branch_of_a_scan_goes_its_own_way() -> None:
+    program = EVENTS.scan(machine, 0, per="k", order="t", type=Event)
+    view = program.run()
+    view.step(events=[Event(0, t, t % 3) for t in range(40)])
+    branch = view.branch()
+    branch.step(events=[Event(0, 17, 1)])
+    view.step(events=[Event(0, 21, 2)])
+    branch.verify()
+    view.verify()
+
+
+# ---- frames ----
+
+
+def test_frames_that_move_are_merged_as_they_would_be_folded() -> None:
+    dice = Random("frames")
+    for _ in range(200):
+        rows = [dice.randint(0, 9) for _ in range(dice.randint(1, 12))]
+        starts = sorted(dice.choices(range(len(rows)), k=5))
+        stops = sorted(dice.randint(start + 1, len(rows)) for start in starts)
+        frames = [(a, b) for a, b in zip(starts, stops, strict=True) if a < b]
+        for reducer in (ef.max(), ef.sum(), ef.collect(), ef.median()):
+            assert of_frames(reducer, rows, frames) == [reducer(rows[a:b]) for a, b in frames]
+
+
+def test_every_function_that_goes_along_is_scanned_where_nothing_looks_ahead() -> None:
+    program = EVENTS.over(per="k", order="t").with_fields(n=w.row_number(), r=w.rank())
+    functions = program.node.functions
+    assert all(isinstance(each, Along) for each in functions)
+    assert repr(over_rows(functions, lambda e: e.t)).startswith("scan_rows(over")

@@ -1,0 +1,118 @@
+"""What a late row costs in a long key: steps, and rows that go out; counted, not timed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+import ebbflow as ef
+from ebbflow import window as w
+
+SIZE = 100_000
+FEW = 64
+"""A small multiple of log n, and of the rows of a leaf."""
+
+
+class Event(NamedTuple):
+    at: int
+    value: int
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, f: Any) -> None:
+        self.f, self.calls = f, 0
+
+    def __call__(self, *given: Any) -> Any:
+        self.calls += 1
+        return self.f(*given)
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Event]:
+    return [Event(2 * i, i % 7) for i in range(SIZE)]
+
+
+LATE = [Event(2 * at + 1, 3) for at in (50_000, 17, 99_990, 50_003, 71_234)]
+
+
+def lag(counted: Any, events: Any) -> Any:
+    return events.over(order="at").with_fields(x=w.lag(counted))
+
+
+def fill(counted: Any, events: Any) -> Any:
+    return events.over(order="at").with_fields(x=w.fill_forward(counted))
+
+
+def machine(state: int, row: Event) -> tuple[int, list[int]]:
+    new = 0 if row.value % 5 == 0 else min(state + 1, 3)
+    return new, [row.at] if new == 3 != state else []
+
+
+def value(row: Event) -> int:
+    return row.value
+
+
+@pytest.mark.parametrize("make", [lag, fill])
+def test_a_late_row_calls_few_functions_where_rows_behind_it_stay(make: Any, rows: Any) -> None:
+    counted = Counted(value)
+    view = make(counted, ef.Input("events", Event)).run(check_input=False)
+    view.step(events=rows)
+    for weight in (1, -1):
+        for row in LATE:
+            counted.calls = 0
+            out = view.step(events={row: weight})
+            assert counted.calls <= FEW
+            assert len(out) <= 3
+
+
+def test_a_late_row_steps_a_machine_of_four_states_until_its_state_is_the_old_one(
+    rows: Any,
+) -> None:
+    step = Counted(machine)
+    view = ef.Input("events", Event).scan(step, 0, order="at", type=int).run(check_input=False)
+    view.step(events=rows)
+    assert step.calls == SIZE
+    for weight in (1, -1):
+        for row in LATE:
+            step.calls = 0
+            assert len(view.step(events={row: weight})) <= 4
+            assert step.calls <= FEW
+
+
+def test_a_running_sum_steps_through_the_rows_that_change_and_no_others(rows: Any) -> None:
+    add = Counted(lambda total, row: (total + row.value, [(row.at, total + row.value)]))
+    view = ef.Input("events", Event).scan(add, 0, order="at", type=tuple).run(check_input=False)
+    view.step(events=rows)
+    for weight in (1, -1):
+        add.calls = 0
+        out = view.step(events={Event(2 * (SIZE - 1_000) + 1, 3): weight})
+        assert len(out) == 2 * 999 + 1
+        assert add.calls <= len(out) + FEW
+
+
+def test_the_total_at_the_end_alone_merges_few_parts(rows: Any) -> None:
+    add = Counted(lambda a, b: a + b)
+    step = Counted(lambda total, row: (total + row.value, []))
+    total = ef.Input("events", Event).fold(
+        step, 0, order="at", of=value, merge=add, act=add, type=int
+    )
+    view = total.run(check_input=False)
+    view.step(events=rows)
+    for weight in (1, -1):
+        for row in LATE:
+            add.calls = 0
+            assert len(view.step(events={row: weight})) == 2
+            assert add.calls <= 200
+    assert step.calls == 0
+
+
+def test_rows_far_apart_are_each_reached_without_the_rows_between(rows: Any) -> None:
+    step = Counted(machine)
+    view = ef.Input("events", Event).scan(step, 0, order="at", type=int).run(check_input=False)
+    view.step(events=rows)
+    step.calls = 0
+    view.step(events=dict.fromkeys(LATE, 1))
+    assert step.calls <= FEW * len(LATE)
