@@ -30,8 +30,8 @@ block below the loop, behind a line of its own, with the variables as its output
 
 The JSON is `{"outputs": {name: id}, "nodes": [...], "indices": [...]}`. A node has `id`, `verb`,
 `details`, `steps` (of a fused one), `parents` (ids), `type`, `place`, `state` (what is kept for
-it), `verdict`, `aggregate` and `cost` (of a reducer, else null), `shared` (whether it is read more
-than once), `facts` (what an engine adds, else null), `inside` (the id of the loop in whose body it
+it), `verdict`, `aggregate` and `cost` (of a reducer, else null; `verdict` also of a user's operator
+that computes everything again), `shared` (whether it is read more than once), `facts` (what an engine adds, else null), `inside` (the id of the loop in whose body it
 is, else null), `reads` (of an input of a body the id of what it reads outside, else null) and
 `loop` (of a loop, else null): its `variables`, each with the ids of its `start` and its `result`
 and its `priority`; the ids of what it reads from `outside`; its `rounds` and its `limit`; and in

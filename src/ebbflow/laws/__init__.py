@@ -13,6 +13,7 @@ from ebbflow.laws.check import check, close, equivalent, independent, judge, law
 from ebbflow.laws.law import Law, Report
 from ebbflow.laws.operators import (
     ACCEPTS,
+    CUT_CHANGES,
     FROM_SCRATCH,
     INIT,
     OUTPUT_VALID,
@@ -111,6 +112,7 @@ __all__ = [
     "COMPRESS",
     "COMPRESS_SHORTENS",
     "CUT",
+    "CUT_CHANGES",
     "CUT_STATE",
     "DECODES",
     "DIFF_PATCHES",

@@ -75,6 +75,7 @@ _ELEMENTS: dict[al.Monoid[Any], Strategy] = {
     al.MIN: SMALL,
     al.OR: st.booleans(),
     al.AND: st.booleans(),
+    al.XOR: st.booleans(),
     al.LIST: st.lists(SMALL, max_size=5),
     al.TUPLE: st.lists(SMALL, max_size=5).map(tuple),
     al.STR: LETTERS,

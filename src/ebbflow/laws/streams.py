@@ -1,4 +1,8 @@
-"""The laws of streams: stream functions, processors, splitters, representations."""
+"""The laws of streams: stream functions, processors, splitters, representations.
+
+An operator is a processor, and owes the laws of processors where its changes are a stream; see
+`ebbflow.laws.moves` for when two of its outputs count as the same.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.laws.law import Law, fresh, of_target, own
+from ebbflow.laws.law import Law, fresh, own
+from ebbflow.laws.moves import as_stream, of_target
+from ebbflow.operator import Operator
 from ebbflow.stream import Processor, Representation, Splitter
 
 PA = {"p": "element", "a": "element"}
@@ -43,24 +49,26 @@ STREAM_FUNCTION = [UPDATE_ADDS, UPDATE_EMPTY, UPDATE_CUT]
 
 def said(processor: Processor[Any, Any], pieces: Iterable[Any]) -> list[Any]:
     """The outputs of a fresh run, copied: a processor may reuse what it gives out."""
-    return [fresh(output) for output in processor.run(map(fresh, pieces))]
+    return [fresh(output) for output in as_stream(processor).run(map(fresh, pieces))]
 
 
 def total(processor: Processor[Any, Any], pieces: Iterable[Any]) -> Any:
     """All outputs of a fresh run, combined."""
-    return processor.target.fold(said(processor, pieces))
+    return as_stream(processor).target.fold(said(processor, pieces))
 
 
 def _undisturbed(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    processor = as_stream(processor)
     alone = said(processor, [p, a])[-1]
     one, other = processor.open(), processor.open()
     one.send(fresh(p))
-    other.send(b)
+    for piece in (p, a, b):
+        other.send(fresh(piece))
     return one.send(a), alone
 
 
 def _input_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
-    live = processor.open()
+    live = as_stream(processor).open()
     live.send(fresh(p))
     before = fresh(a)
     live.send(a)
@@ -70,7 +78,7 @@ def _input_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, An
 def _cut(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
     whole = said(processor, [p, processor.source.combine(a, b)])[-1]
     first, second = said(processor, [p, a, b])[-2:]
-    return whole, processor.target.combine(first, second)
+    return whole, as_stream(processor).target.combine(first, second)
 
 
 def _later(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -79,6 +87,11 @@ def _later(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any,
 
 
 def _output_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
+    if isinstance(processor, Operator):
+        state, said_first = processor.step(processor.init(processor.input.empty), p)
+        before = fresh(said_first)
+        processor.step(state, a)
+        return (before, said_first), None
     live = processor.open()
     first, second = live.output, live.send(p)
     before = processor.target.combine(fresh(first), fresh(second))
@@ -108,7 +121,7 @@ OUTPUT_KEPT = Law(
 EMPTY_STEP = Law(
     "EMPTY_STEP", "the empty piece makes it say something", "step(s, zero) says zero",
     {"p": "element"},
-    lambda f, p: (said(f, [p, f.source.zero])[-1], f.target.zero),
+    lambda f, p: (said(f, [p, f.source.zero])[-1], as_stream(f).target.zero),
     "say nothing for the empty piece; what comes with time needs ticks in the input", of_target,
 )  # fmt: skip
 CUT = Law(
@@ -125,7 +138,7 @@ CUT_STATE = Law(
 BATCHING = Law(
     "BATCHING", "the whole output depends on the batches",
     "outputs of the pieces, combined == output of the pieces combined", {"pieces": "pieces"},
-    lambda f, pieces: (total(f, pieces), f(f.source.fold(pieces))),
+    lambda f, pieces: (total(f, pieces), as_stream(f)(f.source.fold(pieces))),
     "see CUT and CUT_STATE", of_target,
 )  # fmt: skip
 LOSES_NOTHING = Law(

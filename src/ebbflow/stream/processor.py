@@ -11,6 +11,9 @@ the same program runs on one event at a time and on a million. (In symbols: (S, 
 → State[S, N].)
 
 `step` may reuse the state object it was given; whoever needs the old one copies it first.
+
+A differential operator (`ebbflow.operator.Operator`) is a processor too: the pieces are changes,
+and it starts from the empty input. So the two can be mixed with the same signs.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ebbflow.algebra import LIST, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, place
+from ebbflow.expression.reached import held_by, lasting
 
 if TYPE_CHECKING:
     from ebbflow.algebra.state import Hypothetical
@@ -44,6 +48,8 @@ class Processor(ABC, Generic[X, Y]):
     source: Monoid[X]
     target: Monoid[Y]
     created: Text | None = None
+    differential: bool = False
+    """Whether it is an operator: a processor of changes that knows the function it computes."""
 
     @abstractmethod
     def start(self) -> tuple[Any, Y]:
@@ -93,17 +99,32 @@ class Processor(ABC, Generic[X, Y]):
     def __rshift__(self, after: Processor[Y, Z]) -> Processor[X, Z]:
         from ebbflow.stream.combine import sequential
 
-        return sequential(self, after) if isinstance(after, Processor) else NotImplemented
+        return sequential(self, after) if _is_plain(after) else NotImplemented
 
     def __mul__(self, other: Processor[Any, Any]) -> Processor[Any, Any]:
         from ebbflow.stream.combine import parallel
 
-        return parallel(self, other) if isinstance(other, Processor) else NotImplemented
+        return parallel(self, other) if _is_plain(other) else NotImplemented
 
     def __and__(self, other: Processor[X, Any]) -> Processor[X, Any]:
         from ebbflow.stream.combine import FanOut
 
-        return FanOut(self, other) if isinstance(other, Processor) else NotImplemented
+        return FanOut(self, other) if _is_plain(other) else NotImplemented
+
+    def __getstate__(self) -> Any:
+        """What it holds. Generated loops, and all else that is made when it is first asked for, are
+        made again."""
+        state = super().__getstate__()
+        return lasting(type(self), state) if isinstance(state, dict) else state
+
+    def __identity__(self) -> Any:
+        """What a fingerprint is taken of: what it holds, not where it was made."""
+        return {k: v for k, v in held_by(self).items() if k not in ("created", "owner")}
+
+
+def _is_plain(other: object) -> bool:
+    """Whether it is a processor that is no operator: those compose processors with themselves."""
+    return isinstance(other, Processor) and not other.differential
 
 
 class Running(Generic[X, Y]):
