@@ -360,6 +360,13 @@ class Stale(Doubling):
         return state, 2 * change
 
 
+class EveryChange(Doubling):
+    """Counts changes, also those that change nothing."""
+
+    def step(self, state: Any, change: int) -> tuple[Any, int]:
+        return state + 1, 2 * change + (state == 4)
+
+
 # law -> what breaks it, and what to draw from
 ONE_BY_ONE: dict[str, tuple[Any, Any]] = {
     "ZERO_RIGHT": (right_zero_only, None),
@@ -390,6 +397,7 @@ ONE_BY_ONE: dict[str, tuple[Any, Any]] = {
     "RUNS_ALIKE": (Outside(), None),
     "RUNS_APART": (OneStateForAll(), None),
     "FROM_SCRATCH": (Halved(), None),
+    "CUT_CHANGES": (EveryChange(), None),
     "OUTPUT_VALID": (Negative(), None),
     "STEP": (Stale(), None),
 }  # fmt: skip

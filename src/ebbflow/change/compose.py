@@ -199,6 +199,9 @@ class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
     def empty(self) -> tuple[A, B]:
         return self.first.empty, self.second.empty
 
+    def from_empty(self, value: tuple[A, B]) -> PairChange[C, D]:
+        return Both(self.first.from_empty(value[0]), self.second.from_empty(value[1]))
+
     @property
     def has_empty(self) -> bool:
         return self.first.has_empty and self.second.has_empty

@@ -125,6 +125,9 @@ class _Group(ChangeStructure[T, T]):
     def empty(self) -> T:
         return self._monoid.zero
 
+    def from_empty(self, value: T) -> T:
+        return value
+
     def valid(self, change: object, value: T) -> bool:
         return self._trouble(change, value) is None
 

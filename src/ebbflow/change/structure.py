@@ -179,6 +179,10 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
             remedy="operator.open(value), which starts from a value of yours",
         )
 
+    def from_empty(self, value: T) -> D:
+        """The change that leads from `empty` to a value."""
+        return self.diff(value, self.empty)
+
     def why(self, change: object, value: T) -> Why:
         """Why `change` is not valid for `value`; asked only when it is not."""
         return Why("it does not fit this value", self.takes, {"value": value})

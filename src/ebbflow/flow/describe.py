@@ -13,6 +13,7 @@ declares of itself:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 

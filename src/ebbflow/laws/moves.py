@@ -15,7 +15,7 @@ from ebbflow.operator import Operator
 from ebbflow.stream import Processor
 
 
-def _moved(first: Any, second: Any) -> Any:
+def _from_end_to_end(first: Any, second: Any) -> Any:
     """From the old value of the first to the new one of the second; None moves nothing."""
     return first if second is None else second if first is None else (first[0], second[1])
 
@@ -29,7 +29,7 @@ def _same_move(first: Any, second: Any) -> bool:
     )
 
 
-MOVES: Monoid[Any] = Monoid(None, _moved, name="MOVES", equal=_same_move, home=__name__)
+MOVES: Monoid[Any] = Monoid(None, _from_end_to_end, name="MOVES", equal=_same_move, home=__name__)
 """How a value moves: from the old one to the new one; None where it does not."""
 
 

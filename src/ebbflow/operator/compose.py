@@ -209,6 +209,8 @@ def _fit(before: AnyOperator, after: AnyOperator) -> tuple[AnyOperator, AnyOpera
         return before, after
     if isinstance(before, OfProcessor) and fits(after.input, before.processor.target):
         return operator_of(before.processor, input=before.input, output=after.input), after
+    if isinstance(after, OfProcessor) and fits(before.output, after.processor.source):
+        return before, operator_of(after.processor, input=before.output, output=after.output)
     if before.output == sequence(after.input):
         return before, each(after)
     if sequence(before.output) == after.input:

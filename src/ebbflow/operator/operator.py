@@ -120,7 +120,7 @@ class Operator(Processor[DX, DY], Generic[X, DX, Y, DY]):
     def start(self) -> tuple[Any, DY]:
         """The state for the empty input, and how the output for it differs from the empty one."""
         x = self.input.empty
-        return self.init(x), self.output.diff(self.f(x), self.output.empty)
+        return self.init(x), self.output.from_empty(self.f(x))
 
     def __rshift__(self, after: Processor[Any, Any]) -> Any:
         from ebbflow.operator.compose import seq
