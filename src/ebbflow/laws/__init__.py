@@ -10,6 +10,7 @@ Needs Hypothesis: `pip install '.[laws]'`. Every law is also a value with `test`
 """
 
 from ebbflow.laws.check import check, close, equivalent, independent, judge, lawful, laws_of
+from ebbflow.laws.generators import AGAIN, ANY_ORDER, ONE_TICK, WEIGHTS_ADD
 from ebbflow.laws.law import Law, Report
 from ebbflow.laws.operators import (
     ACCEPTS,
@@ -55,6 +56,7 @@ from ebbflow.laws.streams import (
     PROGRESS,
     PROGRESS_AT_END,
     REPEATABLE,
+    STEPS_COMMUTE,
     UNDISTURBED,
     UPDATE_ADDS,
     UPDATE_CUT,
@@ -99,8 +101,10 @@ __all__ = [
     "ACCEPTS",
     "ADD_COMMUTES",
     "ADD_KEEPS",
+    "AGAIN",
     "ALWAYS_ANSWERS",
     "ANTISYMMETRIC",
+    "ANY_ORDER",
     "ARGUMENTS_KEPT",
     "ARGUMENT_KEPT",
     "ASSOCIATIVE",
@@ -140,6 +144,7 @@ __all__ = [
     "MOBIUS_INVERTS",
     "NEGATE_CLOSED",
     "NOTHING",
+    "ONE_TICK",
     "OUTPUT_KEPT",
     "OUTPUT_VALID",
     "PROGRESS",
@@ -160,6 +165,7 @@ __all__ = [
     "SAME_TWICE",
     "SMALLER_FIRST",
     "STEP",
+    "STEPS_COMMUTE",
     "TRANSITIVE",
     "UNDISTURBED",
     "UPDATE_ADDS",
@@ -167,6 +173,7 @@ __all__ = [
     "UPDATE_EMPTY",
     "VALIDITY",
     "VALUE_KEPT",
+    "WEIGHTS_ADD",
     "ZERO_LEFT",
     "ZERO_RIGHT",
     "Judgement",

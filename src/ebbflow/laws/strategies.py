@@ -112,7 +112,9 @@ def _ticked(inner: al.Monoid[Any]) -> Strategy:
     return st.lists(stratum, max_size=3).map(lambda strata: time.of(*strata))
 
 
-def _hypotheticals(output: al.Monoid[Any], states: tuple[Any, ...]) -> Strategy:
+def _hypotheticals(
+    output: al.Monoid[Any], states: tuple[Any, ...], commutative: bool = False
+) -> Strategy:
     if not states:
         raise unmade(al.state_monoid(output))
     return _tables(states, output).map(lambda table: Lookup(dict(zip(states, table, strict=True))))

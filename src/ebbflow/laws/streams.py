@@ -6,15 +6,18 @@ An operator is a processor, and owes the laws of processors where its changes ar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ebbflow.errors import CompositionError, place
-from ebbflow.laws.law import Law, fresh, own
+from ebbflow.algebra import product
+from ebbflow.errors import CompositionError, canonical, place
+from ebbflow.laws.law import Law, alike, fresh, own
 from ebbflow.laws.moves import as_stream, of_target
 from ebbflow.operator import Operator
 from ebbflow.stream import Processor, Representation, Splitter
+from ebbflow.stream.generators import singles
 
 PA = {"p": "element", "a": "element"}
 PAB = {**PA, "b": "element"}
@@ -99,6 +102,24 @@ def _output_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, A
     return processor.target.combine(first, second), before
 
 
+def said_in_order(processor: Processor[Any, Any], pieces: list[Any], last: Any) -> tuple[Any, Any]:
+    """All that is said about some pieces, and what is said about one more."""
+    found = said(processor, [*pieces, last])
+    return processor.target.fold(found[:-1]), found[-1]
+
+
+def _put_together(split: Splitter, pieces: list[Any]) -> tuple[Any, Any]:
+    """The parts together and the whole; of one that scatters, how often each element is there."""
+    source, parts = split.source, total(split, pieces)
+    if not split.scatters:
+        return source.fold(parts), source.fold(pieces)
+    found = [one for part in parts for one in singles(source, part)]
+    return (
+        Counter(map(canonical, found)),
+        Counter(map(canonical, singles(source, source.fold(pieces)))),
+    )
+
+
 REPEATABLE = Law(
     "REPEATABLE", "the same run twice says different things",
     "step(s, a) == step(s, a), in a fresh run", PA,
@@ -144,8 +165,17 @@ BATCHING = Law(
 LOSES_NOTHING = Law(
     "LOSES_NOTHING", "the parts together are not the input",
     "merge(split(a)) == a, in any pieces", {"pieces": "pieces"},
-    lambda f, pieces: (f.source.fold(total(f, pieces)), f.source.fold(pieces)),
-    "send every element to exactly one part", lambda f: own(f.source),
+    lambda f, pieces: _put_together(f, pieces),
+    "send every element to exactly one part",
+    lambda f: alike if f.scatters else own(f.source),
+)  # fmt: skip
+STEPS_COMMUTE = Law(
+    "STEPS_COMMUTE", "its steps do not commute",
+    "a then b says in all what b then a says, and leaves what says the same for c",
+    {**PAB, "c": "element"},
+    lambda f, p, a, b, c: (said_in_order(f, [p, a, b], c), said_in_order(f, [p, b, a], c)),
+    "do not declare it commuting, or say and keep what depends on no order",
+    lambda f: own(product(f.target, f.target)),
 )  # fmt: skip
 PROGRESS = Law(
     "PROGRESS", "it holds back what a tick should let through", "step(s, tick) says a tick",
@@ -166,7 +196,8 @@ PROGRESS_AT_END = Law(
 
 def processor_laws(processor: Processor[Any, Any]) -> list[Law]:
     laws = [REPEATABLE, UNDISTURBED, INPUT_KEPT, OUTPUT_KEPT, EMPTY_STEP, CUT, CUT_STATE, BATCHING]
-    return laws + [LOSES_NOTHING] * isinstance(processor, Splitter)
+    laws += [LOSES_NOTHING] * isinstance(processor, Splitter)
+    return laws + [STEPS_COMMUTE] * processor.commuting
 
 
 # ---- two processors, a processor and a splitter, a representation ----

@@ -8,6 +8,7 @@ from ebbflow.stream.function import (
     function_of,
     processor_of,
 )
+from ebbflow.stream.generators import elementwise
 from ebbflow.stream.library import (
     Consequences,
     StratifiedDifference,
@@ -29,7 +30,6 @@ from ebbflow.stream.processor import (
     Pure,
     Running,
     chunks,
-    elementwise,
     processor,
     pure,
 )
@@ -50,9 +50,21 @@ from ebbflow.stream.rewrite import (
     on_output,
     tighten,
 )
-from ebbflow.stream.split import Splitter, merge, partition, split_by, split_join, stable_hash
+from ebbflow.stream.split import (
+    Commuting,
+    Splitter,
+    commuting,
+    map_reduce,
+    merge,
+    partition,
+    round_robin,
+    split_by,
+    split_join,
+    stable_hash,
+)
 
 __all__ = [
+    "Commuting",
     "Consequences",
     "FanOut",
     "Loop",
@@ -69,6 +81,7 @@ __all__ = [
     "by_cancelling",
     "by_idempotence",
     "chunks",
+    "commuting",
     "datalog",
     "decompose",
     "defunctionalise",
@@ -87,6 +100,7 @@ __all__ = [
     "join",
     "loop",
     "map_each",
+    "map_reduce",
     "merge",
     "on_first",
     "on_output",
@@ -98,6 +112,7 @@ __all__ = [
     "processor_of",
     "pure",
     "reduce_in_processes",
+    "round_robin",
     "sequential",
     "settle",
     "split_by",

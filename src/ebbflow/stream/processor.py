@@ -48,6 +48,8 @@ class Processor(ABC, Generic[X, Y]):
     source: Monoid[X]
     target: Monoid[Y]
     created: Text | None = None
+    commuting: bool = False
+    """Whether it is declared that its steps may change places; see `commuting`."""
     differential: bool = False
     """Whether it is an operator: a processor of changes that knows the function it computes."""
 
@@ -240,48 +242,6 @@ def processor(
     [-inf, 3, 3, 4]
     """
     return StepProcessor(step, state, output, source, target, name)
-
-
-class Elementwise(StepProcessor[list[Any], Y]):
-    """A processor given on single elements; see `elementwise`."""
-
-    def step(self, state: Any, change: list[Any]) -> tuple[Any, Y]:
-        on_one: Callable[[Any, Any], tuple[Any, Y]] = self.on_piece
-        if self.target is LIST:
-            emitted: list[Any] = []
-            for element in change:
-                state, more = on_one(state, element)
-                emitted += more  # type: ignore[arg-type]
-            return state, emitted  # type: ignore[return-value]
-        said = []
-        for element in change:
-            state, more = on_one(state, element)
-            said.append(more)
-        return state, self.target.fold(said)
-
-    def __repr__(self) -> str:
-        return self.name or (
-            f"elementwise({function_name(self.on_piece)}, state={self.initial!r}, "
-            f"target={self.target!r})"
-        )
-
-
-def elementwise(
-    step: Callable[[Any, Any], tuple[Any, Y]],
-    *,
-    state: Any = None,
-    target: Monoid[Y] = LIST,  # type: ignore[assignment]
-    name: str = "",
-) -> Processor[list[Any], Y]:
-    """A processor of lists from a step on single elements, right by construction.
-
-    A list is free to be cut anywhere, so a step defined on its elements respects every cut.
-
-    >>> alternate = elementwise(lambda odd, x: (not odd, [x] if odd else []), state=True)
-    >>> alternate([1, 2, 3, 4, 5])
-    [1, 3, 5]
-    """
-    return Elementwise(step, state, None, LIST, target, name)
 
 
 class Pure(Processor[X, Y]):
