@@ -52,6 +52,9 @@ class Again(Operator[X, DX, Y, DY]):
     def recomputes(self) -> bool:
         return True
 
+    def recalled(self, state: Any) -> Any:
+        return state[1]
+
     def __identity__(self) -> Any:
         return {k: v for k, v in super().__identity__().items() if k != "name"}
 

@@ -89,6 +89,9 @@ class Seq(Operator[Any, Any, Any, Any]):
     def recomputes(self) -> bool:
         return any(stage.recomputes for stage in self.stages)
 
+    def recalled(self, state: Any) -> Any:
+        return self.stages[-1].recalled(state[-1])
+
     def __repr__(self) -> str:
         return " >> ".join(in_brackets(stage, Fork) for stage in self.stages)
 

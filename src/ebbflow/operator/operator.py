@@ -85,6 +85,10 @@ class Operator(Processor[DX, DY], Generic[X, DX, Y, DY]):
         """Whether a change makes it compute something again from its whole input."""
         return False
 
+    def recalled(self, state: Any) -> Any:
+        """The whole output, where the state holds it; else NotImplemented."""
+        return NotImplemented
+
     # ---- everything below is written with these ----
 
     def checked(self, state: Any, change: DX) -> tuple[Any, DY]:

@@ -48,6 +48,9 @@ class OfSides(Operator[Bag, Bag, Any, Any]):
     def recomputes(self) -> bool:
         return self.operator.recomputes
 
+    def recalled(self, state: Any) -> Any:
+        return self.operator.recalled(state)
+
     def __repr__(self) -> str:
         return repr(self.operator)
 

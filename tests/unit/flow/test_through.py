@@ -176,3 +176,34 @@ def test_explain_says_what_is_computed_again() -> None:
     assert "follows  computed again from all rows, when they change" in text
     assert "follows  computed again from all rows of a item, when they change" in text
     assert "per item = thing" in text
+
+
+def middle(rows: ZSet[Bid]) -> int:
+    prices = sorted(bid.price for bid in rows.rows())
+    return prices[len(prices) // 2]
+
+
+def dearest(rows: ZSet[Bid]) -> ZSet[int]:
+    return ZSet.of([max(bid.price for bid in rows)])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        of(middle),
+        of(dearest, BAG, BAG),
+        select(bool) >> of(middle),
+        of(dearest, BAG, BAG) >> select(bool),
+        of(dearest, BAG, BAG) >> count(),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("per", [None, "item"])
+def test_a_function_is_not_asked_about_no_rows_at_all(made: Any, per: Any) -> None:
+    with pytest.raises((IndexError, ValueError)):
+        made.f(ZSet())
+    epochs = [{"bids": epoch["bids"]} for epoch in EPOCHS if "bids" in epoch]
+    view = follow(run, bids.through(made, per=per, type=int), epochs)
+    assert view.value == ZSet()
+    with pytest.raises(EbbflowError):
+        view.step(bids={Bid("fig", 3): -1})
