@@ -258,12 +258,12 @@ def follows(node: Node, judge: Callable[[Any], str]) -> str | None:
     >>> from ebbflow.operator import of
     >>> again = Through(parent=Source(name="words"), key=Fn(len), operator=of(len), width=1)
     >>> follows(again, verdict)
-    'computed again from all rows of a len, when they change'
+    'computed again from all rows of one len, when they change'
     """
     if isinstance(node, Reduce):
         return str(judge(node.reducer))
     if isinstance(node, Through) and node.operator.recomputes:
-        rows = "all rows" if node.key is None else f"all rows of a {fn_text(node.key)}"
+        rows = "all rows" if node.key is None else f"all rows of one {fn_text(node.key)}"
         return f"computed again from {rows}, when they change"
     return None
 

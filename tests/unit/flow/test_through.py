@@ -174,7 +174,7 @@ def test_explain_says_what_is_computed_again() -> None:
     text = program.explain()
     assert text.count("computed again") == 3
     assert "follows  computed again from all rows, when they change" in text
-    assert "follows  computed again from all rows of a item, when they change" in text
+    assert "follows  computed again from all rows of one item, when they change" in text
     assert "per item = thing" in text
 
 

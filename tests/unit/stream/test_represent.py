@@ -75,6 +75,12 @@ def test_a_byte_is_enough_for_256_codes_and_no_more() -> None:
     assert defunctionalise(switching, range(256)).monoid is BYTES
     assert defunctionalise(switching, range(257)).monoid is TUPLE
     assert defunctionalise(switching, range(256)).encode([255]) == b"\xff"
+    assert defunctionalise(switching, range(257)).encode([0, 256]) == (0, 256)
+
+
+def test_a_letter_that_is_not_in_the_alphabet_is_named() -> None:
+    with pytest.raises(AlgebraError, match="'blink' is not in the alphabet"):
+        defunctionalise(switching, LETTERS).encode(["keep", "blink"])
 
 
 counting = elementwise(lambda n, x: (min(n + x, 3), n), state=0, target=ADD)
