@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ebbflow as ef
 from ebbflow.algebra import ADD, LIST, STR, product
 from ebbflow.change import (
     BAG,
@@ -36,6 +37,7 @@ from ebbflow.laws import (
     OUTPUT_KEPT,
     check,
     equivalent,
+    independent,
     laws_of,
 )
 from ebbflow.laws.changes import changes_of, values_of
@@ -46,11 +48,17 @@ from ebbflow.operator import (
     count,
     distinct,
     each,
+    flat_map_rows,
     join,
+    map_rows,
     of,
     on_input,
     operator_of,
+    per_key,
     select,
+    seq,
+    sessions,
+    top_rows,
     union,
 )
 from ebbflow.operator.text import length
@@ -59,13 +67,16 @@ from ebbflow.stream import (
     Sequential,
     by_cancelling,
     elementwise,
+    fuse,
     identity,
     merge,
+    partition,
     prefix_sum,
     processor,
     processor_of,
     pure,
     split_by,
+    stable_hash,
 )
 from ebbflow.stream import join as pairs_that_match
 from ebbflow.zset import ZSETS, ZSet
@@ -318,6 +329,12 @@ def test_what_does_not_fit_is_refused_in_both_orders() -> None:
 # ---- any function ----
 
 
+def longest_run(rows: ZSet[int]) -> int:
+    """How many whole numbers in a row there are, at most."""
+    starts = [n for n in rows if n - 1 not in rows]
+    return max((next(k for k in range(1, 99) if n + k not in rows) for n in starts), default=0)
+
+
 def longest(words: ZSet[str]) -> int:
     return max(map(len, words), default=0)
 
@@ -363,3 +380,72 @@ def test_a_pair_is_a_product_and_its_changes_are_pieces_of_it() -> None:
     assert made.open().send(Second("x")) == Both(ZSet(), "x")
     assert identity(ZSETS)(ZSet.of("a")) == ZSet.of("a")
     assert join(even, even).input == pair(BAG, BAG)
+
+
+# ---- one fusion ----
+
+
+def both(n: int) -> list[int]:
+    return [n, n + 1]
+
+
+def test_003_H5_operators_on_one_row_at_a_time_become_one_loop() -> None:
+    plain = select(even) >> map_rows(abs) >> flat_map_rows(both) >> distinct() >> map_rows(abs)
+    fused = fuse(plain)
+    assert repr(fused) == (
+        "fuse(select(even) >> map_rows(abs) >> flat_map_rows(both)) >> distinct() >> map_rows(abs)"
+    )
+    assert repr(fuse(fused)) == repr(fused)
+    equivalent(plain, fused, examples=15)
+    assert fused.f(ZSet.of([2, 3, -4])) == plain.f(ZSet.of([2, 3, -4]))
+    assert repr(fuse(select(even) >> map_rows(abs))) == "fuse(select(even) >> map_rows(abs))"
+    counted = count()
+    assert fuse(counted) is counted
+    assert repr(fuse(distinct() >> select(even))) == "distinct() >> select(even)"
+
+
+def test_003_H5_only_as_many_flat_maps_as_python_nests_go_into_one_loop() -> None:
+    deep = fuse(seq(*[flat_map_rows(both)] * 20))
+    assert [len(stage.chain.steps) for stage in deep.stages] == [8, 8, 4]
+    assert sum(deep.f(ZSet.of([0])).weight(n) for n in range(21)) == 2**20
+
+
+def test_003_H5_what_goes_through_a_program_is_fused() -> None:
+    numbers = ef.Input("numbers", int)
+    passed = numbers.through(select(even) >> map_rows(abs) >> count(), type=int)
+    assert repr(passed.node.operator) == "fuse(select(even) >> map_rows(abs)) >> count()"
+    assert passed.run().step(numbers=[1, 2, -4]) == ZSet.of([(2,)])
+
+
+# ---- one partition rule ----
+
+
+def third(n: int) -> int:
+    return n // 3
+
+
+each_once = per_key(operator_of(once_each, input=BAG), third)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        per_key(count(), third),
+        each_once,
+        per_key(of(longest_run, BAG, NATURAL), third),
+        top_rows(1, abs, third),
+        sessions(abs, 1, third),
+        ef.sum().operator(third),
+    ],
+    ids=repr,
+)
+def test_003_H7_the_key_of_an_operator_says_how_it_may_be_cut(one: Any) -> None:
+    """What a program is cut by on Spark is the key of its operators; the law is that of streams."""
+    by_key = split_by(lambda row: stable_hash(third(row)), ZSETS, ways=3)
+    independent(one, by_key, examples=12)
+    rows = ZSet.of(range(9))
+    assert partition(one, by_key)(rows) == one(rows)
+    anyhow = partition(one, split_by(lambda row: row, ZSETS, ways=3))
+    assert (anyhow(rows) == one(rows)) == (one is each_once), (
+        "it looks at the rows of a key together"
+    )

@@ -22,7 +22,7 @@ from ebbflow.flow.plan import Concat, Map, Node, Through
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator, operator_of
 from ebbflow.operator.sides import TWO, of_sides
-from ebbflow.stream import Processor
+from ebbflow.stream import Processor, fuse
 from ebbflow.zset import ZSETS
 
 HOME = "ebbflow.operator"
@@ -60,7 +60,7 @@ def passed(node: Node, operator: Any, other: Any, keys: Keys, type: Any) -> Thro
     return Through(
         parent=parent,
         key=by.fn,
-        operator=found,
+        operator=fuse(found),
         width=by.width,
         type=row_type("through({})", checked),
         place=place(),

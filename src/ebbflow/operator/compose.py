@@ -22,11 +22,13 @@ from itertools import pairwise
 from typing import Any
 
 from ebbflow.algebra.value import in_brackets
+from ebbflow.chain import DEEPEST, Chain
 from ebbflow.change import Both, First, Second, pair, sequence
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import CompositionError, place
 from ebbflow.operator.lift import AnyOperator, EachSide, each, sides_fit
 from ebbflow.operator.operator import Operator
+from ebbflow.operator.relation import RowChain
 from ebbflow.operator.streams import OfProcessor, fits, operator_of
 from ebbflow.stream.combine import FanOut, sequential
 from ebbflow.stream.processor import Processor
@@ -85,6 +87,13 @@ class Seq(Operator[Any, Any, Any, Any]):
     def accepts(self, state: Any, change: Any) -> bool:
         return self.stages[0].accepts(state[0], change)
 
+    def as_fused(self) -> AnyOperator:
+        stages: list[AnyOperator] = []
+        for stage in self.stages:
+            one = _one_loop(stages[-1], stage) if stages else None
+            stages[-1:] = [*stages[-1:], stage] if one is None else [one]
+        return stages[0] if len(stages) == 1 else Seq(*stages)
+
     @property
     def recomputes(self) -> bool:
         return any(stage.recomputes for stage in self.stages)
@@ -97,6 +106,17 @@ class Seq(Operator[Any, Any, Any, Any]):
 
     def __reduce__(self) -> Any:
         return Seq, self.stages
+
+
+def _one_loop(first: AnyOperator, second: AnyOperator) -> RowChain | None:
+    """Steps on one row at a time as one operator, whose steps are in one generated loop."""
+    if not (isinstance(first, RowChain) and isinstance(second, RowChain)):
+        return None
+    names = [*(first.parts or [repr(first)]), *(second.parts or [repr(second)])]
+    steps = [*first.chain.steps, *second.chain.steps]
+    if sum(step.verb == "flat_map" for step in steps) > DEEPEST:
+        return None
+    return RowChain(Chain(steps), f"fuse({' >> '.join(names)})", names)
 
 
 def _leaning(stages: tuple[AnyOperator, ...]) -> list[Any]:

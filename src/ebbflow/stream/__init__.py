@@ -1,5 +1,6 @@
 """Stream functions and stream processors."""
 
+from ebbflow.hashing import stable_hash
 from ebbflow.stream.combine import FanOut, Loop, Parallel, Sequential, loop, parallel, sequential
 from ebbflow.stream.function import (
     StreamFunction,
@@ -60,7 +61,6 @@ from ebbflow.stream.split import (
     round_robin,
     split_by,
     split_join,
-    stable_hash,
 )
 
 __all__ = [

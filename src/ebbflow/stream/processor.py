@@ -113,6 +113,10 @@ class Processor(ABC, Generic[X, Y]):
 
         return FanOut(self, other) if _is_plain(other) else NotImplemented
 
+    def as_fused(self) -> Processor[X, Y]:
+        """The same with neighbouring stateless stages as one; see `fuse`."""
+        return self
+
     def __getstate__(self) -> Any:
         """What it holds. Generated loops, and all else that is made when it is first asked for, are
         made again."""

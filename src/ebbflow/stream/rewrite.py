@@ -6,6 +6,7 @@ each input would do (`hypotheticals`), and an evaluation that does it (`evaluate
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial, reduce
 from typing import Any
 
@@ -121,17 +122,24 @@ class FusedStages(Processor[Any, Any]):
 def fuse(processor: Processor[Any, Any]) -> Processor[Any, Any]:
     """Neighbouring stateless stages become one, and go into the stateful stage after them.
 
-    `pure f >> pure g ~ pure (f >> g)`, and `pure f >> σ ~ σ reading f(input)`.
+    `pure f >> pure g ~ pure (f >> g)`, and `pure f >> σ ~ σ reading f(input)`. Operators on one row
+    at a time become one with all steps in a generated loop, as they do in a program.
 
     >>> from ebbflow.stream import map_each, prefix_sum
     >>> fuse(map_each(abs) >> map_each(float) >> prefix_sum() >> map_each(int))
     fuse(map_each(abs) >> map_each(float) >> prefix_sum()) >> map_each(int)
+    >>> from ebbflow.operator import count, map_rows, select
+    >>> fuse(select(str.isalpha) >> map_rows(str.upper) >> count())
+    fuse(select(str.isalpha) >> map_rows(str.upper)) >> count()
     """
-    if not isinstance(processor, Sequential):
-        return processor
+    return processor.as_fused()
+
+
+def fused_stages(stages: Iterable[Processor[Any, Any]]) -> Processor[Any, Any]:
+    """Stages one after the other, fused."""
     fused: list[Processor[Any, Any]] = []
     waiting: list[Pure[Any, Any]] = []
-    for stage in processor.stages:
+    for stage in stages:
         if isinstance(stage, Pure):
             waiting.append(stage)
             continue
@@ -170,8 +178,8 @@ def exchange(processor: Processor[Any, Any], g: Homomorphism[Any, Any]) -> Proce
             created=place(),
             remedy="g must read what the processor writes",
         )
-    moved = on_output(g, commutative=commutes(processor))
-    return pure(moved) >> evaluate(processor, after=g)
+    pushed = on_output(g, commutative=commutes(processor))
+    return pure(pushed) >> evaluate(processor, after=g)
 
 
 def tighten(processor: Processor[Any, Any]) -> Processor[Any, Any]:

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Number
 from typing import Any
-from zlib import crc32
 
 from ebbflow.algebra import LIST, Homomorphism, Monoid, product
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, place
+from ebbflow.hashing import stable_hash
 from ebbflow.stream.combine import parallel
 from ebbflow.stream.generators import elementwise
 from ebbflow.stream.processor import Named, Processor
@@ -239,35 +238,6 @@ def split_join(
     choose = partial(_bucket, keys, bucket or stable_hash)
     name = f"split_join(({named}), {source!r}, ways={ways}{how})"
     return _split(choose, source, ways, name)
-
-
-def stable_hash(key: Any) -> int:
-    """A hash that is the same in every process, and the same for keys that are equal.
-
-    Python's own is not: that of a string differs from run to run, and state that was cut by it
-    could not be resumed elsewhere. For numbers, text, bytes, None, and tuples and frozensets of
-    them; for other keys give `bucket=` yourself.
-
-    >>> stable_hash("Rome"), stable_hash((1, None)) == stable_hash((True, None))
-    (3997176853, True)
-    """
-    if isinstance(key, Number):
-        return hash(key)
-    if isinstance(key, str):
-        return crc32(key.encode("utf-8", "surrogatepass"))
-    if isinstance(key, bytes):
-        return crc32(key)
-    if key is None:
-        return 1
-    if isinstance(key, tuple):
-        return crc32(repr([stable_hash(part) for part in key]).encode())
-    if isinstance(key, frozenset):
-        return sum(map(stable_hash, key))
-    raise AlgebraError(
-        f"a {type(key).__name__} has no hash that is the same in every process",
-        key=key,
-        remedy="bucket= with a function from the key to an int",
-    )
 
 
 def _bucket(keys: Any, bucket: Callable[[Any], int], generator: tuple[int, Any]) -> int:
