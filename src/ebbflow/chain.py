@@ -28,6 +28,10 @@ class RowStep(NamedTuple):
     owner: Any = None
 
 
+DEEPEST = 8
+"""How many flat_maps go into one loop: Python nests only so many."""
+
+
 class Chain:
     """Steps, the first first.
 

@@ -7,15 +7,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ebbflow.algebra import ADD, LIST, SET, Basis, Homomorphism, Monoid, Order, product
+from ebbflow.algebra import ADD, LIST, MAX, SET, Basis, Homomorphism, Monoid, Order, product, ticked
 from ebbflow.change import NATURAL, NUMBER, TEXT, ChangeStructure, Insert
 from ebbflow.operator import Operator
 from ebbflow.stream import (
     Representation,
     Splitter,
     StreamFunction,
+    commuting,
     elementwise,
     full_adder,
+    integral,
     processor,
     pure,
     tabulate,
@@ -360,6 +362,23 @@ class Stale(Doubling):
         return state, 2 * change
 
 
+class EveryChange(Doubling):
+    """Counts changes, also those that change nothing."""
+
+    def step(self, state: Any, change: int) -> tuple[Any, int]:
+        return state + 1, 2 * change + (state == 4)
+
+
+first_come = elementwise(
+    lambda first, x: (x if first is None else first, frozenset() if first else frozenset({x})),
+    source=SET, target=SET, name="first come",
+)  # fmt: skip
+counted_again = elementwise(lambda n, x: (n + 1, n + 1), state=0, source=SET, target=MAX)
+in_pairs = elementwise(lambda s, row, weight: (s, weight // 2), source=ZSETS, target=ADD)
+ticks = elementwise(
+    lambda n, x: (n, 0), state=0, source=ticked(SET), target=ADD, tick=lambda n: (n + 1, 1)
+)
+
 # law -> what breaks it, and what to draw from
 ONE_BY_ONE: dict[str, tuple[Any, Any]] = {
     "ZERO_RIGHT": (right_zero_only, None),
@@ -384,12 +403,18 @@ ONE_BY_ONE: dict[str, tuple[Any, Any]] = {
     "UPDATE_EMPTY": (StreamFunction(
         frozenset, lambda p, a: frozenset(p) | frozenset(a), source=LIST, target=SET), None),
     "UPDATE_CUT": (cut_shows, None),
+    "ANY_ORDER": (first_come, None),
+    "AGAIN": (counted_again, None),
+    "WEIGHTS_ADD": (in_pairs, None),
+    "ONE_TICK": (ticks, None),
+    "STEPS_COMMUTE": (commuting(integral(ADD)), None),
     "ENCODES": (forgetful, BITS),
     "INIT": (WrongInit(), None),
     "ACCEPTS": (Picky(), None),
     "RUNS_ALIKE": (Outside(), None),
     "RUNS_APART": (OneStateForAll(), None),
     "FROM_SCRATCH": (Halved(), None),
+    "CUT_CHANGES": (EveryChange(), None),
     "OUTPUT_VALID": (Negative(), None),
     "STEP": (Stale(), None),
 }  # fmt: skip

@@ -91,7 +91,7 @@ def run(of: AnyOperator, rows: list[Any], seed: int, n: int = 60, travel: bool =
             shape = repr(of)
             of, state = cloudpickle.loads(cloudpickle.dumps((of, live.state)))
             assert repr(of) == shape
-            live.operator, live.state = of, state
+            live.processor, live.state = of, state
     return x
 
 

@@ -22,6 +22,7 @@ from ebbflow.algebra import (
     SET,
     STR,
     TUPLE,
+    XOR,
     During,
     Homomorphism,
     Monoid,
@@ -40,7 +41,7 @@ from ebbflow.laws.strategies import bags, zsets
 from ebbflow.tensor import tensor
 from ebbflow.zset import BAGS, ZSETS
 
-SIMPLE = [ADD, MULTIPLY, MAX, MIN, OR, AND, LIST, TUPLE, STR, BYTES, SET, ZSETS, BAGS]
+SIMPLE = [ADD, MULTIPLY, MAX, MIN, OR, AND, XOR, LIST, TUPLE, STR, BYTES, SET, ZSETS, BAGS]
 MADE = [
     product(ADD, LIST),
     product(ADD, ZSETS, ADD),

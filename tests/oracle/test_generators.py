@@ -173,7 +173,7 @@ def _after(made: Program, seed: int) -> dict[str, ZSet[Any]]:
 
 def test_a_program_follows_from_its_seed() -> None:
     kinds = [
-        kind for kind in VERB_NAMES if kind != "through"
+        kind for kind in VERB_NAMES if not kind.startswith("through")
     ]  # operators are not equal to each other
     made, again, other = (random_program(seed, verbs=kinds) for seed in (5, 5, 6))
     assert made.plan == again.plan != other.plan

@@ -26,6 +26,7 @@ LAYERS = [
         "codegen",
         "chain",
         "ordering",
+        "hashing",
         "nan",
     },
     {"state"},

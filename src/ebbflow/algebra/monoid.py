@@ -19,7 +19,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ebbflow.algebra.value import Built, Recipe, function_name
+from ebbflow.algebra.value import Built, Recipe, function_name, same
 from ebbflow.errors import AlgebraError, CompositionError, Text, place
 
 T = TypeVar("T")
@@ -282,6 +282,7 @@ MULTIPLY: Monoid[Any] = _here(1, operator.mul, name="MULTIPLY", commutative=True
 MAX: Monoid[Any] = _choice(float("-inf"), max, name="MAX")
 MIN: Monoid[Any] = _choice(float("inf"), min, name="MIN")
 OR: Monoid[bool] = _choice(False, lambda a, b: a or b, name="OR")
+XOR: Monoid[bool] = _here(False, operator.xor, name="XOR", commutative=True, negate=same)
 AND: Monoid[bool] = _choice(True, lambda a, b: a and b, name="AND")
 SET: Monoid[frozenset[Any]] = _choice(
     frozenset(), operator.or_, name="SET",

@@ -50,10 +50,13 @@ class Chained:
         return state, self.output.fold(said)
 
 
-def state_monoid(output: Monoid[Any], states: Iterable[Any] = ()) -> Monoid[Hypothetical]:
+def state_monoid(
+    output: Monoid[Any], states: Iterable[Any] = (), commutative: bool = False
+) -> Monoid[Hypothetical]:
     """`State[S, output]`: functions from a state to the next one and an output.
 
     Two of them count as equal when they agree on all of `states`; that decides it when S is finite.
+    `commutative` declares it of a part of them: those functions that are put together here.
 
     >>> from ebbflow.algebra import LIST
     >>> add = lambda n: lambda total: (total + n, [total + n])
@@ -75,8 +78,13 @@ def state_monoid(output: Monoid[Any], states: Iterable[Any] = ()) -> Monoid[Hypo
             )
         return all(_same(f(state), g(state), output) for state in points)
 
+    given = (output, points, True) if commutative else (output, points)
     return Monoid(
-        partial(_stay, output), combine, equal=equal, built=(state_monoid, (output, points))
+        partial(_stay, output),
+        combine,
+        commutative=commutative,
+        equal=equal,
+        built=(state_monoid, given),
     )
 
 

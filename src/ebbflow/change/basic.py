@@ -25,15 +25,18 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
+from ebbflow.algebra import ADD, XOR, Monoid
 from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
 from ebbflow.errors import ChangeError, Text, value_text
-from ebbflow.zset import ZSet
+from ebbflow.zset import ZSETS, ZSet
 
 
 class _Added(ConstantStructure[Any, Any]):
     """Changes that are added onto the value; `is_value` may look closer than `valid` needs to."""
 
     zero: Any
+    added_as: Monoid[Any]
+    acting_on_itself = True
 
     @abstractmethod
     def is_value(self, x: object) -> bool: ...
@@ -68,6 +71,14 @@ class _Added(ConstantStructure[Any, Any]):
     def is_nothing(self, change: object) -> bool:
         return self.is_change(change) and not change
 
+    @property
+    def monoid(self) -> Monoid[Any]:
+        return self.added_as
+
+    @property
+    def empty(self) -> Any:
+        return self.zero
+
     def merge(self, first: Any, second: Any) -> Any:
         self.require(first, second)
         return self.total(first, second)
@@ -99,6 +110,7 @@ class _Number(_Added):
     """
 
     noun, takes, zero = "number", "an int, float, Fraction or Decimal that is not NaN", 0
+    added_as = ADD
 
     def is_value(self, x: object) -> bool:
         if isinstance(x, Decimal):
@@ -164,6 +176,7 @@ class _Natural(_Added):
     """
 
     noun, takes, zero = "natural", "an int that does not take the value below zero", 0
+    added_as = ADD
 
     def is_value(self, x: object) -> bool:
         return self.is_change(x) and isinstance(x, int) and x >= 0
@@ -192,6 +205,7 @@ class _Bool(_Added):
     """
 
     noun, takes, zero = "bool", "True to flip it, False to keep it", False
+    added_as = XOR
 
     def is_value(self, x: object) -> bool:
         return isinstance(x, bool)
@@ -214,6 +228,7 @@ class _ZSets(_Added):
     """
 
     noun, takes, zero = "Z-set", "a ZSet", ZSet[Any]()
+    added_as = ZSETS
 
     def is_value(self, x: object) -> bool:
         return isinstance(x, ZSet)

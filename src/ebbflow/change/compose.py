@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, Generic, TypeVar
 
+from ebbflow.algebra import TUPLE, Monoid
 from ebbflow.change.structure import ByParts, ChangeStructure, Why, type_name
 
 A = TypeVar("A")
@@ -84,6 +85,48 @@ def pair(
     return _Pair(first, second, built=built, elements=elements, changes=changes)
 
 
+def pair_changes(first: Monoid[C], second: Monoid[D]) -> Monoid[PairChange[C, D]]:
+    """The changes of a pair, put together side by side, each side as its own monoid says.
+
+    A side that does not change is one that changes by zero: `First(c)` equals `Both(c, zero)`.
+
+    >>> from ebbflow.algebra import ADD, LIST
+    >>> pair_changes(ADD, LIST).combine(First(2), Both(1, ["a"]))
+    Both(first=3, second=['a'])
+    """
+
+    def sides(change: PairChange[C, D]) -> tuple[C, D]:
+        match change:
+            case First(c):
+                return c, second.zero
+            case Second(d):
+                return first.zero, d
+            case Both(c, d):
+                return c, d
+
+    def combine(a: PairChange[C, D], b: PairChange[C, D]) -> PairChange[C, D]:
+        (c, d), (more_c, more_d) = sides(a), sides(b)
+        return Both(first.combine(c, more_c), second.combine(d, more_d))
+
+    def equal(a: PairChange[C, D], b: PairChange[C, D]) -> bool:
+        (c, d), (other_c, other_d) = sides(a), sides(b)
+        return first.equal(c, other_c) and second.equal(d, other_d)
+
+    def negate(a: PairChange[C, D]) -> PairChange[C, D]:
+        c, d = sides(a)
+        return Both(first.minus(first.zero, c), second.minus(second.zero, d))
+
+    return Monoid(
+        Both(first.zero, second.zero),
+        combine,
+        commutative=first.commutative and second.commutative,
+        idempotent=first.idempotent and second.idempotent,
+        negate=negate if first.is_group and second.is_group else None,
+        equal=equal,
+        built=(pair_changes, (first, second)),
+    )
+
+
 class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
     noun, takes = "pair", "First(change), Second(change) or Both(first, second)"
 
@@ -93,6 +136,7 @@ class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
         super().__init__(**rest)
         self.first = first
         self.second = second
+        self.acting_on_itself = first.acting_on_itself and second.acting_on_itself
 
     def _sides(self, change: object) -> list[tuple[int, ChangeStructure[Any, Any], Any]]:
         """The sides that change: which, its structure and its change."""
@@ -146,6 +190,25 @@ class _Pair(ByParts[tuple[A, B], PairChange[C, D]]):
     def is_nothing(self, change: object) -> bool:
         sides = self._sides(change)
         return bool(sides) and all(side.is_nothing(own) for _, side, own in sides)
+
+    @property
+    def monoid(self) -> Monoid[PairChange[C, D]]:
+        return pair_changes(self.first.monoid, self.second.monoid)
+
+    @property
+    def empty(self) -> tuple[A, B]:
+        return self.first.empty, self.second.empty
+
+    def from_empty(self, value: tuple[A, B]) -> PairChange[C, D]:
+        return Both(self.first.from_empty(value[0]), self.second.from_empty(value[1]))
+
+    @property
+    def has_empty(self) -> bool:
+        return self.first.has_empty and self.second.has_empty
+
+    @property
+    def is_stream(self) -> bool:
+        return self.first.is_stream and self.second.is_stream
 
     def compress(self, changes: Iterable[PairChange[C, D]]) -> tuple[PairChange[C, D], ...]:
         parts: tuple[list[C], list[D]] = ([], [])
@@ -248,6 +311,18 @@ class _Sequence(ByParts[A, tuple[D, ...]]):
 
     def is_nothing(self, change: object) -> bool:
         return isinstance(change, tuple) and all(map(self.inner.is_nothing, change))
+
+    @property
+    def monoid(self) -> Monoid[tuple[D, ...]]:
+        return TUPLE
+
+    @property
+    def empty(self) -> A:
+        return self.inner.empty
+
+    @property
+    def has_empty(self) -> bool:
+        return self.inner.has_empty
 
     def compress(self, changes: Iterable[tuple[D, ...]]) -> tuple[tuple[D, ...], ...]:
         kept = list(changes)

@@ -135,6 +135,10 @@ class _Mapping(ByParts[dict[Any, T], dict[Any, EntryChange[T, D]]]):
     def nothing(self) -> dict[Any, EntryChange[T, D]]:
         return {}
 
+    @property
+    def empty(self) -> dict[Any, T]:
+        return {}
+
     def is_nothing(self, change: object) -> bool:
         return isinstance(change, dict) and all(map(self.entry.is_nothing, change.values()))
 

@@ -110,11 +110,23 @@ def group(
 
 class _Group(ChangeStructure[T, T]):
     takes = "a change that the monoid's combine(value, change) takes"
+    acting_on_itself = True
 
     def __init__(self, monoid: Monoid[T], **rest: Any) -> None:
         super().__init__(**rest)
-        self.monoid = monoid
+        self._monoid = monoid
         self.noun = f"element of {monoid!r}"
+
+    @property
+    def monoid(self) -> Monoid[T]:
+        return self._monoid
+
+    @property
+    def empty(self) -> T:
+        return self._monoid.zero
+
+    def from_empty(self, value: T) -> T:
+        return value
 
     def valid(self, change: object, value: T) -> bool:
         return self._trouble(change, value) is None

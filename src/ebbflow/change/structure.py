@@ -18,6 +18,11 @@ Three things are optional, and a structure that has them is held to their laws:
     nothing                   valid(nothing, v)           and  patch(v, nothing) == v
     merge(first, second)      one change that does what the two do, one after the other
 
+A structure may also be a *stream*: `monoid` says how its changes are put together, any two of them
+into one, and `empty` is the value before any change. Then an operator from one stream to another is
+a stream processor. Where the values are themselves elements of that monoid, and a change is
+combined onto the end of one (numbers, Z-sets, `group`), the structure is `acting_on_itself`.
+
 A difference need not exist (one `Insert` or `Delete` cannot turn "ab" into "ac") and need not be
 unique, so nothing here depends on it. Merging is what makes `compress` work: a long sequence of
 changes becomes a short one that does the same. The law has one direction: wherever the sequence is
@@ -35,6 +40,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from ebbflow.algebra import Monoid
 from ebbflow.algebra.value import Built, Recipe
 from ebbflow.errors import ChangeError, Text, value_text
 
@@ -92,6 +98,7 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
     takes: str = "a change for which valid(change, value) is true"
     elements: Any = None
     changes: Callable[[T], Any] | None = None
+    acting_on_itself: bool = False
 
     def __init__(
         self,
@@ -156,6 +163,26 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
         """
         return None
 
+    @property
+    def monoid(self) -> Monoid[D]:
+        """Its changes as the pieces of a stream: any two put together are one change."""
+        raise ChangeError(
+            f"two changes of {self!r} are not always one change, so they are no stream",
+            remedy=f"sequence({self!r}), whose changes are put together by appending",
+        )
+
+    @property
+    def empty(self) -> T:
+        """The value before any change, where a stream of changes starts."""
+        raise ChangeError(
+            f"{self!r} has no value that a stream of changes could start from",
+            remedy="operator.open(value), which starts from a value of yours",
+        )
+
+    def from_empty(self, value: T) -> D:
+        """The change that leads from `empty` to a value."""
+        return self.diff(value, self.empty)
+
     def why(self, change: object, value: T) -> Why:
         """Why `change` is not valid for `value`; asked only when it is not."""
         return Why("it does not fit this value", self.takes, {"value": value})
@@ -176,6 +203,16 @@ class ChangeStructure(Built, ABC, Generic[T, D]):
     def has_nothing(self) -> bool:
         """Whether `nothing` exists."""
         return type(self).nothing is not ChangeStructure.nothing
+
+    @property
+    def has_empty(self) -> bool:
+        """Whether `empty` exists."""
+        return type(self).empty is not ChangeStructure.empty
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether its changes are the pieces of a stream: `monoid` and `empty` exist."""
+        return type(self).monoid is not ChangeStructure.monoid and self.has_empty
 
     def patch(self, value: T, change: D) -> T:
         """The value after the change; a ChangeError when the change is not valid."""

@@ -84,6 +84,10 @@ class _Text(ConstantStructure[str, Edit]):
     def nothing(self) -> Edit:
         return Insert(0, "")
 
+    @property
+    def empty(self) -> str:
+        return ""
+
     def is_change(self, change: object) -> bool:
         return is_edit(change)
 

@@ -39,7 +39,7 @@ from ebbflow.flow.verbs.pairs import PairVerbs
 from ebbflow.flow.verbs.rows import RowVerbs
 from ebbflow.flow.verbs.time import TimeVerbs
 from ebbflow.flow.verbs.unknown import unknown
-from ebbflow.operator import Operator
+from ebbflow.stream import Processor
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -70,20 +70,27 @@ class Collection(RowVerbs, PairVerbs, GroupVerbs, OrderVerbs, TimeVerbs):
     # ---- your own ----
 
     def through(
-        self, operator: Operator[Any, Any, Any, Any], per: Part | None = None, type: Any = None
-    ) -> Collection:
+        self, operator: Processor[Any, Any], other: Collection | None = None,
+        per: Part | None = None, type: Any = None, *, left_per: Part | None = None,
+        right_per: Part | None = None,
+    ) -> Collection:  # fmt: skip
         """The rows through a differential operator of your own; with `per`, one for each key.
 
-        Its input is a bag. When it gives bags, their rows follow; with a key, `(key…, row)`. When
-        it gives anything else, that is one row `(key…, value)` as long as there are rows. `type` is
-        the type of its rows or values.
+        Its input is a bag; with an `other` collection, a pair of bags, and `left_per` and
+        `right_per` are their keys where they differ. When it gives bags, their rows follow; with a
+        key, `(key…, row)`. When it gives anything else, that is one row `(key…, value)` as long as
+        there are rows. `type` is the type of its rows or values.
+
+        A stream processor from Z-sets to Z-sets will do as well: what comes out is what it says
+        about all rows, however they came. `ebbflow.operator.of` makes an operator of any function.
 
         >>> import ebbflow as ef
         >>> from ebbflow.operator import count
         >>> ef.Input("words", str).through(count(), per=len, type=int)
         <Group(key, value): words → through>
         """
-        return Collection(passed(self.node, operator, per, type))
+        keys = per, left_per, right_per
+        return Collection(passed(self.node, operator, other, keys, type))
 
     # ---- rounds ----
 

@@ -13,6 +13,7 @@ declares of itself:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -302,6 +303,23 @@ def _ordered_keeps(node: Ordered) -> list[str]:
 def _through_keeps(node: Through) -> list[str]:
     each = "" if node.key is None else f" for each {fn_text(node.key)}"
     return [f"a state of the operator{each}", "its rows"]
+
+
+def follows(node: Node, judge: Callable[[Any], str]) -> str | None:
+    """How a node follows its input, where that is not the same for all: the verdict on a reducer,
+    and of a user's operator that it computes everything again.
+
+    >>> from ebbflow.operator import of
+    >>> again = Through(parent=Source(name="words"), key=Fn(len), operator=of(len), width=1)
+    >>> follows(again, verdict)
+    'computed again from all rows of one len, when they change'
+    """
+    if isinstance(node, Reduce):
+        return str(judge(node.reducer))
+    if isinstance(node, Through) and node.operator.recomputes:
+        rows = "all rows" if node.key is None else f"all rows of one {fn_text(node.key)}"
+        return f"computed again from {rows}, when they change"
+    return None
 
 
 def _rows_of(node: Keyed) -> str:

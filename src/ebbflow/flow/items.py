@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ebbflow.flow.describe import details, fn_text, kept, kept_in_rounds, steps, verb
+from ebbflow.flow.describe import details, fn_text, follows, kept, kept_in_rounds, steps, verb
 from ebbflow.flow.plan import Iterate, LoopInput, Node, Plan, Reduce
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.share import indices
@@ -144,7 +144,7 @@ def described(plan: Plan, facts: Facts, judge: Judge, loops: Mapping[Node, LoopR
             type=_type(node.type),
             place=str(node.place),
             state=_kept(node, scope),
-            verdict=None if reducer is None else str(judge(reducer)),
+            verdict=follows(node, judge) if scope is top else None,
             aggregate=getattr(reducer, "aggregate", None) or None,
             cost=getattr(reducer, "cost", None) or None,
             readers=sorted(set(scope.readers.get(id(node), []))),

@@ -30,13 +30,14 @@ block below the loop, behind a line of its own, with the variables as its output
 
 The JSON is `{"outputs": {name: id}, "nodes": [...], "indices": [...]}`. A node has `id`, `verb`,
 `details`, `steps` (of a fused one), `parents` (ids), `type`, `place`, `state` (what is kept for
-it), `verdict`, `aggregate` and `cost` (of a reducer, else null), `shared` (whether it is read more
-than once), `facts` (what an engine adds, else null), `inside` (the id of the loop in whose body it
-is, else null), `reads` (of an input of a body the id of what it reads outside, else null) and
-`loop` (of a loop, else null): its `variables`, each with the ids of its `start` and its `result`
-and its `priority`; the ids of what it reads from `outside`; its `rounds` and its `limit`; and in
-`words` what an engine says about running it. An index has `of` (the id of the node whose rows it
-holds), `key` and `readers` (ids). All of them are always there.
+it), `verdict`, `aggregate` and `cost` (of a reducer, else null; `verdict` also of a user's operator
+that computes everything again), `shared` (whether it is read more than once), `facts` (what an
+engine adds, else null), `inside` (the id of the loop in whose body it is, else null), `reads` (of
+an input of a body the id of what it reads outside, else null) and `loop` (of a loop, else null):
+its `variables`, each with the ids of its `start` and its `result` and its `priority`; the ids of
+what it reads from `outside`; its `rounds` and its `limit`; and in `words` what an engine says about
+running it. An index has `of` (the id of the node whose rows it holds), `key` and `readers` (ids).
+All of them are always there.
 
 The Python is the code of an engine, each function below the node that it runs for.
 """

@@ -10,9 +10,11 @@ Needs Hypothesis: `pip install '.[laws]'`. Every law is also a value with `test`
 """
 
 from ebbflow.laws.check import check, close, equivalent, independent, judge, lawful, laws_of
+from ebbflow.laws.generators import AGAIN, ANY_ORDER, ONE_TICK, WEIGHTS_ADD
 from ebbflow.laws.law import Law, Report
 from ebbflow.laws.operators import (
     ACCEPTS,
+    CUT_CHANGES,
     FROM_SCRATCH,
     INIT,
     OUTPUT_VALID,
@@ -54,6 +56,7 @@ from ebbflow.laws.streams import (
     PROGRESS,
     PROGRESS_AT_END,
     REPEATABLE,
+    STEPS_COMMUTE,
     UNDISTURBED,
     UPDATE_ADDS,
     UPDATE_CUT,
@@ -99,8 +102,10 @@ __all__ = [
     "ACCEPTS",
     "ADD_COMMUTES",
     "ADD_KEEPS",
+    "AGAIN",
     "ALWAYS_ANSWERS",
     "ANTISYMMETRIC",
+    "ANY_ORDER",
     "ARGUMENTS_KEPT",
     "ARGUMENT_KEPT",
     "ASSOCIATIVE",
@@ -112,6 +117,7 @@ __all__ = [
     "COMPRESS",
     "COMPRESS_SHORTENS",
     "CUT",
+    "CUT_CHANGES",
     "CUT_STATE",
     "DECODES",
     "DIFF_PATCHES",
@@ -139,6 +145,7 @@ __all__ = [
     "MOBIUS_INVERTS",
     "NEGATE_CLOSED",
     "NOTHING",
+    "ONE_TICK",
     "OUTPUT_KEPT",
     "OUTPUT_VALID",
     "PARTS_COMPOSED",
@@ -160,6 +167,7 @@ __all__ = [
     "SAME_TWICE",
     "SMALLER_FIRST",
     "STEP",
+    "STEPS_COMMUTE",
     "STEP_COMPOSED",
     "STEP_REPEATED",
     "TRANSITIVE",
@@ -169,6 +177,7 @@ __all__ = [
     "UPDATE_EMPTY",
     "VALIDITY",
     "VALUE_KEPT",
+    "WEIGHTS_ADD",
     "ZERO_LEFT",
     "ZERO_RIGHT",
     "Judgement",

@@ -18,7 +18,16 @@ from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import CheckError, LawBroken, Text, shown
-from ebbflow.laws import operators, reducers, streams, structures, ties, transitions, verdicts
+from ebbflow.laws import (
+    generators,
+    operators,
+    reducers,
+    streams,
+    structures,
+    ties,
+    transitions,
+    verdicts,
+)
 from ebbflow.laws.law import Equal, Law, Report, simplest
 from ebbflow.laws.reducers import AnyReducer
 from ebbflow.laws.rows import Pool, broken_by, first_failure, tied_failure
@@ -27,6 +36,7 @@ from ebbflow.laws.verdicts import Judgement
 from ebbflow.operator import Operator
 from ebbflow.reducer import Reducer
 from ebbflow.stream import Processor, Representation, StreamFunction
+from ebbflow.stream.generators import Elementwise
 from ebbflow.stream.transition import Transition
 from ebbflow.tensor import Tensor
 
@@ -66,8 +76,9 @@ laws_of.register(Order, lambda _: structures.ORDER)
 laws_of.register(ChangeStructure, structures.change_laws)
 laws_of.register(StreamFunction, lambda _: streams.STREAM_FUNCTION)
 laws_of.register(Processor, streams.processor_laws)
+laws_of.register(Elementwise, generators.elementwise_laws)
 laws_of.register(Representation, lambda _: streams.REPRESENTATION)
-laws_of.register(Operator, lambda _: operators.OPERATOR)
+laws_of.register(Operator, operators.operator_laws)
 laws_of.register(Reducer, reducers.reducer_laws)
 laws_of.register(Transition, transitions.transition_laws)
 laws_of.register(streams.ProcessorPair, lambda _: [streams.EQUIVALENT])

@@ -38,11 +38,6 @@ def own(thing: Any) -> Equal:
     return alike if thing.equal is operator.eq else thing.equal
 
 
-def of_target(thing: Any) -> Equal:
-    """The equality of the monoid that a thing writes."""
-    return own(thing.target)
-
-
 def simplest(value: Any) -> tuple[int, str]:
     """A key that orders values by how short their text is."""
     text = canonical(value)

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ebbflow.laws.law import Law, fresh
+from ebbflow.laws.moves import Moves
+from ebbflow.laws.streams import said
+from ebbflow.operator import Operator
 
 CASE = {"x": "input", "changes": "changes"}
 
@@ -65,6 +68,18 @@ def _apart(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
     return together, alone
 
 
+def _cut(operator: Any, x: Any, changes: Sequence[Any]) -> tuple[Any, Any]:
+    """Where the output is after all but the last change and after that one: change by change, and
+    with those before it as one change, and with changes in between that change nothing."""
+    monoid = operator.source
+    nothing, before, last = monoid.zero, list(changes[:-1]), list(changes[-1:])
+    moves, values = Moves(operator, x), []
+    for pieces in ([*before, *last], [nothing, monoid.fold(before), nothing, *last]):
+        reached = moves.target.fold(said(moves, pieces))
+        values.append(operator.f(x) if reached is None else reached[1])
+    return values[0], values[1]
+
+
 RUNS_ALIKE = Law(
     "RUNS_ALIKE", "the same run twice gives different changes",
     "step(s, dx) == step(s, dx), in a fresh run", CASE, _alike,
@@ -104,4 +119,22 @@ STEP = Law(
 )  # fmt: skip
 
 
+CUT_CHANGES = Law(
+    "CUT_CHANGES", "the output depends on how the changes were cut",
+    "step(s, dx · dx') moves f(x) as dx and then dx' do; the empty change moves nothing",
+    CASE, _cut,
+    "do for changes that were put together what is done for them one by one",
+)  # fmt: skip
+
 OPERATOR = [INIT, ACCEPTS, RUNS_ALIKE, RUNS_APART, FROM_SCRATCH, OUTPUT_VALID, STEP]
+
+
+def operator_laws(operator: Operator[Any, Any, Any, Any]) -> list[Law]:
+    """The laws of operators, and where its changes are a stream, that of processors.
+
+    >>> from ebbflow.operator import count
+    >>> from ebbflow.operator.text import length
+    >>> [law.name for law in operator_laws(count()) if law not in operator_laws(length)]
+    ['CUT_CHANGES']
+    """
+    return OPERATOR + [CUT_CHANGES] * operator.input.is_stream

@@ -58,8 +58,6 @@ def _(thing: Tensor, elements: Any, changes: Any) -> Sources:
 @sources_of.register(al.Homomorphism)
 @sources_of.register(StreamFunction)
 @sources_of.register(Processor)
-@sources_of.register(streams.ProcessorPair)
-@sources_of.register(streams.Partitioned)
 def _(thing: Any, elements: Any, changes: Any) -> Sources:
     return _stream(thing.source, elements)
 
@@ -69,6 +67,16 @@ def _(thing: Transition, elements: Any, changes: Any) -> Sources:
     if elements is None:
         raise unmade(thing)
     return _stream(None, elements)
+
+
+@sources_of.register
+def _(thing: streams.ProcessorPair, elements: Any, changes: Any) -> Sources:
+    return sources_of(thing.first, elements, changes)
+
+
+@sources_of.register
+def _(thing: streams.Partitioned, elements: Any, changes: Any) -> Sources:
+    return sources_of(thing.processor, elements, changes)
 
 
 @sources_of.register
@@ -84,7 +92,19 @@ def _(thing: Order, elements: Any, changes: Any) -> Sources:  # type: ignore[typ
 @sources_of.register
 def _(thing: Operator, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
     own = sources_of(thing.input, elements, changes)
-    return {"input": own["value"], "changes": lambda case: own["changes"]({"value": case["x"]})}
+    found = {"input": own["value"], "changes": lambda case: own["changes"]({"value": case["x"]})}
+    return {**found, **(_changes_from_empty(thing.input, own) if thing.input.is_stream else {})}
+
+
+def _changes_from_empty(structure: ch.ChangeStructure[Any, Any], own: Sources) -> Sources:
+    """Pieces of the stream of changes of a structure, each valid after the ones before it."""
+
+    def piece(case: dict[str, Any]) -> Strategy:
+        value = structure.patch_all(structure.empty, case.values())
+        some: Strategy = own["changes"]({"value": value})
+        return some.map(lambda changes: changes[0] if changes else structure.monoid.zero)
+
+    return {"element": piece, "pieces": own["changes"]({"value": structure.empty}).map(list)}
 
 
 @sources_of.register

@@ -75,6 +75,7 @@ _ELEMENTS: dict[al.Monoid[Any], Strategy] = {
     al.MIN: SMALL,
     al.OR: st.booleans(),
     al.AND: st.booleans(),
+    al.XOR: st.booleans(),
     al.LIST: st.lists(SMALL, max_size=5),
     al.TUPLE: st.lists(SMALL, max_size=5).map(tuple),
     al.STR: LETTERS,
@@ -111,7 +112,9 @@ def _ticked(inner: al.Monoid[Any]) -> Strategy:
     return st.lists(stratum, max_size=3).map(lambda strata: time.of(*strata))
 
 
-def _hypotheticals(output: al.Monoid[Any], states: tuple[Any, ...]) -> Strategy:
+def _hypotheticals(
+    output: al.Monoid[Any], states: tuple[Any, ...], commutative: bool = False
+) -> Strategy:
     if not states:
         raise unmade(al.state_monoid(output))
     return _tables(states, output).map(lambda table: Lookup(dict(zip(states, table, strict=True))))

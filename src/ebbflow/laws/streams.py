@@ -1,14 +1,23 @@
-"""The laws of streams: stream functions, processors, splitters, representations."""
+"""The laws of streams: stream functions, processors, splitters, representations.
+
+An operator is a processor, and owes the laws of processors where its changes are a stream; see
+`ebbflow.laws.moves` for when two of its outputs count as the same.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ebbflow.errors import CompositionError, place
-from ebbflow.laws.law import Law, fresh, of_target, own
+from ebbflow.algebra import product
+from ebbflow.errors import CompositionError, canonical, place
+from ebbflow.laws.law import Law, alike, fresh, own
+from ebbflow.laws.moves import as_stream, of_target
+from ebbflow.operator import Operator
 from ebbflow.stream import Processor, Representation, Splitter
+from ebbflow.stream.generators import singles
 
 PA = {"p": "element", "a": "element"}
 PAB = {**PA, "b": "element"}
@@ -43,24 +52,26 @@ STREAM_FUNCTION = [UPDATE_ADDS, UPDATE_EMPTY, UPDATE_CUT]
 
 def said(processor: Processor[Any, Any], pieces: Iterable[Any]) -> list[Any]:
     """The outputs of a fresh run, copied: a processor may reuse what it gives out."""
-    return [fresh(output) for output in processor.run(map(fresh, pieces))]
+    return [fresh(output) for output in as_stream(processor).run(map(fresh, pieces))]
 
 
 def total(processor: Processor[Any, Any], pieces: Iterable[Any]) -> Any:
     """All outputs of a fresh run, combined."""
-    return processor.target.fold(said(processor, pieces))
+    return as_stream(processor).target.fold(said(processor, pieces))
 
 
 def _undisturbed(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    processor = as_stream(processor)
     alone = said(processor, [p, a])[-1]
     one, other = processor.open(), processor.open()
     one.send(fresh(p))
-    other.send(b)
+    for piece in (p, a, b):
+        other.send(fresh(piece))
     return one.send(a), alone
 
 
 def _input_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
-    live = processor.open()
+    live = as_stream(processor).open()
     live.send(fresh(p))
     before = fresh(a)
     live.send(a)
@@ -70,7 +81,7 @@ def _input_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, An
 def _cut(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
     whole = said(processor, [p, processor.source.combine(a, b)])[-1]
     first, second = said(processor, [p, a, b])[-2:]
-    return whole, processor.target.combine(first, second)
+    return whole, as_stream(processor).target.combine(first, second)
 
 
 def _later(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -79,11 +90,34 @@ def _later(processor: Processor[Any, Any], p: Any, a: Any, b: Any) -> tuple[Any,
 
 
 def _output_kept(processor: Processor[Any, Any], p: Any, a: Any) -> tuple[Any, Any]:
+    if isinstance(processor, Operator):
+        state, said_first = processor.step(processor.init(processor.input.empty), p)
+        before = fresh(said_first)
+        processor.step(state, a)
+        return (before, said_first), None
     live = processor.open()
     first, second = live.output, live.send(p)
     before = processor.target.combine(fresh(first), fresh(second))
     live.send(a)
     return processor.target.combine(first, second), before
+
+
+def said_in_order(processor: Processor[Any, Any], pieces: list[Any], last: Any) -> tuple[Any, Any]:
+    """All that is said about some pieces, and what is said about one more."""
+    found = said(processor, [*pieces, last])
+    return processor.target.fold(found[:-1]), found[-1]
+
+
+def _put_together(split: Splitter, pieces: list[Any]) -> tuple[Any, Any]:
+    """The parts together and the whole; of one that scatters, how often each element is there."""
+    source, parts = split.source, total(split, pieces)
+    if not split.scatters:
+        return source.fold(parts), source.fold(pieces)
+    found = [one for part in parts for one in singles(source, part)]
+    return (
+        Counter(map(canonical, found)),
+        Counter(map(canonical, singles(source, source.fold(pieces)))),
+    )
 
 
 REPEATABLE = Law(
@@ -108,7 +142,7 @@ OUTPUT_KEPT = Law(
 EMPTY_STEP = Law(
     "EMPTY_STEP", "the empty piece makes it say something", "step(s, zero) says zero",
     {"p": "element"},
-    lambda f, p: (said(f, [p, f.source.zero])[-1], f.target.zero),
+    lambda f, p: (said(f, [p, f.source.zero])[-1], as_stream(f).target.zero),
     "say nothing for the empty piece; what comes with time needs ticks in the input", of_target,
 )  # fmt: skip
 CUT = Law(
@@ -125,14 +159,23 @@ CUT_STATE = Law(
 BATCHING = Law(
     "BATCHING", "the whole output depends on the batches",
     "outputs of the pieces, combined == output of the pieces combined", {"pieces": "pieces"},
-    lambda f, pieces: (total(f, pieces), f(f.source.fold(pieces))),
+    lambda f, pieces: (total(f, pieces), as_stream(f)(f.source.fold(pieces))),
     "see CUT and CUT_STATE", of_target,
 )  # fmt: skip
 LOSES_NOTHING = Law(
     "LOSES_NOTHING", "the parts together are not the input",
     "merge(split(a)) == a, in any pieces", {"pieces": "pieces"},
-    lambda f, pieces: (f.source.fold(total(f, pieces)), f.source.fold(pieces)),
-    "send every element to exactly one part", lambda f: own(f.source),
+    lambda f, pieces: _put_together(f, pieces),
+    "send every element to exactly one part",
+    lambda f: alike if f.scatters else own(f.source),
+)  # fmt: skip
+STEPS_COMMUTE = Law(
+    "STEPS_COMMUTE", "its steps do not commute",
+    "a then b says in all what b then a says, and leaves what says the same for c",
+    {**PAB, "c": "element"},
+    lambda f, p, a, b, c: (said_in_order(f, [p, a, b], c), said_in_order(f, [p, b, a], c)),
+    "do not declare it commuting, or say and keep what depends on no order",
+    lambda f: own(product(f.target, f.target)),
 )  # fmt: skip
 PROGRESS = Law(
     "PROGRESS", "it holds back what a tick should let through", "step(s, tick) says a tick",
@@ -153,7 +196,8 @@ PROGRESS_AT_END = Law(
 
 def processor_laws(processor: Processor[Any, Any]) -> list[Law]:
     laws = [REPEATABLE, UNDISTURBED, INPUT_KEPT, OUTPUT_KEPT, EMPTY_STEP, CUT, CUT_STATE, BATCHING]
-    return laws + [LOSES_NOTHING] * isinstance(processor, Splitter)
+    laws += [LOSES_NOTHING] * isinstance(processor, Splitter)
+    return laws + [STEPS_COMMUTE] * processor.commuting
 
 
 # ---- two processors, a processor and a splitter, a representation ----

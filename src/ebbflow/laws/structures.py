@@ -8,7 +8,8 @@ from ebbflow.algebra import Homomorphism, Monoid
 from ebbflow.algebra.order import Order
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError
-from ebbflow.laws.law import Law, fresh, of_target, own
+from ebbflow.laws.law import Law, fresh, own
+from ebbflow.laws.moves import of_target
 
 # ---- monoids ----
 

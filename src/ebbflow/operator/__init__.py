@@ -2,9 +2,11 @@
 
 On bags: `select map_rows project flat_map_rows union product join semi distinct difference count
 aggregate group_aggregate`. On edited text: the package `ebbflow.operator.text`. Of your own:
-subclass `Operator`, or use `stateless` and `on_input`.
+subclass `Operator`, or use `stateless`, `on_input` and `of`. An operator is a stream processor, and
+`operator_of` makes one of any.
 """
 
+from ebbflow.operator.again import of
 from ebbflow.operator.aggregate import aggregate, group_aggregate
 from ebbflow.operator.compose import Beside, Fork, Seq, binary, seq
 from ebbflow.operator.joins import join, product, semi
@@ -20,6 +22,7 @@ from ebbflow.operator.relation import (
     union,
 )
 from ebbflow.operator.session import sessions
+from ebbflow.operator.streams import operator_of
 from ebbflow.operator.top import top_rows
 from ebbflow.operator.weights import difference, distinct
 
@@ -42,7 +45,9 @@ __all__ = [
     "group_aggregate",
     "join",
     "map_rows",
+    "of",
     "on_input",
+    "operator_of",
     "per_key",
     "product",
     "project",

@@ -22,11 +22,18 @@ from itertools import pairwise
 from typing import Any
 
 from ebbflow.algebra.value import in_brackets
+from ebbflow.chain import DEEPEST, Chain
 from ebbflow.change import Both, First, Second, pair, sequence
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import CompositionError, place
 from ebbflow.operator.lift import AnyOperator, EachSide, each, sides_fit
 from ebbflow.operator.operator import Operator
+from ebbflow.operator.relation import RowChain
+from ebbflow.operator.streams import OfProcessor, fits, operator_of
+from ebbflow.stream.combine import FanOut, sequential
+from ebbflow.stream.processor import Processor
+
+AnyProcessor = Processor[Any, Any]
 
 
 class Seq(Operator[Any, Any, Any, Any]):
@@ -80,11 +87,36 @@ class Seq(Operator[Any, Any, Any, Any]):
     def accepts(self, state: Any, change: Any) -> bool:
         return self.stages[0].accepts(state[0], change)
 
+    def as_fused(self) -> AnyOperator:
+        stages: list[AnyOperator] = []
+        for stage in self.stages:
+            one = _one_loop(stages[-1], stage) if stages else None
+            stages[-1:] = [*stages[-1:], stage] if one is None else [one]
+        return stages[0] if len(stages) == 1 else Seq(*stages)
+
+    @property
+    def recomputes(self) -> bool:
+        return any(stage.recomputes for stage in self.stages)
+
+    def recalled(self, state: Any) -> Any:
+        return self.stages[-1].recalled(state[-1])
+
     def __repr__(self) -> str:
         return " >> ".join(in_brackets(stage, Fork) for stage in self.stages)
 
     def __reduce__(self) -> Any:
         return Seq, self.stages
+
+
+def _one_loop(first: AnyOperator, second: AnyOperator) -> RowChain | None:
+    """Steps on one row at a time as one operator, whose steps are in one generated loop."""
+    if not (isinstance(first, RowChain) and isinstance(second, RowChain)):
+        return None
+    names = [*(first.parts or [repr(first)]), *(second.parts or [repr(second)])]
+    steps = [*first.chain.steps, *second.chain.steps]
+    if sum(step.verb == "flat_map" for step in steps) > DEEPEST:
+        return None
+    return RowChain(Chain(steps), f"fuse({' >> '.join(names)})", names)
 
 
 def _leaning(stages: tuple[AnyOperator, ...]) -> list[Any]:
@@ -144,16 +176,31 @@ def _step_loop(stages: tuple[AnyOperator, ...], leaning: list[Any]) -> Callable[
     return loop.function()
 
 
-def seq(*operators: AnyOperator) -> AnyOperator:
+def seq(*operators: AnyProcessor) -> Any:
     """One after the other; `seq(a, b)` is `a >> b`.
 
     Where one writes sequences of what the next reads, as a whole or on a side of a pair, the next
-    is lifted, and where the next reads sequences, the one before it.
+    is lifted, and where the next reads sequences, the one before it. A processor becomes an
+    operator where its pieces are changes of what its neighbour reads or writes. Where that is not
+    so, and changes are pieces all the same, the whole is a processor.
+
+    >>> from ebbflow.operator import count, select
+    >>> from ebbflow.stream import identity
+    >>> from ebbflow.zset import ZSETS, ZSet
+    >>> odd = select(lambda n: n % 2) >> identity(ZSETS) >> count()
+    >>> odd.f(ZSet.of([1, 2, 3])), odd.open().send(ZSet.of([4, 5]))
+    (2, 1)
     """
     if not operators:
         raise CompositionError("seq needs at least one operator", created=place())
+    if not all(isinstance(each_one, Operator) for each_one in operators):
+        found = _operators(operators)
+        if found is None:
+            return sequential(*operators)
+        operators = tuple(found)
     stages: list[AnyOperator] = []
     for each_one in operators:
+        assert isinstance(each_one, Operator)
         for stage in each_one.stages if isinstance(each_one, Seq) else (each_one,):
             if stages:
                 stages[-1], stage = _fit(stages[-1], stage)
@@ -161,9 +208,32 @@ def seq(*operators: AnyOperator) -> AnyOperator:
     return stages[0] if len(stages) == 1 else Seq(*stages)
 
 
+def _operators(parts: tuple[AnyProcessor, ...]) -> list[AnyOperator] | None:
+    """Parts of a sequence as operators, each of whose ends is that of its neighbour; None where a
+    processor cannot be one there."""
+    found: list[AnyOperator] = []
+    for i, part in enumerate(parts):
+        before = found[-1].output if found else None
+        after = parts[i + 1] if i + 1 < len(parts) else None
+        wanted = after.input if isinstance(after, Operator) else None
+        if isinstance(part, Operator):
+            found.append(part)
+        elif (before is None or fits(before, part.source)) and (
+            wanted is None or fits(wanted, part.target)
+        ):
+            found.append(operator_of(part, input=before, output=wanted))
+        else:
+            return None
+    return found
+
+
 def _fit(before: AnyOperator, after: AnyOperator) -> tuple[AnyOperator, AnyOperator]:
     if before.output == after.input:
         return before, after
+    if isinstance(before, OfProcessor) and fits(after.input, before.processor.target):
+        return operator_of(before.processor, input=before.input, output=after.input), after
+    if isinstance(after, OfProcessor) and fits(before.output, after.processor.source):
+        return before, operator_of(after.processor, input=before.output, output=after.output)
     if before.output == sequence(after.input):
         return before, each(after)
     if sequence(before.output) == after.input:
@@ -227,6 +297,10 @@ class Beside(Operator[Any, Any, Any, Any]):
                 return self.first.accepts(state[0], dx) and self.second.accepts(state[1], dy)
         return False
 
+    @property
+    def recomputes(self) -> bool:
+        return self.first.recomputes or self.second.recomputes
+
     def __repr__(self) -> str:
         first, second = self.first, self.second
         return f"{in_brackets(first, Seq, Fork)} * {in_brackets(second, Seq, Fork, Beside)}"
@@ -270,10 +344,49 @@ class Fork(Operator[Any, Any, Any, Any]):
     def accepts(self, state: Any, change: Any) -> bool:
         return self.first.accepts(state[0], change) and self.second.accepts(state[1], change)
 
+    @property
+    def recomputes(self) -> bool:
+        return self.first.recomputes or self.second.recomputes
+
     def __repr__(self) -> str:
         return f"{self.first!r} & {in_brackets(self.second, Fork)}"
 
 
+def beside(first: AnyProcessor, second: AnyProcessor) -> AnyOperator:
+    """Side by side on pairs: `a * b`. A processor among the two becomes an operator.
+
+    >>> from ebbflow.operator import count
+    >>> from ebbflow.stream import prefix_sum
+    >>> (count() * prefix_sum()).input
+    pair(BAG, group(LIST))
+    """
+    return Beside(operator_of(first), operator_of(second))
+
+
+def fork(first: AnyProcessor, second: AnyProcessor) -> Any:
+    """Both on the same input: `a & b`. A processor among the two becomes an operator where its
+    pieces are changes of what the other one reads, and the whole a processor where only the
+    monoids are the same.
+
+    >>> from ebbflow.operator import count
+    >>> from ebbflow.stream import identity
+    >>> from ebbflow.zset import ZSETS, ZSet
+    >>> (count() & identity(ZSETS)).open().send(ZSet.of("a"))
+    Both(first=1, second=ZSet({'a': 1}))
+    """
+    known = first if isinstance(first, Operator) else second
+    assert isinstance(known, Operator)
+    for part in (first, second):
+        if not isinstance(part, Operator) and not fits(known.input, part.source):
+            return FanOut(first, second)
+    parts = [
+        part if isinstance(part, Operator) else operator_of(part, input=known.input)
+        for part in (first, second)
+    ]
+    return Fork(*parts)
+
+
 def binary(f: AnyOperator, g: AnyOperator, h: AnyOperator) -> AnyOperator:
     """`(x, y) ↦ h(f(x), g(y))`: two inputs, an operator for each, then one that takes both."""
-    return (f * g) >> h
+    made: AnyOperator = (f * g) >> h
+    return made

@@ -10,7 +10,7 @@ key by key: an operator that keeps a large dict of its own pays for that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from typing import Any
 
@@ -119,20 +119,21 @@ class PerKey(ByKey):
     def update(self, state: Any, change: Any) -> dict[Any, int]:
         """Take a change in, and give what the operators of the touched keys make of it."""
         operator, bags, made = self.operator, self.bags, self.made
+        recomputes = operator.recomputes
         new: dict[Any, Any] = {}
         out: dict[Any, int] = {}
         for key, pairs in self.by_key(change.items()).items():
             part = ZSet(pairs)
             cell = state.values.get(key)
             size = (0 if cell is None else cell[0]) + sum([weight for _, weight in part.items()])
+            if recomputes and (cell is None or not size) and size >= 0:
+                new[key], sign, values = self._computed(key, cell, part, size)
+                for each, weight in values:
+                    _count(out, made(key, one_nan(each)), sign * weight)
+                continue
             inner = operator.init(NOTHING) if cell is None else state.touch(cell[1])
             if size < 0 or not operator.accepts(inner, part):
-                raise ChangeError(
-                    f"{operator!r} cannot take this change",
-                    key=key,
-                    change=part,
-                    remedy="a change that is valid for the rows as they are now",
-                )
+                raise self._refusal(key, part)
             inner, delta = operator.step(inner, part)
             if bags:
                 for each, weight in delta.items():
@@ -157,11 +158,43 @@ class PerKey(ByKey):
             return False
         for key, pairs in self.by_key(change.items()).items():
             cell = state.values.get(key)
-            inner = self.operator.init(NOTHING) if cell is None else cell[1]
             size = (0 if cell is None else cell[0]) + sum(weight for _, weight in pairs)
-            if size < 0 or not self.operator.accepts(inner, ZSet(pairs)):
+            if size < 0 or not self._takes(cell, ZSet(pairs)):
                 return False
         return True
+
+    def _takes(self, cell: Any, part: Bag) -> bool:
+        """Whether the operator of a key can take a change."""
+        operator = self.operator
+        if cell is None and operator.recomputes:
+            return bool(operator.input.valid(part, NOTHING))
+        inner = operator.init(NOTHING) if cell is None else cell[1]
+        return bool(operator.accepts(inner, part))
+
+    def _refusal(self, key: Any, part: Bag) -> ChangeError:
+        return ChangeError(
+            f"{self.operator!r} cannot take this change",
+            key=key,
+            change=part,
+            remedy="a change that is valid for the rows as they are now",
+        )
+
+    def _computed(
+        self, key: Any, cell: Any, part: Bag, size: int
+    ) -> tuple[Any, int, Iterable[Any]]:
+        """The new cell of a key that comes or goes, and what comes or goes with it. A function that
+        is computed again is not asked about no rows at all: that says nothing about any key."""
+        operator = self.operator
+        if not self._takes(cell, part):
+            raise self._refusal(key, part)
+        inner = operator.init(part) if cell is None else cell[1]
+        whole = operator.recalled(inner) if cell is None or self.bags else cell[2]
+        if whole is NotImplemented:
+            whole = operator.f(part if cell is None else -part)
+        values = whole.items() if self.bags else [(whole, 1)]
+        if cell is not None:
+            return ABSENT, -1, values
+        return (size, inner) if self.bags else (size, inner, one_nan(whole)), 1, values
 
     def invariant(self, x: Bag, state: Any) -> bool:
         groups = {key: ZSet(pairs) for key, pairs in self.by_key(x.items()).items()}

@@ -24,6 +24,10 @@ class Lifted(Operator[Any, Any, Any, Any]):
     def invariant(self, x: Any, state: Any) -> bool:
         return self.inner.invariant(x, state)
 
+    @property
+    def recomputes(self) -> bool:
+        return self.inner.recomputes
+
 
 class Each(Lifted):
     """An operator on sequences of changes; see `each`."""

@@ -13,21 +13,28 @@ input and gives the change of the output. What the state has to do with the inpu
         valid(dy, f(x))                            what comes out is a change of the old output
         patch(f(x), dy) == f(patch(x, dx))         and leads to what f would compute from scratch
 
+An operator is a stream processor (`ebbflow.stream.Processor`) whose pieces are changes: it starts
+from the empty input, and what it says first is how its output differs from the empty one. The law
+of processors follows from those above wherever changes can be put together: a change cut in two
+moves the output as the whole does. And a processor is an operator, for a monoid acts on itself:
+`operator_of` in `ebbflow.operator.streams`. So `>>`, `*` and `&` mix the two.
+
 `step` may reuse the state object it was given. `ebbflow.laws.check` tests all of it on sequences of
 changes and shows the shortest that fails.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from ebbflow.algebra import Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.change import ChangeStructure
 from ebbflow.errors import ChangeError, Text, place
-from ebbflow.expression.reached import held_by, lasting
 from ebbflow.state.cells import Journalled
+from ebbflow.stream.processor import Processor, Running
 
 X = TypeVar("X")
 DX = TypeVar("DX")
@@ -35,12 +42,15 @@ Y = TypeVar("Y")
 DY = TypeVar("DY")
 
 
-class Operator(ABC, Generic[X, DX, Y, DY]):
+class Operator(Processor[DX, DY], Generic[X, DX, Y, DY]):
     """A function kept up to date: `f`, `init`, `step`, and the change structures of both ends.
 
-    Write a subclass, or use `stateless` and `on_input` where less is needed. Compose operators with
-    `>>` (one after the other), `*` (side by side on pairs) and `&` (both on the same input).
+    Write a subclass, or use `stateless`, `on_input` or `of` where less is needed. Compose operators
+    with `>>` (one after the other), `*` (side by side on pairs) and `&` (both on the same input);
+    stream processors may be among them.
     """
+
+    differential = True
 
     input: ChangeStructure[X, DX]
     output: ChangeStructure[Y, DY]
@@ -70,6 +80,15 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
         """
         return self.input.is_change(change)
 
+    @property
+    def recomputes(self) -> bool:
+        """Whether a change makes it compute something again from its whole input."""
+        return False
+
+    def recalled(self, state: Any) -> Any:
+        """The whole output, where the state holds it; else NotImplemented."""
+        return NotImplemented
+
     # ---- everything below is written with these ----
 
     def checked(self, state: Any, change: DX) -> tuple[Any, DY]:
@@ -82,40 +101,63 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
             )
         return self.step(state, change)
 
-    def __getstate__(self) -> Any:
-        """What it holds. Generated loops, and all else that is made when it is first asked for, are
-        made again."""
-        state = super().__getstate__()
-        return lasting(type(self), state) if isinstance(state, dict) else state
-
-    def __identity__(self) -> Any:
-        """What a fingerprint is taken of: what it holds, not where it was made."""
-        return {k: v for k, v in held_by(self).items() if k not in ("created", "owner")}
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
-    def open(self, x: X) -> Live[X, DX, Y, DY]:
-        """Start from an input: a run that takes changes and gives changes."""
-        return Live(self, x)
+    def open(self, *given: X) -> Live[X, DX, Y, DY]:
+        """Start from an input, or from the empty one: a run that takes changes and gives
+        changes."""
+        return Live(self, *given)
 
-    def __rshift__(self, after: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
+    # ---- as a processor ----
+
+    @property
+    def source(self) -> Monoid[DX]:  # type: ignore[override]
+        """The changes of the input, as the pieces of a stream."""
+        return self.input.monoid
+
+    @property
+    def target(self) -> Monoid[DY]:  # type: ignore[override]
+        """The changes of the output, as the pieces of a stream."""
+        return self.output.monoid
+
+    def start(self) -> tuple[Any, DY]:
+        """The state for the empty input, and how the output for it differs from the empty one."""
+        x = self.input.empty
+        return self.init(x), self.output.from_empty(self.f(x))
+
+    def __rshift__(self, after: Processor[Any, Any]) -> Any:
         from ebbflow.operator.compose import seq
 
-        return seq(self, after) if isinstance(after, Operator) else NotImplemented
+        return seq(self, after) if isinstance(after, Processor) else NotImplemented
 
-    def __mul__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
-        from ebbflow.operator.compose import Beside
+    def __rrshift__(self, before: Processor[Any, Any]) -> Any:
+        from ebbflow.operator.compose import seq
 
-        return Beside(self, other) if isinstance(other, Operator) else NotImplemented
+        return seq(before, self) if isinstance(before, Processor) else NotImplemented
 
-    def __and__(self, other: Operator[Any, Any, Any, Any]) -> Operator[Any, Any, Any, Any]:
-        from ebbflow.operator.compose import Fork
+    def __mul__(self, other: Processor[Any, Any]) -> Any:
+        from ebbflow.operator.compose import beside
 
-        return Fork(self, other) if isinstance(other, Operator) else NotImplemented
+        return beside(self, other) if isinstance(other, Processor) else NotImplemented
+
+    def __rmul__(self, other: Processor[Any, Any]) -> Any:
+        from ebbflow.operator.compose import beside
+
+        return beside(other, self) if isinstance(other, Processor) else NotImplemented
+
+    def __and__(self, other: Processor[Any, Any]) -> Any:
+        from ebbflow.operator.compose import fork
+
+        return fork(self, other) if isinstance(other, Processor) else NotImplemented
+
+    def __rand__(self, other: Processor[Any, Any]) -> Any:
+        from ebbflow.operator.compose import fork
+
+        return fork(other, self) if isinstance(other, Processor) else NotImplemented
 
 
-class Live(Generic[X, DX, Y, DY]):
+class Live(Running[DX, DY], Generic[X, DX, Y, DY]):
     """An operator with its state: send it changes.
 
     >>> from ebbflow.change import NATURAL, TEXT
@@ -124,13 +166,26 @@ class Live(Generic[X, DX, Y, DY]):
     >>> from ebbflow.change import Insert, Delete
     >>> live.send(Insert(1, "xyz")), live.send(Delete(0, 4))
     (3, -4)
+
+    `output` is what a run from the empty input says first; None where it was opened on another.
     """
 
-    __slots__ = ("operator", "state")
+    __slots__ = ()
 
-    def __init__(self, operator: Operator[X, DX, Y, DY], x: X) -> None:
-        self.operator = operator
-        self.state = operator.init(x)
+    processor: Operator[X, DX, Y, DY]
+
+    def __init__(self, operator: Operator[X, DX, Y, DY], *given: X) -> None:
+        self.processor = operator
+        self.output: Any = None
+        if given:
+            self.state = operator.init(*given)
+        else:
+            self.state, self.output = operator.start()
+
+    @property
+    def operator(self) -> Operator[X, DX, Y, DY]:
+        """The operator that runs."""
+        return self.processor
 
     def send(self, change: DX) -> DY:
         """Take one change of the input and give the change of the output.
@@ -138,15 +193,12 @@ class Live(Generic[X, DX, Y, DY]):
         All or nothing: when a part refuses the change or raises, the state is what it was, wherever
         it is kept in an `Index`, in `Cells`, or in values that are not altered in place.
         """
-        self.state, output = all_or_nothing(self.operator.checked, self.state, change)
+        self.state, output = all_or_nothing(self.processor.checked, self.state, change)
         return output
 
     def feed(self, changes: Iterable[DX]) -> Iterator[DY]:
         """Take changes one by one, lazily, and give one output change for each."""
         return map(self.send, changes)
-
-    def __repr__(self) -> str:
-        return f"<{self.operator!r} at {self.state!r}>"
 
 
 def all_or_nothing(

@@ -48,8 +48,8 @@ class RowChain(Operator[Bag, Bag, Bag, Bag]):
     input = BAG
     output = BAG
 
-    def __init__(self, chain: Chain, shown: str = "") -> None:
-        self.chain, self.shown = chain, shown
+    def __init__(self, chain: Chain, shown: str = "", parts: Iterable[str] = ()) -> None:
+        self.chain, self.shown, self.parts = chain, shown, tuple(parts)
         self.created = place()
 
     @cached_property

@@ -74,7 +74,7 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
         return any(part.keeps_rows for part in self.parts)
 
     @cached_property
-    def start(self) -> tuple[Any, ...]:
+    def no_rows(self) -> tuple[Any, ...]:
         """The cell of a group that has no rows yet."""
         return (0, *(part.start() for part in self.parts), None)
 
@@ -152,7 +152,7 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     def update_groups(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""
-        parts, start, values = self.parts, self.start, cells.values
+        parts, start, values = self.parts, self.no_rows, cells.values
         old, out = _remembered(cells), dict[Any, int]()
         for key, pairs in found.items():
             was = values.get(key)
@@ -229,7 +229,7 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
         if self.keeps_rows:
             return bool(state[0].holds(trusted(self.chained(change))))
         for key, pairs in self.by_key(self.chained(change).items()).items():
-            size = state.values.get(key, self.start)[0]
+            size = state.values.get(key, self.no_rows)[0]
             if size + sum(weight for _, weight in pairs if weight < 0) < 0:
                 return False
         return True
@@ -323,7 +323,7 @@ class ReduceAll(ReduceGroups):
         """The result as it is."""
         cells = state[1] if self.keeps_rows else state
         there = cells.values.get(())
-        accs = self.start[1:-1] if there is None else self.accs(there)
+        accs = self.no_rows[1:-1] if there is None else self.accs(there)
         results = [part.result(acc) for part, acc in zip(self.parts, accs, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -9,41 +9,17 @@ from __future__ import annotations
 import math
 import sys
 from functools import lru_cache, partial
-from hashlib import blake2b
-from numbers import Number
 from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
+from ebbflow.hashing import stable_hash
 from ebbflow.nan import is_nan, one_nan
-from ebbflow.ordering import printed
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready, tally_merge
 from ebbflow.reducer.ordered import fraction, keep, tree_merge, value_at
 from ebbflow.reducer.reducer import RECOMPUTE
 from ebbflow.reducer.row import Key
 from ebbflow.state.tree import Tree
-
-
-def stable_hash(x: Any) -> int:
-    """64 bits of a value, the same in every process, and the same for equal values.
-
-    >>> stable_hash("a") == stable_hash("a") != stable_hash("b"), stable_hash(1) == stable_hash(1.0)
-    (True, True)
-    """
-    return int.from_bytes(blake2b(_bytes(x), digest_size=8).digest(), "big")
-
-
-def _bytes(x: Any) -> bytes:
-    if isinstance(x, str):
-        return b"s" + x.encode(errors="surrogatepass")
-    if isinstance(x, Number):
-        return b"n%d" % (0 if is_nan(x) else hash(x))
-    if isinstance(x, tuple):
-        return b"t" + b"".join(b"%d:%b" % (len(part), part) for part in map(_bytes, x))
-    if isinstance(x, frozenset):
-        return b"f" + b"".join(sorted(map(_bytes, x)))
-    return b"o" + printed(x).encode(errors="surrogatepass")
-
 
 # ---- distinct values ----
 

@@ -1,5 +1,6 @@
 """Stream functions and stream processors."""
 
+from ebbflow.hashing import stable_hash
 from ebbflow.stream.combine import FanOut, Loop, Parallel, Sequential, loop, parallel, sequential
 from ebbflow.stream.function import (
     StreamFunction,
@@ -8,6 +9,7 @@ from ebbflow.stream.function import (
     function_of,
     processor_of,
 )
+from ebbflow.stream.generators import elementwise
 from ebbflow.stream.library import (
     Consequences,
     StratifiedDifference,
@@ -29,7 +31,6 @@ from ebbflow.stream.processor import (
     Pure,
     Running,
     chunks,
-    elementwise,
     processor,
     pure,
 )
@@ -50,10 +51,21 @@ from ebbflow.stream.rewrite import (
     on_output,
     tighten,
 )
-from ebbflow.stream.split import Splitter, merge, partition, split_by, split_join, stable_hash
+from ebbflow.stream.split import (
+    Commuting,
+    Splitter,
+    commuting,
+    map_reduce,
+    merge,
+    partition,
+    round_robin,
+    split_by,
+    split_join,
+)
 from ebbflow.stream.transition import Transition, transition
 
 __all__ = [
+    "Commuting",
     "Consequences",
     "FanOut",
     "Loop",
@@ -71,6 +83,7 @@ __all__ = [
     "by_cancelling",
     "by_idempotence",
     "chunks",
+    "commuting",
     "datalog",
     "decompose",
     "defunctionalise",
@@ -89,6 +102,7 @@ __all__ = [
     "join",
     "loop",
     "map_each",
+    "map_reduce",
     "merge",
     "on_first",
     "on_output",
@@ -100,6 +114,7 @@ __all__ = [
     "processor_of",
     "pure",
     "reduce_in_processes",
+    "round_robin",
     "sequential",
     "settle",
     "split_by",

@@ -41,6 +41,11 @@ class Sequential(Processor[Any, Any]):
             states.append(own)
         return tuple(states), change
 
+    def as_fused(self) -> Processor[Any, Any]:
+        from ebbflow.stream.rewrite import fused_stages
+
+        return fused_stages(self.stages)
+
     def __repr__(self) -> str:
         return " >> ".join(in_brackets(stage, FanOut) for stage in self.stages)
 

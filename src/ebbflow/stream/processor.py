@@ -11,6 +11,9 @@ the same program runs on one event at a time and on a million. (In symbols: (S, 
 → State[S, N].)
 
 `step` may reuse the state object it was given; whoever needs the old one copies it first.
+
+A differential operator (`ebbflow.operator.Operator`) is a processor too: the pieces are changes,
+and it starts from the empty input. So the two can be mixed with the same signs.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ebbflow.algebra import LIST, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, place
+from ebbflow.expression.reached import held_by, lasting
 
 if TYPE_CHECKING:
     from ebbflow.algebra.state import Hypothetical
@@ -44,6 +48,10 @@ class Processor(ABC, Generic[X, Y]):
     source: Monoid[X]
     target: Monoid[Y]
     created: Text | None = None
+    commuting: bool = False
+    """Whether it is declared that its steps may change places; see `commuting`."""
+    differential: bool = False
+    """Whether it is an operator: a processor of changes that knows the function it computes."""
 
     @abstractmethod
     def start(self) -> tuple[Any, Y]:
@@ -93,17 +101,36 @@ class Processor(ABC, Generic[X, Y]):
     def __rshift__(self, after: Processor[Y, Z]) -> Processor[X, Z]:
         from ebbflow.stream.combine import sequential
 
-        return sequential(self, after) if isinstance(after, Processor) else NotImplemented
+        return sequential(self, after) if _is_plain(after) else NotImplemented
 
     def __mul__(self, other: Processor[Any, Any]) -> Processor[Any, Any]:
         from ebbflow.stream.combine import parallel
 
-        return parallel(self, other) if isinstance(other, Processor) else NotImplemented
+        return parallel(self, other) if _is_plain(other) else NotImplemented
 
     def __and__(self, other: Processor[X, Any]) -> Processor[X, Any]:
         from ebbflow.stream.combine import FanOut
 
-        return FanOut(self, other) if isinstance(other, Processor) else NotImplemented
+        return FanOut(self, other) if _is_plain(other) else NotImplemented
+
+    def as_fused(self) -> Processor[X, Y]:
+        """The same with neighbouring stateless stages as one; see `fuse`."""
+        return self
+
+    def __getstate__(self) -> Any:
+        """What it holds. Generated loops, and all else that is made when it is first asked for, are
+        made again."""
+        state = super().__getstate__()
+        return lasting(type(self), state) if isinstance(state, dict) else state
+
+    def __identity__(self) -> Any:
+        """What a fingerprint is taken of: what it holds, not where it was made."""
+        return {k: v for k, v in held_by(self).items() if k not in ("created", "owner")}
+
+
+def _is_plain(other: object) -> bool:
+    """Whether it is a processor that is no operator: those compose processors with themselves."""
+    return isinstance(other, Processor) and not other.differential
 
 
 class Running(Generic[X, Y]):
@@ -219,48 +246,6 @@ def processor(
     [-inf, 3, 3, 4]
     """
     return StepProcessor(step, state, output, source, target, name)
-
-
-class Elementwise(StepProcessor[list[Any], Y]):
-    """A processor given on single elements; see `elementwise`."""
-
-    def step(self, state: Any, change: list[Any]) -> tuple[Any, Y]:
-        on_one: Callable[[Any, Any], tuple[Any, Y]] = self.on_piece
-        if self.target is LIST:
-            emitted: list[Any] = []
-            for element in change:
-                state, more = on_one(state, element)
-                emitted += more  # type: ignore[arg-type]
-            return state, emitted  # type: ignore[return-value]
-        said = []
-        for element in change:
-            state, more = on_one(state, element)
-            said.append(more)
-        return state, self.target.fold(said)
-
-    def __repr__(self) -> str:
-        return self.name or (
-            f"elementwise({function_name(self.on_piece)}, state={self.initial!r}, "
-            f"target={self.target!r})"
-        )
-
-
-def elementwise(
-    step: Callable[[Any, Any], tuple[Any, Y]],
-    *,
-    state: Any = None,
-    target: Monoid[Y] = LIST,  # type: ignore[assignment]
-    name: str = "",
-) -> Processor[list[Any], Y]:
-    """A processor of lists from a step on single elements, right by construction.
-
-    A list is free to be cut anywhere, so a step defined on its elements respects every cut.
-
-    >>> alternate = elementwise(lambda odd, x: (not odd, [x] if odd else []), state=True)
-    >>> alternate([1, 2, 3, 4, 5])
-    [1, 3, 5]
-    """
-    return Elementwise(step, state, None, LIST, target, name)
 
 
 class Pure(Processor[X, Y]):

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.algebra import BYTES, LIST, TUPLE, Monoid, table_monoid
 from ebbflow.algebra.state import Hypothetical
 from ebbflow.errors import AlgebraError, place, value_text
-from ebbflow.stream.processor import Processor, elementwise
+from ebbflow.stream.generators import elementwise
+from ebbflow.stream.processor import Processor
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -6,6 +6,7 @@ each input would do (`hypotheticals`), and an evaluation that does it (`evaluate
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial, reduce
 from typing import Any
 
@@ -17,6 +18,12 @@ from ebbflow.stream.library import element_function
 from ebbflow.stream.processor import Named, Processor, Pure, pure
 
 
+def commutes(processor: Processor[Any, Any]) -> bool:
+    """Whether it does not matter in which order what inputs do is done: where the input itself has
+    no order, and where it is declared (`commuting`)."""
+    return processor.source.commutative or processor.commuting
+
+
 class Evaluate(Processor[Hypothetical, Any]):
     """Applies the functions of the state that it reads; see `evaluate`."""
 
@@ -24,7 +31,7 @@ class Evaluate(Processor[Hypothetical, Any]):
         self.inner = inner
         self.after = after
         self.target = inner.target if after is None else after.target
-        self.source = state_monoid(self.target)
+        self.source = state_monoid(self.target, commutative=commutes(inner))
 
     def start(self) -> tuple[Any, Any]:
         state, output = self.inner.start()
@@ -50,7 +57,7 @@ def evaluate(
 
 def hypotheticals(processor: Processor[Any, Any]) -> Processor[Any, Hypothetical]:
     """`pure f`: turns each input into what it would do to σ's state, without a state of its own."""
-    target = state_monoid(processor.target)
+    target = state_monoid(processor.target, commutative=commutes(processor))
     name = f"hypotheticals({processor!r})"
     return Named(Homomorphism(processor.at, processor.source, target, name=name))
 
@@ -72,7 +79,9 @@ def _with_output(f: Any, hypothetical: Hypothetical, state: Any) -> tuple[Any, A
     return state, f(output)
 
 
-def on_output(f: Homomorphism[Any, Any]) -> Homomorphism[Hypothetical, Hypothetical]:
+def on_output(
+    f: Homomorphism[Any, Any], *, commutative: bool = False
+) -> Homomorphism[Hypothetical, Hypothetical]:
     """`f_*` : State[S, A] → State[S, B], a homomorphism if and only if `f` is one.
 
     >>> from ebbflow.algebra import ADD, LIST
@@ -82,8 +91,8 @@ def on_output(f: Homomorphism[Any, Any]) -> Homomorphism[Hypothetical, Hypotheti
     """
     return Homomorphism(
         partial(partial, _with_output, f),
-        state_monoid(f.source),
-        state_monoid(f.target),
+        state_monoid(f.source, commutative=commutative),
+        state_monoid(f.target, commutative=commutative),
         name=f"on_output({f!r})",
     )
 
@@ -113,17 +122,24 @@ class FusedStages(Processor[Any, Any]):
 def fuse(processor: Processor[Any, Any]) -> Processor[Any, Any]:
     """Neighbouring stateless stages become one, and go into the stateful stage after them.
 
-    `pure f >> pure g ~ pure (f >> g)`, and `pure f >> σ ~ σ reading f(input)`.
+    `pure f >> pure g ~ pure (f >> g)`, and `pure f >> σ ~ σ reading f(input)`. Operators on one row
+    at a time become one with all steps in a generated loop, as they do in a program.
 
     >>> from ebbflow.stream import map_each, prefix_sum
     >>> fuse(map_each(abs) >> map_each(float) >> prefix_sum() >> map_each(int))
     fuse(map_each(abs) >> map_each(float) >> prefix_sum()) >> map_each(int)
+    >>> from ebbflow.operator import count, map_rows, select
+    >>> fuse(select(str.isalpha) >> map_rows(str.upper) >> count())
+    fuse(select(str.isalpha) >> map_rows(str.upper)) >> count()
     """
-    if not isinstance(processor, Sequential):
-        return processor
+    return processor.as_fused()
+
+
+def fused_stages(stages: Iterable[Processor[Any, Any]]) -> Processor[Any, Any]:
+    """Stages one after the other, fused."""
     fused: list[Processor[Any, Any]] = []
     waiting: list[Pure[Any, Any]] = []
-    for stage in processor.stages:
+    for stage in stages:
         if isinstance(stage, Pure):
             waiting.append(stage)
             continue
@@ -162,7 +178,8 @@ def exchange(processor: Processor[Any, Any], g: Homomorphism[Any, Any]) -> Proce
             created=place(),
             remedy="g must read what the processor writes",
         )
-    return pure(on_output(g)) >> evaluate(processor, after=g)
+    pushed = on_output(g, commutative=commutes(processor))
+    return pure(pushed) >> evaluate(processor, after=g)
 
 
 def tighten(processor: Processor[Any, Any]) -> Processor[Any, Any]:

@@ -4,20 +4,24 @@ A *splitter* sends each piece of its input to one of several outputs and loses n
 again, the outputs are the input. When the parts are *independent* for a processor (it says about
 both together what it says about each), one copy of the processor for each part computes the same as
 one for all. That is why a join may be cut into buckets by its key.
+
+A processor whose steps *commute* asks for less. What each input would do to its state can be worked
+out for every part alone, wherever its elements have gone, and put together in any order. Then even
+a list may be split, by a splitter that scatters it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Number
 from typing import Any
-from zlib import crc32
 
-from ebbflow.algebra import Homomorphism, Monoid, product
+from ebbflow.algebra import LIST, Homomorphism, Monoid, product
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, place
+from ebbflow.hashing import stable_hash
 from ebbflow.stream.combine import parallel
+from ebbflow.stream.generators import elementwise
 from ebbflow.stream.processor import Named, Processor
 
 
@@ -40,9 +44,13 @@ def merge(monoid: Monoid[Any], ways: int = 2) -> Processor[tuple[Any, ...], Any]
 
 
 class Splitter(Processor[Any, tuple[Any, ...]]):
-    """A processor that promises to be a splitter: `split >> merge ~ identity`; `check` it."""
+    """A processor that promises to be a splitter: `split >> merge ~ identity`; `check` it.
 
-    def __init__(self, inner: Processor[Any, tuple[Any, ...]]) -> None:
+    One that `scatters` promises to lose no element, and may lose their order: it is for processors
+    whose steps commute (`map_reduce`).
+    """
+
+    def __init__(self, inner: Processor[Any, tuple[Any, ...]], *, scatters: bool = False) -> None:
         made = inner.target.built
         if made is None or made[0] is not product or set(made[1]) != {inner.source}:
             raise CompositionError(
@@ -51,6 +59,7 @@ class Splitter(Processor[Any, tuple[Any, ...]]):
                 remedy="a splitter reads some monoid M and writes product(M, M, ...)",
             )
         self.inner = inner
+        self.scatters = scatters
         self.ways = len(made[1])
         self.source = inner.source
         self.target = inner.target
@@ -63,7 +72,9 @@ class Splitter(Processor[Any, tuple[Any, ...]]):
         return self.inner.step(state, change)
 
     def __repr__(self) -> str:
-        return repr(self.inner) if isinstance(self.inner, Named) else f"Splitter({self.inner!r})"
+        if isinstance(self.inner, Named):
+            return repr(self.inner)
+        return f"Splitter({self.inner!r}{', scatters=True' if self.scatters else ''})"
 
 
 def split_by(choose: Callable[[Any], int], source: Monoid[Any], *, ways: int = 2) -> Splitter:
@@ -115,13 +126,94 @@ def partition(processor: Processor[Any, Any], split: Splitter) -> Processor[Any,
     ...     (ZSet.of([1, 2, 3]), ZSet.of([2, 3, 4])))
     True
     """
+    _reads_what_is_split("partition", processor, split)
+    return split >> parallel(*[processor] * split.ways) >> merge(processor.target, split.ways)
+
+
+class Commuting(Processor[Any, Any]):
+    """A processor that promises that its steps commute; see `commuting`."""
+
+    commuting = True
+
+    def __init__(self, inner: Processor[Any, Any]) -> None:
+        self.inner = inner
+        self.source = inner.source
+        self.target = inner.target
+        self.created = inner.created
+
+    def start(self) -> tuple[Any, Any]:
+        return self.inner.start()
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Any]:
+        return self.inner.step(state, change)
+
+    def __repr__(self) -> str:
+        return f"commuting({self.inner!r})"
+
+
+def commuting(processor: Processor[Any, Any]) -> Processor[Any, Any]:
+    """The processor, with the promise that its steps commute: `a` then `b` says in all, and leaves,
+    what `b` then `a` does. `check` tries it.
+
+    Where the input has no order, that is so anyway, and the processor is given back as it is.
+
+    >>> from ebbflow.algebra import ADD, LIST
+    >>> from ebbflow.stream import pure
+    >>> commuting(pure(sum, LIST, ADD))
+    commuting(pure(sum, LIST, ADD))
+    """
+    return processor if processor.source.commutative else Commuting(processor)
+
+
+def map_reduce(processor: Processor[Any, Any], split: Splitter) -> Processor[Any, Any]:
+    """`σ ~ split >> (pure f * pure f * ...) >> merge >> eval σ`: what each input would do is worked
+    out for the parts side by side, put together in any order, and then done.
+
+    For processors whose steps commute, and for nothing else: `commuting` declares it.
+
+    >>> from ebbflow.algebra import ADD, LIST
+    >>> from ebbflow.stream import pure
+    >>> map_reduce(commuting(pure(sum, LIST, ADD)), round_robin(3))([1, 2, 3, 4])
+    10
+    """
+    from ebbflow.stream.rewrite import commutes, evaluate, hypotheticals
+
+    _reads_what_is_split("map_reduce", processor, split)
+    if not commutes(processor):
+        raise AlgebraError(
+            f"map_reduce({processor!r}, ...): what its inputs do may depend on their order, which "
+            "is lost when parts are put together again",
+            created=place(),
+            remedy=f"commuting({processor!r}), if its steps commute",
+        )
+    work = hypotheticals(processor)
+    merged = merge(work.target, split.ways)
+    return split >> parallel(*[work] * split.ways) >> merged >> evaluate(processor)
+
+
+def round_robin(ways: int = 2) -> Splitter:
+    """The elements of a list to one part after the other, in turn. It keeps no order between parts,
+    so it is a splitter for processors whose steps commute.
+
+    >>> list(round_robin(2).run([[1, 2, 3], [4]]))
+    [([], []), ([1, 3], [2]), ([], [4])]
+    """
+    name = f"round_robin({ways})"
+    each = elementwise(partial(_in_turn, ways), state=0, target=product(*[LIST] * ways), name=name)
+    return Splitter(each, scatters=True)
+
+
+def _in_turn(ways: int, turn: int, element: Any) -> tuple[int, tuple[list[Any], ...]]:
+    return (turn + 1) % ways, tuple([element] if i == turn else [] for i in range(ways))
+
+
+def _reads_what_is_split(verb: str, processor: Processor[Any, Any], split: Splitter) -> None:
     if split.source != processor.source:
         raise CompositionError(
-            f"partition: {processor!r} reads {processor.source!r}, not {split.source!r}",
+            f"{verb}: {processor!r} reads {processor.source!r}, not {split.source!r}",
             created=place(),
             remedy="split the stream that the processor reads",
         )
-    return split >> parallel(*[processor] * split.ways) >> merge(processor.target, split.ways)
 
 
 def split_join(
@@ -146,35 +238,6 @@ def split_join(
     choose = partial(_bucket, keys, bucket or stable_hash)
     name = f"split_join(({named}), {source!r}, ways={ways}{how})"
     return _split(choose, source, ways, name)
-
-
-def stable_hash(key: Any) -> int:
-    """A hash that is the same in every process, and the same for keys that are equal.
-
-    Python's own is not: that of a string differs from run to run, and state that was cut by it
-    could not be resumed elsewhere. For numbers, text, bytes, None, and tuples and frozensets of
-    them; for other keys give `bucket=` yourself.
-
-    >>> stable_hash("Rome"), stable_hash((1, None)) == stable_hash((True, None))
-    (3997176853, True)
-    """
-    if isinstance(key, Number):
-        return hash(key)
-    if isinstance(key, str):
-        return crc32(key.encode("utf-8", "surrogatepass"))
-    if isinstance(key, bytes):
-        return crc32(key)
-    if key is None:
-        return 1
-    if isinstance(key, tuple):
-        return crc32(repr([stable_hash(part) for part in key]).encode())
-    if isinstance(key, frozenset):
-        return sum(map(stable_hash, key))
-    raise AlgebraError(
-        f"a {type(key).__name__} has no hash that is the same in every process",
-        key=key,
-        remedy="bucket= with a function from the key to an int",
-    )
 
 
 def _bucket(keys: Any, bucket: Callable[[Any], int], generator: tuple[int, Any]) -> int:

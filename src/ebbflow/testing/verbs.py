@@ -16,7 +16,7 @@ from typing import Any
 
 from ebbflow.flow.types import common
 from ebbflow.testing.functions import ORDERED, TYPES, Choices, Pair, RowKey, RowShape, function
-from ebbflow.testing.operators import OPERATORS, VALUE
+from ebbflow.testing.operators import ON_TWO, OPERATORS, VALUE
 from ebbflow.testing.reducers import SORTS, reducer
 
 MOST = 3
@@ -371,6 +371,26 @@ def _through(pool: Pool, choices: Choices) -> Grown | None:
     return of.then(rows, [*front, "any"] if front else gives)
 
 
+def _through_two(pool: Pool, choices: Choices) -> Grown | None:
+    both = _two([each for each in pool if each.bag], choices)
+    if both is None:
+        return None
+    left, right = both
+    operator, gives = choices.pick(ON_TWO)
+    if not choices.pick((0, 1)):
+        rows, front = left.rows.through(operator, right.rows), []
+    else:
+        ours, theirs = _keys(left, right, choices)
+        per = {"left_per": function(ours.text), "right_per": function(theirs.text)}
+        rows, front = left.rows.through(operator, right.rows, **per), [ours.dtype]
+    degree = left.degree + right.degree
+    if gives == VALUE:
+        return left.then(rows, [*front, "int"], degree=1)
+    if front:
+        return left.then(rows, [*front, "any"], degree=degree)
+    return left.then(rows, ["any", "any"] if gives == "pairs" else None, degree=degree)
+
+
 # What is simpler comes first, and before everything that is a form of it.
 SIMPLE: dict[str, Verb] = {
     "filter": _filter,
@@ -400,4 +420,5 @@ SIMPLE: dict[str, Verb] = {
     "sliding": _windows("sliding"),
     "session": _windows("session"),
     "through": _through,
+    "through two": _through_two,
 }

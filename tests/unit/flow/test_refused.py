@@ -15,7 +15,8 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.errors import CompositionError, UnknownField
 from ebbflow.flow import Grouped
 from ebbflow.flow.plan import Plan, Source
-from ebbflow.operator import Operator, stateless
+from ebbflow.operator import Operator, count, stateless, union
+from ebbflow.stream import prefix_sum
 from ebbflow.zset import ZSet
 
 
@@ -227,13 +228,72 @@ GOLDEN: list[tuple[Any, str]] = [
     ),
     (
         lambda: ORDERS.through(len),  # type: ignore[arg-type]
-        "through(len): that is not an operator\n    try        an ebbflow.operator.Operator",
+        "through(len): that is not an operator\n"
+        "    try        ebbflow.operator.of(len), which computes it again for each change",
+    ),
+    (
+        lambda: ORDERS.through(3),  # type: ignore[arg-type]
+        "through(3): that is not an operator\n    try        an ebbflow.operator.Operator",
+    ),
+    (
+        lambda: ORDERS.through(prefix_sum()),
+        "through(prefix_sum()): it reads LIST, and the changes of rows are ZSETS\n"
+        "    try        an operator whose input is ebbflow.change.BAG, or a processor that reads "
+        "ZSETS",
+    ),
+    (
+        lambda: ORDERS.through(union()),
+        "through(union()): its input is not a bag, and rows are one\n"
+        "    input      pair(BAG, BAG)\n"
+        "    try        an operator whose input is ebbflow.change.BAG, or a processor that reads "
+        "ZSETS; for this one, through(operator, other)",
+    ),
+    (
+        lambda: ORDERS.through(count(), ORDERS),
+        "through(count()): its input is not a pair of bags, and the rows of two collections are "
+        "one\n"
+        "    input      BAG\n"
+        "    try        an operator whose input is pair(BAG, BAG), or a processor that reads "
+        "product(ZSETS, ZSETS)",
+    ),
+    (
+        lambda: ORDERS.through(prefix_sum(), ORDERS),
+        "through(prefix_sum()): it reads LIST, and the changes of two collections are "
+        "product(ZSETS, ZSETS)\n"
+        "    try        an operator whose input is pair(BAG, BAG), or a processor that reads "
+        "product(ZSETS, ZSETS)",
+    ),
+    (
+        lambda: ORDERS.through(union(), "city"),  # type: ignore[arg-type]
+        "through(union(), 'city'): 'city' is no collection\n"
+        "    try        through(..., per='city'), if that is the key",
+    ),
+    (
+        lambda: ORDERS.through(union(), ORDERS, per="city", left_per="id"),
+        "through(...): per= is the key of both sides\n"
+        "    try        per=, or left_per= and right_per=",
+    ),
+    (
+        lambda: ORDERS.through(union(), ORDERS, left_per="id"),
+        "through(...): right_per= is not given\n    try        left_per= and right_per=, or per=",
+    ),
+    (
+        lambda: ORDERS.through(union(), ORDERS, left_per="id", right_per="city"),
+        "through(...): the keys of the two sides are of different types and are never equal\n"
+        "    left       int\n"
+        "    right      str\n"
+        "    try        a key of the same type on both sides",
+    ),
+    (
+        lambda: ORDERS.through(count(), right_per="id"),
+        "through(left_per=..., right_per=...): there is one collection\n    try        per=",
     ),
     (
         lambda: ORDERS.through(HALVE),
         "through(halve): its input is not a bag, and rows are one\n"
         "    input      NUMBER\n"
-        "    try        an operator whose input is ebbflow.change.BAG",
+        "    try        an operator whose input is ebbflow.change.BAG, or a processor that reads "
+        "ZSETS",
     ),
     (
         lambda: bool(ORDERS),

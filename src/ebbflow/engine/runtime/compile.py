@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from ebbflow.chain import Chain, RowStep, gather, grouping
+from ebbflow.chain import DEEPEST, Chain, RowStep, gather, grouping
 from ebbflow.engine.runtime.lazy import LazyLoopStage
 from ebbflow.engine.runtime.lazy_choice import LazyChoiceStage
 from ebbflow.engine.runtime.loop import Body, LoopStage
@@ -78,7 +78,6 @@ Port = list[tuple[int, Chain]]
 APART: tuple[Rewrite, ...] = (*FIRST, partial(push_projections, apart=True), share)
 LINEAR = (Map, Filter, FlatMap, Fused)
 WHOLE = Chain()
-DEEPEST = 8
 
 
 class Compiler:

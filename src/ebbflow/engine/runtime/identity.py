@@ -21,7 +21,17 @@ from typing import Any
 from ebbflow.errors import shown
 from ebbflow.expression import Fingerprints
 from ebbflow.expression.schema import schema, undeclared, with_operators
-from ebbflow.flow.plan import Filter, FlatMap, Fused, Iterate, Map, Node, Plan, Source
+from ebbflow.flow.plan import (
+    Filter,
+    FlatMap,
+    Fused,
+    Iterate,
+    Map,
+    Node,
+    Plan,
+    Source,
+    row_steps,
+)
 from ebbflow.fn import Fn
 
 _STEPS = (Map, Filter, FlatMap, Fused)
@@ -51,7 +61,7 @@ class Names:
                 found[id(node)] = digest("source", self.of_input(node))
             elif isinstance(node, _STEPS):
                 (name,) = before
-                for step in _steps(node):
+                for step in row_steps(node):
                     name = digest("step", step.verb, self.of_value(step.fn), name)
                 found[id(node)] = name
             else:
@@ -101,10 +111,6 @@ class Names:
         return {what: tuple(dict.fromkeys(why)) for what, why in found.items() if why}
 
 
-def _steps(node: Any) -> tuple[Any, ...]:
-    return node.steps if isinstance(node, Fused) else (node,)
-
-
 def _fields(node: Node) -> Iterator[tuple[str, Any]]:
     """The fields of a node that say what it does, by name."""
     parents = {id(parent) for parent in node.parents}
@@ -117,7 +123,7 @@ def _fields(node: Node) -> Iterator[tuple[str, Any]]:
 def _code(node: Node) -> Iterator[tuple[str, Any, Any]]:
     """The functions, operators and reducers of a node: the text of each, itself, and the place
     where it was given."""
-    for step in _steps(node) if isinstance(node, _STEPS) else ():
+    for step in row_steps(node):
         yield f"{step.verb}({step.fn.text})", step.fn, step.place
     for _, value in () if isinstance(node, _STEPS) else _fields(node):
         if isinstance(value, Fn):

@@ -156,6 +156,18 @@ class Fused(Unary):
     steps: tuple[FusedStep, ...]
 
 
+def row_steps(node: Node) -> tuple[FusedStep, ...]:
+    """The steps on one row at a time that a node is: those of a `Fused` one, one of a map, filter
+    or flat_map, and none of any other.
+
+    >>> [step.verb for step in row_steps(Filter(parent=Source(name="words"), fn=Fn(str.isupper)))]
+    ['filter']
+    """
+    if isinstance(node, (Map, Filter, FlatMap)):
+        return (FusedStep(verb=node.verb, fn=node.fn, place=node.place),)
+    return node.steps if isinstance(node, Fused) else ()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Concat(Node):
     """The rows of all parts, if any, each weight times the sign of its part (1 or -1)."""

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ebbflow.flow.plan import Filter, FlatMap, Fused, FusedStep, Map, Node, Plan, Unary
+from ebbflow.flow.plan import (
+    Filter,
+    FlatMap,
+    Fused,
+    FusedStep,
+    Map,
+    Node,
+    Plan,
+    Unary,
+    row_steps,
+)
 from ebbflow.flow.rewrite.graph import consumers, rebuilt
 from ebbflow.flow.rewrite.traced import composed
 
@@ -61,24 +71,17 @@ def _one(run: list[Node]) -> Node:
     first, last = run[0], run[-1]
     steps: list[FusedStep] = []
     for node in run:
-        for step in _steps(node):
+        for step in row_steps(node):
             two_maps = steps and steps[-1].verb == step.verb == "map"
             both = composed(steps[-1].fn, step.fn) if two_maps else None
             if both is None:
                 steps.append(step)
             else:
                 steps[-1] = FusedStep(verb="map", fn=both, place=step.place)
-    if len(steps) == len(_steps(last)) and first is last:
+    if len(steps) == len(row_steps(last)) and first is last:
         return last
     assert isinstance(first, Unary)
     if len(steps) == 1:
         node_type = _NODES[steps[0].verb]
         return node_type(parent=first.parent, fn=steps[0].fn, type=last.type, place=last.place)
     return Fused(parent=first.parent, steps=tuple(steps), type=last.type, place=last.place)
-
-
-def _steps(node: Node) -> tuple[FusedStep, ...]:
-    if isinstance(node, Fused):
-        return node.steps
-    assert isinstance(node, (Map, Filter, FlatMap))
-    return (FusedStep(verb=node.verb, fn=node.fn, place=node.place),)

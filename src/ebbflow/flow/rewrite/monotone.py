@@ -42,6 +42,7 @@ from ebbflow.flow.plan import (
     Node,
     Reduce,
     Semi,
+    row_steps,
 )
 from ebbflow.flow.rewrite.traced import conjuncts
 from ebbflow.flow.types import classes
@@ -217,10 +218,7 @@ def _stripped(node: Node) -> tuple[Steps, Node]:
     """The steps on one row at a time that end in a node, and what they begin with."""
     steps: Steps = ()
     while isinstance(node, (Map, Filter, FlatMap, Fused)):
-        if isinstance(node, Fused):
-            steps = (*node.steps, *steps)
-        else:
-            steps = (FusedStep(verb=node.verb, fn=node.fn, place=node.place), *steps)
+        steps = (*row_steps(node), *steps)
         node = node.parent
     return steps, node
 

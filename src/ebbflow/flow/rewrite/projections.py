@@ -11,7 +11,6 @@ from ebbflow.flow.plan import (
     Filter,
     FlatMap,
     Fused,
-    FusedStep,
     Join,
     Keyed,
     Map,
@@ -22,6 +21,7 @@ from ebbflow.flow.plan import (
     Sessions,
     Source,
     TopK,
+    row_steps,
 )
 from ebbflow.flow.plan.time import SessionReduce
 from ebbflow.flow.rewrite.graph import with_parents
@@ -197,8 +197,7 @@ def _first_fields(row_type: Any, names: Names) -> Names:
 def _of_steps(node: Map | FlatMap | Filter | Fused, need: Names) -> Names:
     if isinstance(node, Map):
         return _fields(_narrowed(node.fn, node.type, need))
-    steps = node.steps if isinstance(node, Fused) else (FusedStep(verb=node.verb, fn=node.fn),)
-    for step in reversed(steps):
+    for step in reversed(row_steps(node)):
         need = union(need, _fields(step.fn)) if step.verb == "filter" else _fields(step.fn)
     return need
 
