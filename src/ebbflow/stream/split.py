@@ -8,7 +8,8 @@ one for all. That is why a join may be cut into buckets by its key.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from numbers import Number
 from typing import Any
@@ -17,6 +18,7 @@ from zlib import crc32
 from ebbflow.algebra import Homomorphism, Monoid, product
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, place
+from ebbflow.nan import is_nan
 from ebbflow.stream.combine import parallel
 from ebbflow.stream.processor import Named, Processor
 
@@ -152,14 +154,14 @@ def stable_hash(key: Any) -> int:
     """A hash that is the same in every process, and the same for keys that are equal.
 
     Python's own is not: that of a string differs from run to run, and state that was cut by it
-    could not be resumed elsewhere. For numbers, text, bytes, None, and tuples and frozensets of
-    them; for other keys give `bucket=` yourself.
+    could not be resumed elsewhere. For numbers, text, bytes, None, dates and times, and tuples,
+    frozensets and frozen dicts of them; for other keys give `bucket=` yourself.
 
     >>> stable_hash("Rome"), stable_hash((1, None)) == stable_hash((True, None))
     (3997176853, True)
     """
     if isinstance(key, Number):
-        return hash(key)
+        return 0 if is_nan(key) else hash(key)
     if isinstance(key, str):
         return crc32(key.encode("utf-8", "surrogatepass"))
     if isinstance(key, bytes):
@@ -170,6 +172,14 @@ def stable_hash(key: Any) -> int:
         return crc32(repr([stable_hash(part) for part in key]).encode())
     if isinstance(key, frozenset):
         return sum(map(stable_hash, key))
+    if isinstance(key, Mapping):
+        return sum(map(stable_hash, key.items()))
+    if isinstance(key, timedelta):
+        return stable_hash((key.days, key.seconds, key.microseconds))
+    if isinstance(key, datetime) and key.utcoffset() is not None:
+        key = key.astimezone(UTC)
+    if isinstance(key, (date, time)):
+        return crc32(key.isoformat().encode())
     raise AlgebraError(
         f"a {type(key).__name__} has no hash that is the same in every process",
         key=key,

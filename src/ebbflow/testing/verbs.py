@@ -9,51 +9,19 @@ small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from ebbflow.flow.types import common
-from ebbflow.testing.functions import ORDERED, TYPES, Choices, Pair, RowKey, RowShape, function
+from ebbflow.testing.functions import ORDERED, TYPES, Choices, Pair, RowKey, function
+from ebbflow.testing.grown import Grown, Pool, Verb, one
 from ebbflow.testing.operators import OPERATORS, VALUE
 from ebbflow.testing.reducers import SORTS, reducer
+from ebbflow.testing.reshape_verbs import RESHAPE_VERBS
 
 MOST = 3
 HOWS = ("inner", "left", "semi", "anti", "right", "full")
-
-
-@dataclass(frozen=True)
-class Grown:
-    """A collection of a generated program, with what the generator knows of it."""
-
-    rows: Any
-    shape: RowShape
-    bag: bool = True
-    degree: int = 1
-
-    @property
-    def type(self) -> Any:
-        """The type of its rows."""
-        return self.rows.node.type
-
-    def then(self, rows: Any, dtypes: Sequence[str] | None = None, **facts: Any) -> Grown:
-        """The collection that was made of this one: `rows` of the same shape, or of parts of these
-        dtypes."""
-        whole = facts.pop("whole", self.shape.whole if dtypes is None else False)
-        dtypes = self.shape.dtypes if dtypes is None else tuple(dtypes)
-        shape = RowShape(dtypes, whole=True) if whole else RowShape.of(dtypes, rows.node.type)
-        return Grown(rows, shape, **{"bag": self.bag, "degree": self.degree, **facts})
-
-
-Pool = list[Grown]
-Verb = Callable[[Pool, Choices], "Grown | None"]
-
-
-def one(pool: Pool, choices: Choices, fits: Callable[[Grown], object] = bool) -> Grown | None:
-    """One of the collections that fit, the newest first and most often; None when none does."""
-    found = [each for each in reversed(pool) if fits(each)]
-    return choices.pick([*found[:1] * 2, *found[1:]]) if found else None
 
 
 # ---- one row at a time ----
@@ -400,5 +368,6 @@ VERBS: dict[str, Verb] = {
     "sliding": _windows("sliding"),
     "session": _windows("session"),
     "through": _through,
+    **RESHAPE_VERBS,
 }
 VERB_NAMES = tuple(VERBS)
