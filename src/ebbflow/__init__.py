@@ -32,7 +32,7 @@ change of one. The parts:
 from typing import TYPE_CHECKING
 
 from ebbflow.errors import EbbflowError, LawBroken, redact
-from ebbflow.flow import Collection, Input, empty, fixpoint, iterate, program, typed
+from ebbflow.flow import Collection, Input, desc, empty, fixpoint, iterate, program, typed
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -107,6 +107,7 @@ __all__ = [
     "count",
     "count_distinct",
     "covariance",
+    "desc",
     "empty",
     "first",
     "fixpoint",

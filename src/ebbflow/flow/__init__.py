@@ -7,6 +7,7 @@ runs.
 """
 
 from ebbflow.flow.collection import Collection
+from ebbflow.flow.descending import desc
 from ebbflow.flow.grouped import Grouped
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.program import Program, empty, fixpoint, iterate, program
@@ -19,6 +20,7 @@ __all__ = [
     "Input",
     "Plan",
     "Program",
+    "desc",
     "empty",
     "fixpoint",
     "iterate",

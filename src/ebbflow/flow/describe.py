@@ -161,7 +161,9 @@ def _reducer_text(node: Reduce) -> str:
 @details.register
 def _top_k(node: TopK) -> str:
     per = "" if node.key is None else f" per {fn_text(node.key)}"
-    return f"{node.n} {'smallest' if node.smallest else 'greatest'} {fn_text(node.by)}{per}"
+    after = f" after {node.offset:,}" if node.offset else ""
+    which = "smallest" if node.smallest else "greatest"
+    return f"{node.n} {which} {fn_text(node.by)}{after}{per}"
 
 
 @details.register

@@ -112,7 +112,7 @@ def _taking_away(plan: Plan, names: set[str]) -> Iterator[str]:
             case Reduce() if not (_one_way(node.reducer) or _threshold(node, readers)):
                 made = repr(node.reducer)
                 yield f"its body takes {made} of rows that depend on it, at {node.place}"
-            case TopK(n=1):
+            case TopK(n=1, offset=0):
                 pass
             case TopK() | Sessions():
                 yield f"its body takes {node.verb} of rows that depend on it, at {node.place}"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from ebbflow.flow.descending import desc
 from ebbflow.flow.types import common
 from ebbflow.testing.functions import ORDERED, TYPES, Choices, Pair, RowKey, function
 from ebbflow.testing.grown import Grown, Pool, Verb, one
@@ -288,7 +289,13 @@ def _top_k(pool: Pool, choices: Choices) -> Grown | None:
         by = choices.pick((of.shape.key(choices, *orders).given, by))
     per = of.shape.key(choices).given if bool(choices.pick((1, 0))) else None
     n, smallest = choices.pick((1, 2, 3)), choices.pick((False, True))
-    return of.then(of.rows.top_k(n, by=by, per=per, smallest=smallest), degree=1)
+    if not choices.pick((1, 1, 0)):
+        by = choices.pick((desc(by), (function(of.shape.number(choices)), desc(by))))
+    if choices.pick((1, 1, 0)):
+        return of.then(of.rows.top_k(n, by=by, per=per, smallest=smallest), degree=1)
+    offset = choices.pick((1, 0, 2, 3))
+    first = of.rows.limit(n, order=by, offset=offset, per=per, descending=not smallest)
+    return of.then(first, degree=1)
 
 
 def _windows(verb: str) -> Verb:

@@ -202,10 +202,11 @@ def _top_k(node: TopK, rows: Weights) -> Weights:
         def place(row: Any) -> Any:
             return total_order_key(_call(node, node.by, row)), total_order_key(row)
 
-        every = [row for row, weight in group.items() for _ in range(min(weight, node.n))]
+        last = node.offset + node.n
+        every = [row for row, weight in group.items() for _ in range(min(weight, last))]
         ranked = _sorted(node, every, place, key)
-        best = ranked[: node.n] if node.smallest else ranked[::-1][: node.n]
-        out += [(row, 1) for row in best]
+        best = ranked if node.smallest else ranked[::-1]
+        out += [(row, 1) for row in best[node.offset : last]]
     return _total(node, out)
 
 

@@ -376,7 +376,9 @@ def _operator(node: Node) -> Any:
         case Reduce():
             return _reducing(node, WHOLE)
         case TopK():
-            return top_rows(node.n, node.by, node.key, smallest=node.smallest, owner=node)
+            return top_rows(
+                node.n, node.by, node.key, smallest=node.smallest, offset=node.offset, owner=node
+            )
         case Sessions():
             return sessions(node.time, node.gap, node.key, merge=node.merge, owner=node)
         case Through():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.errors import Text, place
+from ebbflow.errors import place
+from ebbflow.flow.first import first_rows
 from ebbflow.flow.grouped import ONE_GROUP, Grouped, aggregated, reduced
-from ebbflow.flow.parts import Part, key, part, plain, refuse
-from ebbflow.flow.plan import Distinct, TopK
-from ebbflow.flow.results import AnyReducer, likely
+from ebbflow.flow.parts import Part, key, refuse
+from ebbflow.flow.plan import Distinct
+from ebbflow.flow.results import AnyReducer
 from ebbflow.flow.verbs.base import Verbs
-from ebbflow.record import fields_of
-from ebbflow.reducer.row import itself
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -74,19 +73,24 @@ class GroupVerbs(Verbs):
         >>> ef.Input("words", str).top_k(3, by=len)
         <str: words → top_k>
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            refuse(f"top_k({n!r}): it gives a positive number of rows", "top_k(1, by=...)")
-        if by is None and fields_of(self.type) is not None:
-            refuse(
-                f"top_k({n}): nothing says by what rows are compared",
-                f"top_k({n}, by={likely(self.node)})",
-                fields=Text(", ".join(fields_of(self.type) or ())),
-            )
-        by = itself if by is None else by
-        for each in (by, per):
-            plain("top_k(by={})", each)
-        return self.with_node(TopK(
-            parent=self.node, n=n, by=part("top_k(by={})", self.node, by), smallest=smallest,
-            key=None if per is None else part("top_k(per={})", self.node, per),
-            type=self.type, place=place(),
+        return self.with_node(
+            first_rows(f"top_k({n!r}", self.node, n, 0, by, per, smallest=smallest, order="by")
+        )
+
+    def limit(
+        self, n: int, *, order: Part | None = None, offset: int = 0, per: Part | None = None,
+        descending: bool = False,
+    ) -> Collection:  # fmt: skip
+        """The first `n` rows in this order, behind the first `offset`: of all, or of each `per`;
+        repeated rows count. (ORDER BY, LIMIT, OFFSET.) The order ascends unless it is `descending`,
+        or a part of it is: `order=("city", ef.desc("price"))`. None is before all; the rows
+        themselves decide between those with an equal place, so it is the same ones every time.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).limit(2, order=len, offset=1).run()
+        >>> view.step(words=["flow", "a", "ebbing", "sea"])
+        ZSet({'sea': 1, 'flow': 1})
+        """
+        return self.with_node(first_rows(
+            f"limit({n!r}", self.node, n, offset, order, per, smallest=not descending, order="order"
         ))  # fmt: skip
