@@ -32,7 +32,22 @@ change of one. The parts:
 from typing import TYPE_CHECKING
 
 from ebbflow.errors import EbbflowError, LawBroken, redact
-from ebbflow.flow import Collection, Input, desc, empty, fixpoint, iterate, program, typed
+from ebbflow.flow import (
+    Collection,
+    Input,
+    between,
+    desc,
+    empty,
+    fixpoint,
+    ge,
+    gt,
+    iterate,
+    le,
+    lt,
+    ne,
+    program,
+    typed,
+)
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -100,6 +115,7 @@ __all__ = [
     "approx_quantile",
     "arg_max",
     "arg_min",
+    "between",
     "bit_xor",
     "bool_and",
     "bool_or",
@@ -111,16 +127,21 @@ __all__ = [
     "empty",
     "first",
     "fixpoint",
+    "ge",
+    "gt",
     "histogram",
     "iterate",
     "last",
+    "le",
     "linear",
+    "lt",
     "max",
     "mean",
     "median",
     "min",
     "mode",
     "naive_sum",
+    "ne",
     "product",
     "program",
     "quantile",

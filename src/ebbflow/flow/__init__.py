@@ -7,6 +7,7 @@ runs.
 """
 
 from ebbflow.flow.collection import Collection
+from ebbflow.flow.compare import between, ge, gt, le, lt, ne
 from ebbflow.flow.descending import desc
 from ebbflow.flow.grouped import Grouped
 from ebbflow.flow.plan import Plan
@@ -20,10 +21,16 @@ __all__ = [
     "Input",
     "Plan",
     "Program",
+    "between",
     "desc",
     "empty",
     "fixpoint",
+    "ge",
+    "gt",
     "iterate",
+    "le",
+    "lt",
+    "ne",
     "program",
     "typed",
 ]

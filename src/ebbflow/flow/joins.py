@@ -23,9 +23,11 @@ from typing import Any
 
 from ebbflow.errors import Text, place
 from ebbflow.flow import types
+from ebbflow.flow.compare import comparisons, mirrored, scalar_filtered
 from ebbflow.flow.merging import Merging, merging
 from ebbflow.flow.parts import part, part_type, plain, refuse
 from ebbflow.flow.plan import Concat, Distinct, Join, Map, Node, Semi
+from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, Comparison
 from ebbflow.fn import Fn
 from ebbflow.reducer.row import itself
 
@@ -35,7 +37,7 @@ CROSS = "cross(other) for every row with every row"
 
 def joined(
     left: Node, right: Node, on: Any, left_on: Any, right_on: Any, how: str, select: Any,
-    type: Any, suffixes: Any = None,
+    type: Any, suffixes: Any = None, where: Any = None,
 ) -> Node:  # fmt: skip
     """The node of `join`.
 
@@ -50,18 +52,19 @@ def joined(
             f"join(how={how!r}): there is no such join",
             f"how={near[0]!r}" if near else ", ".join(HOWS),
         )
-    ours, theirs = _keys(left, right, on, left_on, right_on)
+    ours, theirs = _keys(left, right, on, left_on, right_on, optional=where is not None)
+    compared = () if where is None else comparisons(left, right, where)
     if how in ("semi", "anti"):
         if select is not None:
             refuse(
                 f"join(how={how!r}, select=...): the rows are those of the left; nothing is merged",
                 f"join(..., how={how!r}).map(...)",
             )
-        return _semi(left, right, ours.fn, theirs.fn, anti=how == "anti")
+        return _semi(left, right, ours.fn, theirs.fn, compared, anti=how == "anti")
     made = merging(
         "join", left, right, how, _shared(ours.given, theirs.given), select, type, suffixes
     )
-    return _outer(left, right, ours.fn, theirs.fn, how, made)
+    return _outer(left, right, ours.fn, theirs.fn, how, made, compared)
 
 
 def crossed(left: Node, right: Node, select: Any, type: Any, suffixes: Any = None) -> Node:
@@ -76,28 +79,42 @@ def crossed(left: Node, right: Node, select: Any, type: Any, suffixes: Any = Non
     return _outer(left, right, *nothing, "inner", made)
 
 
-def _outer(left: Node, right: Node, ours: Fn, theirs: Fn, how: str, made: Merging) -> Node:
+def _outer(
+    left: Node, right: Node, ours: Fn, theirs: Fn, how: str, made: Merging,
+    where: tuple[Comparison, ...] = (),
+) -> Node:  # fmt: skip
     common = {"type": made.type, "place": place()}
-    parts: list[Node] = [
-        Join(left=left, right=right, left_key=ours, right_key=theirs, merge=made.both, **common)
-    ]
+    both = {
+        "left": left, "right": right, "left_key": ours, "right_key": theirs, "merge": made.both,
+        **common,
+    }  # fmt: skip
+    parts: list[Node] = [CompareJoin(where=where, **both) if where else Join(**both)]
     if how in ("left", "full"):
-        lonely = _semi(left, right, ours, theirs, anti=True)
+        lonely = _semi(left, right, ours, theirs, where, anti=True)
         parts.append(Map(parent=lonely, fn=made.left_alone, **common))
     if how in ("right", "full"):
-        lonely = _semi(right, left, theirs, ours, anti=True)
+        lonely = _semi(right, left, theirs, ours, mirrored(where), anti=True)
         parts.append(Map(parent=lonely, fn=made.right_alone, **common))
     if len(parts) == 1:
         return parts[0]
     return Concat(parts=tuple(parts), signs=(1,) * len(parts), **common)
 
 
-def _semi(left: Node, right: Node, ours: Fn, theirs: Fn, *, anti: bool) -> Semi:
+def _semi(
+    left: Node, right: Node, ours: Fn, theirs: Fn, where: tuple[Comparison, ...], *, anti: bool
+) -> Node:
     """The rows of the left that meet a row of the right that is present, or with `anti` none."""
-    return Semi(
-        left=left, right=_present(right), left_key=ours, right_key=theirs, anti=anti,
-        type=left.type, place=place(),
-    )  # fmt: skip
+    both: dict[str, Any] = {
+        "left": left, "right": _present(right), "left_key": ours, "right_key": theirs,
+        "anti": anti, "type": left.type, "place": place(),
+    }  # fmt: skip
+    return CompareSemi(where=where, **both) if where else Semi(**both)
+
+
+def one_row_filtered(left: Node, right: Node, f: Any, on: Any, left_on: Any, right_on: Any) -> Node:
+    """The node of `filter` with another collection."""
+    ours, theirs = _keys(left, right, on, left_on, right_on, optional=True, call="filter")
+    return scalar_filtered(left, _present(right), f, ours.fn, theirs.fn)
 
 
 # ---- keys ----
@@ -110,36 +127,41 @@ class _KeySide:
 
 
 def _keys(
-    left: Node, right: Node, on: Any, left_on: Any, right_on: Any
-) -> tuple[_KeySide, _KeySide]:
+    left: Node, right: Node, on: Any, left_on: Any, right_on: Any, *, optional: bool = False,
+    call: str = "join",
+) -> tuple[_KeySide, _KeySide]:  # fmt: skip
     if on is None and left_on is None and right_on is None:
+        if optional:
+            return _KeySide(None, Fn.constant(None, left.type)), _KeySide(
+                None, Fn.constant(None, right.type)
+            )
         refuse("join(...): no key is given", f'on="field", left_on= and right_on=, or {CROSS}')
     if on is not None and (left_on is not None or right_on is not None):
-        refuse("join(...): on= is the key of both sides", "on= alone, or left_on= and right_on=")
+        refuse(f"{call}(...): on= is the key of both sides", "on= alone, or left_on= and right_on=")
     if on is None and (left_on is None or right_on is None):
         there, lacking = ("left_on", "right_on") if right_on is None else ("right_on", "left_on")
         refuse(
-            f"join({there}=...): the key of the other side is not given",
+            f"{call}({there}=...): the key of the other side is not given",
             f"{lacking}= beside {there}=, or on= where both sides have the same key",
         )
     ours, theirs = (on, on) if on is not None else (left_on, right_on)
     names = ("on", "on") if on is not None else ("left_on", "right_on")
     for name, each in zip(names, (ours, theirs), strict=True):
-        plain(f"join({name}={{}})", each)
+        plain(f"{call}({name}={{}})", each)
     sides = (
-        _KeySide(ours, part(f"join({names[0]}={{}})", left, ours)),
-        _KeySide(theirs, part(f"join({names[1]}={{}})", right, theirs)),
+        _KeySide(ours, part(f"{call}({names[0]}={{}})", left, ours)),
+        _KeySide(theirs, part(f"{call}({names[1]}={{}})", right, theirs)),
     )
-    _same_types(left, right, ours, theirs)
+    _same_types(left, right, ours, theirs, call)
     return sides
 
 
-def _same_types(left: Node, right: Node, ours: Any, theirs: Any) -> None:
+def _same_types(left: Node, right: Node, ours: Any, theirs: Any, call: str) -> None:
     our_parts, their_parts = _several(ours), _several(theirs)
     if isinstance(ours, (tuple, list)) and isinstance(theirs, (tuple, list)):
         if len(our_parts) != len(their_parts):
             refuse(
-                f"join(...): the left key has {len(our_parts)} parts, the right one "
+                f"{call}(...): the left key has {len(our_parts)} parts, the right one "
                 f"{len(their_parts)}",
                 "as many parts on both sides",
                 left=tuple(ours),
@@ -151,7 +173,7 @@ def _same_types(left: Node, right: Node, ours: Any, theirs: Any) -> None:
         one, other = part_type(left, our), part_type(right, their)
         if types.common(one, other) is None:
             refuse(
-                "join(...): the keys are of different types and are never equal",
+                f"{call}(...): the keys are of different types and are never equal",
                 f"a key of the same type on both sides, such as left_on={_converted(our, other)}",
                 left=Text(f"{Fn.of(our, left.type).text}: {types.name_of(one)}"),
                 right=Text(f"{Fn.of(their, right.type).text}: {types.name_of(other)}"),

@@ -74,6 +74,11 @@ class Index(Journalled[Grouped], Generic[K, R]):
     def apply(self, change: Change) -> Grouped:
         """Add a change, and give its rows by key, which a step nearly always wants next."""
         found = self.grouped(change)
+        self.take(found)
+        return found
+
+    def take(self, found: Grouped) -> None:
+        """Add rows that are by key already, wherever the groups are."""
         backing = self.backing
         if backing is not None and backing.keeps:
             backing.fetch(found)
@@ -85,7 +90,6 @@ class Index(Journalled[Grouped], Generic[K, R]):
             negative += self._put_away({at: p for at, p in found.items() if at not in resident})
         if negative and self.bag:
             raise self._astray(negative[0])
-        return found
 
     def _put_away(self, far: Grouped) -> list[R]:
         """Add rows of groups that are not here, which stay where they are; where rows go, only the

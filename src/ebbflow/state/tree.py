@@ -166,6 +166,11 @@ class Tree(Generic[T]):
     # ---- reading ----
 
     @property
+    def top(self) -> tuple[Node, int]:
+        """The node at the top, and how many levels are below it; for walks of another kind."""
+        return self._root, self._height
+
+    @property
     def size(self) -> int:
         """How many there are. `len` says the same, and refuses what is more than an index."""
         size: int = self._root[4]

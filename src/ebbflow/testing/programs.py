@@ -22,8 +22,9 @@ from ebbflow.flow.collection import Collection
 from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
 from ebbflow.testing.functions import Choices, RowShape, Serial
+from ebbflow.testing.grown import Grown, Pool
 from ebbflow.testing.loops import LOOP_NAMES, LOOPS
-from ebbflow.testing.verbs import VERB_NAMES, VERBS, Grown, Pool
+from ebbflow.testing.verbs import VERB_NAMES, VERBS
 
 try:
     from hypothesis import strategies as st

@@ -15,13 +15,13 @@ from typing import Any
 
 from ebbflow.flow.descending import desc
 from ebbflow.flow.types import common
+from ebbflow.testing.compare_verbs import COMPARE_VERBS
 from ebbflow.testing.functions import ORDERED, TYPES, Choices, Pair, RowKey, function
-from ebbflow.testing.grown import Grown, Pool, Verb, one
+from ebbflow.testing.grown import Grown, Pool, Verb, chosen, one, two
 from ebbflow.testing.operators import OPERATORS, VALUE
 from ebbflow.testing.reducers import SORTS, reducer
 from ebbflow.testing.reshape_verbs import RESHAPE_VERBS
 
-MOST = 3
 HOWS = ("inner", "left", "semi", "anti", "right", "full")
 
 
@@ -128,17 +128,9 @@ def _sets(verb: str) -> Verb:
     return apply
 
 
-def _two(pool: Pool, choices: Choices) -> tuple[Grown, Grown] | None:
-    left = one(pool, choices, lambda each: each.degree < MOST)
-    if left is None:
-        return None
-    right = one(pool, choices, lambda each: left.degree + each.degree <= MOST)
-    return None if right is None else (left, right)
-
-
 def _joins(how: str) -> Verb:
     def apply(pool: Pool, choices: Choices) -> Grown | None:
-        both = _two(pool, choices)
+        both = two(pool, choices)
         return None if both is None else _join(*both, how, choices)
 
     return apply
@@ -155,7 +147,7 @@ def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
     facts = {"bag": left.bag and right.bag, "degree": left.degree + right.degree}
     natural = _merged(left, right, how, shared)
     if natural is None or choices.pick((0, 0, 1)):
-        text, dtypes = _chosen(left, right, how, choices)
+        text, dtypes = chosen(left, right, how, choices)
         merge = function(text, "l, r")
         return left.then(left.rows.join(right.rows, **on, how=how, select=merge), dtypes, **facts)
     return left.then(left.rows.join(right.rows, **on, how=how), natural, **facts)
@@ -205,19 +197,8 @@ def _open(dtype: str) -> str:
     return "maybe" if dtype in ("int", "maybe") else "any"
 
 
-def _chosen(left: Grown, right: Grown, how: str, choices: Choices) -> tuple[str, list[str]]:
-    """What `select=` makes of two rows, one of which may be None."""
-    ours, theirs = left.shape.number(choices, "l"), right.shape.number(choices, "r")
-    dtypes = ["int", "int"]
-    if how in ("right", "full"):
-        ours, dtypes[0] = f"None if l is None else {ours}", "maybe"
-    if how in ("left", "full"):
-        theirs, dtypes[1] = f"None if r is None else {theirs}", "maybe"
-    return f"({ours}, {theirs})", dtypes
-
-
 def _cross(pool: Pool, choices: Choices) -> Grown | None:
-    both = _two(pool, choices)
+    both = two(pool, choices)
     if both is None:
         return None
     left, right = both
@@ -225,7 +206,7 @@ def _cross(pool: Pool, choices: Choices) -> Grown | None:
     natural = _merged(left, right, "inner", "")
     if natural is not None:
         return left.then(left.rows.cross(right.rows), natural, **facts)
-    text, dtypes = _chosen(left, right, "inner", choices)
+    text, dtypes = chosen(left, right, "inner", choices)
     crossed = left.rows.cross(right.rows, select=function(text, "l, r"))
     return left.then(crossed, dtypes, **facts)
 
@@ -283,7 +264,7 @@ def _top_k(pool: Pool, choices: Choices) -> Grown | None:
     of = _a_bag(pool, choices)
     if of is None:
         return None
-    by = function(of.shape.number(choices))
+    by: Any = function(of.shape.number(choices))
     orders = ("int", "str", "maybe", *ORDERED)
     if of.shape.paths(*orders):
         by = choices.pick((of.shape.key(choices, *orders).given, by))
@@ -376,5 +357,6 @@ VERBS: dict[str, Verb] = {
     "session": _windows("session"),
     "through": _through,
     **RESHAPE_VERBS,
+    **COMPARE_VERBS,
 }
 VERB_NAMES = tuple(VERBS)

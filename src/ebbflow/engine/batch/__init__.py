@@ -450,3 +450,6 @@ def mismatch(expected: Mapping[str, ZSet[Any]], found: Mapping[str, ZSet[Any]]) 
         if gap:
             lines += [name, *(f"    {line}" for line in str(gap).splitlines())]
     return Text("\n".join(lines)) if lines else None
+
+
+from ebbflow.engine.batch import compare as compare  # noqa: E402

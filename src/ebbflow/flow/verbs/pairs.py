@@ -20,7 +20,7 @@ class PairVerbs(Verbs):
         self, other: Collection, on: Part | None = None, *, left_on: Part | None = None,
         right_on: Part | None = None, how: str = "inner",
         select: Callable[[Any, Any], Any] | None = None, type: Any = None,
-        suffixes: tuple[str, str] | None = None,
+        suffixes: tuple[str, str] | None = None, where: Any = None,
     ) -> Collection:  # fmt: skip
         """Every row with every row of `other` that has the same key.
 
@@ -34,6 +34,10 @@ class PairVerbs(Verbs):
         for the fields of the other side, or for the other row of `select`); "semi" and "anti" give
         the rows of the left that meet something, or nothing.
 
+        `where` asks for inequalities as well: `ef.lt("at", "end")` and its like (`le`, `gt`, `ge`,
+        `ne`, `between`), several in a tuple; then there need be no key. Rows are kept in the order
+        of what is compared, and a changed row costs the rows that it meets.
+
         Keys are equal as Python says, so a key that is None meets None, other than in SQL.
 
         >>> import ebbflow as ef
@@ -43,7 +47,7 @@ class PairVerbs(Verbs):
         >>> orders.join(people, on="customer", how="left")
         <OrderPerson(id, customer, city): (orders, people) → concat>
         """
-        given = (on, left_on, right_on, how, select, type, suffixes)
+        given = (on, left_on, right_on, how, select, type, suffixes, where)
         return self._with("join", other, joins.joined, *given)
 
     def cross(
