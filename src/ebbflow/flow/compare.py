@@ -50,7 +50,7 @@ def lt(left: Any, right: Any = None) -> Inequality:
     >>> bids = ef.Input("bids", record("Bid", item=str, price=int))
     >>> outbid = bids.join(bids, on="item", where=ef.lt("price"), how="semi")
     >>> outbid
-    <Bid(item, price): (bids, bids) → semi>
+    <Bid(item, price): (bids) → semi>
     """
     return _inequality("<", left, right)
 

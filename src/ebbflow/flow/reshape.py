@@ -1,4 +1,4 @@
-"""Rows of another shape: fields added, renamed or filled, lists unfolded, columns turned to rows.
+"""Rows of another shape: fields added, renamed or filled, lists unfolded, some of them taken.
 
 All of them are combinations of what there is: `map`, `filter`, `flat_map`, `+` and `group_by`. They
 keep the fields they do not touch as expressions, so that an engine can run them as columns.
@@ -7,16 +7,13 @@ keep the fields they do not touch as expressions, so that an engine can run them
     rename        the same fields under other names                        map
     fill_null     a value where a field is None                            map
     explode       one row for each item of a field                         flat_map
-    unpivot       one row for each of some fields                          map for each, and +
-    pivot         one field for each of some values                        group_by, reducers where
     sample        some of the rows, the same ones every time               filter
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from hashlib import blake2b
 from typing import Any
 
@@ -36,8 +33,7 @@ from ebbflow.flow.parts import (
     row_type,
     rows_of,
 )
-from ebbflow.flow.plan import Concat, Filter, FlatMap, Map, Node
-from ebbflow.flow.results import given
+from ebbflow.flow.plan import Filter, FlatMap, Map, Node
 from ebbflow.fn import Fn
 from ebbflow.reducer.row import itself
 from ebbflow.stream.split import stable_hash
@@ -59,7 +55,7 @@ def extended(node: Node, named: Mapping[str, Part]) -> Map:
     >>> extended(orders, {"tax": lambda order: order.price // 5}).fn(Order(1, 50))
     Order(id=1, price=50, tax=10)
     """
-    fields = _fields("with_fields(...)", node)
+    fields = named_fields("with_fields(...)", node)
     if not named:
         refuse("with_fields(): no field is given", "with_fields(total=lambda row: ...)")
     field_names("with_fields({}=...)", named)
@@ -78,7 +74,7 @@ def renamed(node: Node, named: Mapping[str, str]) -> Map:
     >>> renamed(orders, {"cost": "price"}).type._fields
     ('id', 'cost')
     """
-    fields = _fields("rename(...)", node)
+    fields = named_fields("rename(...)", node)
     if not named:
         refuse("rename(): no field is given", 'rename(new="old")')
     field_names("rename({}=...)", named)
@@ -120,7 +116,7 @@ def filled(node: Node, values: Mapping[str, Any]) -> Map:
     >>> made.fn(("Rome", None)), made.type.__annotations__["price"]
     (Sale(city='Rome', price=0), <class 'int'>)
     """
-    fields = _fields("fill_null(...)", node)
+    fields = named_fields("fill_null(...)", node)
     if not values:
         refuse("fill_null(): no field is given", "fill_null(price=0)")
     for name, value in values.items():
@@ -144,7 +140,7 @@ def filled(node: Node, values: Mapping[str, Any]) -> Map:
         hints[name] = hint
         if name in values:
             value = values[name]
-            parts[name] = _traced(Filled(of, value), node, of, value, _unless_none)
+            parts[name] = traced(Filled(of, value), node, of, value, _unless_none)
             hints[name] = types.common(types.without_none(hint), type(value))
     return _record("fill_null", node, parts, hints)
 
@@ -161,26 +157,11 @@ class Filled:
         return self.value if found is None else found
 
 
-@dataclass(frozen=True)
-class Equals:
-    """Whether a part of a row is this value."""
-
-    of: Fn
-    value: Any
-
-    def __call__(self, row: Any) -> Any:
-        return self.of(row) == self.value
-
-
 def _unless_none(of: Expression, value: Expression) -> Expression:
     return either(Operation("is", (of, Constant(None))), value, of)
 
 
-def _equal(of: Expression, value: Expression) -> Expression:
-    return Operation("==", (of, value))
-
-
-def _traced(
+def traced(
     call: Any, node: Node, of: Fn, value: Any, write: Callable[[Expression, Expression], Expression]
 ) -> Fn:
     """A function of a part and a value, with its expression where both have one."""
@@ -204,7 +185,7 @@ def exploded(
     >>> exploded(posts, "tags", "tag", None, False).fn((1, ("a", "b")))
     [Post(id=1, tag='a'), Post(id=1, tag='b')]
     """
-    fields = _fields("explode(...)", node)
+    fields = named_fields("explode(...)", node)
     if not isinstance(name, str):
         refuse(f"explode({name!r}): it asks for one field", 'explode("field"), or flat_map(f)')
     field("explode({})", node, name)
@@ -256,94 +237,6 @@ class Exploded:
         return [made(self.type, (*before, each, *after)) for each in items]
 
 
-def unpivoted(node: Node, names: Sequence[str], name: str, value: str) -> Concat:
-    """The node of `unpivot`.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.record import record
-    >>> sales = ef.Input("sales", record("Sale", city=str, q1=int, q2=int)).node
-    >>> unpivoted(sales, ("q1", "q2"), "quarter", "price").type._fields
-    ('city', 'quarter', 'price')
-    """
-    fields = _fields("unpivot(...)", node)
-    if not names:
-        refuse("unpivot(): no field is given", 'unpivot("field", "field", ...)')
-    for each in names:
-        field("unpivot({})", node, each)
-        if names.count(each) > 1:
-            refuse(f"unpivot({each!r}): the field is given twice", "each field once")
-    rest = [each for each in fields if each not in names]
-    for each, what in ((name, "name"), (value, "value")):
-        field_names(f"unpivot({what}={{}})", {each: each})
-        if each in rest or name == value:
-            refuse(
-                f"unpivot({what}={each!r}): there is a field {each!r} already",
-                f"unpivot(..., {what}=...) with another name",
-                fields=Text(", ".join(rest)),
-            )
-    held = [part_type(node, each) for each in names]
-    hints = {each: part_type(node, each) for each in rest}
-    hints |= {name: str, value: reduce(types.common_or_any, held)}
-    checked = row_type("unpivot({})", types.row(node.type.__name__, hints))
-    kept = [part("unpivot({})", node, each) for each in rest]
-    parts = []
-    for each in names:
-        there = [*kept, Fn.constant(each, node.type), part("unpivot({})", node, each)]
-        fn = Fn.record(checked, there)
-        parts.append(Map(parent=node, fn=fn, type=checked, place=place()))
-    return Concat(parts=tuple(parts), signs=(1,) * len(parts), type=checked, place=place())
-
-
-def pivoted(
-    node: Node,
-    on: Part,
-    values: Iterable[Any] | Mapping[Any, str],
-    using: Any,
-    taken: Iterable[str],
-) -> dict[str, Any]:
-    """The reducers of `pivot`, by the field that each becomes; some names are taken.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.record import record
-    >>> sales = ef.Input("sales", record("Sale", city=str, year=int, price=int)).node
-    >>> list(pivoted(sales, "year", {2024: "last", 2025: "this"}, ef.sum("price"), ()))
-    ['last', 'this']
-    """
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        refuse(
-            f"pivot(values={values!r}): each value becomes a field, so they are told beforehand",
-            'pivot("quarter", ("q1", "q2"), using=ebbflow.sum("price"))',
-        )
-    chosen = dict(values) if isinstance(values, Mapping) else {each: each for each in values}
-    if not chosen:
-        refuse("pivot(values=()): no value is given", 'pivot("quarter", ("q1", "q2"), ...)')
-    using = given("pivot(using=...)", node, using)
-    plain("pivot({})", on)
-    of = part("pivot({})", node, on)
-    hint = part_type(node, on)
-    made: dict[str, Any] = {}
-    for value, name in chosen.items():
-        if not isinstance(name, str):
-            refuse(
-                f"pivot(values=...): {name!r} cannot be the name of a field",
-                "{value: name, ...}, such as {2024: 'y2024'}",
-            )
-        field_names("pivot(values={})", {name: name})
-        if name in made or name in taken:
-            refuse(f"pivot(values=...): there is a field {name!r} already", "{value: name, ...}")
-        if value is not None and types.common(hint, type(value)) is None:
-            refuse(
-                f"pivot(values=...): {value!r} is never among them, which are of type "
-                f"{types.name_of(hint)}",
-                f"values of type {types.name_of(hint)}",
-            )
-        matching = _traced(Equals(of, value), node, of, value, _equal)
-        if value is None:
-            matching.expression = None
-        made[name] = using.where(matching)
-    return made
-
-
 # ---- some of the rows ----
 
 
@@ -388,7 +281,7 @@ class Sampled:
 # ---- parts of the above ----
 
 
-def _fields(call: str, node: Node) -> dict[str, Any]:
+def named_fields(call: str, node: Node) -> dict[str, Any]:
     """The fields of the rows of a node, refused where they are not known."""
     fields = types.fields_held(node.type)
     if fields is None:

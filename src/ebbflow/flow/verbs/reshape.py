@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.flow import reshape
+from ebbflow.flow import pivot, reshape
 from ebbflow.flow.grouped import ONE_GROUP, aggregated
 from ebbflow.flow.parts import Part, key
 from ebbflow.flow.results import AnyReducer
@@ -80,7 +80,7 @@ class ReshapeVerbs(Verbs):
         >>> view.step(pay=[Pay("ann", 3, 4)])
         ZSet({Pay(of='ann', at='q1', value=3): 1, Pay(of='ann', at='q2', value=4): 1})
         """
-        return self.with_node(reshape.unpivoted(self.node, fields, name, value))
+        return self.with_node(pivot.unpivoted(self.node, fields, name, value))
 
     def pivot(
         self, on: Part, values: Iterable[Any] | Mapping[Any, str], *, using: AnyReducer,
@@ -102,7 +102,7 @@ class ReshapeVerbs(Verbs):
         ZSet({Group(city='Rome', last=3, this=4): 1, Group(city='Oslo', last=None, this=7): 1})
         """
         by = ONE_GROUP if per is None else key("pivot(per={})", self.node, (per,), {})
-        reducers = reshape.pivoted(self.node, on, values, using, by.fields)
+        reducers = pivot.pivoted(self.node, on, values, using, by.fields)
         return self.with_node(aggregated(self.node, by, (), reducers))
 
     def sample(self, fraction: float, *, by: Part | None = None, seed: int = 0) -> Collection:
