@@ -148,8 +148,7 @@ def _comparisons(node: CompareJoin | CompareSemi) -> str:
 @details.register
 def _scalar(node: ScalarFilter) -> str:
     key = "" if _crosses(node) else f" by {_two_sides(node)}"
-    how = "" if node.threshold else "; when that row changes, all are looked at again"
-    return f"{fn_text(node.fn)}, with one row{key}{how}"
+    return f"{fn_text(node.fn)}, with one row{key}"
 
 
 def _crosses(node: Binary) -> bool:
@@ -255,7 +254,8 @@ def _comparisons_keep(node: CompareJoin | CompareSemi) -> list[str]:
 def _scalar_keeps(node: ScalarFilter) -> list[str]:
     of = node.threshold
     order = "" if of is None else f" in the order of {fn_text(of.left)}"
-    return [f"{_side('left', node.left_key)}{order}", "the one row it is compared with"]
+    all_again = "" if of else ": when it changes, all are looked at again"
+    return [f"{_side('left', node.left_key)}{order}", f"the one row for them{all_again}"]
 
 
 def _side(which: str, key: Fn) -> str:
