@@ -63,10 +63,10 @@ class RangeJoin(OnKeys):
         left, right = x
         out: dict[Any, int] = {}
         for row, weight in left.items():
-            met = {each: count for each, count in right.items() if self._meet(row, each)}
+            meeting = {each: count for each, count in right.items() if self._meet(row, each)}
             if self.how != "inner":
-                out[row] = weight * (bool(met) is (self.how == "semi"))
-            for each, count in met.items() if self.how == "inner" else ():
+                out[row] = weight * (bool(meeting) is (self.how == "semi"))
+            for each, count in meeting.items() if self.how == "inner" else ():
                 new = (row, each) if self.merge is None else self.merge(row, each)
                 out[new] = out.get(new, 0) + weight * count
         return ZSet(out)
@@ -117,7 +117,7 @@ class RangeJoin(OnKeys):
         out: dict[Any, int] = {}
         if self.how == "inner":
             for key, pairs in right.items():
-                self._met(out, pairs, lefts.order(key))
+                self._paired(out, pairs, lefts.order(key))
             rights.take(right)
         else:
             old = {key: rights.order(key).tree for key in right}
@@ -129,7 +129,7 @@ class RangeJoin(OnKeys):
         lefts.take(left)
         return without_zeros(out)
 
-    def _met(self, out: dict[Any, int], pairs: Any, lefts: GroupOrder) -> None:
+    def _paired(self, out: dict[Any, int], pairs: Any, lefts: GroupOrder) -> None:
         """Count in what changed rows of the right make with the rows of the left."""
         get, merge, place = out.get, self.merge, self.right_place
         for row, weight in pairs:

@@ -79,7 +79,7 @@ def _cuts(of: Threshold, order: GroupOrder, row: Any) -> tuple[Cut | None, Cut |
     return begin, end
 
 
-class ScalarFilter(OnKeys):
+class OneRowFilter(OnKeys):
     """The rows for which a condition holds with the one row of their key; see `scalar_filter`."""
 
     def __init__(
@@ -209,7 +209,7 @@ def scalar_filter(
     right_key: Callable[[Any], Hashable] | None = None,
     *,
     threshold: Threshold | None = None,
-) -> ScalarFilter:
+) -> OneRowFilter:
     """The rows of the first for which `holds(row, one)`, where `one` is the one row of the second
     that has the same key; without keys, its only row. None pass where there is no such row. With a
     `threshold`, which must say the same as `holds`, a changed row costs what it turns.
@@ -220,4 +220,4 @@ def scalar_filter(
     >>> live.send(Second(ZSet({4: -1, 6: 1}))), live.send(Second(ZSet({6: -1})))
     (ZSet({5: -1}), ZSet({7: -1}))
     """
-    return ScalarFilter(left_key, right_key, holds, threshold)
+    return OneRowFilter(left_key, right_key, holds, threshold)

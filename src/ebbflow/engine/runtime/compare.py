@@ -71,7 +71,7 @@ def comparing(node: Any) -> Any:
     if isinstance(node, ScalarFilter):
         of = node.threshold
         threshold = None if of is None else scalar.Threshold(of.left, of.sign, of.right)
-        return scalar.ScalarFilter(*keys, node.fn, threshold)
+        return scalar.OneRowFilter(*keys, node.fn, threshold)
     where = [(each.left, each.sign, each.right) for each in node.where]
     if isinstance(node, CompareJoin):
         return RangeJoin(*keys, where, "inner", node.merge)
