@@ -93,19 +93,19 @@ def test_an_order_goes_back_with_its_epoch_and_is_made_anew_when_it_is_cut_short
         return (10 // row,)
 
     index = ordered.OrderedIndex(None, place, ZSet.of([1, 2, 5]))
-    assert [spot for spot, _ in index.order(()).tree] == [(2,), (5,), (10,)]
+    assert [spot for spot, _ in index.order(()).spots] == [(2,), (5,), (10,)]
     index.begin()
     index.apply(ZSet({5: -1, 3: 1}))
-    assert [spot for spot, _ in index.order(()).tree] == [(3,), (5,), (10,)]
+    assert [spot for spot, _ in index.order(()).spots] == [(3,), (5,), (10,)]
     index.rollback()
-    assert [spot for spot, _ in index.order(()).tree] == [(2,), (5,), (10,)]
+    assert [spot for spot, _ in index.order(()).spots] == [(2,), (5,), (10,)]
     index.begin()
     with pytest.raises(ZeroDivisionError):
         index.apply(ZSet({0: 1, 7: 1}))
     index.rollback()
     assert index.groups == Index(None, ZSet.of([1, 2, 5])).groups
     assert index.in_order()
-    assert [spot for spot, _ in index.order(()).tree] == [(2,), (5,), (10,)]
+    assert [spot for spot, _ in index.order(()).spots] == [(2,), (5,), (10,)]
 
 
 def test_a_row_whose_place_has_changed_is_found_out() -> None:

@@ -13,13 +13,14 @@ nothing, as in SQL.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.nan import one_nan
 from ebbflow.ordering import total_order_key
-from ebbflow.state.ordered import Cut, Spot, Totals, between, cut
+from ebbflow.state.ordered import Cut, Spot, Spots, Totals, between, cut
 from ebbflow.state.tree import Tree
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
@@ -34,12 +35,15 @@ def holds(sign: str, a: Any, b: Any) -> bool:
     """
     if a is None or b is None:
         return False
-    one, other = total_order_key(a), total_order_key(b)
-    if sign == "!=":
-        return one != other
-    if sign in ("<", "<="):
-        return one < other or (sign == "<=" and one == other)
-    return one > other or (sign == ">=" and one == other)
+    if type(a) is type(b) and type(a) in _PLAIN:
+        return bool(_SIGNS[sign](a, b))
+    return bool(_SIGNS[sign](total_order_key(a), total_order_key(b)))
+
+
+_PLAIN = {int, str, bytes}
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,61 +81,76 @@ class Finder:
         edge = cut(tree, value, behind=sign in ("<=", ">"))
         return (None, edge) if sign in ("<", "<=") else (edge, None)
 
-    def find(self, tree: Tree[Spot], values: Spot) -> Iterator[Spot]:
-        """The spots that meet these values, in order."""
-        signs = self.signs
-        first, rest = signs[0], tuple(zip(signs, values, strict=True))[1:]
-        after, before = self.range(tree, values[0])
-        keep = _Keep(rest) if rest else None
-        found = between(tree, after, before, keep)
-        if first == "!=":
-            found = (spot for spot in found if holds("!=", spot[0], values[0]))
-        return found if keep is None else filter(keep.exactly, found)
+    def find(self, spots: Spots, values: Spot) -> Iterator[Spot]:
+        """The spots that meet these values."""
+        pairs = tuple(zip(self.signs, values, strict=True))
+        if not isinstance(spots, Tree):
+            return (spot for spot in spots if _all_hold(pairs, spot))
+        after, before = self.range(spots, values[0])
+        if len(pairs) == 1:
+            found = between(spots, after, before)
+        else:
+            found = between(spots, after, before, _Keep(pairs[1:]))
+        if self.signs[0] != "!=" and len(pairs) == 1:
+            return found
+        return (spot for spot in found if _all_hold(pairs, spot))
 
-    def meets(self, tree: Tree[Spot], values: Spot | None) -> bool:
+    def meets(self, spots: Spots, values: Spot | None) -> bool:
         """Whether any spot meets these values."""
-        if values is None or not tree.distinct:
+        if values is None or not spots:
             return False
-        return next(self.find(tree, values), None) is not None
+        return next(self.find(spots, values), None) is not None
 
-    def turned(self, tree: Tree[Spot], old: Tree[Spot], new: Tree[Spot]) -> Iterator[Spot] | None:
-        """The spots of a tree that met some value of one tree and none of the other, where one
-        comparison tells it without a look at any others; else None."""
-        if len(self.signs) > 1:
+    def turned(self, spots: Spots, old: Spots, new: Spots) -> Iterator[Spot] | None:
+        """The spots that met some of the old values and none of the new, or the other way, where
+        one comparison tells it without a look at any others; else None."""
+        if len(self.signs) > 1 or not isinstance(spots, Tree):
             return None
         if self.signs[0] == "!=":
-            return _turned_unequal(tree, old, new)
+            return _turned_unequal(spots, old, new)
         was, now = self._strongest(old), self._strongest(new)
         if was == now:
             return iter(())
         if was is None or now is None:
             one = was or now
             assert one is not None
-            return between(tree, *self.range(tree, one[0]))
+            return between(spots, *self.range(spots, one[0]))
         if total_order_key(was[0]) > total_order_key(now[0]):
             was, now = now, was
-        low, high = (self.range(tree, each[0]) for each in (was, now))
-        return between(tree, low[0] or low[1], high[0] or high[1])
+        low, high = (self.range(spots, each[0]) for each in (was, now))
+        return between(spots, low[0] or low[1], high[0] or high[1])
 
-    def _strongest(self, others: Tree[Spot]) -> Spot | None:
+    def _strongest(self, others: Spots) -> Spot | None:
         """Of the values on the other side the one that all are met by whom any is met by."""
-        if not others.distinct:
+        if not others:
             return None
-        return others.last if self.signs[0] in ("<", "<=") else others.first
+        greatest = self.signs[0] in ("<", "<=")
+        if isinstance(others, Tree):
+            return others.last if greatest else others.first
+        return (max if greatest else min)(others, key=total_order_key)
 
 
-def _turned_unequal(tree: Tree[Spot], old: Tree[Spot], new: Tree[Spot]) -> Iterator[Spot]:
+def _all_hold(pairs: tuple[tuple[str, Any], ...], spot: Spot) -> bool:
+    return all(holds(sign, each, value) for (sign, value), each in zip(pairs, spot, strict=True))
+
+
+def _turned_unequal(spots: Tree[Spot], old: Spots, new: Spots) -> Iterator[Spot]:
     """A value differs from some other unless there is none, or it is the only one."""
-    alone = [None if each.distinct != 1 else each.first for each in (old, new)]
-    if not old.distinct or not new.distinct:
-        there = new if new.distinct else old
+    alone = [_only(each) for each in (old, new)]
+    if not old and not new:
+        return iter(())
+    if not old or not new:
         only = alone[0] or alone[1]
-        if not there.distinct:
-            return iter(())
-        return (spot for spot, _ in tree if spot != only)
+        return (spot for spot, _ in spots if spot != only)
     if alone[0] == alone[1]:
         return iter(())
-    return (each for each in dict.fromkeys(alone) if each is not None and each in tree)
+    return (each for each in dict.fromkeys(alone) if each is not None and each in spots)
+
+
+def _only(spots: Spots) -> Spot | None:
+    if len(spots) != 1:
+        return None
+    return spots.first if isinstance(spots, Tree) else next(iter(spots))
 
 
 @dataclass(frozen=True)
@@ -166,7 +185,7 @@ class _Together:
 
 
 class _Keep:
-    """Whether a part of a tree may have a spot that meets values, and whether a spot does."""
+    """Whether a part of a tree may have a spot that meets values."""
 
     __slots__ = ("asked",)
 
@@ -181,10 +200,3 @@ class _Keep:
             elif not holds(sign, known, value):
                 return False
         return True
-
-    def exactly(self, spot: Spot) -> bool:
-        """Whether all comparisons but the first hold for a spot."""
-        return all(
-            holds(sign, each, value)
-            for (sign, value), each in zip(self.asked, spot[1:], strict=True)
-        )

@@ -23,7 +23,8 @@ from ebbflow.operator.comparison import MIRRORED, Finder, Place, holds
 from ebbflow.operator.joins import OnKeys
 from ebbflow.operator.relation import Bag, sides
 from ebbflow.state.index import Grouped
-from ebbflow.state.ordered import GroupOrder, OrderedIndex, Spot
+from ebbflow.state.ordered import GroupOrder, OrderedIndex, Spot, Spots
+from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, trusted, without_zeros
 
 Comparison = tuple[Callable[[Any], Any], str, Callable[[Any], Any]]
@@ -115,17 +116,19 @@ class RangeJoin(OnKeys):
         """Take the changes of both sides in, by key, and give the change of the output."""
         lefts, rights = state
         out: dict[Any, int] = {}
+        now: dict[Any, GroupOrder] = {}
         if self.how == "inner":
             for key, pairs in right.items():
                 self._paired(out, pairs, lefts.order(key))
             rights.take(right)
         else:
-            old = {key: rights.order(key).tree for key in right}
+            old = {key: rights.order(key).spots for key in right}
             rights.take(right)
             for key, pairs in right.items():
-                self._turned(out, key, pairs, old[key], rights.order(key), lefts.order(key))
+                now[key] = rights.order(key)
+                self._turned(out, pairs, old[key], now[key].spots, lefts.order(key))
         for key, pairs in left.items():
-            self._given(out, pairs, rights.order(key))
+            self._given(out, pairs, now[key] if key in now else rights.order(key))
         lefts.take(left)
         return without_zeros(out)
 
@@ -135,7 +138,7 @@ class RangeJoin(OnKeys):
         for row, weight in pairs:
             at = place(row)
             if at is not None:
-                for spot in self.in_left.find(lefts.tree, at):
+                for spot in self.in_left.find(lefts.spots, at):
                     for left, count in lefts.rows[spot].items():
                         new = (left, row) if merge is None else merge(left, row)
                         out[new] = get(new, 0) + weight * count
@@ -147,40 +150,41 @@ class RangeJoin(OnKeys):
         for row, weight in pairs:
             at = place(row)
             if not inner:
-                if finder.meets(rights.tree, at) is not anti:
+                if finder.meets(rights.spots, at) is not anti:
                     out[row] = get(row, 0) + weight
             elif at is not None:
-                for spot in finder.find(rights.tree, at):
+                for spot in finder.find(rights.spots, at):
                     for right, count in rights.rows[spot].items():
                         new = (row, right) if merge is None else merge(row, right)
                         out[new] = get(new, 0) + weight * count
 
     def _turned(
-        self, out: dict[Any, int], key: Any, pairs: Any, old: Any, now: GroupOrder,
-        lefts: GroupOrder,
-    ) -> None:  # fmt: skip
+        self, out: dict[Any, int], pairs: Any, old: Spots, now: Spots, lefts: GroupOrder
+    ) -> None:
         """Count in the rows of the left, and out, that meet something now and did not, or did."""
-        spots = self.in_left.turned(lefts.tree, old, now.tree)
+        if not lefts.rows:
+            return
+        spots = self.in_left.turned(lefts.spots, old, now)
         if spots is None:
-            spots = self._candidates(pairs, old, now, lefts)
+            spots = self._candidates(pairs, old, now, lefts.spots)
         get, anti = out.get, self.how == "anti"
         for spot in spots:
-            was, meets = (self.in_right.meets(tree, spot) for tree in (old, now.tree))
+            was, meets = (self.in_right.meets(each, spot) for each in (old, now))
             if was is not meets:
                 sign = 1 if meets is not anti else -1
                 for row, count in lefts.rows[spot].items():
                     out[row] = get(row, 0) + sign * count
 
-    def _candidates(
-        self, pairs: Any, old: Any, now: GroupOrder, lefts: GroupOrder
-    ) -> Iterator[Spot]:
+    def _candidates(self, pairs: Any, old: Spots, now: Spots, lefts: Spots) -> Iterator[Spot]:
         """The values of the left that meet a value of the right which came or went."""
         places = dict.fromkeys([self.right_place(row) for row, _ in pairs])
-        changed = [at for at in places if at is not None and (at in old) is not (at in now.tree)]
-        if MANY * len(changed) > lefts.tree.distinct:
-            return iter(list(lefts.rows))
-        finder, tree = self.in_left, lefts.tree
-        return iter(dict.fromkeys([spot for at in changed for spot in finder.find(tree, at)]))
+        changed = [at for at in places if at is not None and (at in old) is not (at in now)]
+        if not isinstance(lefts, Tree):
+            return iter(lefts if changed else ())
+        if MANY * len(changed) > len(lefts):
+            return (spot for spot, _ in lefts)
+        found = [spot for at in changed for spot in self.in_left.find(lefts, at)]
+        return iter(dict.fromkeys(found))
 
     def read(self, state: State) -> dict[Any, int]:
         """The whole output, from the state."""

@@ -25,7 +25,8 @@ from ebbflow.operator.relation import Bag, sides
 from ebbflow.ordering import comparable
 from ebbflow.state.backing import ABSENT
 from ebbflow.state.index import Grouped, Index
-from ebbflow.state.ordered import Cut, GroupOrder, OrderedIndex, between, cut
+from ebbflow.state.ordered import Cut, GroupOrder, OrderedIndex, Spot, between, cut
+from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, trusted, without_zeros
 
 State = tuple[Index[Any, Any], Index[Any, Any]]
@@ -49,27 +50,30 @@ class Threshold:
     def crossing(self, order: GroupOrder, was: Any, now: Any) -> Iterator[Any] | None:
         """The spots for which the condition may have turned as the one row changed from `was` to
         `now`, either of which may be ABSENT; None where the order does not tell."""
-        cuts = [_cuts(self, order, row) for row in (was, now) if row is not ABSENT]
+        tree = order.spots
+        if not isinstance(tree, Tree):
+            return None
+        cuts = [_cuts(self, tree, row) for row in (was, now) if row is not ABSENT]
         if None in cuts:
             return None
         known: list[Any] = cuts
         if self.sign in ("==", "!="):
             if len(known) == 1 and self.sign == "!=":
-                return between(order.tree, None, None)
-            spots = [spot for each in known for spot in between(order.tree, *each)]
+                return between(tree, None, None)
+            spots = [spot for each in known for spot in between(tree, *each)]
             return iter(dict.fromkeys(spots))
         edges = [after or before for after, before in known]
         if len(edges) == 1:
-            return between(order.tree, *known[0])
+            return between(tree, *known[0])
         up = one_nan(self.right(was)) < one_nan(self.right(now))
-        return between(order.tree, *(edges if up else edges[::-1]))
+        return between(tree, *(edges if up else edges[::-1]))
 
 
-def _cuts(of: Threshold, order: GroupOrder, row: Any) -> tuple[Cut | None, Cut | None] | None:
+def _cuts(of: Threshold, tree: Tree[Spot], row: Any) -> tuple[Cut | None, Cut | None] | None:
     """Between which cuts the condition holds with this one row; None where `<` does not answer."""
     value, sign = one_nan(of.right(row)), of.sign
-    begin = cut(order.tree, value, behind=False, exact=True)
-    end = cut(order.tree, value, behind=True, exact=True)
+    begin = cut(tree, value, behind=False, exact=True)
+    end = cut(tree, value, behind=True, exact=True)
     if begin is None or end is None:
         return None
     if sign in ("<", "<="):

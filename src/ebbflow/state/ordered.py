@@ -5,8 +5,8 @@ same spot are together, and the different spots of a key are in a tree. A row wh
 no place, and is *aside*.
 
 What is stored of it are rows by key, as of any index. The order of a group is made from its rows
-when it is first asked for, and from then on follows every change of them; the order of a small
-group is not kept, since to make it again costs less than to keep it.
+when it is first asked for, and from then on follows every change of them. A small group has no
+tree, and what is made for it is not kept: to look at all of its spots costs less.
 
 A *cut* tells for tokens in order how many of them are before some place: so the elements between
 two cuts are found in the time that it takes to go down the tree. Where the tree has totals, a
@@ -27,10 +27,12 @@ from ebbflow.state.node import Node
 from ebbflow.state.tree import Tree
 
 KEPT = 32
-"""The order of a group of so many rows is kept."""
+"""A group of so many rows has a tree, which is kept."""
 
 Cut = Callable[[Any], int]
 Spot = tuple[Any, ...]
+Spots = Tree[Spot] | dict[Spot, Any]
+"""The different spots of a group: in a tree, or where they are few, in no order."""
 
 
 class Totals(NamedTuple):
@@ -41,9 +43,9 @@ class Totals(NamedTuple):
 
 
 class GroupOrder:
-    """The rows of one key in order: a tree of their spots, the rows at each, and those aside."""
+    """The rows of one key in order: their spots, the rows at each, and those aside."""
 
-    __slots__ = ("aside", "group", "rows", "tree")
+    __slots__ = ("aside", "group", "rows", "spots")
 
     def __init__(
         self, group: dict[Any, int], spot: Callable[[Any], Spot | None], totals: Totals | None
@@ -54,8 +56,10 @@ class GroupOrder:
         for row, weight in group.items():
             at = spot(row)
             (self.aside if at is None else self.rows.setdefault(at, {}))[row] = weight
-        form = {} if totals is None else totals._asdict()
-        self.tree: Tree[Spot] = Tree.of(self.rows, **form)
+        self.spots: Spots = self.rows
+        if len(group) >= KEPT:
+            form = {} if totals is None else totals._asdict()
+            self.spots = Tree.of(self.rows, **form)
 
     def follow(self, changed: Any, spot: Callable[[Any], Spot | None]) -> None:
         """Be in step with the group after these of its rows have changed."""
@@ -78,13 +82,15 @@ class GroupOrder:
                 if not here and at is not None:
                     del rows[at]
                     edits.append((at, -1))
-        self.tree = self.tree.update(edits)
+        assert isinstance(self.spots, Tree)
+        self.spots = self.spots.update(edits)
 
     def agrees(self, spot: Callable[[Any], Spot | None]) -> bool:
         """Whether it is right for its group."""
-        fresh = GroupOrder(self.group, spot, None)
+        fresh, tree = GroupOrder(self.group, spot, None), self.spots
         same = (self.rows, self.aside) == (fresh.rows, fresh.aside)
-        return same and self.tree.invariant() and list(self.tree) == list(fresh.tree)
+        known = dict.fromkeys(self.rows, 1)
+        return same and isinstance(tree, Tree) and tree.invariant() and dict(tree) == known
 
 
 def _elsewhere(row: Any) -> NotDeterministic:
@@ -100,9 +106,8 @@ class OrderedIndex(Index[Any, Any]):
 
     >>> from ebbflow.zset import ZSet
     >>> index = OrderedIndex(len, lambda word: (word,), ZSet.of(["pear", "kiwi", "fig"]))
-    >>> order = index.order(4)
-    >>> [spot for spot, _ in order.tree]
-    [('kiwi',), ('pear',)]
+    >>> index.order(4).rows
+    {('pear',): {'pear': 1}, ('kiwi',): {'kiwi': 1}}
     """
 
     __slots__ = ("orders", "spot", "totals")
@@ -122,7 +127,8 @@ class OrderedIndex(Index[Any, Any]):
         super().__init__(key, rows, by_key, bag=bag)
 
     def order(self, key: Any) -> GroupOrder:
-        """The rows of a key in order, as they are now. Its tree stays as it is when they change."""
+        """The rows of a key in order, as they are now. Its spots stay as they are when rows change:
+        then it has others."""
         group = self.groups.get(key)
         found = self.orders.get(key)
         if found is not None and found.group is group:
