@@ -20,12 +20,12 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.nan import one_nan
 from ebbflow.operator.comparison import MIRRORED, Finder, Place, holds
-from ebbflow.operator.joins import OnKeys
-from ebbflow.operator.relation import Bag, sides
+from ebbflow.operator.joins import BothIndexed
+from ebbflow.operator.relation import Bag
 from ebbflow.state.index import Grouped
 from ebbflow.state.ordered import GroupOrder, OrderedIndex, Spot, Spots
 from ebbflow.state.tree import Tree
-from ebbflow.zset import ZSet, trusted, without_zeros
+from ebbflow.zset import ZSet, without_zeros
 
 Comparison = tuple[Callable[[Any], Any], str, Callable[[Any], Any]]
 State = tuple[OrderedIndex, OrderedIndex]
@@ -34,7 +34,7 @@ MANY = 8
 the left are looked at."""
 
 
-class RangeJoin(OnKeys):
+class RangeJoin(BothIndexed):
     """Rows of both sides with equal keys for which comparisons hold; see `range_join`.
 
     `how` is "inner", "semi" or "anti"; `merge` makes the row of an inner one.
@@ -107,13 +107,7 @@ class RangeJoin(OnKeys):
             ),
         )  # fmt: skip
 
-    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
-        left, right = sides(change)
-        found = self.by_left(left.items()), self.by_right(right.items())
-        return state, trusted(self.update_groups(state, *found))
-
     def update_groups(self, state: State, left: Grouped, right: Grouped) -> dict[Any, int]:
-        """Take the changes of both sides in, by key, and give the change of the output."""
         lefts, rights = state
         out: dict[Any, int] = {}
         now: dict[Any, GroupOrder] = {}
@@ -193,12 +187,6 @@ class RangeJoin(OnKeys):
         for key, rows in left.items():
             self._given(out, rows.items(), self._order(right.get(key, {})))
         return without_zeros(out)
-
-    def accepts(self, state: Any, change: Any) -> bool:
-        if not self.input.is_change(change):
-            return False
-        left, right = sides(change)
-        return bool(state[0].holds(left) and state[1].holds(right))
 
     def invariant(self, x: tuple[Bag, Bag], state: Any) -> bool:
         return bool(state == self.init(x)) and all(each.in_order() for each in state)

@@ -20,14 +20,14 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import ChangeError
 from ebbflow.nan import one_nan
-from ebbflow.operator.joins import OnKeys
-from ebbflow.operator.relation import Bag, sides
+from ebbflow.operator.joins import BothIndexed
+from ebbflow.operator.relation import Bag
 from ebbflow.ordering import comparable
 from ebbflow.state.backing import ABSENT
 from ebbflow.state.index import Grouped, Index
 from ebbflow.state.ordered import Cut, GroupOrder, OrderedIndex, Spot, between, cut
 from ebbflow.state.tree import Tree
-from ebbflow.zset import ZSet, trusted, without_zeros
+from ebbflow.zset import ZSet, without_zeros
 
 State = tuple[Index[Any, Any], Index[Any, Any]]
 SIGNS = ("<", "<=", ">", ">=", "==", "!=")
@@ -83,7 +83,7 @@ def _cuts(of: Threshold, tree: Tree[Spot], row: Any) -> tuple[Cut | None, Cut | 
     return begin, end
 
 
-class OneRowFilter(OnKeys):
+class OneRowFilter(BothIndexed):
     """The rows for which a condition holds with the one row of their key; see `scalar_filter`."""
 
     def __init__(
@@ -118,13 +118,7 @@ class OneRowFilter(OnKeys):
             lefts = OrderedIndex(self.left_key, self.threshold.spot, left, self.by_left)
         return lefts, Index(self.right_key, right, self.by_right, bag=True)
 
-    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
-        left, right = sides(change)
-        found = self.by_left(left.items()), self.by_right(right.items())
-        return state, trusted(self.update_groups(state, *found))
-
     def update_groups(self, state: State, left: Grouped, right: Grouped) -> dict[Any, int]:
-        """Take the changes of both sides in, by key, and give the change of the output."""
         lefts, rights = state
         out: dict[Any, int] = {}
         get = out.get
@@ -171,12 +165,6 @@ class OneRowFilter(OnKeys):
         for key, rows in left.items():
             out.update(self.evaluate(rows, right.get(key, {})))
         return out
-
-    def accepts(self, state: Any, change: Any) -> bool:
-        if not self.input.is_change(change):
-            return False
-        left, right = sides(change)
-        return bool(state[0].holds(left) and state[1].holds(right))
 
     def invariant(self, x: tuple[Bag, Bag], state: Any) -> bool:
         ordered = not isinstance(state[0], OrderedIndex) or state[0].in_order()
