@@ -6,6 +6,8 @@ not be resumed elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from hashlib import blake2b
 from numbers import Number
 from typing import Any
@@ -36,6 +38,10 @@ def _bytes(x: Any) -> bytes:
         return b"t" + b"".join(b"%d:%b" % (len(part), part) for part in map(_bytes, x))
     if isinstance(x, frozenset):
         return b"f" + b"".join(sorted(map(_bytes, x)))
+    if isinstance(x, Mapping):
+        return b"m" + b"".join(sorted(_bytes(pair) for pair in x.items()))
+    if isinstance(x, datetime) and x.utcoffset() is not None:
+        x = x.astimezone(UTC)
     cls: Any = type(x)
     if cls.__repr__ is object.__repr__:
         raise AlgebraError(

@@ -1,6 +1,7 @@
 """One total order of values, whatever their types.
 
     None < numbers < NaN < bytes < texts < tuples < sets < values of other classes, by class
+         < what is reversed
 
 Among values of one type the order is Python's own, where it has one. Numbers of all types are
 compared with one another, tuples item by item, sets by their size and then by their elements in
@@ -10,6 +11,9 @@ without an order by their repr. Equal values, such as 1, 1.0 and True, have the 
 `total_order_key(x)` is what stands for `x` in comparisons, and every value has one. It costs more
 than the value itself; so where all values are `comparable`, their own `<` is asked, which then
 answers as the keys would, or raises TypeError.
+
+`Reversed(x)` has its place among its like where `x` has it from the other end: so any value can be
+in a descending order, texts too, and a tuple can be ordered up by one part and down by another.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from types import NoneType
 from typing import Any
 
 from ebbflow.errors import AlgebraError
-from ebbflow.nan import is_nan
+from ebbflow.nan import is_nan, one_nan
 
 Key = Callable[[Any], tuple[Any, ...]]
 
@@ -59,6 +63,8 @@ def comparable(x: Any) -> bool:
         return bool(x == x)
     if cls is Decimal:
         return not is_nan(x)
+    if cls is Reversed:
+        return comparable(x.value)
     if not isinstance(x, tuple) or cls.__lt__ is not tuple.__lt__:
         return False
     others = {*map(type, x)} - _NATIVE
@@ -75,6 +81,47 @@ def all_comparable(values: Collection[Any]) -> bool:
     (True, False)
     """
     return {*map(type, values)} <= _NATIVE or all(map(comparable, values))
+
+
+class Reversed:
+    """A value in the reverse of the total order: `Reversed(a) < Reversed(b)` when `b < a`.
+
+    >>> sorted(["b", "a", "c"], key=Reversed)
+    ['c', 'b', 'a']
+    >>> sorted([("x", 1), ("y", 2), ("x", 3)], key=lambda pair: (pair[0], Reversed(pair[1])))
+    [('x', 3), ('x', 1), ('y', 2)]
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = one_nan(value)
+
+    def __lt__(self, other: Any) -> Any:
+        return other.value < self.value if type(other) is Reversed else NotImplemented
+
+    def __le__(self, other: Any) -> Any:
+        return other.value <= self.value if type(other) is Reversed else NotImplemented
+
+    def __gt__(self, other: Any) -> Any:
+        return other.value > self.value if type(other) is Reversed else NotImplemented
+
+    def __ge__(self, other: Any) -> Any:
+        return other.value >= self.value if type(other) is Reversed else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Reversed:
+            return NotImplemented
+        return self.value is other.value or bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((Reversed, self.value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reversed, (self.value,)
+
+    def __repr__(self) -> str:
+        return f"Reversed({self.value!r})"
 
 
 # ---- a key for each class ----
@@ -112,6 +159,10 @@ def _elements(x: Any) -> tuple[Any, ...]:
     return 5, len(x), *sorted(map(total_order_key, x))
 
 
+def _reversed(x: Any) -> tuple[Any, ...]:
+    return 8, Reversed(total_order_key(x.value))
+
+
 _BASES: tuple[tuple[Any, Key], ...] = (
     (NoneType, _none),
     (int, _whole),
@@ -121,6 +172,7 @@ _BASES: tuple[tuple[Any, Key], ...] = (
     (str, _text),
     (tuple, _items),
     (Set, _elements),
+    (Reversed, _reversed),
 )
 _KEYS: dict[type, Key] = {}
 

@@ -22,7 +22,9 @@ from ebbflow.operator import (
     top_rows,
 )
 from ebbflow.operator.joins import Join
+from ebbflow.operator.range_join import range_join
 from ebbflow.operator.relation import RowChain
+from ebbflow.operator.scalar import Threshold, scalar_filter
 from ebbflow.reducer import RECOMPUTE, Reducer, mean, median
 from ebbflow.reducer import count as how_many
 from ebbflow.reducer import max as greatest
@@ -175,6 +177,16 @@ TWO: dict[str, Make] = {
     "join one to one": lambda w: Join(w(third), w(third), w(flipped), one_to_one=True),
     "join one to one then steps": lambda w: Join(
         w(third), w(third), w(flipped), one_to_one=True, after=steps(w, ("map", min))
+    ),
+    "range join": lambda w: range_join(w(third), w(third), where=[(w(half), "<", w(fifth))]),
+    "unequal semi": lambda w: range_join(
+        w(third), w(third), where=[(w(half), "!=", w(half))], how="semi"
+    ),
+    "interval anti": lambda w: range_join(
+        w(odd), w(odd), where=[(itself, ">", w(half)), (w(fifth), "!=", w(fifth))], how="anti"
+    ),
+    "scalar filter": lambda w: RowChain(Chain()) * top_rows(1, w(half)) >> scalar_filter(
+        w(operator.gt), threshold=Threshold(itself, ">", itself)
     ),
 }  # fmt: skip
 EVERY = {**ONE, **TWO}

@@ -110,7 +110,16 @@ def test_what_is_written_as_a_lambda_travels_and_follows_too(name: str) -> None:
     run(EVERY[name](anonymous), list(range(40)), seed=6)
 
 
-TWOS = [operator.add, operator.mul, flipped, low, unless_lowest, sorted_in, sorted_together]
+TWOS = [
+    operator.add,
+    operator.mul,
+    operator.gt,
+    flipped,
+    low,
+    unless_lowest,
+    sorted_in,
+    sorted_together,
+]
 
 ODD_KEYS = [None, NAN, 0, 1.5, "a", "b", (1, None), (1, "x"), frozenset({1})]
 ODD_ROWS = [(key, n) for key in ODD_KEYS for n in range(4)]

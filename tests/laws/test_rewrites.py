@@ -96,7 +96,7 @@ def test_rewrites_do_something_to_many_random_programs_and_keep_their_places(nam
         places = {node.place for node in plan.nodes()}
         assert {node.place for node in rewritten.nodes()} <= places
         changed += explain(rewritten) != explain(plan)
-    assert changed >= 2
+    assert changed >= (1 if name == "share" else 2)  # few random programs have equal parts
 
 
 @pytest.mark.parametrize("rewrites", [LOCAL, ALL], ids=["LOCAL", "ALL"])

@@ -7,13 +7,14 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from tests.oracle.duckdb_witness import INPUTS, Sale, Sheet, Table, function, listed, same
+from tests.oracle.duckdb_shapes import ShapeWriter
+from tests.oracle.duckdb_witness import INPUTS, Sale, Table, function, listed, same
 
 import ebbflow as ef
 from ebbflow.errors import CompositionError
 
 
-class Writer(Sheet):
+class Writer(ShapeWriter):
     """Grows a program and its SQL, by dice; a verb that fits nothing gives None."""
 
     def filter(self) -> Table | None:
@@ -340,7 +341,8 @@ class Writer(Sheet):
 
 
 VERBS = ("filter", "select", "map", "flat_map", "distinct", "sum", "sum", "sets", "sets", "join",
-         "join", "join", "cross", "group", "group", "top_k", "windows", "session")  # fmt: skip
+         "join", "join", "cross", "group", "group", "top_k", "windows", "session",
+         "reshape", "compare", "scalar", "limit")  # fmt: skip
 
 
 def written(

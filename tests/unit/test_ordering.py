@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import NAN, one_nan
-from ebbflow.ordering import comparable, total_order_key
+from ebbflow.ordering import Reversed, comparable, total_order_key
 from ebbflow.state.tree import Tree
 
 many = settings(deadline=None, max_examples=200)
@@ -165,3 +167,47 @@ def test_a_tree_keeps_its_order_when_what_comes_is_not_comparable() -> None:
         assert [tree.rank(x) for x in expected] == list(range(301))
         assert Tree.of(range(300)).count(late) == 0
         assert tree.remove(late) == Tree.of(range(300))
+
+
+# ---- the other way round ----
+
+anything = st.recursive(
+    numbers | st.none() | st.text("ab", max_size=2) | st.sampled_from([b"a", DAYS[0], Color.RED]),
+    lambda inside: st.tuples(inside) | st.tuples(inside, inside),
+    max_leaves=4,
+).map(one_nan)
+
+
+few = settings(deadline=None, max_examples=40)
+
+
+@given(st.lists(anything, max_size=6))
+@few
+def test_what_is_reversed_is_in_the_reverse_of_the_order(values: list[Any]) -> None:
+    down = sorted(map(Reversed, values), key=total_order_key)
+    up = sorted(values, key=total_order_key)
+    assert [total_order_key(each.value) for each in down] == [*map(total_order_key, up)][::-1]
+
+
+@given(anything, anything)
+@few
+def test_reversed_values_are_equal_and_hash_as_theirs_and_travel(a: Any, b: Any) -> None:
+    assert (Reversed(a) == Reversed(b)) == (a is b or a == b)
+    assert Reversed(a) == Reversed(a)
+    assert hash(Reversed(a)) == hash(Reversed(a))
+    assert pickle.loads(pickle.dumps(Reversed(a))) == Reversed(a)
+    if comparable(Reversed(a)) and comparable(Reversed(b)):
+        with suppress(TypeError):
+            less = Reversed(a) < Reversed(b)
+            assert less == (total_order_key(Reversed(a)) < total_order_key(Reversed(b)))
+
+
+def test_reversed_values_are_tokens_of_a_tree() -> None:
+    tree = Tree.of([("x", Reversed("b")), ("x", Reversed("a")), ("a", Reversed(None))])
+    assert [token[1].value for token, _ in tree] == [None, "b", "a"]
+    mixed = tree.add(("x", Reversed(3)))
+    assert [token[1].value for token, _ in mixed] == [None, "b", "a", 3]
+    assert mixed.invariant()
+    assert Reversed(1) != 1
+    with pytest.raises(TypeError):
+        Reversed(1) < 2  # noqa: B015

@@ -8,6 +8,8 @@ runs.
 
 from ebbflow.flow.clock import Clock, clock
 from ebbflow.flow.collection import Collection
+from ebbflow.flow.compare import between, ge, gt, le, lt, ne
+from ebbflow.flow.descending import desc
 from ebbflow.flow.grouped import Grouped
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.program import Program, empty, fixpoint, iterate, program
@@ -21,10 +23,17 @@ __all__ = [
     "Input",
     "Plan",
     "Program",
+    "between",
     "clock",
+    "desc",
     "empty",
     "fixpoint",
+    "ge",
+    "gt",
     "iterate",
+    "le",
+    "lt",
+    "ne",
     "program",
     "typed",
 ]

@@ -11,6 +11,7 @@ functions, so a wrong program is an error at the line where it is written:
     map, flat_map               what the function says, or is seen, to return; or `type=`
     filter, distinct, top_k     the same rows
     select                      Row, with the fields that were chosen
+    with_fields, rename, ...    the same name with other fields
     join, cross                 both names together: OrderPerson; without known fields, pairs
     + - union                   what both sides have in common
     reduce, agg                 Group: the key's fields, then the results'
@@ -36,6 +37,7 @@ from ebbflow.flow.verbs.base import no_collection
 from ebbflow.flow.verbs.groups import GroupVerbs
 from ebbflow.flow.verbs.order import OrderVerbs
 from ebbflow.flow.verbs.pairs import PairVerbs
+from ebbflow.flow.verbs.reshape import ReshapeVerbs
 from ebbflow.flow.verbs.rows import RowVerbs
 from ebbflow.flow.verbs.time import TimeVerbs
 from ebbflow.flow.verbs.unknown import unknown
@@ -43,7 +45,7 @@ from ebbflow.stream import Processor
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Collection(RowVerbs, PairVerbs, GroupVerbs, OrderVerbs, TimeVerbs):
+class Collection(RowVerbs, ReshapeVerbs, PairVerbs, GroupVerbs, OrderVerbs, TimeVerbs):
     """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 
     >>> import ebbflow as ef

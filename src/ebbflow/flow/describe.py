@@ -20,6 +20,7 @@ from typing import Any
 from ebbflow.errors import shown
 from ebbflow.expression import Constant
 from ebbflow.flow.plan import (
+    Binary,
     Concat,
     Distinct,
     Filter,
@@ -37,6 +38,7 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
+from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, ScalarFilter
 from ebbflow.flow.plan.order import Fold, Ordered, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite.share import keeps_rows
@@ -88,7 +90,7 @@ def verb(node: Node) -> str:
     >>> verb(Distinct(parent=Source(name="words")))
     'distinct'
     """
-    return "anti" if isinstance(node, Semi) and node.anti else node.verb
+    return "anti" if isinstance(node, (Semi, CompareSemi)) and node.anti else node.verb
 
 
 @singledispatch
@@ -132,14 +134,27 @@ def _concat(node: Concat) -> str:
 
 @details.register(Join)
 @details.register(Semi)
-def _two_sides(node: Join | Semi) -> str:
+def _two_sides(node: Binary) -> str:
     if _crosses(node):
         return "every row with every row"
     left, right = fn_text(node.left_key), fn_text(node.right_key)
     return left if left == right else f"{left} = {right}"
 
 
-def _crosses(node: Join | Semi) -> bool:
+@details.register(CompareJoin)
+@details.register(CompareSemi)
+def _comparisons(node: CompareJoin | CompareSemi) -> str:
+    where = " and ".join(map(str, node.where))
+    return where if _crosses(node) else f"{_two_sides(node)} where {where}"
+
+
+@details.register
+def _scalar(node: ScalarFilter) -> str:
+    key = "" if _crosses(node) else f" by {_two_sides(node)}"
+    return f"{fn_text(node.fn)}, with one row{key}"
+
+
+def _crosses(node: Binary) -> bool:
     left, right = node.left_key.expression, node.right_key.expression
     return isinstance(left, Constant) and left == right
 
@@ -164,7 +179,9 @@ def _reducer_text(node: Reduce | SessionReduce, width: int) -> str:
 @details.register
 def _top_k(node: TopK) -> str:
     per = "" if node.key is None else f" per {fn_text(node.key)}"
-    return f"{node.n} {'smallest' if node.smallest else 'greatest'} {fn_text(node.by)}{per}"
+    after = f" after {node.offset:,}" if node.offset else ""
+    which = "smallest" if node.smallest else "greatest"
+    return f"{node.n} {which} {fn_text(node.by)}{after}{per}"
 
 
 @details.register
@@ -261,6 +278,29 @@ def _semi_keeps(node: Semi) -> list[str]:
     return [f"left rows by {fn_text(node.left_key)}", "a weight for each key of the right"]
 
 
+@kept.register(CompareJoin)
+@kept.register(CompareSemi)
+def _comparisons_keep(node: CompareJoin | CompareSemi) -> list[str]:
+    first = min(node.where, key=lambda each: each.sign == "!=")
+    return [
+        f"{_side('left', node.left_key)} in the order of {fn_text(first.left)}",
+        f"{_side('right', node.right_key)} in the order of {fn_text(first.right)}",
+    ]
+
+
+@kept.register
+def _scalar_keeps(node: ScalarFilter) -> list[str]:
+    of = node.threshold
+    order = "" if of is None else f" in the order of {fn_text(of.left)}"
+    all_again = "" if of else ": when it changes, all are looked at again"
+    return [f"{_side('left', node.left_key)}{order}", f"the one row for them{all_again}"]
+
+
+def _side(which: str, key: Fn) -> str:
+    whole = isinstance(key.expression, Constant)
+    return f"the {which} rows" if whole else f"{which} rows by {fn_text(key)}"
+
+
 @kept.register
 def _reduce_keeps(node: Reduce) -> list[str]:
     each = "" if node.key is None else f" for each {fn_text(node.key)}"
@@ -340,7 +380,7 @@ def kept_in_rounds(node: Node) -> list[str]:
     match node:
         case Join():
             return [f"{' · '.join(_join_keeps(node))}, with their rounds"]
-        case Semi():
+        case Binary():
             left, right = fn_text(node.left_key), fn_text(node.right_key)
             return [f"left rows by {left} and right rows by {right}, and what they gave, "
                     "with their rounds"]  # fmt: skip

@@ -8,9 +8,6 @@ meet nothing, padded with None: `Semi(anti)`, then `Map`. What belongs together 
     right  =  inner + right rows that meet nothing, padded
     full   =  inner + both
 
-A merged row has the fields of the left row, then those of the right one; a key field with the same
-name on both sides is there once.
-
 Behind `-` rows may have negative weights. A row is *present* when its weight is positive, and
 whatever asks whether a row is there asks that; what each verb makes of weights is a table in
 `docs/pitfalls.md`.
@@ -18,22 +15,20 @@ whatever asks whether a row is there asks that; what each verb makes of weights 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
-from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, place
-from ebbflow.expression.node import Constant, Get, Record
-from ebbflow.expression.value import plain_fields
-from ebbflow.flow import attributes, types
-from ebbflow.flow.inferred import inferred
-from ebbflow.flow.parts import TWO_ROWS, function, part, part_type, plain, refuse, row_type, rows_of
+from ebbflow.flow import types
+from ebbflow.flow.compare import comparisons, mirrored, scalar_filtered
+from ebbflow.flow.merging import Merging, merging
+from ebbflow.flow.parts import part, part_type, plain, refuse
 from ebbflow.flow.plan import Concat, Distinct, Join, Map, Node, Semi
+from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, Comparison
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of
 from ebbflow.reducer.row import itself
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
@@ -41,8 +36,9 @@ CROSS = "cross(other) for every row with every row"
 
 
 def joined(
-    left: Node, right: Node, on: Any, left_on: Any, right_on: Any, how: str, select: Any, type: Any
-) -> Node:
+    left: Node, right: Node, on: Any, left_on: Any, right_on: Any, how: str, select: Any,
+    type: Any, suffixes: Any = None, where: Any = None,
+) -> Node:  # fmt: skip
     """The node of `join`.
 
     >>> import ebbflow as ef
@@ -56,52 +52,69 @@ def joined(
             f"join(how={how!r}): there is no such join",
             f"how={near[0]!r}" if near else ", ".join(HOWS),
         )
-    ours, theirs = _keys(left, right, on, left_on, right_on)
+    ours, theirs = _keys(left, right, on, left_on, right_on, optional=where is not None)
+    compared = () if where is None else comparisons(left, right, where)
     if how in ("semi", "anti"):
         if select is not None:
             refuse(
                 f"join(how={how!r}, select=...): the rows are those of the left; nothing is merged",
                 f"join(..., how={how!r}).map(...)",
             )
-        return _semi(left, right, ours.fn, theirs.fn, anti=how == "anti")
-    merging = _merging("join", left, right, how, _shared(ours.given, theirs.given), select, type)
-    return _outer(left, right, ours.fn, theirs.fn, how, merging)
+        return _semi(left, right, ours.fn, theirs.fn, compared, anti=how == "anti")
+    made = merging(
+        "join", left, right, how, _shared(ours.given, theirs.given), select, type, suffixes
+    )
+    return _outer(left, right, ours.fn, theirs.fn, how, made, compared)
 
 
-def crossed(left: Node, right: Node, select: Any, type: Any) -> Node:
+def crossed(left: Node, right: Node, select: Any, type: Any, suffixes: Any = None) -> Node:
     """The node of `cross`: a join in which all keys are equal.
 
     >>> import ebbflow as ef
     >>> crossed(ef.Input("words", str).node, ef.Input("numbers", int).node, None, None).type
     tuple[str, int]
     """
-    merging = _merging("cross", left, right, "inner", set(), select, type)
+    made = merging("cross", left, right, "inner", set(), select, type, suffixes)
     nothing = Fn.constant(None, left.type), Fn.constant(None, right.type)
-    return _outer(left, right, *nothing, "inner", merging)
+    return _outer(left, right, *nothing, "inner", made)
 
 
-def _outer(left: Node, right: Node, ours: Fn, theirs: Fn, how: str, merging: Merging) -> Node:
-    common = {"type": merging.type, "place": place()}
-    parts: list[Node] = [
-        Join(left=left, right=right, left_key=ours, right_key=theirs, merge=merging.both, **common)
-    ]
+def _outer(
+    left: Node, right: Node, ours: Fn, theirs: Fn, how: str, made: Merging,
+    where: tuple[Comparison, ...] = (),
+) -> Node:  # fmt: skip
+    common = {"type": made.type, "place": place()}
+    both = {
+        "left": left, "right": right, "left_key": ours, "right_key": theirs, "merge": made.both,
+        **common,
+    }  # fmt: skip
+    parts: list[Node] = [CompareJoin(where=where, **both) if where else Join(**both)]
     if how in ("left", "full"):
-        lonely = _semi(left, right, ours, theirs, anti=True)
-        parts.append(Map(parent=lonely, fn=merging.left_alone, **common))
+        lonely = _semi(left, right, ours, theirs, where, anti=True)
+        parts.append(Map(parent=lonely, fn=made.left_alone, **common))
     if how in ("right", "full"):
-        lonely = _semi(right, left, theirs, ours, anti=True)
-        parts.append(Map(parent=lonely, fn=merging.right_alone, **common))
+        lonely = _semi(right, left, theirs, ours, mirrored(where), anti=True)
+        parts.append(Map(parent=lonely, fn=made.right_alone, **common))
     if len(parts) == 1:
         return parts[0]
     return Concat(parts=tuple(parts), signs=(1,) * len(parts), **common)
 
 
-def _semi(left: Node, right: Node, ours: Fn, theirs: Fn, *, anti: bool) -> Semi:
+def _semi(
+    left: Node, right: Node, ours: Fn, theirs: Fn, where: tuple[Comparison, ...], *, anti: bool
+) -> Node:
     """The rows of the left that meet a row of the right that is present, or with `anti` none."""
-    return Semi(
-        left=left, right=_present(right), left_key=ours, right_key=theirs, anti=anti,
-        type=left.type, place=place(),
-    )  # fmt: skip
+    both: dict[str, Any] = {
+        "left": left, "right": _present(right), "left_key": ours, "right_key": theirs,
+        "anti": anti, "type": left.type, "place": place(),
+    }  # fmt: skip
+    return CompareSemi(where=where, **both) if where else Semi(**both)
+
+
+def one_row_filtered(left: Node, right: Node, f: Any, on: Any, left_on: Any, right_on: Any) -> Node:
+    """The node of `filter` with another collection."""
+    ours, theirs = _keys(left, right, on, left_on, right_on, optional=True, call="filter")
+    return scalar_filtered(left, _present(right), f, ours.fn, theirs.fn)
 
 
 # ---- keys ----
@@ -114,36 +127,41 @@ class _KeySide:
 
 
 def _keys(
-    left: Node, right: Node, on: Any, left_on: Any, right_on: Any
-) -> tuple[_KeySide, _KeySide]:
+    left: Node, right: Node, on: Any, left_on: Any, right_on: Any, *, optional: bool = False,
+    call: str = "join",
+) -> tuple[_KeySide, _KeySide]:  # fmt: skip
     if on is None and left_on is None and right_on is None:
+        if optional:
+            return _KeySide(None, Fn.constant(None, left.type)), _KeySide(
+                None, Fn.constant(None, right.type)
+            )
         refuse("join(...): no key is given", f'on="field", left_on= and right_on=, or {CROSS}')
     if on is not None and (left_on is not None or right_on is not None):
-        refuse("join(...): on= is the key of both sides", "on= alone, or left_on= and right_on=")
+        refuse(f"{call}(...): on= is the key of both sides", "on= alone, or left_on= and right_on=")
     if on is None and (left_on is None or right_on is None):
         there, lacking = ("left_on", "right_on") if right_on is None else ("right_on", "left_on")
         refuse(
-            f"join({there}=...): the key of the other side is not given",
+            f"{call}({there}=...): the key of the other side is not given",
             f"{lacking}= beside {there}=, or on= where both sides have the same key",
         )
     ours, theirs = (on, on) if on is not None else (left_on, right_on)
     names = ("on", "on") if on is not None else ("left_on", "right_on")
     for name, each in zip(names, (ours, theirs), strict=True):
-        plain(f"join({name}={{}})", each)
+        plain(f"{call}({name}={{}})", each)
     sides = (
-        _KeySide(ours, part(f"join({names[0]}={{}})", left, ours)),
-        _KeySide(theirs, part(f"join({names[1]}={{}})", right, theirs)),
+        _KeySide(ours, part(f"{call}({names[0]}={{}})", left, ours)),
+        _KeySide(theirs, part(f"{call}({names[1]}={{}})", right, theirs)),
     )
-    _same_types(left, right, ours, theirs)
+    _same_types(left, right, ours, theirs, call)
     return sides
 
 
-def _same_types(left: Node, right: Node, ours: Any, theirs: Any) -> None:
+def _same_types(left: Node, right: Node, ours: Any, theirs: Any, call: str) -> None:
     our_parts, their_parts = _several(ours), _several(theirs)
     if isinstance(ours, (tuple, list)) and isinstance(theirs, (tuple, list)):
         if len(our_parts) != len(their_parts):
             refuse(
-                f"join(...): the left key has {len(our_parts)} parts, the right one "
+                f"{call}(...): the left key has {len(our_parts)} parts, the right one "
                 f"{len(their_parts)}",
                 "as many parts on both sides",
                 left=tuple(ours),
@@ -155,7 +173,7 @@ def _same_types(left: Node, right: Node, ours: Any, theirs: Any) -> None:
         one, other = part_type(left, our), part_type(right, their)
         if types.common(one, other) is None:
             refuse(
-                "join(...): the keys are of different types and are never equal",
+                f"{call}(...): the keys are of different types and are never equal",
                 f"a key of the same type on both sides, such as left_on={_converted(our, other)}",
                 left=Text(f"{Fn.of(our, left.type).text}: {types.name_of(one)}"),
                 right=Text(f"{Fn.of(their, right.type).text}: {types.name_of(other)}"),
@@ -178,146 +196,6 @@ def _shared(ours: Any, theirs: Any) -> set[str]:
     """The key fields that have the same name on both sides, and the same place in the key."""
     pairs = zip(_several(ours), _several(theirs), strict=False)
     return {our for our, their in pairs if isinstance(our, str) and our == their}
-
-
-# ---- merged rows ----
-
-
-@dataclass(frozen=True)
-class Merging:
-    """How a row comes of two, or of one that met nothing."""
-
-    type: Any
-    both: Fn
-    left_alone: Fn
-    right_alone: Fn
-
-
-@dataclass(frozen=True)
-class Merge:
-    """A row of `type` from places in other rows: (which row, which field); None gives None."""
-
-    type: Any
-    places: tuple[tuple[int, int] | None, ...]
-
-    def __call__(self, *rows: Any) -> Any:
-        values = [None if at is None else rows[at[0]][at[1]] for at in self.places]
-        return tuple.__new__(self.type, values)
-
-    def fn(self, *row_types: Any) -> Fn:
-        """This merge as a function of rows of these types, traced where their fields are plain."""
-        fn = Fn.of(self, *row_types, arity=len(row_types))
-        names = [list(plain_fields(hint) or ()) for hint in row_types]
-        if all(names):
-            fn.expression = Record(self.type, tuple(
-                Constant(None) if at is None else Get(at[0], names[at[0]][at[1]], at[1])
-                for at in self.places
-            ))  # fmt: skip
-        fn.name = self.type.__name__
-        return fn
-
-
-@dataclass(frozen=True)
-class Alone:
-    """What `merge` gives for a row that met nothing: the other is None."""
-
-    merge: Any
-    left: bool
-
-    def __call__(self, row: Any) -> Any:
-        return self.merge(row, None) if self.left else self.merge(None, row)
-
-
-def _pair(left: Any, right: Any) -> tuple[Any, Any]:
-    return (left, right)
-
-
-def _left_alone(left: Any) -> tuple[Any, Any]:
-    return (left, None)
-
-
-def _right_alone(right: Any) -> tuple[Any, Any]:
-    return (None, right)
-
-
-def _merging(
-    call: str, left: Node, right: Node, how: str, shared: set[str], select: Any, hint: Any
-) -> Merging:
-    if select is not None:
-        return _selected(f"{call}(select={{}})", left, right, how, select, hint)
-    if fields_of(left.type) is None or fields_of(right.type) is None:
-        return _paired(left, right, how)
-    return _merged(call, left, right, how, shared)
-
-
-def _selected(shape: str, left: Node, right: Node, how: str, select: Any, hint: Any) -> Merging:
-    function(shape, select, TWO_ROWS)
-    attributes.check(shape, select, [(each.type, rows_of(each)) for each in (left, right)])
-    plain(shape, select)
-    name = function_name(select).rpartition(".")[2]
-    both = Fn.of(select, left.type, right.type, arity=2)
-    if hint is None:
-        ours = types.optional(left.type) if how in ("right", "full") else left.type
-        theirs = types.optional(right.type) if how in ("left", "full") else right.type
-        hint = inferred(select, ours, theirs)
-    return Merging(
-        row_type(shape, hint),
-        both,
-        Fn(Alone(select, left=True), left.type, name=f"{name}(row, None)"),
-        Fn(Alone(select, left=False), right.type, name=f"{name}(None, row)"),
-    )
-
-
-def _paired(left: Node, right: Node, how: str) -> Merging:
-    ours = types.optional(left.type) if how in ("right", "full") else left.type
-    theirs = types.optional(right.type) if how in ("left", "full") else right.type
-    both: Any = tuple
-    return Merging(
-        both[ours, theirs],
-        Fn.of(_pair, left.type, right.type, arity=2),
-        Fn.of(_left_alone, left.type),
-        Fn.of(_right_alone, right.type),
-    )
-
-
-def _merged(call: str, left: Node, right: Node, how: str, shared: set[str]) -> Merging:
-    ours, theirs = types.fields_held(left.type) or {}, types.fields_held(right.type) or {}
-    if clash := [name for name in theirs if name in ours and name not in shared]:
-        refuse(
-            f"{call}(...): both sides have {'a field' if len(clash) == 1 else 'the fields'} "
-            f"{' and '.join(map(repr, clash))}",
-            "select=lambda left, right: ..., or select() other names on one side before",
-            left=Text(types.text(left.type)),
-            right=Text(types.text(right.type)),
-        )
-    fields: dict[str, Any] = {}
-    for name, each in ours.items():
-        both = types.common(each, theirs[name]) if name in shared else None
-        fields[name] = both or (types.optional(each) if how in ("right", "full") else each)
-    for name, each in theirs.items():
-        if name not in shared:
-            fields[name] = types.optional(each) if how in ("left", "full") else each
-    made = types.row(f"{left.type.__name__}{right.type.__name__}", fields)
-    in_left, in_right = _places(fields, ours, 0), _places(fields, theirs, 1)
-    alone = tuple(at and (0, at[1]) for at in in_right)
-    return Merging(
-        made,
-        Merge(made, tuple(map(_first, in_left, in_right))).fn(left.type, right.type),
-        Merge(made, in_left).fn(left.type),
-        Merge(made, alone).fn(right.type),
-    )
-
-
-Place = tuple[int, int] | None
-
-
-def _places(fields: Mapping[str, Any], among: Mapping[str, Any], side: int) -> tuple[Place, ...]:
-    order = list(among)
-    return tuple((side, order.index(name)) if name in among else None for name in fields)
-
-
-def _first(one: Place, other: Place) -> Place:
-    return other if one is None else one
 
 
 # ---- sums and sets ----

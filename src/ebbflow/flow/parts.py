@@ -18,6 +18,7 @@ from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, UnknownField, place
 from ebbflow.expression.callables import takes
 from ebbflow.flow import attributes
+from ebbflow.flow.descending import Descending
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import held, name_of, unhashable
@@ -41,9 +42,9 @@ def part(shape: str, node: Node, given: Any) -> Fn:
     if isinstance(given, str):
         field(shape, node, given)
     elif isinstance(given, (tuple, list)) and given:
-        given = tuple(given)
-        for each in given:
-            part(shape, node, each)
+        given = tuple([part(shape, node, each) for each in given])
+    elif isinstance(given, Descending):
+        return given.of(part(shape, node, given.part))
     else:
         function(shape, given, ROW)
         attributes.check(shape, given, [(node.type, rows_of(node))])

@@ -33,28 +33,48 @@ def top(
     >>> top(words, "top_k", 2, len, None, smallest=False, ties=True, number=None).verb
     'semi'
     """
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        refuse(f"{call}({n!r}): it gives a positive number of rows", f"{call}(1, by=...)")
-    if by is None and fields_of(node.type) is not None:
-        refuse(
-            f"{call}({n}): nothing says by what rows are compared",
-            f"{call}({n}, by={likely(node)})",
-            fields=Text(", ".join(fields_of(node.type) or ())),
-        )
+    found: Node = first_rows(f"{call}({n!r}", node, n, 0, by, per, smallest=smallest, order="by")
+    assert isinstance(found, TopK)
+    key, order = found.key, found.by
     by = itself if by is None else by
-    for each in (by, per):
-        plain(f"{call}(by={{}})", each)
-    order = part(f"{call}(by={{}})", node, by)
-    key = None if per is None else part(f"{call}(per={{}})", node, per)
-    found: Node = TopK(
-        parent=node, n=n, by=order, smallest=smallest, key=key, type=node.type, place=place()
-    )
     if ties:
         both = part(f"{call}(by={{}})", node, by if per is None else (per, by))
         found = Semi(
             left=node, right=found, left_key=both, right_key=both, type=node.type, place=place()
         )
     return found if number is None else _numbered(found, call, key, order, number, smallest)
+
+
+def first_rows(
+    call: str, node: Node, n: int, offset: int, by: Any, per: Any, *, smallest: bool, order: str
+) -> TopK:
+    """The node of `top_k` and `limit`. `call` is how the user's call begins, and `order` what it
+    calls the part that rows are ordered by.
+
+    >>> import ebbflow as ef
+    >>> first_rows("limit(3", ef.Input("words", str).node, 3, 1, len, None, smallest=True,
+    ...            order="order").offset
+    1
+    """
+    verb = call.partition("(")[0]
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        refuse(f"{call}): it gives a positive number of rows", f"{verb}(1, {order}=...)")
+    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+        refuse(f"{call}, offset={offset!r}): so many rows cannot be left out", "offset=0, or more")
+    if by is None and fields_of(node.type) is not None:
+        refuse(
+            f"{call}): nothing says by what rows are compared",
+            f"{call}, {order}={likely(node)})",
+            fields=Text(", ".join(fields_of(node.type) or ())),
+        )
+    by = itself if by is None else by
+    for each in (by, per):
+        plain(f"{verb}({order}={{}})", each)
+    return TopK(
+        parent=node, n=n, by=part(f"{verb}({order}={{}})", node, by), smallest=smallest,
+        offset=offset, key=None if per is None else part(f"{verb}(per={{}})", node, per),
+        type=node.type, place=place(),
+    )  # fmt: skip
 
 
 # ---- numbers ----

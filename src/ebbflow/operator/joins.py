@@ -60,6 +60,26 @@ class OnKeys(Operator[tuple[Bag, Bag], Any, Bag, Bag]):
         return {*self.by_left(left.items()), *self.by_right(right.items())}
 
 
+class BothIndexed(OnKeys):
+    """One whose state is an index of each side; it says what `update_groups` does with the rows of
+    a change by key."""
+
+    def update_groups(self, state: Any, left: Grouped, right: Grouped) -> dict[Any, int]:
+        """Take the changes of both sides in, by key, and give the change of the output."""
+        raise NotImplementedError
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
+        left, right = sides(change)
+        found = self.by_left(left.items()), self.by_right(right.items())
+        return state, trusted(self.update_groups(state, *found))
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        if not self.input.is_change(change):
+            return False
+        left, right = sides(change)
+        return bool(state[0].holds(left) and state[1].holds(right))
+
+
 class Join(OnKeys):
     """Rows of both sides with equal keys; see `join`.
 

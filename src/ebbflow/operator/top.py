@@ -19,7 +19,7 @@ from ebbflow.ordering import total_order_key
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
 from ebbflow.state.top_buffer import Ranking
-from ebbflow.zset import ZSet
+from ebbflow.zset import ZSet, add_into
 
 
 class Element(tuple[Any, Any]):
@@ -38,10 +38,13 @@ FEW = 16
 class TopRows(ByKey):
     """The first rows of each key; see `top_rows`."""
 
-    def __init__(self, n: int, by: Any, key: Any, smallest: bool, owner: Any) -> None:
+    def __init__(
+        self, n: int, by: Any, key: Any, smallest: bool, owner: Any, offset: int = 0
+    ) -> None:
         super().__init__(key, owner)
-        self.n, self.by, self.smallest = n, by, smallest
-        self.ranking = Ranking(not smallest, n)
+        self.n, self.by, self.smallest, self.offset = n, by, smallest, offset
+        self.ranking = Ranking(not smallest, offset + n)
+        self.skipped = Ranking(not smallest, offset)
 
     def element(self, row: Any) -> Element:
         """A row with its place in the order."""
@@ -55,7 +58,7 @@ class TopRows(ByKey):
         best: list[Any] = []
         for elements in groups.values():
             elements.sort(key=total_order_key, reverse=not self.smallest)
-            best += [row for _, row in elements[: self.n]]
+            best += [row for _, row in elements[self.offset : self.offset + self.n]]
         return ZSet.of(best)
 
     def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Any]]:
@@ -76,7 +79,7 @@ class TopRows(ByKey):
                 continue
             pairs = [(element(row), weight) for row, weight in pairs]
             new[key] = self._updated(get(key, empty), pairs, _Elements(rows, element))
-            if FEW * len(pairs) < self.n:
+            if FEW * len(pairs) < self.ranking.least:
                 few[key] = [each for each, _ in pairs]
         old = cells.swap(new)
         out: dict[Any, int] = {}
@@ -86,7 +89,10 @@ class TopRows(ByKey):
                 continue
             if key in few and was is not ABSENT:
                 shift = self.ranking.shift(was, now, few[key])
-                out.update([(row, count) for (_, row), count in shift])
+                add_into(out, {row: count for (_, row), count in shift})
+                if self.offset:
+                    shift = self.skipped.shift(was, now, few[key])
+                    add_into(out, {row: -count for (_, row), count in shift})
             else:
                 self._count(out, was, -1)
                 self._count(out, now, 1)
@@ -105,7 +111,7 @@ class TopRows(ByKey):
 
     def _count(self, out: dict[Any, int], buffer: Any, sign: int) -> None:
         """Count the top of one key in or out."""
-        for _, row in [] if buffer is ABSENT else self.ranking.best(buffer):
+        for _, row in [] if buffer is ABSENT else self.ranking.best(buffer)[self.offset :]:
             total = out.get(row, 0) + sign
             if total:
                 out[row] = total
@@ -136,7 +142,8 @@ class TopRows(ByKey):
     def __repr__(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"
         smallest = ", smallest=True" if self.smallest else ""
-        return f"top_rows({self.n}, {function_name(self.by)}{key}{smallest})"
+        offset = f", offset={self.offset}" if self.offset else ""
+        return f"top_rows({self.n}, {function_name(self.by)}{key}{smallest}{offset})"
 
 
 class _Elements:
@@ -157,9 +164,11 @@ def top_rows(
     key: Callable[[Any], Hashable] | None = None,
     *,
     smallest: bool = False,
+    offset: int = 0,
     owner: Any = None,
 ) -> TopRows:
-    """For each key the `n` rows with the greatest `by(row)`, or the smallest; repeated rows count.
+    """For each key the `n` rows with the greatest `by(row)`, or the smallest, behind the first
+    `offset` of them; repeated rows count.
 
     Without a key, of all rows. The order is `ebbflow.ordering.total_order_key`, which has a place
     for values of any type: None is before all, NaN behind all numbers.
@@ -169,4 +178,4 @@ def top_rows(
     >>> live.send(ZSet({("Rome", 5): -1, ("Oslo", 6): 1}))
     ZSet({('Rome', 5): -1, ('Rome', 3): 1, ('Oslo', 4): -1, ('Oslo', 6): 1})
     """
-    return TopRows(n, by, key, smallest, owner)
+    return TopRows(n, by, key, smallest, owner, offset)

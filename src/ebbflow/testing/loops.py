@@ -17,7 +17,7 @@ from typing import Any
 import ebbflow as ef
 from ebbflow.errors import MayNotEnd
 from ebbflow.testing.functions import Choices, Pair, RowShape, function
-from ebbflow.testing.verbs import Grown, Pool, one
+from ebbflow.testing.grown import Grown, Pool, one
 
 Grow = Callable[[Pool], None]
 Loop = Callable[[Pool, Choices, Grow], "Grown | None"]

@@ -9,8 +9,9 @@ from typing import Any
 import ebbflow as ef
 from ebbflow.stream import Processor, elementwise
 from ebbflow.testing.functions import ORDERED, Choices, function
+from ebbflow.testing.grown import Grown, Pool, Verb, one
 from ebbflow.testing.reducers import reducer
-from ebbflow.testing.verbs import Grown, Pool, Verb, a_bag, one
+from ebbflow.testing.verbs import a_bag
 
 ORDERS = ("int", "str", "maybe", *ORDERED)
 STATES = 4

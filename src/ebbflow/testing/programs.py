@@ -22,10 +22,11 @@ from ebbflow.flow.collection import Collection
 from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
 from ebbflow.testing.functions import Choices, RowShape, Serial
+from ebbflow.testing.grown import Grown, Pool
 from ebbflow.testing.loops import LOOP_NAMES, LOOPS
 from ebbflow.testing.order_verbs import ORDER_VERBS
 from ebbflow.testing.time_verbs import TIME_VERBS
-from ebbflow.testing.verbs import SIMPLE, Grown, Pool
+from ebbflow.testing.verbs import SIMPLE
 
 try:
     from hypothesis import strategies as st

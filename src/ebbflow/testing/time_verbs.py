@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from ebbflow.flow.clock import clock
 from ebbflow.testing.functions import Choices
+from ebbflow.testing.grown import Grown, Pool, Verb, one
 from ebbflow.testing.reducers import SORTS, reducer
-from ebbflow.testing.verbs import Grown, Pool, Verb, one
 
 CLOCKS = ("int", "time", "zoned")
 WINDOW = ("window_start", "window_end")

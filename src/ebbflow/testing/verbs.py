@@ -9,51 +9,20 @@ small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from ebbflow.flow.descending import desc
 from ebbflow.flow.types import common
-from ebbflow.testing.functions import ORDERED, TYPES, Choices, Pair, RowKey, RowShape, function
+from ebbflow.testing.compare_verbs import COMPARE_VERBS
+from ebbflow.testing.functions import ORDERED, TYPES, Choices, Pair, RowKey, function
+from ebbflow.testing.grown import Grown, Pool, Verb, chosen, one, two
 from ebbflow.testing.operators import ON_TWO, OPERATORS, VALUE
 from ebbflow.testing.reducers import SORTS, reducer
+from ebbflow.testing.reshape_verbs import RESHAPE_VERBS
 
-MOST = 3
 HOWS = ("inner", "left", "semi", "anti", "right", "full")
-
-
-@dataclass(frozen=True)
-class Grown:
-    """A collection of a generated program, with what the generator knows of it."""
-
-    rows: Any
-    shape: RowShape
-    bag: bool = True
-    degree: int = 1
-
-    @property
-    def type(self) -> Any:
-        """The type of its rows."""
-        return self.rows.node.type
-
-    def then(self, rows: Any, dtypes: Sequence[str] | None = None, **facts: Any) -> Grown:
-        """The collection that was made of this one: `rows` of the same shape, or of parts of these
-        dtypes."""
-        whole = facts.pop("whole", self.shape.whole if dtypes is None else False)
-        dtypes = self.shape.dtypes if dtypes is None else tuple(dtypes)
-        shape = RowShape(dtypes, whole=True) if whole else RowShape.of(dtypes, rows.node.type)
-        return Grown(rows, shape, **{"bag": self.bag, "degree": self.degree, **facts})
-
-
-Pool = list[Grown]
-Verb = Callable[[Pool, Choices], "Grown | None"]
-
-
-def one(pool: Pool, choices: Choices, fits: Callable[[Grown], object] = bool) -> Grown | None:
-    """One of the collections that fit, the newest first and most often; None when none does."""
-    found = [each for each in reversed(pool) if fits(each)]
-    return choices.pick([*found[:1] * 2, *found[1:]]) if found else None
 
 
 # ---- one row at a time ----
@@ -159,17 +128,9 @@ def _sets(verb: str) -> Verb:
     return apply
 
 
-def _two(pool: Pool, choices: Choices) -> tuple[Grown, Grown] | None:
-    left = one(pool, choices, lambda each: each.degree < MOST)
-    if left is None:
-        return None
-    right = one(pool, choices, lambda each: left.degree + each.degree <= MOST)
-    return None if right is None else (left, right)
-
-
 def _joins(how: str) -> Verb:
     def apply(pool: Pool, choices: Choices) -> Grown | None:
-        both = _two(pool, choices)
+        both = two(pool, choices)
         return None if both is None else _join(*both, how, choices)
 
     return apply
@@ -186,7 +147,7 @@ def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
     facts = {"bag": left.bag and right.bag, "degree": left.degree + right.degree}
     natural = _merged(left, right, how, shared)
     if natural is None or choices.pick((0, 0, 1)):
-        text, dtypes = _chosen(left, right, how, choices)
+        text, dtypes = chosen(left, right, how, choices)
         merge = function(text, "l, r")
         return left.then(left.rows.join(right.rows, **on, how=how, select=merge), dtypes, **facts)
     return left.then(left.rows.join(right.rows, **on, how=how), natural, **facts)
@@ -236,19 +197,8 @@ def _open(dtype: str) -> str:
     return "maybe" if dtype in ("int", "maybe") else "any"
 
 
-def _chosen(left: Grown, right: Grown, how: str, choices: Choices) -> tuple[str, list[str]]:
-    """What `select=` makes of two rows, one of which may be None."""
-    ours, theirs = left.shape.number(choices, "l"), right.shape.number(choices, "r")
-    dtypes = ["int", "int"]
-    if how in ("right", "full"):
-        ours, dtypes[0] = f"None if l is None else {ours}", "maybe"
-    if how in ("left", "full"):
-        theirs, dtypes[1] = f"None if r is None else {theirs}", "maybe"
-    return f"({ours}, {theirs})", dtypes
-
-
 def _cross(pool: Pool, choices: Choices) -> Grown | None:
-    both = _two(pool, choices)
+    both = two(pool, choices)
     if both is None:
         return None
     left, right = both
@@ -256,7 +206,7 @@ def _cross(pool: Pool, choices: Choices) -> Grown | None:
     natural = _merged(left, right, "inner", "")
     if natural is not None:
         return left.then(left.rows.cross(right.rows), natural, **facts)
-    text, dtypes = _chosen(left, right, "inner", choices)
+    text, dtypes = chosen(left, right, "inner", choices)
     crossed = left.rows.cross(right.rows, select=function(text, "l, r"))
     return left.then(crossed, dtypes, **facts)
 
@@ -314,13 +264,19 @@ def _top_k(pool: Pool, choices: Choices) -> Grown | None:
     of = a_bag(pool, choices)
     if of is None:
         return None
-    by = function(of.shape.number(choices))
+    by: Any = function(of.shape.number(choices))
     orders = ("int", "str", "maybe", *ORDERED)
     if of.shape.paths(*orders):
         by = choices.pick((of.shape.key(choices, *orders).given, by))
     per = of.shape.key(choices).given if bool(choices.pick((1, 0))) else None
     n, smallest = choices.pick((1, 2, 3)), choices.pick((False, True))
-    return of.then(of.rows.top_k(n, by=by, per=per, smallest=smallest), degree=1)
+    if not choices.pick((1, 1, 0)):
+        by = choices.pick((desc(by), (function(of.shape.number(choices)), desc(by))))
+    if choices.pick((1, 1, 0)):
+        return of.then(of.rows.top_k(n, by=by, per=per, smallest=smallest), degree=1)
+    offset = choices.pick((1, 0, 2, 3))
+    first = of.rows.limit(n, order=by, offset=offset, per=per, descending=not smallest)
+    return of.then(first, degree=1)
 
 
 def _windows(verb: str) -> Verb:
@@ -372,7 +328,7 @@ def _through(pool: Pool, choices: Choices) -> Grown | None:
 
 
 def _through_two(pool: Pool, choices: Choices) -> Grown | None:
-    both = _two([each for each in pool if each.bag], choices)
+    both = two([each for each in pool if each.bag], choices)
     if both is None:
         return None
     left, right = both
@@ -421,4 +377,6 @@ SIMPLE: dict[str, Verb] = {
     "session": _windows("session"),
     "through": _through,
     "through two": _through_two,
+    **RESHAPE_VERBS,
+    **COMPARE_VERBS,
 }

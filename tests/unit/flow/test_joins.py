@@ -308,14 +308,14 @@ GOLDEN: list[tuple[Any, str]] = [
         "join(...): both sides have a field 'id'\n"
         "    left       Order(id: int, customer: str, price: int)\n"
         "    right      Shop(id: str, town: str)\n"
-        "    try        select=lambda left, right: ..., or select() other names on one side before",
+        '    try        suffixes=("", "_right"), select=lambda l, r: ..., or rename() before',
     ),
     (
         lambda: ORDERS.join(ORDERS, on="id"),
         "join(...): both sides have the fields 'customer' and 'price'\n"
         "    left       Order(id: int, customer: str, price: int)\n"
         "    right      Order(id: int, customer: str, price: int)\n"
-        "    try        select=lambda left, right: ..., or select() other names on one side before",
+        '    try        suffixes=("", "_right"), select=lambda l, r: ..., or rename() before',
     ),
     (
         lambda: ORDERS.join(PEOPLE, left_on=("id", "customer"), right_on=("customer",)),
@@ -372,7 +372,7 @@ GOLDEN: list[tuple[Any, str]] = [
         "cross(...): both sides have a field 'id'\n"
         "    left       Order(id: int, customer: str, price: int)\n"
         "    right      Row(id: int)\n"
-        "    try        select=lambda left, right: ..., or select() other names on one side before",
+        '    try        suffixes=("", "_right"), select=lambda l, r: ..., or rename() before',
     ),
     (
         lambda: ORDERS + PEOPLE,

@@ -202,10 +202,11 @@ def _top_k(node: TopK, rows: Weights) -> Weights:
         def place(row: Any) -> Any:
             return total_order_key(_call(node, node.by, row)), total_order_key(row)
 
-        every = [row for row, weight in group.items() for _ in range(min(weight, node.n))]
+        last = node.offset + node.n
+        every = [row for row, weight in group.items() for _ in range(min(weight, last))]
         ranked = _sorted(node, every, place, key)
-        best = ranked[: node.n] if node.smallest else ranked[::-1][: node.n]
-        out += [(row, 1) for row in best]
+        best = ranked if node.smallest else ranked[::-1]
+        out += [(row, 1) for row in best[node.offset : last]]
     return _total(node, out)
 
 
@@ -451,5 +452,6 @@ def mismatch(expected: Mapping[str, ZSet[Any]], found: Mapping[str, ZSet[Any]]) 
     return Text("\n".join(lines)) if lines else None
 
 
+from ebbflow.engine.batch import compare as compare  # noqa: E402
 from ebbflow.engine.batch import order as order  # noqa: E402  (it registers what its nodes mean)
 from ebbflow.engine.batch import time as _time  # noqa: E402, F401

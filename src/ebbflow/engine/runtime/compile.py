@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from ebbflow.chain import DEEPEST, Chain, RowStep, gather, grouping
+from ebbflow.engine.runtime.compare import COMPARING, CompareStage, comparing
 from ebbflow.engine.runtime.lazy import LazyLoopStage
 from ebbflow.engine.runtime.lazy_choice import LazyChoiceStage
 from ebbflow.engine.runtime.loop import Body, LoopStage
@@ -38,6 +39,7 @@ from ebbflow.engine.runtime.stage import (
 )
 from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
+    Binary,
     Concat,
     Distinct,
     Filter,
@@ -238,6 +240,8 @@ class Compiler:
                 return self._keyed(node, _operator(node))
             case Iterate():
                 return self._loop(node, None, node.outside)
+            case Binary() if isinstance(node, COMPARING):
+                return self._compare(node)
         raise AssertionError(f"there is no stage for {node!r}")
 
     def _join(self, node: Join) -> int:
@@ -289,6 +293,11 @@ class Compiler:
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, _ = self._arrange(node.right, node.right_key, node)
         return self._add(SemiJoinStage(node, [left, right], operator, lefts))
+
+    def _compare(self, node: Binary) -> int:
+        left, _ = self._arrange(node.left, node.left_key, node)
+        right, _ = self._arrange(node.right, node.right_key, node)
+        return self._add(CompareStage(node, [left, right], comparing(node)))
 
     def _reduce(self, node: Reduce) -> int:
         port = self.ports[id(node.parent)]
@@ -359,8 +368,9 @@ class BodyCompiler(Compiler):
         if isinstance(node, Join):
             return self._add_join(LiftedJoin(node, slots, schedule, self._joining(node), *fixed))
         keys: list[Fn | None]
-        if isinstance(node, Semi):
-            keys, operator = [node.left_key, node.right_key], None
+        if isinstance(node, Binary):
+            keys = [node.left_key, node.right_key]
+            operator = None if isinstance(node, Semi) else comparing(node)
         else:
             keys = [Fn(by_row) if isinstance(node, Distinct) else getattr(node, "key", None)]
             operator = _operator(node)
@@ -383,7 +393,9 @@ def _operator(node: Node) -> Any:
         case Reduce():
             return _reducing(node, WHOLE)
         case TopK():
-            return top_rows(node.n, node.by, node.key, smallest=node.smallest, owner=node)
+            return top_rows(
+                node.n, node.by, node.key, smallest=node.smallest, offset=node.offset, owner=node
+            )
         case Sessions():
             return sessions(node.time, node.gap, node.key, merge=node.merge, owner=node)
         case SessionReduce():

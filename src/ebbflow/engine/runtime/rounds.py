@@ -27,7 +27,7 @@ from ebbflow.algebra.order import NATURALS, Order, order_product
 from ebbflow.chain import grouping
 from ebbflow.engine.runtime.failure import negative_before
 from ebbflow.engine.runtime.stage import Stage
-from ebbflow.flow.plan import Distinct, Join, Keyed, Node, Semi
+from ebbflow.flow.plan import Binary, Distinct, Join, Keyed, Node, Semi
 from ebbflow.fn import Fn
 from ebbflow.operator.joins import Join as JoinOperator
 from ebbflow.state.index import Index, not_there
@@ -276,6 +276,9 @@ def evaluation(node: Node, operator: Any) -> Callable[..., Delta]:
         return _present
     if isinstance(node, Semi):
         return _unmatched if node.anti else _matched
+    if isinstance(node, Binary):
+        evaluate_key: Callable[..., Delta] = operator.evaluate
+        return evaluate_key
     assert isinstance(node, Keyed)
     start, update, checked = operator.init, operator.update, node.parent.bag
 

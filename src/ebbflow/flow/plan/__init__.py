@@ -258,7 +258,8 @@ class Reduce(Keyed):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopK(Keyed):
-    """For each key the n rows with the greatest `by(row)`, or smallest; repeated rows count.
+    """For each key the n rows with the greatest `by(row)`, or smallest, behind the first `offset`
+    of them; repeated rows count.
 
     The order is `ebbflow.ordering.total_order_key`: Python's own among values of one type,
     with None before all and NaN behind all numbers. Equal `by` are decided by the rows, in the same
@@ -269,6 +270,7 @@ class TopK(Keyed):
     n: int
     by: Fn
     smallest: bool = False
+    offset: int = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -18,6 +18,7 @@ from ebbflow.flow.plan import (
     Semi,
     TopK,
 )
+from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, ScalarFilter
 from ebbflow.flow.rewrite.graph import consumers, with_parents
 from ebbflow.flow.rewrite.reducers import reduces
 from ebbflow.flow.rewrite.share import indices
@@ -151,14 +152,26 @@ def _misses_nothing(node: Node, moves: Moves) -> bool:
     if isinstance(node, Join):
         keys = (node.left_key, node.right_key)
         return certain(node.merge) and all(certain(keys[i]) for i, _ in moves)
+    if isinstance(node, CompareJoin):
+        keys = (node.left_key, node.right_key)
+        compared = [fn for i, _ in moves for fn in _compared(node, i)]
+        return certain(node.merge) and all(map(certain, [*compared, *(keys[i] for i, _ in moves)]))
     if isinstance(node, Semi):
         return certain(node.left_key)
+    if isinstance(node, CompareSemi):
+        return all(map(certain, (node.left_key, *_compared(node, 0))))
+    if isinstance(node, ScalarFilter):
+        return certain(node.left_key) and total(node.fn)
     if isinstance(node, Reduce):
         never = certain(node.key) and reduces(node.reducer, node.parent.type)
         return never and node.parent.bag
     if isinstance(node, TopK):
         return certain(node.key) and sortable(node.by) and node.parent.bag
     return True
+
+
+def _compared(node: CompareJoin | CompareSemi, side: int) -> list[Fn]:
+    return [each.right if side else each.left for each in node.where]
 
 
 def _sees_the_same(node: Node) -> bool:
@@ -177,14 +190,14 @@ def _passing(node: Node, fn: Fn) -> Moves:
     """The condition for each parent that takes it; none where it cannot be said in front."""
     if isinstance(node, Concat):
         return [(i, of_rows(fn, part.type)) for i, part in enumerate(node.parts)]
-    if isinstance(node, Join):
+    if isinstance(node, (Join, CompareJoin)):
         whole = condition(node.merge, fn)
         sides = [] if whole is None else [(side, of_side(whole, side)) for side in (0, 1)]
         return [(side, only) for side, only in sides if only is not None][:1]
     only = None
     if isinstance(node, Map):
         only = condition(node.fn, fn, plain=True)
-    elif isinstance(node, (Distinct, Semi)):
+    elif isinstance(node, (Distinct, Semi, CompareSemi, ScalarFilter)):
         only = fn
     elif isinstance(node, Reduce):
         only = of_parts(fn, node.key, node.width)

@@ -23,6 +23,7 @@ from ebbflow.flow.plan import (
     TopK,
     row_steps,
 )
+from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, Comparison, ScalarFilter
 from ebbflow.flow.plan.time import SessionReduce
 from ebbflow.flow.rewrite.graph import with_parents
 from ebbflow.flow.rewrite.reducers import NOTHING, Names, adds_up, reducer_reads, union
@@ -77,6 +78,9 @@ def push_projections(plan: Plan, *, apart: bool = False) -> Plan:
     return work.built()
 
 
+COMPARING = (CompareJoin, CompareSemi, ScalarFilter)
+
+
 @dataclass
 class _Work:
     """The fields that are read of every node, and on every edge to a node that keeps rows."""
@@ -105,6 +109,8 @@ class _Work:
             return union(_fields(_narrowed(node.merge, node.type, need), i), _fields(keys[i]))
         if isinstance(node, Semi):
             return _fields(node.right_key) if i else union(need, _fields(node.left_key))
+        if isinstance(node, COMPARING):
+            return _compared(node, i, need)
         if isinstance(node, (Map, FlatMap, Filter, Fused)):
             return _of_steps(node, need)
         if isinstance(node, Sessions):
@@ -171,6 +177,17 @@ def _keys(node: Node) -> tuple[Fn | None, ...]:
     return (node.key,) if isinstance(node, Keyed) else ()
 
 
+def _compared(node: CompareJoin | CompareSemi | ScalarFilter, i: int, need: Names) -> Names:
+    """What a node that compares rows reads of a side."""
+    key = _fields((node.left_key, node.right_key)[i])
+    if isinstance(node, ScalarFilter):
+        return union(_fields(node.fn, i), key, NOTHING if i else need)
+    where = [_fields(each.right if i else each.left) for each in node.where]
+    if isinstance(node, CompareJoin):
+        return union(_fields(_narrowed(node.merge, node.type, need), i), key, *where)
+    return union(key, *where, NOTHING if i else need)
+
+
 # ---- sets of fields ----
 
 
@@ -225,7 +242,7 @@ def _retyped(node: Node, parents: list[Node], need: Names) -> Node:
     old = [parent.type for parent in node.parents]
     new = [parent.type for parent in parents]
     narrowed: dict[str, Any] = {}
-    if isinstance(node, (Map, Join, Sessions)):
+    if isinstance(node, (Map, Join, CompareJoin, Sessions)):
         name = "fn" if isinstance(node, Map) else "merge"
         made = _narrowed(getattr(node, name), node.type, need)
         if made is not getattr(node, name):
@@ -235,8 +252,14 @@ def _retyped(node: Node, parents: list[Node], need: Names) -> Node:
             narrowed[name] = _over(made, (*new, *rest))
     if old != new:
         narrowed |= {name: _over(fn, (new[at],)) for name, fn, at in _functions(node)}
-        if isinstance(node, (Filter, Semi, TopK)):
+        if isinstance(node, (Filter, Semi, TopK, CompareSemi, ScalarFilter)):
             narrowed["type"] = new[0]
+        if isinstance(node, (CompareJoin, CompareSemi)):
+            narrowed["where"] = tuple([_compared_over(each, *new) for each in node.where])
+        if isinstance(node, ScalarFilter):
+            narrowed["fn"] = _over(node.fn, (new[0], new[1]))
+            if node.threshold is not None:
+                narrowed["threshold"] = _compared_over(node.threshold, *new)
         if isinstance(node, Fused):
             narrowed |= _retyped_steps(node, new[0])
     node = with_parents(node, *parents)
@@ -263,6 +286,10 @@ def _retyped_steps(node: Fused, row_type: Any) -> dict[str, Any]:
         if step.verb != "filter":
             return {"steps": tuple(steps)}
     return {"steps": tuple(steps), "type": row_type}
+
+
+def _compared_over(given: Comparison, left: Any, right: Any) -> Comparison:
+    return Comparison(_over(given.left, (left,)), given.sign, _over(given.right, (right,)))
 
 
 def _over(fn: Fn, types: tuple[Any, ...]) -> Fn:

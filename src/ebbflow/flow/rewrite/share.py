@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from ebbflow.flow.plan import Binary, Join, Node, Plan, Reduce
+from ebbflow.flow.plan import Join, Node, Plan, Reduce, Semi
 from ebbflow.flow.rewrite.graph import rebuilt
 from ebbflow.fn import Fn
 from ebbflow.reducer import Reducer
@@ -72,7 +72,7 @@ def wanted(node: Node) -> Iterator[Arrangement]:
     of a key only when it cannot do without: when `remove` is missing or may ask to recompute, and
     no tree of accumulators stands in; and when it is a max or min, which keeps a few values only.
     """
-    if isinstance(node, Binary):
+    if isinstance(node, (Join, Semi)):
         yield node.left, node.left_key
     if isinstance(node, Join):
         yield node.right, node.right_key

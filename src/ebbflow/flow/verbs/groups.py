@@ -9,7 +9,7 @@ from ebbflow.flow.grouped import ONE_GROUP, Grouped, aggregated, reduced
 from ebbflow.flow.parts import Part, key, refuse
 from ebbflow.flow.plan import Distinct
 from ebbflow.flow.results import AnyReducer
-from ebbflow.flow.top import top
+from ebbflow.flow.top import first_rows, top
 from ebbflow.flow.verbs.base import Verbs
 
 if TYPE_CHECKING:
@@ -99,3 +99,21 @@ class GroupVerbs(Verbs):
         """
         given: dict[str, Any] = {"smallest": False, "ties": False, "number": number}
         return self.with_node(top(self.node, "last", n, by, per, **given))
+
+    def limit(
+        self, n: int, *, order: Part | None = None, offset: int = 0, per: Part | None = None,
+        descending: bool = False,
+    ) -> Collection:  # fmt: skip
+        """The first `n` rows in this order, behind the first `offset`: of all, or of each `per`;
+        repeated rows count. (ORDER BY, LIMIT, OFFSET.) The order ascends unless it is `descending`,
+        or a part of it is: `order=("city", ef.desc("price"))`. None is before all; the rows
+        themselves decide between those with an equal place, so it is the same ones every time.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).limit(2, order=len, offset=1).run()
+        >>> view.step(words=["flow", "a", "ebbing", "sea"])
+        ZSet({'sea': 1, 'flow': 1})
+        """
+        return self.with_node(first_rows(
+            f"limit({n!r}", self.node, n, offset, order, per, smallest=not descending, order="order"
+        ))  # fmt: skip

@@ -20,17 +20,23 @@ class PairVerbs(Verbs):
         self, other: Collection, on: Part | None = None, *, left_on: Part | None = None,
         right_on: Part | None = None, how: str = "inner",
         select: Callable[[Any, Any], Any] | None = None, type: Any = None,
+        suffixes: tuple[str, str] | None = None, where: Any = None,
     ) -> Collection:  # fmt: skip
         """Every row with every row of `other` that has the same key.
 
         `on` is a field of both, several in a tuple, or a function of a row of either; or give the
         sides different keys, `left_on` and `right_on`. A merged row has the fields of the left,
         then those of the right; a key field that has the same name on both sides is there once.
+        Other fields that both sides have are told apart by `suffixes`, such as `("", "_right")`.
         Where fields are not known, it is the pair. Or say how: `select=lambda left, right: ...`.
 
         `how` is "inner", "left", "right" or "full" (the rows that meet nothing are kept, with None
         for the fields of the other side, or for the other row of `select`); "semi" and "anti" give
         the rows of the left that meet something, or nothing.
+
+        `where` asks for inequalities as well: `ef.lt("at", "end")` and its like (`le`, `gt`, `ge`,
+        `ne`, `between`), several in a tuple; then there need be no key. Rows are kept in the order
+        of what is compared, and a changed row costs the rows that it meets.
 
         Keys are equal as Python says, so a key that is None meets None, other than in SQL.
 
@@ -41,12 +47,12 @@ class PairVerbs(Verbs):
         >>> orders.join(people, on="customer", how="left")
         <OrderPerson(id, customer, city): (orders, people) → concat>
         """
-        given = (on, left_on, right_on, how, select, type)
+        given = (on, left_on, right_on, how, select, type, suffixes, where)
         return self._with("join", other, joins.joined, *given)
 
     def cross(
         self, other: Collection, *, select: Callable[[Any, Any], Any] | None = None,
-        type: Any = None,
+        type: Any = None, suffixes: tuple[str, str] | None = None,
     ) -> Collection:  # fmt: skip
         """Every row with every row of `other`.
 
@@ -54,7 +60,7 @@ class PairVerbs(Verbs):
         >>> ef.Input("words", str).cross(ef.Input("numbers", int)).type
         tuple[str, int]
         """
-        return self._with("cross", other, joins.crossed, select, type)
+        return self._with("cross", other, joins.crossed, select, type, suffixes)
 
     def __add__(self, other: Collection) -> Collection:
         """The rows of both, each as often as in both together. (UNION ALL.)"""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.errors import place
-from ebbflow.flow import types
+from ebbflow.flow import joins, types
 from ebbflow.flow.parts import Part, named_parts, part, part_type, plain, refuse, row_type
 from ebbflow.flow.plan import Filter, FlatMap, Map
 from ebbflow.flow.verbs.base import Verbs
@@ -31,13 +32,30 @@ class RowVerbs(Verbs):
         checked = row_type("map({})", part_type(self.node, f) if type is None else type)
         return self.with_node(Map(parent=self.node, fn=fn, type=checked, place=place()))
 
-    def filter(self, f: Part) -> Collection:
+    def filter(
+        self, f: Part | Callable[[Any, Any], Any], other: Collection | None = None, *,
+        on: Part | None = None, left_on: Part | None = None, right_on: Part | None = None,
+    ) -> Collection:  # fmt: skip
         """The rows for which `f(row)` is true.
 
         >>> import ebbflow as ef
         >>> ef.Input("words", str).filter(lambda word: len(word) > 3).type
         <class 'str'>
+
+        With another collection, of which there is one row, those for which `f(row, one)` is true: a
+        scalar sub-query. With a key, `on` as in `join`, there is one row for each key. Where there
+        is none, no row passes; more than one is an error. When `f` compares a value of the row with
+        a value of the one row, a change of that moves only the rows in between.
+
+        >>> numbers = ef.Input("numbers", int)
+        >>> view = numbers.filter(lambda n, all: n > all.mean, numbers.agg(mean=ef.mean())).run()
+        >>> view.step(numbers=[1, 2, 6]), view.step(numbers=[7])
+        (ZSet({6: 1}), ZSet({7: 1}))
         """
+        if other is not None:
+            return self._with("filter", other, joins.one_row_filtered, f, on, left_on, right_on)
+        if (on, left_on, right_on) != (None, None, None):
+            refuse("filter(on=...): a key is for filter(f, other)", "filter(f, other, on=...)")
         plain("filter({})", f)
         fn = part("filter({})", self.node, f)
         return self.with_node(Filter(parent=self.node, fn=fn, type=self.type, place=place()))

@@ -14,10 +14,15 @@ from ebbflow.record import fields_of
 
 _FILTER = "filter(lambda row: ...)"
 _SELECT = 'select("field", new=lambda row: ...), which names all fields of the result'
-_RENAME = 'select("field", new="old"), which names all fields of the result'
+_ADD = "with_fields(new=lambda row: ...)"
+_RENAME = 'rename(new="old")'
 _GROUP = 'group_by("field").agg(n=ebbflow.count())'
+_FIRST = "limit(n, order=...)"
 _TOP = "top_k(n, by=...)"
-_ORDER = f"{_TOP} for the first or last rows; rows have no order: sorted(view.value, key=...)"
+_ORDER = f"{_FIRST} for the first or last rows; rows have no order: sorted(view.value, key=...)"
+_UNPIVOT = 'unpivot("field", "field", name="name", value="value")'
+_PIVOT = 'pivot("field", ("value", ...), using=ebbflow.sum("field"), per="field")'
+_COMPARE = 'join(other, where=ebbflow.lt("field"))'
 _COUNT = "agg(n=ebbflow.count())"
 _RUN = "view = c.run(), then view.value"
 _WINDOW = "tumbling(time, size), sliding(...) or session(...), then group_by"
@@ -30,14 +35,19 @@ _KEEP = "nothing: a running view keeps its state"
 _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("where", "query", "having", "loc", "mask", "qualify"), _FILTER),
     "dropna": "filter(lambda row: row.field is not None)",
-    **dict.fromkeys(("withColumn", "withColumns", "with_columns", "assign", "mutate"), _SELECT),
-    **dict.fromkeys(("drop", "selectExpr", "project", "fillna", "astype", "cast", "expr"), _SELECT),
-    **dict.fromkeys(("withColumnRenamed", "withColumnsRenamed", "rename", "toDF"), _RENAME),
-    **dict.fromkeys(("groupBy", "groupby", "group", "rollup", "cube"), _GROUP),
-    **dict.fromkeys(("pivot", "pivot_table", "crosstab", "value_counts"), _GROUP),
-    **dict.fromkeys(("orderBy", "order_by", "sort", "sort_values", "sort_by"), _ORDER),
-    **dict.fromkeys(("limit", "head", "tail", "take", "first", "nlargest", "fetch"), _TOP),
-    "nsmallest": "top_k(n, by=..., smallest=True)",
+    **dict.fromkeys(("withColumn", "withColumns", "with_columns", "assign", "mutate"), _ADD),
+    **dict.fromkeys(("astype", "cast", "with_column", "extend", "add_column", "derive"), _ADD),
+    **dict.fromkeys(("drop", "drop_columns", "selectExpr", "project", "expr"), _SELECT),
+    **dict.fromkeys(("withColumnRenamed", "withColumnsRenamed", "toDF", "rename_columns"), _RENAME),
+    **dict.fromkeys(("fillna", "fill_nan", "coalesce", "ifnull", "nvl"), "fill_null(field=0)"),
+    **dict.fromkeys(("groupBy", "groupby", "group", "rollup", "cube", "value_counts"), _GROUP),
+    **dict.fromkeys(("pivot_table", "crosstab", "pivot_wider", "unstack"), _PIVOT),
+    **dict.fromkeys(("melt", "stack", "pivot_longer", "wide_to_long"), _UNPIVOT),
+    **dict.fromkeys(("orderBy", "order_by", "sort", "sort_values", "sort_by", "arrange"), _ORDER),
+    **dict.fromkeys(("head", "take", "first", "fetch", "nsmallest"), _FIRST),
+    **dict.fromkeys(("offset", "skip", "slice", "iloc"), "limit(n, order=..., offset=...)"),
+    **dict.fromkeys(("tail", "nlargest", "top"), _TOP),
+    **dict.fromkeys(("tablesample", "sampleBy", "sample_by", "randomSplit"), "sample(0.1)"),
     **dict.fromkeys(("count", "size", "shape", "nunique"), _COUNT),
     **{
         each: f'agg({each}=ebbflow.{ours}("field"))'
@@ -51,19 +61,24 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("drop_duplicates", "dropDuplicates", "unique", "dedup"), "distinct()"),
     **dict.fromkeys(("merge", "inner_join", "innerJoin"), 'join(other, on="field")'),
     **dict.fromkeys(("left_join", "leftJoin"), 'join(other, on="field", how="left")'),
+    **dict.fromkeys(("semi_join", "exists", "isin"), 'join(other, on="field", how="semi")'),
+    **dict.fromkeys(("anti_join", "not_exists"), 'join(other, on="field", how="anti")'),
+    **dict.fromkeys(("join_where", "conditional_join", "range_join"), _COMPARE),
+    **dict.fromkeys(("scalar", "subquery"), "filter(lambda row, one: ..., other)"),
     **dict.fromkeys(("crossJoin", "cross_join", "product"), "cross(other)"),
     **dict.fromkeys(("unionAll", "union_all", "unionByName", "concat", "append"), "c + other"),
     **dict.fromkeys(("subtract", "except_all", "minus", "difference"), "except_(other)"),
     "exceptAll": "c - other",
     **dict.fromkeys(("intersectAll", "intersection"), "intersect(other)"),
     **dict.fromkeys(("apply", "transform", "mapPartitions", "pipe"), "map(f, type=...)"),
-    **dict.fromkeys(("flatMap", "explode"), "flat_map(f)"),
     **dict.fromkeys(("window", "withWatermark", "resample"), _WINDOW),
     **dict.fromkeys(("rolling", "expanding", "partitionBy", "cumsum", "cummax", "cumcount"), _OVER),
     **dict.fromkeys(("shift", "lag", "lead", "diff", "pct_change"), _LAG),
     **dict.fromkeys(("ffill", "row_number", "rank", "rowNumber", "dense_rank", "ntile"), _NUMBER),
     **dict.fromkeys(("mapWithState", "flatMapGroupsWithState", "transformWithState"), _SCAN),
     **dict.fromkeys(("accumulate", "foldLeft", "aggregateByKey"), _SCAN),
+    "flatMap": "flat_map(f)",
+    **dict.fromkeys(("unnest", "explode_outer", "posexplode", "flatten"), 'explode("field")'),
     **dict.fromkeys(("collect", "show", "toPandas", "to_pandas", "values", "iterrows"), _RUN),
     **dict.fromkeys(("write", "writeStream", "to_csv", "foreach"), f"{_RUN}; or view.on_change"),
     **dict.fromkeys(("cache", "persist", "checkpoint"), _KEEP),
@@ -75,7 +90,7 @@ def unknown(name: str, hint: Any, ours: list[str]) -> UnknownVerb:
     """The error for a verb that a collection does not have.
 
     >>> print(unknown("orderBy", int, []).remedy.partition(" for ")[0])
-    top_k(n, by=...)
+    limit(n, order=...)
     """
     near = get_close_matches(name, ours, n=1, cutoff=0.7)
     if name in _INSTEAD:

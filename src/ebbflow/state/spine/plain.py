@@ -23,6 +23,7 @@ _PLAIN = {
     "fractions": "Fraction",
     "uuid": "UUID",
     "ebbflow.operator.top": "Element",
+    "ebbflow.ordering": "Reversed",
     "ebbflow.reducer.exact": "Total",
     "ebbflow.reducer.hashed": "Map",
     "ebbflow.reducer.moments": "Exact Moments",
