@@ -11,7 +11,7 @@ functions, so a wrong program is an error at the line where it is written:
     map, flat_map               what the function says, or is seen, to return; or `type=`
     filter, distinct, top_k     the same rows
     select                      Row, with the fields that were chosen
-    join, cross                 both names together: OrderPerson; without known fields, pairs
+    join, cross, asof_join      both names together: OrderPerson; without known fields, pairs
     + - union                   what both sides have in common
     reduce, agg                 Group: the key's fields, then the results'
     over                        the same name with the fields that were added
@@ -32,6 +32,7 @@ from ebbflow.flow.parts import Part, refuse
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.running import explain, node_text, planned, run
 from ebbflow.flow.through import passed
+from ebbflow.flow.verbs.aligned import AlignedVerbs
 from ebbflow.flow.verbs.base import no_collection
 from ebbflow.flow.verbs.groups import GroupVerbs
 from ebbflow.flow.verbs.order import OrderVerbs
@@ -43,7 +44,7 @@ from ebbflow.operator import Operator
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Collection(RowVerbs, PairVerbs, GroupVerbs, OrderVerbs, TimeVerbs):
+class Collection(RowVerbs, PairVerbs, AlignedVerbs, GroupVerbs, OrderVerbs, TimeVerbs):
     """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 
     >>> import ebbflow as ef

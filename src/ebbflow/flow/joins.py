@@ -64,7 +64,8 @@ def joined(
                 f"join(..., how={how!r}).map(...)",
             )
         return _semi(left, right, ours.fn, theirs.fn, anti=how == "anti")
-    merging = _merging("join", left, right, how, _shared(ours.given, theirs.given), select, type)
+    shared = shared_fields(ours.given, theirs.given)
+    merging = merging_of("join", left, right, how, shared, select, type)
     return _outer(left, right, ours.fn, theirs.fn, how, merging)
 
 
@@ -75,7 +76,7 @@ def crossed(left: Node, right: Node, select: Any, type: Any) -> Node:
     >>> crossed(ef.Input("words", str).node, ef.Input("numbers", int).node, None, None).type
     tuple[str, int]
     """
-    merging = _merging("cross", left, right, "inner", set(), select, type)
+    merging = merging_of("cross", left, right, "inner", set(), select, type)
     nothing = Fn.constant(None, left.type), Fn.constant(None, right.type)
     return _outer(left, right, *nothing, "inner", merging)
 
@@ -99,7 +100,7 @@ def _outer(left: Node, right: Node, ours: Fn, theirs: Fn, how: str, merging: Mer
 def _semi(left: Node, right: Node, ours: Fn, theirs: Fn, *, anti: bool) -> Semi:
     """The rows of the left that meet a row of the right that is present, or with `anti` none."""
     return Semi(
-        left=left, right=_present(right), left_key=ours, right_key=theirs, anti=anti,
+        left=left, right=present(right), left_key=ours, right_key=theirs, anti=anti,
         type=left.type, place=place(),
     )  # fmt: skip
 
@@ -108,42 +109,56 @@ def _semi(left: Node, right: Node, ours: Fn, theirs: Fn, *, anti: bool) -> Semi:
 
 
 @dataclass(frozen=True)
-class _KeySide:
+class KeySide:
+    """What the rows of one side are compared by, as it was given, and as a function."""
+
     given: Any
     fn: Fn
 
 
-def _keys(
-    left: Node, right: Node, on: Any, left_on: Any, right_on: Any
-) -> tuple[_KeySide, _KeySide]:
+def _keys(left: Node, right: Node, on: Any, left_on: Any, right_on: Any) -> tuple[KeySide, KeySide]:
     if on is None and left_on is None and right_on is None:
         refuse("join(...): no key is given", f'on="field", left_on= and right_on=, or {CROSS}')
+    return both_sides("join", left, right, on, left_on, right_on)
+
+
+def both_sides(
+    call: str, left: Node, right: Node, on: Any, left_on: Any, right_on: Any, word: str = "on",
+    what: str = "key",
+) -> tuple[KeySide, KeySide]:  # fmt: skip
+    """What rows of both sides are compared by: `on=`, or `left_on=` and `right_on=`."""
+    first, second = f"left_{word}", f"right_{word}"
     if on is not None and (left_on is not None or right_on is not None):
-        refuse("join(...): on= is the key of both sides", "on= alone, or left_on= and right_on=")
-    if on is None and (left_on is None or right_on is None):
-        there, lacking = ("left_on", "right_on") if right_on is None else ("right_on", "left_on")
         refuse(
-            f"join({there}=...): the key of the other side is not given",
-            f"{lacking}= beside {there}=, or on= where both sides have the same key",
+            f"{call}(...): {word}= is the {what} of both sides",
+            f"{word}= alone, or {first}= and {second}=",
+        )
+    if on is None and (left_on is None or right_on is None):
+        there, lacking = (first, second) if right_on is None else (second, first)
+        refuse(
+            f"{call}({there}=...): the {what} of the other side is not given",
+            f"{lacking}= beside {there}=, or {word}= where both sides have the same {what}",
         )
     ours, theirs = (on, on) if on is not None else (left_on, right_on)
-    names = ("on", "on") if on is not None else ("left_on", "right_on")
+    names = (word, word) if on is not None else (first, second)
     for name, each in zip(names, (ours, theirs), strict=True):
-        plain(f"join({name}={{}})", each)
+        plain(f"{call}({name}={{}})", each)
     sides = (
-        _KeySide(ours, part(f"join({names[0]}={{}})", left, ours)),
-        _KeySide(theirs, part(f"join({names[1]}={{}})", right, theirs)),
+        KeySide(ours, part(f"{call}({names[0]}={{}})", left, ours)),
+        KeySide(theirs, part(f"{call}({names[1]}={{}})", right, theirs)),
     )
-    _same_types(left, right, ours, theirs)
+    _same_types(call, left, right, ours, theirs, what, first)
     return sides
 
 
-def _same_types(left: Node, right: Node, ours: Any, theirs: Any) -> None:
+def _same_types(
+    call: str, left: Node, right: Node, ours: Any, theirs: Any, what: str, first: str
+) -> None:
     our_parts, their_parts = _several(ours), _several(theirs)
     if isinstance(ours, (tuple, list)) and isinstance(theirs, (tuple, list)):
         if len(our_parts) != len(their_parts):
             refuse(
-                f"join(...): the left key has {len(our_parts)} parts, the right one "
+                f"{call}(...): the left {what} has {len(our_parts)} parts, the right one "
                 f"{len(their_parts)}",
                 "as many parts on both sides",
                 left=tuple(ours),
@@ -155,8 +170,9 @@ def _same_types(left: Node, right: Node, ours: Any, theirs: Any) -> None:
         one, other = part_type(left, our), part_type(right, their)
         if types.common(one, other) is None:
             refuse(
-                "join(...): the keys are of different types and are never equal",
-                f"a key of the same type on both sides, such as left_on={_converted(our, other)}",
+                f"{call}(...): the {what}s are of different types and are never equal",
+                f"a {what} of the same type on both sides, such as "
+                f"{first}={_converted(our, other)}",
                 left=Text(f"{Fn.of(our, left.type).text}: {types.name_of(one)}"),
                 right=Text(f"{Fn.of(their, right.type).text}: {types.name_of(other)}"),
             )
@@ -174,7 +190,7 @@ def _converted(given: Any, hint: Any) -> str:
     return f"lambda row: {types.name_of(hint)}({inside})"
 
 
-def _shared(ours: Any, theirs: Any) -> set[str]:
+def shared_fields(ours: Any, theirs: Any) -> set[str]:
     """The key fields that have the same name on both sides, and the same place in the key."""
     pairs = zip(_several(ours), _several(theirs), strict=False)
     return {our for our, their in pairs if isinstance(our, str) and our == their}
@@ -240,9 +256,10 @@ def _right_alone(right: Any) -> tuple[Any, Any]:
     return (None, right)
 
 
-def _merging(
+def merging_of(
     call: str, left: Node, right: Node, how: str, shared: set[str], select: Any, hint: Any
 ) -> Merging:
+    """How rows of two sides are merged: by `select`, by the fields of both, or as pairs."""
     if select is not None:
         return _selected(f"{call}(select={{}})", left, right, how, select, hint)
     if fields_of(left.type) is None or fields_of(right.type) is None:
@@ -362,7 +379,7 @@ def _sum(terms: Sequence[tuple[Node, int]], row_type: Any) -> Concat:
     )  # fmt: skip
 
 
-def _present(node: Node) -> Node:
+def present(node: Node) -> Node:
     """A bag that has the rows of a node that are present."""
     return node if node.bag else Distinct(parent=node, type=node.type, place=place())
 
@@ -380,7 +397,7 @@ def united(left: Node, right: Node) -> Node:
     >>> united(ef.Input("a", int).node, ef.Input("b", int).node).verb
     'distinct'
     """
-    both = concatenated(_present(left), _present(right), 1, "union")
+    both = concatenated(present(left), present(right), 1, "union")
     return Distinct(parent=both, type=both.type, place=place())
 
 

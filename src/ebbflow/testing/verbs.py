@@ -176,7 +176,7 @@ def _joins(how: str) -> Verb:
 
 
 def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
-    ours, theirs = _keys(left, right, choices)
+    ours, theirs = two_keys(left, right, choices)
     on = {"left_on": ours.given, "right_on": theirs.given}
     shared = ours.name if ours.name and ours.name == theirs.name else ""
     if shared:
@@ -186,13 +186,13 @@ def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
     facts = {"bag": left.bag and right.bag, "degree": left.degree + right.degree}
     natural = _merged(left, right, how, shared)
     if natural is None or choices.pick((0, 0, 1)):
-        text, dtypes = _chosen(left, right, how, choices)
+        text, dtypes = chosen(left, right, how, choices)
         merge = function(text, "l, r")
         return left.then(left.rows.join(right.rows, **on, how=how, select=merge), dtypes, **facts)
     return left.then(left.rows.join(right.rows, **on, how=how), natural, **facts)
 
 
-def _keys(left: Grown, right: Grown, choices: Choices) -> tuple[RowKey, RowKey]:
+def two_keys(left: Grown, right: Grown, choices: Choices) -> tuple[RowKey, RowKey]:
     """Keys of both sides that can be equal; by preference a field that both have."""
     common_names = [
         RowKey(left.shape, f"r.{name}", dtype)
@@ -236,7 +236,7 @@ def _open(dtype: str) -> str:
     return "maybe" if dtype in ("int", "maybe") else "any"
 
 
-def _chosen(left: Grown, right: Grown, how: str, choices: Choices) -> tuple[str, list[str]]:
+def chosen(left: Grown, right: Grown, how: str, choices: Choices) -> tuple[str, list[str]]:
     """What `select=` makes of two rows, one of which may be None."""
     ours, theirs = left.shape.number(choices, "l"), right.shape.number(choices, "r")
     dtypes = ["int", "int"]
@@ -256,7 +256,7 @@ def _cross(pool: Pool, choices: Choices) -> Grown | None:
     natural = _merged(left, right, "inner", "")
     if natural is not None:
         return left.then(left.rows.cross(right.rows), natural, **facts)
-    text, dtypes = _chosen(left, right, "inner", choices)
+    text, dtypes = chosen(left, right, "inner", choices)
     crossed = left.rows.cross(right.rows, select=function(text, "l, r"))
     return left.then(crossed, dtypes, **facts)
 

@@ -308,6 +308,11 @@ def _groups(node: Node, key: Callable[[Any], Any] | None, rows: Weights) -> dict
 
 def _bags(node: Keyed, rows: Weights) -> Iterable[tuple[Any, Weights]]:
     """The rows of each key, after a check that none of them is negative."""
+    _never_negative(node, rows)
+    return _groups(node, node.key, rows).items()
+
+
+def _never_negative(node: Node, rows: Weights) -> None:
     for row, weight in rows.items():
         if weight < 0:
             raise ChangeError(
@@ -317,7 +322,6 @@ def _bags(node: Keyed, rows: Weights) -> Iterable[tuple[Any, Weights]]:
                 created=node.place,
                 remedy="distinct() after the -, or except_ instead of it",
             )
-    return _groups(node, node.key, rows).items()
 
 
 def _key_parts(key: Any, width: int) -> tuple[Any, ...]:
@@ -451,4 +455,5 @@ def mismatch(expected: Mapping[str, ZSet[Any]], found: Mapping[str, ZSet[Any]]) 
     return Text("\n".join(lines)) if lines else None
 
 
+from ebbflow.engine.batch import aligned as aligned  # noqa: E402
 from ebbflow.engine.batch import order as order  # noqa: E402  (it registers what its nodes mean)
