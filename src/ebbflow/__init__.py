@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 from ebbflow import window
 from ebbflow.errors import EbbflowError, LawBroken, redact
 from ebbflow.flow import Collection, Input, empty, fixpoint, iterate, program, typed
+from ebbflow.flow.match import many, once
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -115,12 +116,14 @@ __all__ = [
     "iterate",
     "last",
     "linear",
+    "many",
     "max",
     "mean",
     "median",
     "min",
     "mode",
     "naive_sum",
+    "once",
     "product",
     "program",
     "quantile",

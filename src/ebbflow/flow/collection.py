@@ -16,6 +16,7 @@ functions, so a wrong program is an error at the line where it is written:
     reduce, agg                 Group: the key's fields, then the results'
     over                        the same name with the fields that were added
     scan                        what the step says it gives, or `type=`
+    match                       Match: the key's fields, then a field for each step
     fold                        Group: the key's fields, then the state
     tumbling, sliding, session  the same name with window_start and window_end
 """
@@ -35,6 +36,7 @@ from ebbflow.flow.through import passed
 from ebbflow.flow.verbs.aligned import AlignedVerbs
 from ebbflow.flow.verbs.base import no_collection
 from ebbflow.flow.verbs.groups import GroupVerbs
+from ebbflow.flow.verbs.match import MatchVerbs
 from ebbflow.flow.verbs.order import OrderVerbs
 from ebbflow.flow.verbs.pairs import PairVerbs
 from ebbflow.flow.verbs.rows import RowVerbs
@@ -44,7 +46,7 @@ from ebbflow.operator import Operator
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Collection(RowVerbs, PairVerbs, AlignedVerbs, GroupVerbs, OrderVerbs, TimeVerbs):
+class Collection(RowVerbs, PairVerbs, AlignedVerbs, GroupVerbs, OrderVerbs, MatchVerbs, TimeVerbs):
     """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 
     >>> import ebbflow as ef

@@ -37,7 +37,7 @@ from ebbflow.flow.plan import (
     TopK,
 )
 from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
-from ebbflow.flow.plan.order import Fold, Ordered, Over, Scan
+from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.flow.rewrite.share import keeps_rows
 from ebbflow.flow.rewrite.tighten import Leaving
 from ebbflow.flow.windows import Sliding, Time, Tumbling
@@ -205,6 +205,14 @@ def _scan(node: Scan) -> str:
 @details.register
 def _fold(node: Fold) -> str:
     return f"{shown(node.transition, width=60)} {_in_order(node)}"
+
+
+@details.register
+def _match(node: Match) -> str:
+    names = [f"{step.name} (many)" if step.many else step.name for step in node.steps]
+    limits = "" if node.within is None else f" within {shown(node.within, width=40)}"
+    limits += ", adjacent" if node.adjacent else ""
+    return f"{' → '.join(names)}{limits} {_in_order(node)}"
 
 
 @details.register

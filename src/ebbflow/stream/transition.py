@@ -37,6 +37,8 @@ class Transition:
     """What a row does to the state, as an element of a monoid; None where that is not known."""
     merge: Callable[[Any, Any], Any] | None = None
     """What two such elements do, one after the other."""
+    last: Callable[[Any], list[Any]] | None = None
+    """What is said behind the last row, from the state there."""
     composes = ""
     """How steps are composed, to be shown."""
 

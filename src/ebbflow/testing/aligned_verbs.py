@@ -1,11 +1,13 @@
-"""Verbs of generated programs whose rows meet by their places in an order."""
+"""Verbs of generated programs whose rows meet by their places in an order, or match a pattern."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
 
+import ebbflow as ef
 from ebbflow.testing.functions import Choices, function
+from ebbflow.testing.reducers import reducer
 from ebbflow.testing.verbs import Grown, Pool, Verb, a_bag, chosen, one, two_keys
 
 
@@ -77,4 +79,35 @@ def _places(left: Grown, right: Grown, choices: Choices) -> tuple[dict[str, Any]
     return dict(zip(("left_order", "right_order"), numbers, strict=True)), 1
 
 
-ALIGNED_VERBS: dict[str, Verb] = {"asof_join": _asof, "interval_join": _interval}
+def _match(pool: Pool, choices: Choices) -> Grown | None:
+    of = a_bag(pool, choices)
+    if of is None:
+        return None
+    steps: dict[str, Any] = {}
+    dtypes = []
+    for name in ("m1", "m2", "m3")[: choices.pick((2, 1, 3))]:
+        fits = function(of.shape.condition(choices))
+        unless = function(of.shape.condition(choices)) if choices.pick((0, 0, 1)) else None
+        if choices.pick((0, 0, 1)):
+            made, dtype = reducer(of.shape, choices, ("library",))
+            steps[name] = ef.many(fits, made, unless=unless)
+        else:
+            steps[name], dtype = ef.once(fits, unless=unless), "any"
+        dtypes.append(dtype)
+    options: dict[str, Any] = {"order": function(of.shape.number(choices))}
+    if choices.pick((0, 1)):
+        options["within"] = choices.pick((1, 2))
+    if choices.pick((0, 0, 1)):
+        options["adjacent"] = True
+    if choices.pick((1, 0)):
+        key = of.shape.key(choices)
+        options["per"] = function(key.text)
+        dtypes.insert(0, key.dtype)
+    return of.then(of.rows.match(steps, **options), dtypes)
+
+
+ALIGNED_VERBS: dict[str, Verb] = {
+    "asof_join": _asof,
+    "interval_join": _interval,
+    "match": _match,
+}

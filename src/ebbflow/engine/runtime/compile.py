@@ -59,7 +59,7 @@ from ebbflow.flow.plan import (
     Unary,
 )
 from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
-from ebbflow.flow.plan.order import Fold, Ordered, Over, Scan
+from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.flow.rewrite import LOCAL, optimise, push_filters, push_projections, share, tighten
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
@@ -68,6 +68,7 @@ from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.operator.aligned import AlignedRows
 from ebbflow.operator.asof import AsOfRows
 from ebbflow.operator.interval import IntervalRows, NearSemi
+from ebbflow.operator.match import Matching
 from ebbflow.operator.over import over_rows
 from ebbflow.operator.scan import fold_rows, scan_rows
 from ebbflow.record import fields_of
@@ -425,6 +426,11 @@ def _operator(node: Node) -> Any:
             shape = ResultShape(node.type, node.width)
             merge = shape.function(1)
             return fold_rows(node.transition, node.order, node.key, merge=merge, owner=node)
+        case Match():
+            several = len(node.steps) > 1
+            make = ResultShape(node.type, node.width, several).function(len(node.steps))
+            matching = Matching(node.steps, node.order, node.key, make, node.within, node.adjacent)
+            return scan_rows(matching, node.order, node.key, owner=node)
         case Over():
             return over_rows(node.functions, node.order, node.key, merge=node.merge, owner=node)
     raise AssertionError(f"there is no operator for {node!r}")
