@@ -156,7 +156,7 @@ def _as_of(node: AsOf) -> str:
 def _interval(node: Interval | IntervalSemi) -> str:
     low, high = shown(node.low, width=40), shown(node.high, width=40)
     left, right = fn_text(node.left_order), fn_text(node.right_order)
-    return f"{low} <= {right} - {left} <= {high}{_per(node)}"
+    return f"{low} <= right {right} - left {left} <= {high}{_per(node)}"
 
 
 def _per(node: Aligned) -> str:

@@ -171,8 +171,8 @@ def _same_types(
         if types.common(one, other) is None:
             refuse(
                 f"{call}(...): the {what}s are of different types and are never equal",
-                f"a {what} of the same type on both sides, such as "
-                f"{first}={_converted(our, other)}",
+                f"{'an' if what == 'order' else 'a'} {what} of the same type on both sides, "
+                f"such as {first}={_converted(our, other)}",
                 left=Text(f"{Fn.of(our, left.type).text}: {types.name_of(one)}"),
                 right=Text(f"{Fn.of(their, right.type).text}: {types.name_of(other)}"),
             )

@@ -22,7 +22,7 @@ from ebbflow.zset import ZSet, trusted, without_zeros
 Pairs = Iterable[tuple[Any, int]]
 
 
-class Placed:
+class PlaceOf:
     """The place of a row in an order."""
 
     __slots__ = ("order",)
@@ -44,7 +44,7 @@ class AlignedRows(OnKeys):
         self, left_key: Any, right_key: Any, left_order: Any, right_order: Any, owner: Any = None
     ) -> None:
         super().__init__(left_key, right_key)
-        self.left_place, self.right_place = Placed(left_order), Placed(right_order)
+        self.left_place, self.right_place = PlaceOf(left_order), PlaceOf(right_order)
         self.left_empty: Tree[Any] = Tree(key=self.left_place)
         self.right_empty: Tree[Any] = Tree(key=self.right_place)
         self.owner = owner

@@ -62,9 +62,9 @@ class AsOfRows(AlignedRows):
         out: dict[Any, int],
     ) -> None:  # fmt: skip
         old = undone(right, from_right) if from_right else right
-        moved = set()
+        touched = set()
         for row, weight in from_left:
-            moved.add(row)
+            touched.add(row)
             place, there = self.left_place(row), left.count(row)
             for tree, count in ((right, there), (old, weight - there)):
                 if count:
@@ -73,7 +73,7 @@ class AsOfRows(AlignedRows):
             return
         for start, stop, was, now in self.pieces(left, old, right, from_right):
             for row, count in left.between(start, stop):
-                if row not in moved:
+                if row not in touched:
                     self.give(row, was, -count, out)
                     self.give(row, now, count, out)
 

@@ -134,9 +134,9 @@ class NearSemi(Near):
         out: dict[Any, int],
     ) -> None:  # fmt: skip
         old = undone(right, from_right) if from_right else right
-        moved = set()
+        touched = set()
         for row, weight in from_left:
-            moved.add(row)
+            touched.add(row)
             place, now = self.left_place(row), left.count(row)
             for tree, count in ((right, now), (old, weight - now)):
                 if count and self.stays(tree, place):
@@ -146,7 +146,7 @@ class NearSemi(Near):
             [self.meeting(left, self.right_place(row)) for row, _ in from_right]
         ):
             for row, count in left.between(max(start, last), stop):
-                if row not in moved:
+                if row not in touched:
                     place = self.left_place(row)
                     sign = self.stays(right, place) - self.stays(old, place)
                     if sign:

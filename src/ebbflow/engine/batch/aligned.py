@@ -15,7 +15,7 @@ Placed = tuple[Any, Any]
 @rows_of.register
 def _as_of(node: AsOf, left: Weights, right: Weights) -> Weights:
     out = []
-    for weight, place, row, there in _met(node, left, right):
+    for weight, place, row, there in _beside(node, left, right):
         found = None if place is None else _found(node, place, there)
         if found is not None:
             out.append((_call(node, node.merge, row, found[1]), weight))
@@ -45,7 +45,7 @@ def _found(node: AsOf, place: Any, there: list[Placed]) -> Placed | None:
 def _interval(node: Interval, left: Weights, right: Weights) -> Weights:
     return _total(node, [
         (_call(node, node.merge, row, other), weight * right[other])
-        for weight, place, row, there in _met(node, left, right)
+        for weight, place, row, there in _beside(node, left, right)
         for at, other in there
         if place is not None and node.low <= at - place <= node.high
     ])  # fmt: skip
@@ -54,14 +54,16 @@ def _interval(node: Interval, left: Weights, right: Weights) -> Weights:
 @rows_of.register
 def _interval_semi(node: IntervalSemi, left: Weights, right: Weights) -> Weights:
     out = {}
-    for weight, place, row, there in _met(node, left, right):
+    for weight, place, row, there in _beside(node, left, right):
         near = place is not None and any(node.low <= at - place <= node.high for at, _ in there)
         if near is not node.anti:
             out[row] = weight
     return out
 
 
-def _met(node: Aligned, left: Weights, right: Weights) -> list[tuple[int, Any, Any, list[Placed]]]:
+def _beside(
+    node: Aligned, left: Weights, right: Weights
+) -> list[tuple[int, Any, Any, list[Placed]]]:
     """Each row of the left, its weight and its place before it, with all rows of the right that
     have its key and a place, in order."""
     _never_negative(node, left)

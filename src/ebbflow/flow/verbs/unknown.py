@@ -21,6 +21,9 @@ _ORDER = f"{_TOP} for the first or last rows; rows have no order: sorted(view.va
 _COUNT = "agg(n=ebbflow.count())"
 _RUN = "view = c.run(), then view.value"
 _WINDOW = "tumbling(time, size), sliding(...) or session(...), then group_by"
+_ASOF = 'asof_join(other, on="key", order="time"), with direction= and tolerance='
+_INTERVAL = 'interval_join(other, on="key", order="time", low=..., high=...)'
+_MATCH = 'match(first=lambda row: ..., then=lambda row: ..., per="key", order="time", within=...)'
 _KEEP = "nothing: a running view keeps its state"
 
 _INSTEAD: dict[str, str] = {
@@ -47,6 +50,9 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("drop_duplicates", "dropDuplicates", "unique", "dedup"), "distinct()"),
     **dict.fromkeys(("merge", "inner_join", "innerJoin"), 'join(other, on="field")'),
     **dict.fromkeys(("left_join", "leftJoin"), 'join(other, on="field", how="left")'),
+    **dict.fromkeys(("merge_asof", "join_asof", "asof", "asofJoin", "as_of_join"), _ASOF),
+    **dict.fromkeys(("join_where", "range_join", "interval"), _INTERVAL),
+    **dict.fromkeys(("match_recognize", "pattern", "sequence", "funnel", "cep"), _MATCH),
     **dict.fromkeys(("crossJoin", "cross_join", "product"), "cross(other)"),
     **dict.fromkeys(("unionAll", "union_all", "unionByName", "concat", "append"), "c + other"),
     **dict.fromkeys(("subtract", "except_all", "minus", "difference"), "except_(other)"),
