@@ -8,7 +8,7 @@ can serve several operators.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ebbflow.nan import one_nan
@@ -94,6 +94,18 @@ class AlignedRows(OnKeys):
             self.changed(left, right, from_left.get(key, ()), from_right.get(key, ()), out)
         return without_zeros(out)
 
+    def now_and_before(
+        self, left: Tree[Any], right: Tree[Any], old: Tree[Any], from_left: Pairs
+    ) -> Iterator[tuple[Any, Tree[Any], int]]:
+        """Each changed row of the left with the rows of the right that it looks at now, and how
+        often it is there; and with those that it looked at before, and how often it goes."""
+        for row, weight in from_left:
+            count = left.count(row)
+            if count:
+                yield row, right, count
+            if weight != count:
+                yield row, old, weight - count
+
     def from_scratch(self, left: dict[Any, int], right: dict[Any, int]) -> dict[Any, int]:
         """What comes of the rows of one key."""
         out: dict[Any, int] = {}
@@ -119,4 +131,4 @@ class AlignedRows(OnKeys):
 
 def undone(tree: Tree[Any], pairs: Pairs) -> Tree[Any]:
     """The tree as it was before a change of it."""
-    return tree.update([(row, -weight) for row, weight in pairs])
+    return tree.update([(row, -weight) for row, weight in pairs]) if pairs else tree

@@ -61,14 +61,9 @@ class AsOfRows(AlignedRows):
         self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
         out: dict[Any, int],
     ) -> None:  # fmt: skip
-        old = undone(right, from_right) if from_right else right
-        touched = set()
-        for row, weight in from_left:
-            touched.add(row)
-            place, there = self.left_place(row), left.count(row)
-            for tree, count in ((right, there), (old, weight - there)):
-                if count:
-                    self.give(row, self.answer(tree, place), count, out)
+        old, touched = undone(right, from_right), {row for row, _ in from_left}
+        for row, tree, count in self.now_and_before(left, right, old, from_left):
+            self.give(row, self.answer(tree, self.left_place(row)), count, out)
         if not from_right or not left.distinct:
             return
         for start, stop, was, now in self.pieces(left, old, right, from_right):

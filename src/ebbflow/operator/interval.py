@@ -35,39 +35,33 @@ class Near(AlignedRows):
 
     def met_by(self, right: Tree[Any], place: Any) -> tuple[int, int]:
         """From where to where rows of the right are that a place on the left meets."""
-        if place is None or not right.distinct:
-            return 0, 0
-        low, high, place_of = self.low, self.high, self.right_place
-
-        def begins(row: Any) -> bool:
-            other = place_of(row)
-            return other is not None and other - place >= low
-
-        def ends(row: Any) -> bool:
-            other = place_of(row)
-            return other is not None and other - place > high
-
-        return rank_where(right, begins), rank_where(right, ends)
+        return _between(right, self.right_place, place, self.low, self.high)
 
     def meeting(self, left: Tree[Any], other: Any) -> tuple[int, int]:
         """From where to where rows of the left are that meet a place on the right."""
-        if other is None or not left.distinct:
-            return 0, 0
-        low, high, place_of = self.low, self.high, self.left_place
-
-        def begins(row: Any) -> bool:
-            place = place_of(row)
-            return place is not None and other - place <= high
-
-        def ends(row: Any) -> bool:
-            place = place_of(row)
-            return place is not None and other - place < low
-
-        return rank_where(left, begins), rank_where(left, ends)
+        return _between(left, self.left_place, other, -self.high, -self.low)
 
     def __repr__(self) -> str:
         orders = ", ".join(map(function_name, (self.left_place.order, self.right_place.order)))
         return f"interval_join({orders}, {self.low!r}, {self.high!r})"
+
+
+def _between(
+    tree: Tree[Any], place_of: Callable[[Any], Any], place: Any, low: Any, high: Any
+) -> tuple[int, int]:
+    """From where to where rows are that are at least `low` and at most `high` behind a place."""
+    if place is None or not tree.distinct:
+        return 0, 0
+
+    def begins(row: Any) -> bool:
+        other = place_of(row)
+        return other is not None and other - place >= low
+
+    def ends(row: Any) -> bool:
+        other = place_of(row)
+        return other is not None and other - place > high
+
+    return rank_where(tree, begins), rank_where(tree, ends)
 
 
 class IntervalRows(Near):
@@ -133,14 +127,10 @@ class NearSemi(Near):
         self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
         out: dict[Any, int],
     ) -> None:  # fmt: skip
-        old = undone(right, from_right) if from_right else right
-        touched = set()
-        for row, weight in from_left:
-            touched.add(row)
-            place, now = self.left_place(row), left.count(row)
-            for tree, count in ((right, now), (old, weight - now)):
-                if count and self.stays(tree, place):
-                    out[row] = out.get(row, 0) + count
+        old, touched = undone(right, from_right), {row for row, _ in from_left}
+        for row, tree, count in self.now_and_before(left, right, old, from_left):
+            if self.stays(tree, self.left_place(row)):
+                out[row] = out.get(row, 0) + count
         last = 0
         for start, stop in sorted(
             [self.meeting(left, self.right_place(row)) for row, _ in from_right]
