@@ -50,6 +50,7 @@ from ebbflow.flow import (
     program,
     typed,
 )
+from ebbflow.flow.match import many, once
 from ebbflow.reducer import (
     RECOMPUTE,
     Reducer,
@@ -138,6 +139,7 @@ __all__ = [
     "le",
     "linear",
     "lt",
+    "many",
     "max",
     "mean",
     "median",
@@ -145,6 +147,7 @@ __all__ = [
     "mode",
     "naive_sum",
     "ne",
+    "once",
     "product",
     "program",
     "quantile",

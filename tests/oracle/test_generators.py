@@ -70,7 +70,7 @@ def everything(made: Program) -> list[Node]:
 
 
 def test_programs_with_loops_hold_every_kind_of_node_that_others_do_not() -> None:
-    made = [random_program(seed, verbs=ALL_NAMES) for seed in range(40)]
+    made = [random_program(seed, verbs=ALL_NAMES) for seed in range(60)]
     seen = Counter(type(node).__name__ for each in made for node in every_node(each.plan))
     assert min(seen["Iterate"], seen["LoopInput"]) >= 20
 

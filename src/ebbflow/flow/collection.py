@@ -12,11 +12,12 @@ functions, so a wrong program is an error at the line where it is written:
     filter, distinct, top_k     the same rows
     select                      Row, with the fields that were chosen
     with_fields, rename, ...    the same name with other fields
-    join, cross                 both names together: OrderPerson; without known fields, pairs
+    join, cross, asof_join      both names together: OrderPerson; without known fields, pairs
     + - union                   what both sides have in common
     reduce, agg                 Group: the key's fields, then the results'
     over                        the same name with the fields that were added
     scan                        what the step says it gives, or `type=`
+    match                       Match: the key's fields, then a field for each step
     fold                        Group: the key's fields, then the state
     tumbling, sliding, session  the same name with window_start and window_end
 """
@@ -33,8 +34,10 @@ from ebbflow.flow.parts import Part, refuse
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.running import explain, node_text, planned, run
 from ebbflow.flow.through import passed
+from ebbflow.flow.verbs.aligned import AlignedVerbs
 from ebbflow.flow.verbs.base import no_collection
 from ebbflow.flow.verbs.groups import GroupVerbs
+from ebbflow.flow.verbs.match import MatchVerbs
 from ebbflow.flow.verbs.order import OrderVerbs
 from ebbflow.flow.verbs.pairs import PairVerbs
 from ebbflow.flow.verbs.reshape import ReshapeVerbs
@@ -45,7 +48,9 @@ from ebbflow.stream import Processor
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Collection(RowVerbs, ReshapeVerbs, PairVerbs, GroupVerbs, OrderVerbs, TimeVerbs):
+class Collection(
+    RowVerbs, ReshapeVerbs, PairVerbs, AlignedVerbs, GroupVerbs, OrderVerbs, MatchVerbs, TimeVerbs
+):
     """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 
     >>> import ebbflow as ef

@@ -38,8 +38,9 @@ from ebbflow.flow.plan import (
     Through,
     TopK,
 )
+from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
 from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, ScalarFilter
-from ebbflow.flow.plan.order import Fold, Ordered, Over, Scan
+from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite.share import keeps_rows
 from ebbflow.flow.rewrite.tighten import Leaving
@@ -90,6 +91,8 @@ def verb(node: Node) -> str:
     >>> verb(Distinct(parent=Source(name="words")))
     'distinct'
     """
+    if isinstance(node, IntervalSemi) and node.anti:
+        return "interval_anti"
     return "anti" if isinstance(node, (Semi, CompareSemi)) and node.anti else node.verb
 
 
@@ -137,8 +140,7 @@ def _concat(node: Concat) -> str:
 def _two_sides(node: Binary) -> str:
     if _crosses(node):
         return "every row with every row"
-    left, right = fn_text(node.left_key), fn_text(node.right_key)
-    return left if left == right else f"{left} = {right}"
+    return _alike(node.left_key, node.right_key)
 
 
 @details.register(CompareJoin)
@@ -154,7 +156,31 @@ def _scalar(node: ScalarFilter) -> str:
     return f"{fn_text(node.fn)}, with one row{key}"
 
 
-def _crosses(node: Binary) -> bool:
+def _alike(left: Fn, right: Fn) -> str:
+    ours, theirs = fn_text(left), fn_text(right)
+    return ours if ours == theirs else f"{ours} = {theirs}"
+
+
+@details.register
+def _as_of(node: AsOf) -> str:
+    limits = "" if node.tolerance is None else f" within {shown(node.tolerance, width=40)}"
+    limits += "" if node.exact else ", at another place"
+    return f"{node.direction} by {_alike(node.left_order, node.right_order)}{limits}{_per(node)}"
+
+
+@details.register(Interval)
+@details.register(IntervalSemi)
+def _interval(node: Interval | IntervalSemi) -> str:
+    low, high = shown(node.low, width=40), shown(node.high, width=40)
+    left, right = fn_text(node.left_order), fn_text(node.right_order)
+    return f"{low} <= right {right} - left {left} <= {high}{_per(node)}"
+
+
+def _per(node: Aligned) -> str:
+    return "" if _crosses(node) else f" per {_alike(node.left_key, node.right_key)}"
+
+
+def _crosses(node: Binary | Aligned) -> bool:
     left, right = node.left_key.expression, node.right_key.expression
     return isinstance(left, Constant) and left == right
 
@@ -210,6 +236,14 @@ def _scan(node: Scan) -> str:
 @details.register
 def _fold(node: Fold) -> str:
     return f"{shown(node.transition, width=60)} {_in_order(node)}"
+
+
+@details.register
+def _match(node: Match) -> str:
+    names = [f"{step.name} (many)" if step.many else step.name for step in node.steps]
+    limits = "" if node.within is None else f" within {shown(node.within, width=40)}"
+    limits += ", adjacent" if node.adjacent else ""
+    return f"{' → '.join(names)}{limits} {_in_order(node)}"
 
 
 @details.register
@@ -302,6 +336,18 @@ def _side(which: str, key: Fn) -> str:
 
 
 @kept.register
+def _aligned_keeps(node: Aligned) -> list[str]:
+    sides = (
+        ("left", node.left_key, node.left_order), ("right", node.right_key, node.right_order)
+    )  # fmt: skip
+    return [
+        f"the {side} rows{'' if _crosses(node) else f' of each {fn_text(key)}'} in the order of "
+        f"{fn_text(order)}"
+        for side, key, order in sides
+    ]
+
+
+@kept.register
 def _reduce_keeps(node: Reduce) -> list[str]:
     each = "" if node.key is None else f" for each {fn_text(node.key)}"
     if verdict(node.reducer) == "tree":
@@ -380,7 +426,7 @@ def kept_in_rounds(node: Node) -> list[str]:
     match node:
         case Join():
             return [f"{' · '.join(_join_keeps(node))}, with their rounds"]
-        case Binary():
+        case Binary() | Aligned():
             left, right = fn_text(node.left_key), fn_text(node.right_key)
             return [f"left rows by {left} and right rows by {right}, and what they gave, "
                     "with their rounds"]  # fmt: skip

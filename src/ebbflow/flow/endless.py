@@ -40,6 +40,7 @@ from ebbflow.flow.plan import (
     Sessions,
     TopK,
 )
+from ebbflow.flow.plan.aligned import AsOf, IntervalSemi
 from ebbflow.flow.plan.compare import CompareSemi, ScalarFilter
 from ebbflow.flow.plan.order import Ordered
 from ebbflow.flow.rewrite.monotone import may_read
@@ -109,7 +110,7 @@ def _taking_away(plan: Plan, names: set[str]) -> Iterator[str]:
         match node:
             case Concat() if -1 in _those(node.signs, touched):
                 yield f"its body takes rows away that depend on it, at {node.place}"
-            case Semi(anti=True) | CompareSemi(anti=True) if touched[1]:
+            case Semi(anti=True) | CompareSemi(anti=True) | IntervalSemi(anti=True) if touched[1]:
                 yield f"its body leaves out rows that meet what depends on it, at {node.place}"
             case Reduce() if not (_one_way(node.reducer) or _threshold(node, readers)):
                 made = repr(node.reducer)
@@ -118,7 +119,7 @@ def _taking_away(plan: Plan, names: set[str]) -> Iterator[str]:
                 yield f"its body leaves out rows by what depends on it, at {node.place}"
             case TopK(n=1, offset=0):
                 pass
-            case TopK() | Sessions() | Ordered():
+            case TopK() | Sessions() | Ordered() | AsOf():
                 yield f"its body takes {node.verb} of rows that depend on it, at {node.place}"
             case Iterate():
                 inner = _those((*node.variables, *node.outside), touched)

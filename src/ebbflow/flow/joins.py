@@ -62,7 +62,7 @@ def joined(
             )
         return _semi(left, right, ours.fn, theirs.fn, compared, anti=how == "anti")
     made = merging(
-        "join", left, right, how, _shared(ours.given, theirs.given), select, type, suffixes
+        "join", left, right, how, shared_fields(ours.given, theirs.given), select, type, suffixes
     )
     return _outer(left, right, ours.fn, theirs.fn, how, made, compared)
 
@@ -105,7 +105,7 @@ def _semi(
 ) -> Node:
     """The rows of the left that meet a row of the right that is present, or with `anti` none."""
     both: dict[str, Any] = {
-        "left": left, "right": _present(right), "left_key": ours, "right_key": theirs,
+        "left": left, "right": present(right), "left_key": ours, "right_key": theirs,
         "anti": anti, "type": left.type, "place": place(),
     }  # fmt: skip
     return CompareSemi(where=where, **both) if where else Semi(**both)
@@ -114,14 +114,16 @@ def _semi(
 def one_row_filtered(left: Node, right: Node, f: Any, on: Any, left_on: Any, right_on: Any) -> Node:
     """The node of `filter` with another collection."""
     ours, theirs = _keys(left, right, on, left_on, right_on, optional=True, call="filter")
-    return scalar_filtered(left, _present(right), f, ours.fn, theirs.fn)
+    return scalar_filtered(left, present(right), f, ours.fn, theirs.fn)
 
 
 # ---- keys ----
 
 
 @dataclass(frozen=True)
-class _KeySide:
+class KeySide:
+    """What the rows of one side are compared by, as it was given, and as a function."""
+
     given: Any
     fn: Fn
 
@@ -129,39 +131,53 @@ class _KeySide:
 def _keys(
     left: Node, right: Node, on: Any, left_on: Any, right_on: Any, *, optional: bool = False,
     call: str = "join",
-) -> tuple[_KeySide, _KeySide]:  # fmt: skip
+) -> tuple[KeySide, KeySide]:  # fmt: skip
     if on is None and left_on is None and right_on is None:
         if optional:
-            return _KeySide(None, Fn.constant(None, left.type)), _KeySide(
+            return KeySide(None, Fn.constant(None, left.type)), KeySide(
                 None, Fn.constant(None, right.type)
             )
         refuse("join(...): no key is given", f'on="field", left_on= and right_on=, or {CROSS}')
+    return both_sides(call, left, right, on, left_on, right_on)
+
+
+def both_sides(
+    call: str, left: Node, right: Node, on: Any, left_on: Any, right_on: Any, word: str = "on",
+    what: str = "key",
+) -> tuple[KeySide, KeySide]:  # fmt: skip
+    """What rows of both sides are compared by: `on=`, or `left_on=` and `right_on=`."""
+    first, second = f"left_{word}", f"right_{word}"
     if on is not None and (left_on is not None or right_on is not None):
-        refuse(f"{call}(...): on= is the key of both sides", "on= alone, or left_on= and right_on=")
-    if on is None and (left_on is None or right_on is None):
-        there, lacking = ("left_on", "right_on") if right_on is None else ("right_on", "left_on")
         refuse(
-            f"{call}({there}=...): the key of the other side is not given",
-            f"{lacking}= beside {there}=, or on= where both sides have the same key",
+            f"{call}(...): {word}= is the {what} of both sides",
+            f"{word}= alone, or {first}= and {second}=",
+        )
+    if on is None and (left_on is None or right_on is None):
+        there, lacking = (first, second) if right_on is None else (second, first)
+        refuse(
+            f"{call}({there}=...): the {what} of the other side is not given",
+            f"{lacking}= beside {there}=, or {word}= where both sides have the same {what}",
         )
     ours, theirs = (on, on) if on is not None else (left_on, right_on)
-    names = ("on", "on") if on is not None else ("left_on", "right_on")
+    names = (word, word) if on is not None else (first, second)
     for name, each in zip(names, (ours, theirs), strict=True):
         plain(f"{call}({name}={{}})", each)
     sides = (
-        _KeySide(ours, part(f"{call}({names[0]}={{}})", left, ours)),
-        _KeySide(theirs, part(f"{call}({names[1]}={{}})", right, theirs)),
+        KeySide(ours, part(f"{call}({names[0]}={{}})", left, ours)),
+        KeySide(theirs, part(f"{call}({names[1]}={{}})", right, theirs)),
     )
-    _same_types(left, right, ours, theirs, call)
+    _same_types(call, left, right, ours, theirs, what, first)
     return sides
 
 
-def _same_types(left: Node, right: Node, ours: Any, theirs: Any, call: str) -> None:
+def _same_types(
+    call: str, left: Node, right: Node, ours: Any, theirs: Any, what: str, first: str
+) -> None:
     our_parts, their_parts = _several(ours), _several(theirs)
     if isinstance(ours, (tuple, list)) and isinstance(theirs, (tuple, list)):
         if len(our_parts) != len(their_parts):
             refuse(
-                f"{call}(...): the left key has {len(our_parts)} parts, the right one "
+                f"{call}(...): the left {what} has {len(our_parts)} parts, the right one "
                 f"{len(their_parts)}",
                 "as many parts on both sides",
                 left=tuple(ours),
@@ -173,8 +189,9 @@ def _same_types(left: Node, right: Node, ours: Any, theirs: Any, call: str) -> N
         one, other = part_type(left, our), part_type(right, their)
         if types.common(one, other) is None:
             refuse(
-                f"{call}(...): the keys are of different types and are never equal",
-                f"a key of the same type on both sides, such as left_on={_converted(our, other)}",
+                f"{call}(...): the {what}s are of different types and are never equal",
+                f"{'an' if what == 'order' else 'a'} {what} of the same type on both sides, "
+                f"such as {first}={_converted(our, other)}",
                 left=Text(f"{Fn.of(our, left.type).text}: {types.name_of(one)}"),
                 right=Text(f"{Fn.of(their, right.type).text}: {types.name_of(other)}"),
             )
@@ -192,7 +209,7 @@ def _converted(given: Any, hint: Any) -> str:
     return f"lambda row: {types.name_of(hint)}({inside})"
 
 
-def _shared(ours: Any, theirs: Any) -> set[str]:
+def shared_fields(ours: Any, theirs: Any) -> set[str]:
     """The key fields that have the same name on both sides, and the same place in the key."""
     pairs = zip(_several(ours), _several(theirs), strict=False)
     return {our for our, their in pairs if isinstance(our, str) and our == their}
@@ -240,7 +257,7 @@ def _sum(terms: Sequence[tuple[Node, int]], row_type: Any) -> Concat:
     )  # fmt: skip
 
 
-def _present(node: Node) -> Node:
+def present(node: Node) -> Node:
     """A bag that has the rows of a node that are present."""
     return node if node.bag else Distinct(parent=node, type=node.type, place=place())
 
@@ -258,7 +275,7 @@ def united(left: Node, right: Node) -> Node:
     >>> united(ef.Input("a", int).node, ef.Input("b", int).node).verb
     'distinct'
     """
-    both = concatenated(_present(left), _present(right), 1, "union")
+    both = concatenated(present(left), present(right), 1, "union")
     return Distinct(parent=both, type=both.type, place=place())
 
 

@@ -118,7 +118,7 @@ class Time:
         if (type(time), type(self.size)) in _SURE:
             return time
         if wrong := time_mismatch(time, self.size):
-            raise _late(self.verb, time, *wrong)
+            raise wrong_time(self.verb, time, *wrong)
         return time
 
 
@@ -141,7 +141,7 @@ class WindowClock:
             return time, origin, (time - origin) // every
         for span in (self.size, every):
             if wrong := time_mismatch(time, span):
-                raise _late(self.verb, time, *wrong)
+                raise wrong_time(self.verb, time, *wrong)
         time, origin = self._from_origin(time)
         return time, origin, self._number(time, origin)
 
@@ -154,7 +154,7 @@ class WindowClock:
                 origin = EPOCH_UTC if origin is None else origin
                 time = time if origin.tzinfo is None else time.astimezone(origin.tzinfo)
             if (time.tzinfo is None) != (origin.tzinfo is None):
-                raise _late(
+                raise wrong_time(
                     self.verb, time, "the time and the origin have not both a time zone",
                     "an origin with a time zone for times with one, and without for times without",
                 )  # fmt: skip
@@ -170,7 +170,7 @@ class WindowClock:
         for number in (guess, guess - 1, guess + 1):
             if origin + number * self.every <= time < origin + (number + 1) * self.every:
                 return number
-        raise _late(
+        raise wrong_time(
             self.verb, time, f"it is too large to tell windows of {_span(self.every)} apart",
             "ints, or datetimes, which are exact",
         )  # fmt: skip
@@ -245,7 +245,8 @@ def _span(span: Any) -> str:
     return repr(span).removeprefix("datetime.")
 
 
-def _late(verb: str, time: Any, why: str, remedy: str) -> CompositionError:
+def wrong_time(verb: str, time: Any, why: str, remedy: str) -> CompositionError:
+    """The error for a row whose time will not do."""
     return CompositionError(
         f"{verb}: the time of a row will not do: {why}", time=time, remedy=remedy
     )
@@ -284,8 +285,8 @@ def check_times(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any
     part(f"{verb}({{}})", node, time)
     plain(f"{verb}({{}})", time)
     time_type = part_type(node, time)
-    known = [each for each in types.classes(time_type) or () if each is not NoneType]
-    example = _EXAMPLES.get(known[0]) if len(known) == 1 else None
+    known = _classes(time_type)
+    example = example_time(node, time)
     for name, span in spans.items():
         _positive(verb, name, span)
         if example is not None and (wrong := time_mismatch(example, span)):
@@ -297,6 +298,16 @@ def check_times(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any
     ends = with_notes(types.either(*known), types.notes(time_type))
     floats = any(isinstance(span, float) for span in spans.values())
     return float if ends is int and floats else ends
+
+
+def example_time(node: Node, time: Part) -> Any:
+    """A time of the kind that rows have; None where that is not known."""
+    known = _classes(part_type(node, time))
+    return _EXAMPLES.get(known[0]) if len(known) == 1 else None
+
+
+def _classes(time_type: Any) -> list[Any]:
+    return [each for each in types.classes(time_type) or () if each is not NoneType]
 
 
 def _positive(verb: str, name: str, span: Any) -> None:

@@ -107,6 +107,8 @@ class ScanRows(OrderedRows):
             for row in self.in_order(pairs):
                 state, more = self.transition.step(state, row)
                 said += more
+            if self.transition.last is not None:
+                said += self.transition.last(state)
         return ZSet.of(map(one_nan, said))
 
     def changed(
@@ -120,6 +122,10 @@ class ScanRows(OrderedRows):
             Replay(self.transition, new, pairs, out).run()
         else:
             Replay(self.transition, new, (), out).first(*new.root, self.transition.start)
+        if self.transition.last is not None:
+            for tree, sign in ((old, -1), (new, 1)):
+                for each in self.transition.last(last_state(self.transition, tree)):
+                    out[one_nan(each)] = out.get(one_nan(each), 0) + sign
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"

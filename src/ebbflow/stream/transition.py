@@ -39,6 +39,8 @@ class Transition:
     """What two such elements do, one after the other."""
     clean = False
     """Whether all NaN in what it says is the one NaN already."""
+    last: Callable[[Any], list[Any]] | None = None
+    """What is said behind the last row, from the state there."""
     composes = ""
     """How steps are composed, to be shown."""
 

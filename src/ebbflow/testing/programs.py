@@ -21,6 +21,7 @@ from ebbflow.errors import CheckError, install
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
+from ebbflow.testing.aligned_verbs import ALIGNED_VERBS
 from ebbflow.testing.functions import Choices, RowShape, Serial
 from ebbflow.testing.grown import Grown, Pool
 from ebbflow.testing.loops import LOOP_NAMES, LOOPS
@@ -80,7 +81,7 @@ class Bill(NamedTuple):
     m: Annotated[Decimal, (10, 2)]
 
 
-VERBS = {**SIMPLE, **ORDER_VERBS, **TIME_VERBS}
+VERBS = {**SIMPLE, **ORDER_VERBS, **TIME_VERBS, **ALIGNED_VERBS}
 VERB_NAMES = tuple(VERBS)
 TYPES = (Stock, Tag, Event, int, Any, Measurement, Moment, Bill)
 NUMBERS = 1 << 24  # numbers below this Hypothesis draws evenly, and greater ones mostly small

@@ -137,7 +137,7 @@ def _joins(how: str) -> Verb:
 
 
 def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
-    ours, theirs = _keys(left, right, choices)
+    ours, theirs = two_keys(left, right, choices)
     on = {"left_on": ours.given, "right_on": theirs.given}
     shared = ours.name if ours.name and ours.name == theirs.name else ""
     if shared:
@@ -153,7 +153,7 @@ def _join(left: Grown, right: Grown, how: str, choices: Choices) -> Grown:
     return left.then(left.rows.join(right.rows, **on, how=how), natural, **facts)
 
 
-def _keys(left: Grown, right: Grown, choices: Choices) -> tuple[RowKey, RowKey]:
+def two_keys(left: Grown, right: Grown, choices: Choices) -> tuple[RowKey, RowKey]:
     """Keys of both sides that can be equal; by preference a field that both have."""
     common_names = [
         RowKey(left.shape, f"r.{name}", dtype)
@@ -336,7 +336,7 @@ def _through_two(pool: Pool, choices: Choices) -> Grown | None:
     if not choices.pick((0, 1)):
         rows, front = left.rows.through(operator, right.rows), []
     else:
-        ours, theirs = _keys(left, right, choices)
+        ours, theirs = two_keys(left, right, choices)
         per = {"left_per": function(ours.text), "right_per": function(theirs.text)}
         rows, front = left.rows.through(operator, right.rows, **per), [ours.dtype]
     degree = left.degree + right.degree

@@ -162,7 +162,8 @@ def test_equal_values_have_the_same_number_in_every_process() -> None:
     assert stable_hash(noon) == stable_hash(noon.astimezone(rome))
     values = [noon, noon.replace(tzinfo=None), date(2024, 5, 1), timedelta(hours=3), float("nan")]
     assert [stable_hash(each) for each in values] == [
-        11240198575413512390, 9296371325889859472, 16697923410232718702, 13586156389548332745, 12215358176996370630,
+        11240198575413512390, 9296371325889859472, 16697923410232718702, 13586156389548332745,
+        12215358176996370630,
     ]  # fmt: skip
 
 

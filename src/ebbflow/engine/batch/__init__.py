@@ -309,6 +309,11 @@ def _groups(node: Node, key: Callable[[Any], Any] | None, rows: Weights) -> dict
 
 def _bags(node: Keyed, rows: Weights) -> Iterable[tuple[Any, Weights]]:
     """The rows of each key, after a check that none of them is negative."""
+    _never_negative(node, rows)
+    return _groups(node, node.key, rows).items()
+
+
+def _never_negative(node: Node, rows: Weights) -> None:
     for row, weight in rows.items():
         if weight < 0:
             raise ChangeError(
@@ -318,7 +323,6 @@ def _bags(node: Keyed, rows: Weights) -> Iterable[tuple[Any, Weights]]:
                 created=node.place,
                 remedy="distinct() after the -, or except_ instead of it",
             )
-    return _groups(node, node.key, rows).items()
 
 
 def _key_parts(key: Any, width: int) -> tuple[Any, ...]:
@@ -452,6 +456,7 @@ def mismatch(expected: Mapping[str, ZSet[Any]], found: Mapping[str, ZSet[Any]]) 
     return Text("\n".join(lines)) if lines else None
 
 
+from ebbflow.engine.batch import aligned as aligned  # noqa: E402
 from ebbflow.engine.batch import compare as compare  # noqa: E402
 from ebbflow.engine.batch import order as order  # noqa: E402  (it registers what its nodes mean)
 from ebbflow.engine.batch import time as _time  # noqa: E402, F401

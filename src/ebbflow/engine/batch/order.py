@@ -19,7 +19,7 @@ from ebbflow.engine.batch import (
     rows_of,
 )
 from ebbflow.errors import cause_of
-from ebbflow.flow.plan.order import Fold, Ordered, Over, Scan
+from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.nan import one_nan
 from ebbflow.operator import window
 from ebbflow.ordering import total_order_key
@@ -156,3 +156,46 @@ def _decayed(values: list[Any], places: list[Any], half: Any) -> list[Any]:
         kept = found[-1] * 0.5 ** ((places[i] - places[i - 1]) / half) if found else 0.0
         found.append(kept + (0.0 if value is None else value))
     return found
+
+
+@rows_of.register
+def _match(node: Match, rows: Weights) -> Weights:
+    out = []
+    for key, group in _bags(node, rows):
+        there, at = listed(node, key, group), 0
+        while at < len(there):
+            taken = _tried(node, there, at)
+            if taken is None:
+                at += 1
+                continue
+            values = [
+                one_nan(step.reducer([there[i] for i in some])) if step.many else there[some[0]]
+                for step, some in zip(node.steps, taken, strict=True)
+            ]
+            out.append((_record(node, (*_key_parts(key, node.width), *values)), 1))
+            at = taken[-1][-1] + 1
+    return _total(node, out)
+
+
+def _tried(node: Match, rows: list[Any], first: int) -> list[list[int]] | None:
+    """Which rows each step of a match takes that begins with a row; None where there is none."""
+    taken: list[list[int]] = []
+    start = _call(node, node.order, rows[first])
+    for at in range(first, len(rows)):
+        row, begun = rows[at], len(taken)
+        waiting = [node.steps[begun - 1]] if begun and node.steps[begun - 1].many else []
+        waiting += node.steps[begun : begun + 1]
+        if node.within is not None and _call(node, node.order, row) - start > node.within:
+            break
+        if any(step.unless is not None and _call(node, step.unless, row) for step in waiting):
+            break
+        fitting = [step for step in waiting if _call(node, step.fits, row)]
+        if not fitting and (node.adjacent or not taken):
+            break
+        if fitting:
+            if fitting[0] is not (node.steps[begun - 1] if begun else None):
+                taken.append([])
+            taken[-1].append(at)
+            if len(taken) == len(node.steps) and not node.steps[-1].many:
+                break
+    return taken if len(taken) == len(node.steps) else None

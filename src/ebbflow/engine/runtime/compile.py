@@ -25,6 +25,7 @@ from ebbflow.engine.runtime.loop import Body, LoopStage
 from ebbflow.engine.runtime.panes import by_panes
 from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, Schedule, evaluation
 from ebbflow.engine.runtime.stage import (
+    AlignedStage,
     ArrangeStage,
     FusedReduceStage,
     GroupByKeyStage,
@@ -60,13 +61,18 @@ from ebbflow.flow.plan import (
     TopK,
     Unary,
 )
-from ebbflow.flow.plan.order import Fold, Ordered, Over, Scan
+from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
+from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite import FIRST, LOCAL, Rewrite, optimise, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
+from ebbflow.operator.aligned import AlignedRows
+from ebbflow.operator.asof import AsOfRows
+from ebbflow.operator.interval import IntervalRows, NearSemi
+from ebbflow.operator.match import Matching
 from ebbflow.operator.over import over_rows
 from ebbflow.operator.scan import fold_rows, scan_rows
 from ebbflow.operator.within import within_rows
@@ -75,6 +81,8 @@ from ebbflow.reducer.running import ReduceByKey
 from ebbflow.reducer.sessions import SessionResults
 from ebbflow.reducer.shape import ResultShape
 from ebbflow.state.index import Index
+from ebbflow.state.ordered import OrderedIndex
+from ebbflow.state.tree import Tree
 
 Port = list[tuple[int, Chain]]
 APART: tuple[Rewrite, ...] = (*FIRST, partial(push_projections, apart=True), share)
@@ -99,7 +107,8 @@ class Compiler:
         self.ports: dict[int, Port] = {}
         self.states: dict[int, Stage] = {}
         self.arranged: dict[tuple[int, Any, bool], tuple[int, Index[Any, Any] | None]] = {}
-        self.guarded: dict[tuple[int, int], int] = {}
+        self.ordered: dict[tuple[int, Fn, Fn], tuple[int, OrderedIndex]] = {}
+        self.guarded: dict[tuple[int, Any], int] = {}
         self.absorbed: dict[int, int] = {}
         self.count = consumers(self.plan)
         self.after = self._after()
@@ -196,7 +205,7 @@ class Compiler:
         slot, chain = port[0]
         split = self.apart and chain.steps
         if split or guarded or len(port) > 1 or not chain.one_to_one or chain.sign < 0:
-            slot, chain = self._bagged(node, self.slot(node), owner), WHOLE
+            slot, chain = self._bagged(node, self.slot(node), owner, key), WHOLE
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
             return self._add(GroupByKeyStage(node, slot, key, by_key)), None
@@ -204,14 +213,25 @@ class Compiler:
         index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
         return self._add(ArrangeStage(node, slot, key, index, owner)), index
 
-    def _bagged(self, node: Node, slot: int, owner: Node) -> int:
+    def _bagged(self, node: Node, slot: int, owner: Node, key: Fn | None) -> int:
         """Behind `-`, and before a node that needs a bag: a guard."""
-        if node.bag or not isinstance(owner, Keyed):
+        if node.bag or not isinstance(owner, (Keyed, Aligned)):
             return slot
-        at = slot, id(owner) if self.apart else 0
+        at = slot, (id(owner), key) if self.apart else None
         if at not in self.guarded:
-            self.guarded[at] = self._add(GuardStage(owner, slot))
+            self.guarded[at] = self._add(GuardStage(owner, slot, key, node.type))
         return self.guarded[at]
+
+    def _in_order(
+        self, node: Node, key: Fn, order: Fn, empty: Tree[Any], owner: Node
+    ) -> tuple[int, OrderedIndex]:
+        """The slot with the change of a node by key, and the index of its rows in order."""
+        at = id(node), key, order
+        if at not in self.ordered:
+            slot = self._bagged(node, self.slot(node), owner, key)
+            index = OrderedIndex(empty, key, grouping(key, WHOLE, owner))
+            self.ordered[at] = self._add(ArrangeStage(node, slot, key, index, owner)), index
+        return self.ordered[at]
 
     def _rows_wanted(self) -> set[tuple[int, Any]]:
         wanted: set[tuple[int, Any]] = set()
@@ -232,6 +252,8 @@ class Compiler:
                 return self._join(node)
             case Semi():
                 return self._semi(node)
+            case Aligned():
+                return self._aligned(node)
             case Reduce():
                 return self._reduce(node)
             case Distinct():
@@ -299,6 +321,16 @@ class Compiler:
         right, _ = self._arrange(node.right, node.right_key, node)
         return self._add(CompareStage(node, [left, right], comparing(node)))
 
+    def _aligned(self, node: Aligned) -> int:
+        operator = _aligning(node)
+        left, lefts = self._in_order(
+            node.left, node.left_key, node.left_order, operator.left_empty, node
+        )
+        right, rights = self._in_order(
+            node.right, node.right_key, node.right_order, operator.right_empty, node
+        )
+        return self._add(AlignedStage(node, [left, right], operator, lefts, rights))
+
     def _reduce(self, node: Reduce) -> int:
         port = self.ports[id(node.parent)]
         slot, chain = port[0]
@@ -308,7 +340,7 @@ class Compiler:
         operator = panes or _reducing(node, chain if fused else WHOLE)
         if operator.loop is not None:
             if not fused:
-                slot = self._bagged(node.parent, self.slot(node.parent), node)
+                slot = self._bagged(node.parent, self.slot(node.parent), node, node.key)
             found = self._add(FusedReduceStage(node, slot, operator))
         else:
             slot, index = self._arrange(node.parent, node.key, node)
@@ -317,7 +349,8 @@ class Compiler:
         return found
 
     def _keyed(self, node: Unary, operator: Any, **known: Any) -> int:
-        slot = self._bagged(node.parent, self.slot(node.parent), node)
+        key = getattr(node, "key", None)
+        slot = self._bagged(node.parent, self.slot(node.parent), node, key)
         stage = KeyedStage(node, slot, operator, **known)
         if stage.kept:
             self.states[id(node)] = stage
@@ -368,9 +401,13 @@ class BodyCompiler(Compiler):
         if isinstance(node, Join):
             return self._add_join(LiftedJoin(node, slots, schedule, self._joining(node), *fixed))
         keys: list[Fn | None]
-        if isinstance(node, Binary):
+        if isinstance(node, (Binary, Aligned)):
             keys = [node.left_key, node.right_key]
-            operator = None if isinstance(node, Semi) else comparing(node)
+            operator = None
+            if isinstance(node, Aligned):
+                operator = _aligning(node)
+            elif not isinstance(node, Semi):
+                operator = comparing(node)
         else:
             keys = [Fn(by_row) if isinstance(node, Distinct) else getattr(node, "key", None)]
             operator = _operator(node)
@@ -412,8 +449,28 @@ def _operator(node: Node) -> Any:
             shape = ResultShape(node.type, node.width)
             merge = shape.function(1)
             return fold_rows(node.transition, node.order, node.key, merge=merge, owner=node)
+        case Match():
+            several = len(node.steps) > 1
+            make = ResultShape(node.type, node.width, several).function(len(node.steps))
+            matching = Matching(node.steps, node.order, node.key, make, node.within, node.adjacent)
+            return scan_rows(matching, node.order, node.key, owner=node)
         case Over():
             return over_rows(node.functions, node.order, node.key, merge=node.merge, owner=node)
+    raise AssertionError(f"there is no operator for {node!r}")
+
+
+def _aligning(node: Aligned) -> AlignedRows:
+    """The operator of a node on two collections in order."""
+    sides = node.left_key, node.right_key, node.left_order, node.right_order
+    match node:
+        case AsOf():
+            return AsOfRows(
+                *sides, node.merge, node.alone, node.direction, node.tolerance, node.exact, node
+            )
+        case Interval():
+            return IntervalRows(*sides, node.low, node.high, merge=node.merge, owner=node)
+        case IntervalSemi():
+            return NearSemi(*sides, node.low, node.high, anti=node.anti, owner=node)
     raise AssertionError(f"there is no operator for {node!r}")
 
 

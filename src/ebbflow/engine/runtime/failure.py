@@ -51,7 +51,7 @@ def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception
     if isinstance(error, NoFixedPoint):  # it names its loop, which need not be the stage that ran
         return NoFixedPoint(error.what, remedy=error.remedy, **error.facts)
     found = blame(error)
-    owner = stage.node if found is None or not hasattr(found.owner, "place") else found.owner
+    owner = stage.owner if found is None or not hasattr(found.owner, "place") else found.owner
     facts: dict[str, Any] = {}
     if found is None or not found.rows:
         facts = _looked_at(error.__traceback__)

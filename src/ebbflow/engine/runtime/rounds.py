@@ -28,6 +28,7 @@ from ebbflow.chain import grouping
 from ebbflow.engine.runtime.failure import negative_before
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.flow.plan import Binary, Distinct, Join, Keyed, Node, Semi
+from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.fn import Fn
 from ebbflow.operator.joins import Join as JoinOperator
 from ebbflow.state.index import Index, not_there
@@ -276,6 +277,8 @@ def evaluation(node: Node, operator: Any) -> Callable[..., Delta]:
         return _present
     if isinstance(node, Semi):
         return _unmatched if node.anti else _matched
+    if isinstance(node, Aligned):
+        return _aligned(node, operator)
     if isinstance(node, Binary):
         evaluate_key: Callable[..., Delta] = operator.evaluate
         return evaluate_key
@@ -283,9 +286,7 @@ def evaluation(node: Node, operator: Any) -> Callable[..., Delta]:
     start, update, checked = operator.init, operator.update, node.parent.bag
 
     def evaluate(rows: Delta) -> Delta:
-        if min(rows.values()) < 0:
-            row = next(row for row, weight in rows.items() if weight < 0)
-            raise not_there(row) if checked else negative_before(node, row=row)
+        _check(node, rows, checked)
         bag = trusted(rows)
         made: Delta = update(start(NOTHING), bag)
         return made
@@ -294,6 +295,23 @@ def evaluation(node: Node, operator: Any) -> Callable[..., Delta]:
 
 
 NOTHING: Any = trusted({})
+
+
+def _aligned(node: Aligned, operator: Any) -> Callable[..., Delta]:
+    def evaluate(left: Delta, right: Delta) -> Delta:
+        for parent, rows in zip(node.parents, (left, right), strict=True):
+            _check(node, rows, parent.bag)
+        made: Delta = operator.from_scratch(left, right)
+        return made
+
+    return evaluate
+
+
+def _check(node: Node, rows: Delta, checked: bool) -> None:
+    """Refuse rows of negative weight; where rows were `checked`, a function is at fault."""
+    if rows and min(rows.values()) < 0:
+        row = next(row for row, weight in rows.items() if weight < 0)
+        raise not_there(row) if checked else negative_before(node, row=row)
 
 
 def _present(rows: Delta) -> Delta:

@@ -19,10 +19,12 @@ from operator import attrgetter
 from typing import Any
 
 from ebbflow.chain import Chain, RowStep
-from ebbflow.flow.plan import Join, Node, Semi, Unary
+from ebbflow.flow.plan import Join, Node, Semi
+from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.fn import Fn
 from ebbflow.state.cells import ABSENT, Cells, Journalled
 from ebbflow.state.index import Index, not_there
+from ebbflow.state.ordered import OrderedIndex
 from ebbflow.zset import ZSet
 
 GUARD, INDEX, BY_KEY = "guard", "index", "by key"
@@ -242,15 +244,19 @@ class ArrangeStage(Stage):
 class GuardStage(Stage):
     """Lets a change pass unless it leaves a row with a negative weight."""
 
-    __slots__ = ("cell_keys", "weights")
+    __slots__ = ("by", "cell_keys", "weights")
 
     kept = True
     arranges = True
 
-    def __init__(self, node: Unary, slot: int) -> None:
+    def __init__(self, node: Node, slot: int, by: Fn | None, row_type: Any) -> None:
         self.weights: Cells[Any, int] = Cells()
         super().__init__(node, [slot], self.weights, label=GUARD)
-        self.cell_keys = node.parent.type
+        self.by, self.cell_keys = by, row_type
+
+    @property
+    def partition_key(self) -> Callable[[Any], Any]:
+        return self.by or by_nothing
 
     def run(self, change: Any) -> Any:
         get = self.weights.values.get
@@ -303,6 +309,37 @@ class JoinStage(Stage):
 
     def whole(self, left: Any, right: Any) -> Any:
         return self.join(left, {}, self.left.everything(), self.right.everything())
+
+
+class AlignedStage(Stage):
+    """An operator on two indices whose rows are in order."""
+
+    __slots__ = ("left", "operator", "right")
+
+    code = "operator.join_delta"
+    certain = False
+
+    def __init__(
+        self, node: Aligned, reads: Iterable[int], operator: Any, left: OrderedIndex,
+        right: OrderedIndex,
+    ) -> None:  # fmt: skip
+        super().__init__(node, reads)
+        self.operator, self.left, self.right = operator, left, right
+
+    def run(self, left: Any, right: Any) -> Any:
+        groups = self.left.groups, self.right.groups
+        return self.operator.join_delta(left or {}, right or {}, *groups)
+
+    def fetch(self, left: Any, right: Any) -> None:
+        keys = {**(left or {}), **(right or {})}
+        self.left.bring(keys)
+        self.right.bring(keys)
+
+    def whole(self, left: Any, right: Any) -> Any:
+        return self.operator.join_delta(left, {}, self.left.everything(), self.right.everything())
+
+    def compute_keys(self, change: Any) -> None:
+        """The stages that arrange the rows do it."""
 
 
 class SemiJoinStage(Stage):

@@ -30,6 +30,9 @@ _OVER = 'over(per=..., order=..., rows=7).with_fields(total=ebbflow.sum("field")
 _LAG = 'over(per=..., order=...).with_fields(before=ebbflow.window.lag("field"))'
 _NUMBER = "over(per=..., order=...).with_fields(n=ebbflow.window.row_number())"
 _SCAN = "scan(step, start, per=..., order=...), or fold(...) for the last state"
+_ASOF = 'asof_join(other, on="key", order="time"), with direction= and tolerance='
+_INTERVAL = 'interval_join(other, on="key", order="time", low=..., high=...)'
+_MATCH = 'match(first=lambda row: ..., then=lambda row: ..., per="key", order="time", within=...)'
 _KEEP = "nothing: a running view keeps its state"
 
 _INSTEAD: dict[str, str] = {
@@ -65,6 +68,9 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("anti_join", "not_exists"), 'join(other, on="field", how="anti")'),
     **dict.fromkeys(("join_where", "conditional_join", "range_join"), _COMPARE),
     **dict.fromkeys(("scalar", "subquery"), "filter(lambda row, one: ..., other)"),
+    **dict.fromkeys(("merge_asof", "join_asof", "asof", "asofJoin", "as_of_join"), _ASOF),
+    **dict.fromkeys(("interval",), _INTERVAL),
+    **dict.fromkeys(("match_recognize", "pattern", "sequence", "funnel", "cep"), _MATCH),
     **dict.fromkeys(("crossJoin", "cross_join", "product"), "cross(other)"),
     **dict.fromkeys(("unionAll", "union_all", "unionByName", "concat", "append"), "c + other"),
     **dict.fromkeys(("subtract", "except_all", "minus", "difference"), "except_(other)"),

@@ -252,6 +252,7 @@ def _input_state(machine: Machine, source: Source, check_input: bool) -> InputSt
     slot = machine.inputs.get(source.name)
     if check_input and source.key is None:
         for stage in machine.stages:
-            if stage.index is not None and stage.reads == (slot,):
-                return SharedInput(source, stage.index)
+            index = stage.index
+            if index is not None and index.codec is None and stage.reads == (slot,):
+                return SharedInput(source, index)
     return input_state_of(source, check_input)

@@ -1,0 +1,134 @@
+"""Operators on two bags whose rows meet by key and by their places in an order.
+
+Of each key the rows of both sides are kept in a tree, in order. Both are brought up to date first;
+the rows as they were before are found by undoing the change, since trees are values. So one index
+can serve several operators.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ebbflow.nan import one_nan
+from ebbflow.operator.joins import OnKeys
+from ebbflow.operator.relation import Bag, sides
+from ebbflow.state.index import Grouped
+from ebbflow.state.ordered import OrderedIndex
+from ebbflow.state.tree import Tree
+from ebbflow.zset import ZSet, trusted, without_zeros
+
+Pairs = Iterable[tuple[Any, int]]
+
+
+class PlaceOf:
+    """The place of a row in an order."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, order: Any) -> None:
+        self.order = order
+
+    def __call__(self, row: Any) -> Any:
+        return one_nan(self.order(row))
+
+
+class AlignedRows(OnKeys):
+    """An operator on the rows of each key of two sides, both in an order: what all of them share.
+
+    A row without a place, where the order is None, meets nothing.
+    """
+
+    def __init__(
+        self, left_key: Any, right_key: Any, left_order: Any, right_order: Any, owner: Any = None
+    ) -> None:
+        super().__init__(left_key, right_key)
+        self.left_place, self.right_place = PlaceOf(left_order), PlaceOf(right_order)
+        self.left_empty: Tree[Any] = Tree(key=self.left_place)
+        self.right_empty: Tree[Any] = Tree(key=self.right_place)
+        self.owner = owner
+
+    @abstractmethod
+    def changed(
+        self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
+        out: dict[Any, int],
+    ) -> None:  # fmt: skip
+        """Add to `out` what changes for a key: its rows after the change, and the change."""
+
+    @abstractmethod
+    def of_key(self, left: Pairs, right: Pairs) -> Iterable[tuple[Any, int]]:
+        """What comes of the rows of one key, from scratch, one left row after another."""
+
+    # ---- everything below is written with these ----
+
+    def f(self, x: tuple[Bag, Bag]) -> Bag:
+        lefts, rights = self.by_left(x[0].items()), self.by_right(x[1].items())
+        return ZSet([
+            pair for key, left in lefts.items() for pair in self.of_key(left, rights.get(key, ()))
+        ])  # fmt: skip
+
+    def init(self, x: tuple[Bag, Bag]) -> tuple[OrderedIndex, OrderedIndex]:
+        state = (
+            OrderedIndex(self.left_empty, self.left_key, self.by_left),
+            OrderedIndex(self.right_empty, self.right_key, self.by_right),
+        )
+        for index, rows in zip(state, x, strict=True):
+            index.apply(rows)
+        return state
+
+    def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
+        left, right = state
+        from_left, from_right = sides(change)
+        found = left.apply(from_left), right.apply(from_right)
+        return state, trusted(self.join_delta(*found, left.groups, right.groups))
+
+    def join_delta(
+        self, from_left: Grouped, from_right: Grouped, lefts: Any, rights: Any
+    ) -> dict[Any, int]:
+        """From the changes of both sides by key, and all rows by key after them, to the change of
+        the output."""
+        out: dict[Any, int] = {}
+        for key in {**from_left, **from_right}:
+            left, right = lefts.get(key, self.left_empty), rights.get(key, self.right_empty)
+            self.changed(left, right, from_left.get(key, ()), from_right.get(key, ()), out)
+        return without_zeros(out)
+
+    def now_and_before(
+        self, left: Tree[Any], right: Tree[Any], old: Tree[Any], from_left: Pairs
+    ) -> Iterator[tuple[Any, Tree[Any], int]]:
+        """Each changed row of the left with the rows of the right that it looks at now, and how
+        often it is there; and with those that it looked at before, and how often it goes."""
+        for row, weight in from_left:
+            count = left.count(row)
+            if count:
+                yield row, right, count
+            if weight != count:
+                yield row, old, weight - count
+
+    def from_scratch(self, left: dict[Any, int], right: dict[Any, int]) -> dict[Any, int]:
+        """What comes of the rows of one key."""
+        out: dict[Any, int] = {}
+        trees = self.left_empty.update(left.items()), self.right_empty.update(right.items())
+        self.changed(*trees, list(left.items()), (), out)
+        return without_zeros(out)
+
+    def accepts(self, state: Any, change: Any) -> bool:
+        if not self.input.is_change(change):
+            return False
+        left, right = sides(change)
+        return bool(state[0].holds(left) and state[1].holds(right))
+
+    def invariant(self, x: tuple[Bag, Bag], state: Any) -> bool:
+        found = self.by_left(x[0].items()), self.by_right(x[1].items())
+        return all(
+            index.groups.keys() == rows.keys()
+            and all(dict(index.groups[at]) == dict(pairs) for at, pairs in rows.items())
+            and all(tree.invariant() for tree in index.groups.values())
+            for index, rows in zip(state, found, strict=True)
+        )
+
+
+def undone(tree: Tree[Any], pairs: Pairs) -> Tree[Any]:
+    """The tree as it was before a change of it."""
+    return tree.update([(row, -weight) for row, weight in pairs]) if pairs else tree

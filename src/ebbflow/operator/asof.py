@@ -1,0 +1,261 @@
+"""As-of joins: every row of the left with the one row of the right that is nearest in an order.
+
+A row of the left looks up its answer in the tree of the right. A row of the right that comes or
+goes alters the answers of the left rows between it and its neighbours in the right order, and of no
+others. These are cut into *pieces*: the rows at its place, those between the place before and it,
+and those between it and the place behind. All left rows of a piece have the same two neighbours, so
+a piece is cut again where the answer goes from one neighbour to the other, as it was and as it is;
+and the rows of a part go out where these two answers differ. Other rows are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ebbflow.algebra.value import function_name
+from ebbflow.nan import one_nan
+from ebbflow.operator.aligned import AlignedRows, Pairs, undone
+from ebbflow.ordering import total_order_key
+from ebbflow.state.search import rank_where
+from ebbflow.state.tree import Tree
+
+Answer = tuple[Any, ...]
+"""The row that was found, alone in a tuple, or nothing."""
+Neighbour = tuple[Any, Any] | None
+"""A row of the right and its place."""
+DIRECTIONS = ("backward", "forward", "nearest")
+
+
+class AsOfRows(AlignedRows):
+    """Rows of the left with the nearest of the right; see `asof_join`."""
+
+    def __init__(
+        self, left_key: Any, right_key: Any, left_order: Any, right_order: Any, merge: Any,
+        alone: Any, direction: str, tolerance: Any, exact: bool, owner: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(left_key, right_key, left_order, right_order, owner)
+        self.merge, self.alone = merge, alone
+        self.direction, self.tolerance, self.exact = direction, tolerance, exact
+
+    # ---- from scratch ----
+
+    def of_key(self, left: Pairs, right: Pairs) -> Iterator[tuple[Any, int]]:
+        tokens = {row: total_order_key(self.right_place(row)) for row, _ in right}
+        there = sorted(tokens, key=lambda row: (tokens[row], total_order_key(row)))
+        there = [row for row in there if self.right_place(row) is not None]
+        for row, count in left:
+            place, token = self.left_place(row), total_order_key(self.left_place(row))
+            before = [r for r in there if tokens[r] < token or (self.exact and tokens[r] == token)]
+            after = [r for r in there if tokens[r] > token or (self.exact and tokens[r] == token)]
+            answer: Answer = ()
+            if place is not None:
+                ends = [self._placed(end[0]) if end else None for end in (before[-1:], after[:1])]
+                answer = self.chosen(place, *ends)
+            if answer or self.alone is not None:
+                yield self.made(row, answer), count
+
+    # ---- what changes ----
+
+    def changed(
+        self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
+        out: dict[Any, int],
+    ) -> None:  # fmt: skip
+        old, touched = undone(right, from_right), {row for row, _ in from_left}
+        for row, tree, count in self.now_and_before(left, right, old, from_left):
+            self.give(row, self.answer(tree, self.left_place(row)), count, out)
+        if not from_right or not left.distinct:
+            return
+        for start, stop, was, now in self.pieces(left, old, right, from_right):
+            for row, count in left.between(start, stop):
+                if row not in touched:
+                    self.give(row, was, -count, out)
+                    self.give(row, now, count, out)
+
+    def give(self, row: Any, answer: Answer, count: int, out: dict[Any, int]) -> None:
+        """Add a row with its answer to what goes out."""
+        if answer or self.alone is not None:
+            made = self.made(row, answer)
+            out[made] = out.get(made, 0) + count
+
+    def made(self, row: Any, answer: Answer) -> Any:
+        """The new row."""
+        return one_nan(self.merge(row, *answer) if answer else self.alone(row))
+
+    # ---- one row ----
+
+    def answer(self, right: Tree[Any], place: Any) -> Answer:
+        """The row of the right for a place on the left."""
+        if place is None or not right.distinct:
+            return ()
+        return self.chosen(place, *self.around(right, *self.ranks(right, place)))
+
+    def ranks(self, right: Tree[Any], place: Any) -> tuple[int, int]:
+        """Where a row at a place has its neighbour behind it, and how many rows are before it."""
+        low, high = right.rank_at(place), right.rank_at(place, behind=True)
+        return (low, high) if self.exact else (high, low)
+
+    def around(self, right: Tree[Any], after: int, before: int) -> tuple[Neighbour, Neighbour]:
+        """The row before, the last of so many, and the row at the place `after`."""
+        first: Neighbour = None
+        second: Neighbour = None
+        if self.direction != "forward" and before > 0:
+            found = self._placed(right.at(before - 1))
+            first = None if found[1] is None else found
+        if self.direction != "backward" and after < right.size:
+            second = self._placed(right.at(after))
+        return first, second
+
+    def _placed(self, row: Any) -> tuple[Any, Any]:
+        return row, self.right_place(row)
+
+    def chosen(self, place: Any, before: Neighbour, after: Neighbour) -> Answer:
+        """One of two neighbours; of two that are as far, the one before."""
+        if before is not None and self.direction != "forward":
+            far = self.leaves(before, after)
+            if far is None or not far(place):
+                return (before[0],)
+        if after is not None and self.direction != "backward":
+            near = self.reaches(after)
+            if near is None or near(place):
+                return (after[0],)
+        return ()
+
+    def leaves(self, before: Any, after: Neighbour) -> Callable[[Any], bool] | None:
+        """From where on a place has another answer than the row before; None for nowhere."""
+        start, tolerance = before[1], self.tolerance
+        if self.direction == "backward":
+            return None if tolerance is None else lambda place: place - start > tolerance
+        if after is None:
+            return None if tolerance is None else lambda place: place - start > tolerance
+        end = after[1]
+        if tolerance is None:
+            return lambda place: place - start > end - place
+        return lambda place: place - start > tolerance or place - start > end - place
+
+    def reaches(self, after: Any) -> Callable[[Any], bool] | None:
+        """From where on a place is near enough to the row behind; None for everywhere."""
+        end, tolerance = after[1], self.tolerance
+        return None if tolerance is None else lambda place: end - place <= tolerance
+
+    # ---- pieces ----
+
+    def pieces(
+        self, left: Tree[Any], old: Tree[Any], new: Tree[Any], changes: Pairs
+    ) -> Iterator[tuple[int, int, Answer, Answer]]:
+        """Parts of the left rows whose answer is another now: from where to where, the answer that
+        they had, and the one that they have."""
+        for (start, stop), (was, now) in self.gaps(left, old, new, changes).items():
+            if was == now:
+                continue
+            cuts = self.parts(left, start, stop, *was), self.parts(left, start, stop, *now)
+            for end in sorted({end for part in cuts for end, _ in part}):
+                if start < end:
+                    before, after = (
+                        next(each for last, each in part if end <= last) for part in cuts
+                    )
+                    if before != after:
+                        yield start, end, before, after
+                    start = end
+
+    def gaps(
+        self, left: Tree[Any], old: Tree[Any], new: Tree[Any], changes: Pairs
+    ) -> dict[tuple[int, int], list[Any]]:
+        """The pieces around changed rows of the right: from where to where, and their neighbours as
+        they were and as they are."""
+        found: dict[tuple[int, int], list[Any]] = {}
+        trees, first = (old, new), 0
+        if left.distinct and self.left_place(left.first) is None:
+            first = left.rank_at(None, behind=True)
+
+        def add(start: int, stop: int, ranks: Iterable[tuple[int, int]]) -> None:
+            if start < stop and (start, stop) not in found:
+                each = zip(trees, ranks, strict=True)
+                found[start, stop] = [self.around(tree, *pair) for tree, pair in each]
+
+        for place in self.places(changes):
+            ranks = [(tree.rank_at(place), tree.rank_at(place, behind=True)) for tree in trees]
+            start, stop, points = first, left.size, [place]
+            for tree, (low, high) in zip(trees, ranks, strict=True):
+                if low and (before := self.right_place(tree.at(low - 1))) is not None:
+                    start = max(start, left.rank_at(before, behind=True))
+                    points.append(before)
+                if high < tree.size:
+                    after = self.right_place(tree.at(high))
+                    stop = min(stop, left.rank_at(after))
+                    points.append(after)
+            add(start, left.rank_at(place), [(low, low) for low, _ in ranks])
+            add(left.rank_at(place, behind=True), stop, [(high, high) for _, high in ranks])
+            for point in points[:1] if self.exact else points:
+                ends = left.rank_at(point), left.rank_at(point, behind=True)
+                add(*ends, [self.ranks(tree, point) for tree in trees])
+        return found
+
+    def places(self, changes: Pairs) -> Iterable[Any]:
+        """The different places of rows, where they have one."""
+        every = [self.right_place(row) for row, _ in changes]
+        return {total_order_key(place): place for place in every if place is not None}.values()
+
+    def parts(
+        self, left: Tree[Any], start: int, stop: int, before: Neighbour, after: Neighbour
+    ) -> list[tuple[int, Answer]]:
+        """The answers of left rows with the same neighbours, each with where it ends."""
+        cut, reach = start, stop
+        if before is not None:
+            cut = self._cut(left, self.leaves(before, after), start, stop, stop)
+        if after is not None:
+            reach = self._cut(left, self.reaches(after), cut, stop, cut)
+        front: Answer = () if before is None else (before[0],)
+        back: Answer = () if after is None else (after[0],)
+        return [(cut, front), (reach, ()), (stop, back)]
+
+    def _cut(
+        self, left: Tree[Any], holds: Callable[[Any], bool] | None, start: int, stop: int,
+        otherwise: int,
+    ) -> int:  # fmt: skip
+        """Where something begins to hold, between two ends."""
+        if holds is None:
+            return otherwise
+        place_of = self.left_place
+
+        def of_row(row: Any) -> bool:
+            place = place_of(row)
+            return place is not None and holds(place)
+
+        return min(max(rank_where(left, of_row), start), stop)
+
+    def __repr__(self) -> str:
+        orders = ", ".join(map(function_name, (self.left_place.order, self.right_place.order)))
+        return f"asof_join({orders}, direction={self.direction!r})"
+
+
+def asof_join(
+    left_order: Callable[[Any], Any],
+    right_order: Callable[[Any], Any] | None = None,
+    left_key: Callable[[Any], Any] | None = None,
+    right_key: Callable[[Any], Any] | None = None,
+    *,
+    merge: Callable[[Any, Any], Any] = lambda left, right: (left, right),
+    alone: Callable[[Any], Any] | None = lambda left: (left, None),
+    direction: str = "backward",
+    tolerance: Any = None,
+    exact: bool = True,
+    owner: Any = None,
+) -> AsOfRows:
+    """Every row of the first with the last row of the second that is not behind it in the order.
+
+    `direction` may be "forward", for the first that is not before it, or "nearest"; `tolerance` is
+    how far away it may be, and without `exact` it is at another place. Rows that find none become
+    `alone(row)`, or nothing where that is None.
+
+    >>> from ebbflow import ZSet
+    >>> from ebbflow.change import Second
+    >>> live = asof_join(lambda x: x).open((ZSet.of([10, 20, 30]), ZSet.of([5, 12])))
+    >>> live.send(Second(ZSet({15: 1})))
+    ZSet({(20, 12): -1, (20, 15): 1, (30, 12): -1, (30, 15): 1})
+    """
+    theirs = left_order if right_order is None else right_order
+    keys = left_key, left_key if right_key is None else right_key
+    return AsOfRows(
+        *keys, left_order, theirs, merge, alone, direction, tolerance, exact, owner
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""A changed row of an as-of join, an interval join or a pattern touches the rows near it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+import ebbflow as ef
+from ebbflow.change import First, Second
+from ebbflow.operator.asof import asof_join
+from ebbflow.operator.interval import interval_join
+from ebbflow.zset import ZSet
+
+MANY = 100_000
+
+
+class Counted:
+    """The number itself, with a count of how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, *given: Any) -> Any:
+        self.calls += 1
+        return given[0] if len(given) == 1 else given
+
+    def since(self) -> int:
+        calls, self.calls = self.calls, 0
+        return calls
+
+
+@pytest.mark.parametrize("direction", ["backward", "forward", "nearest"])
+def test_a_right_row_touches_the_left_rows_between_it_and_its_neighbours(direction: str) -> None:
+    place, other, merge = Counted(), Counted(), Counted()
+    of = asof_join(place, other, merge=merge, direction=direction)
+    live = of.open((ZSet.of(range(MANY)), ZSet.of(range(0, MANY, 1000))))
+    for each in (place, other, merge):
+        each.since()
+    found = live.send(Second(ZSet({50_500: 1})))
+    assert abs(sum(weight > 0 for _, weight in found.items()) - 500) <= 1
+    assert abs(merge.since() - 1000) <= 2
+    assert place.since() < 150
+    assert other.since() < 60
+    gone = live.send(Second(ZSet({50_500: -1})))
+    assert gone == -found
+
+
+def test_a_right_row_that_is_no_answer_touches_no_left_row() -> None:
+    place, merge = Counted(), Counted()
+    of = asof_join(place, merge=merge, tolerance=10)
+    live = of.open((ZSet.of(range(0, MANY, 100)), ZSet.of([50])))
+    merge.since()
+    assert not live.send(Second(ZSet({5_050: 1})))
+    assert merge.since() == 0
+
+
+def test_a_left_row_is_one_search() -> None:
+    place, other = Counted(), Counted()
+    live = asof_join(place, other).open((ZSet(), ZSet.of(range(0, MANY, 2))))
+    place.since(), other.since()
+    assert live.send(First(ZSet({70_001: 1}))) == ZSet({(70_001, 70_000): 1})
+    assert place.since() + other.since() < 20
+
+
+def test_an_interval_join_looks_at_the_rows_within_the_interval() -> None:
+    place, other, merge = Counted(), Counted(), Counted()
+    of = interval_join(place, other, 0, 5, merge=merge)
+    live = of.open((ZSet.of(range(MANY)), ZSet.of([0, 50_000, 90_000])))
+    for each in (place, other, merge):
+        each.since()
+    assert len(live.send(Second(ZSet({50_500: 1})))) == 6
+    assert (merge.since(), place.since() + other.since() < 60) == (6, True)
+    assert len(live.send(First(ZSet({49_998: 1})))) == 1
+    assert (merge.since(), place.since() + other.since() < 60) == (1, True)
+
+
+class Event(NamedTuple):
+    at: int
+    kind: str
+
+
+def test_a_late_row_in_a_long_key_steps_through_the_rows_near_it() -> None:
+    seen = Counted()
+    kinds = ("view", "cart", "other", "buy")
+    events = ef.Input("events", Event)
+
+    def is_view(row: Event) -> bool:
+        seen(row)
+        return row.kind == "view"
+
+    funnel = events.match(
+        view=is_view, cart=lambda e: e.kind == "cart", buy=lambda e: e.kind == "buy",
+        order="at", within=100,
+    )  # fmt: skip
+    view = funnel.run()
+    view.step(events=[Event(10 * n, kinds[n % 4]) for n in range(8_000)])
+    seen.since()
+    assert not view.step(events=[Event(40_005, "other")])
+    assert seen.since() < 400
+    assert len(view.step(events={Event(40_000, "view"): -1})) == 1
+    assert seen.since() < 400
