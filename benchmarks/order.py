@@ -79,7 +79,8 @@ def works() -> dict[str, ef.Collection]:
 
 QUERIES = {
     "lag": 'SELECT *, lag(value) OVER (ORDER BY "at") AS x FROM events',
-    "fill forward": 'SELECT *, last_value(value IGNORE NULLS) OVER (ORDER BY "at") AS x FROM events',
+    "fill forward": 'SELECT *, last_value(value IGNORE NULLS) OVER (ORDER BY "at") AS x '
+    "FROM events",
     "running total": 'SELECT *, sum(value) OVER (ORDER BY "at" ROWS UNBOUNDED PRECEDING) AS x '
     "FROM events",
     "total at the end": "SELECT sum(value) AS x FROM events",

@@ -246,7 +246,7 @@ def sampled(node: Node, fraction: float, by: Part | None, seed: int) -> Filter:
     >>> import ebbflow as ef
     >>> half = sampled(ef.Input("numbers", int).node, 0.5, None, 0)
     >>> [n for n in range(12) if half.fn(n)]
-    [1, 2, 4, 5, 6, 7, 10]
+    [0, 3, 5, 8, 9, 11]
     """
     if isinstance(fraction, bool) or not isinstance(fraction, (int, float)):
         refuse(f"sample({fraction!r}): it gives a part of the rows", "sample(0.1)")

@@ -85,8 +85,8 @@ class WithinRows(ByKey):
         (now,) = _times(times) or (None,)
         if now is not None and latest is not None and now < latest:
             raise backwards(latest, now)
-        past = Interval(self, latest)
-        old, new = past if known else Interval(self, None), Interval(self, now)
+        past = TimesWithin(self, latest)
+        old, new = past if known else TimesWithin(self, None), TimesWithin(self, now)
         came = self.by_pane(rows)
         for pane in [pane for pane in came if pane <= past.start_pane] if past else ():
             came[pane] = past.not_over(pane, came[pane])
@@ -102,7 +102,7 @@ class WithinRows(ByKey):
         return without_zeros(out)
 
     def _after_tick(
-        self, index: Index[Any, Any], panes: Tree[Any], old: Interval, new: Interval, out: Any
+        self, index: Index[Any, Any], panes: Tree[Any], old: TimesWithin, new: TimesWithin, out: Any
     ) -> Tree[Any]:
         """The panes that have rows after the time has changed; what comes and leaves is counted,
         and what is over forgotten."""
@@ -122,7 +122,7 @@ class WithinRows(ByKey):
                     gone[pane] = over
         return panes.update(_entries(panes, index, index.apply_groups(gone)))
 
-    def _moving(self, panes: Tree[Any], old: Interval, new: Interval) -> Iterable[Any]:
+    def _moving(self, panes: Tree[Any], old: TimesWithin, new: TimesWithin) -> Iterable[Any]:
         """The panes that have rows which come or leave when the time changes; all where it was not
         known, or is not any more."""
         if not old or not new:
@@ -174,7 +174,7 @@ class WithinRows(ByKey):
         return f"within_rows({function_name(self.time)}, {self.span!r})"
 
 
-class Interval:
+class TimesWithin:
     """The times that are within at a moment: after its start, and not after it. False when no
     moment is known, and then there are none."""
 

@@ -168,7 +168,7 @@ def plans(
 
     >>> from hypothesis import find, settings
     >>> from ebbflow.flow.plan import TopK
-    >>> def ranks(made): return any(isinstance(node, TopK) for node in made.plan.nodes())
+    >>> def ranks(made): return isinstance(made.plan.outputs["out"], TopK)
     >>> searched = settings(database=None, derandomize=True, max_examples=500)
     >>> find(plans(), ranks, settings=searched)
     <program of out: Stock(k, v, s): a → top_k>

@@ -139,7 +139,7 @@ def test_a_step_is_given_once() -> None:
 
 @pytest.mark.parametrize(("theirs", "ours"), [
     ("merge_asof", "asof_join("), ("asof", "asof_join("), ("match_recognize", "match("),
-    ("join_where", "interval_join("),
+    ("interval", "interval_join("),
 ])  # fmt: skip
 def test_verbs_of_other_libraries_are_answered_with_ours(theirs: str, ours: str) -> None:
     with pytest.raises(UnknownVerb) as caught:

@@ -169,7 +169,7 @@ def test_equal_values_have_the_same_number_in_every_process() -> None:
 
 def test_a_row_without_such_a_number_says_what_to_do() -> None:
     with pytest.raises(AlgebraError, match=r"sample\(by=\.\.\.\)"):
-        ef.Input("any").sample(0.5).run().step(any=[object])
+        ef.Input("any").sample(0.5).run().step(any=[object()])
 
 
 # ---- what is refused ----

@@ -113,6 +113,6 @@ class ReshapeVerbs(Verbs):
         >>> import ebbflow as ef
         >>> view = ef.Input("numbers", int).sample(0.25).run()
         >>> len(view.step(numbers=range(1000)))
-        259
+        263
         """
         return self.with_node(reshape.sampled(self.node, fraction, by, seed))
