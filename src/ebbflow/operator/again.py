@@ -13,28 +13,12 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.change import BAG, REPLACE, ChangeStructure
 from ebbflow.errors import CompositionError, place
-from ebbflow.operator.operator import DX, DY, Operator, X, Y
+from ebbflow.operator.operator import DX, DY, OfFunction, Operator, X, Y
 
 
-class Again(Operator[X, DX, Y, DY]):
+class Again(OfFunction[X, DX, Y, DY]):
     """A function that is computed again for each change; its state is its input and its output. See
     `of`."""
-
-    def __init__(
-        self,
-        f: Callable[[X], Y],
-        input: ChangeStructure[X, DX],
-        output: ChangeStructure[Y, DY],
-        name: str,
-    ) -> None:
-        self._f = f
-        self.input = input
-        self.output = output
-        self.name = name
-        self.created = place()
-
-    def f(self, x: X) -> Y:
-        return self._f(x)
 
     def init(self, x: X) -> tuple[X, Y]:
         return x, self._f(x)
@@ -54,9 +38,6 @@ class Again(Operator[X, DX, Y, DY]):
 
     def recalled(self, state: Any) -> Any:
         return state[1]
-
-    def __identity__(self) -> Any:
-        return {k: v for k, v in super().__identity__().items() if k != "name"}
 
     def __repr__(self) -> str:
         return self.name or f"of({function_name(self._f)}, {self.input!r}, {self.output!r})"

@@ -231,7 +231,30 @@ def journalled(state: Any) -> list[Journalled[Any]]:
     return [state] if isinstance(state, Journalled) else []
 
 
-class ByFunctions(Operator[X, DX, Y, DY]):
+class OfFunction(Operator[X, DX, Y, DY]):
+    """An operator that is given the function that it keeps up to date."""
+
+    def __init__(
+        self,
+        f: Callable[[X], Y],
+        input: ChangeStructure[X, DX],
+        output: ChangeStructure[Y, DY],
+        name: str,
+    ) -> None:
+        self._f = f
+        self.input = input
+        self.output = output
+        self.name = name
+        self.created = place()
+
+    def f(self, x: X) -> Y:
+        return self._f(x)
+
+    def __identity__(self) -> Any:
+        return {k: v for k, v in super().__identity__().items() if k != "name"}
+
+
+class ByFunctions(OfFunction[X, DX, Y, DY]):
     """An operator given by its functions `f` and `delta`, which say what changes, and how."""
 
     made_by: str
@@ -244,18 +267,8 @@ class ByFunctions(Operator[X, DX, Y, DY]):
         output: ChangeStructure[Y, DY],
         name: str,
     ) -> None:
-        self._f = f
+        super().__init__(f, input, output, name)
         self.delta = delta
-        self.input = input
-        self.output = output
-        self.name = name
-        self.created = place()
-
-    def f(self, x: X) -> Y:
-        return self._f(x)
-
-    def __identity__(self) -> Any:
-        return {k: v for k, v in super().__identity__().items() if k != "name"}
 
     def __repr__(self) -> str:
         functions = f"{function_name(self._f)}, {function_name(self.delta)}"
