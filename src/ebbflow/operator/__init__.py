@@ -1,8 +1,8 @@
 """Differential operators: functions kept up to date by changes.
 
-On bags: `select map_rows project flat_map_rows union product join semi distinct difference count
-aggregate group_aggregate`. On edited text: the package `ebbflow.operator.text`. Of your own:
-subclass `Operator`, or use `stateless` and `on_input`.
+On bags: `select map_rows project flat_map_rows union product join semi range_join scalar_filter
+distinct difference count aggregate group_aggregate`. On edited text: the package
+`ebbflow.operator.text`. Of your own: subclass `Operator`, or use `stateless` and `on_input`.
 """
 
 from ebbflow.operator.aggregate import aggregate, group_aggregate
@@ -11,6 +11,7 @@ from ebbflow.operator.joins import join, product, semi
 from ebbflow.operator.keyed import per_key
 from ebbflow.operator.lift import Each, each
 from ebbflow.operator.operator import Live, OnInput, Operator, Stateless, on_input, stateless
+from ebbflow.operator.range_join import range_join
 from ebbflow.operator.relation import (
     count,
     flat_map_rows,
@@ -19,6 +20,7 @@ from ebbflow.operator.relation import (
     select,
     union,
 )
+from ebbflow.operator.scalar import scalar_filter
 from ebbflow.operator.session import sessions
 from ebbflow.operator.top import top_rows
 from ebbflow.operator.weights import difference, distinct
@@ -46,6 +48,8 @@ __all__ = [
     "per_key",
     "product",
     "project",
+    "range_join",
+    "scalar_filter",
     "select",
     "semi",
     "seq",

@@ -11,6 +11,8 @@ of a program can be found and computed once.
     Concat                          rows of several, each with a sign: + and -
     Distinct                        every row once
     Join  Semi                      rows that meet; rows that meet something, or nothing
+    CompareJoin  CompareSemi        the same where values compare, in `plan.compare`
+    ScalarFilter                    rows for which a condition holds with the one row of another
     Reduce  TopK  Sessions          rows of one key together
     Through                         a user's differential operator
     Iterate                         a body, round after round; its inputs inside are LoopInputs
