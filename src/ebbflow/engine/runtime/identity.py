@@ -21,7 +21,17 @@ from typing import Any
 from ebbflow.errors import shown
 from ebbflow.expression import Fingerprints
 from ebbflow.expression.schema import schema, undeclared, with_operators
-from ebbflow.flow.plan import Filter, FlatMap, Fused, Iterate, Map, Node, Plan, Source
+from ebbflow.flow.plan import (
+    ADDED_LATER,
+    Filter,
+    FlatMap,
+    Fused,
+    Iterate,
+    Map,
+    Node,
+    Plan,
+    Source,
+)
 from ebbflow.fn import Fn
 
 _STEPS = (Map, Filter, FlatMap, Fused)
@@ -110,6 +120,8 @@ def _fields(node: Node) -> Iterator[tuple[str, Any]]:
     parents = {id(parent) for parent in node.parents}
     for each in fields(node):
         value = getattr(node, each.name)
+        if each.metadata == ADDED_LATER and value == each.default:
+            continue
         if each.name not in _ASIDE and id(value) not in parents:
             yield each.name, value
 

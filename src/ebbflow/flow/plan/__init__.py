@@ -32,6 +32,9 @@ from ebbflow.errors import Text
 from ebbflow.fn import Fn
 
 NOWHERE = Text("")
+ADDED_LATER = {"added later": True}
+"""Of a field that nodes of earlier versions did not have: where it has its default, the node means
+what it meant, and its stored state is found under the same name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,7 +263,7 @@ class TopK(Keyed):
     n: int
     by: Fn
     smallest: bool = False
-    offset: int = 0
+    offset: int = field(default=0, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
