@@ -2,7 +2,8 @@
 
 Today is an input like any other, with one row. Its key is the same for every day, so an upsert
 takes yesterday away: books become overdue because a row changed, not because anybody looked at a
-clock.
+clock. Loans are compared with that one row: they are kept in the order of their day, so a new day
+looks at those that became late, and not at the others.
 
 `copies - loans` is a difference of Z-sets: the weight of a title is how many copies are free. A
 weight below zero is worth seeing too, as more were lent than the library has. The full join puts
@@ -46,9 +47,10 @@ today = ef.Input("today", date, key=lambda day: "today")
 
 owned = copies.group_by("title").agg(owned=ef.count())
 lent = loans.group_by("title").agg(lent=ef.count(), back=ef.min("due"))
+late = loans.filter(lambda loan, day: loan.due < day, today)
 program = ef.program(
     free=copies.map("title") - loans.map("title"),
-    overdue=loans.cross(today, select=overdue).filter(lambda loan: loan.days > 0),
+    overdue=late.cross(today, select=overdue),
     titles=owned.join(lent, on="title", how="full"),
 )
 

@@ -1,9 +1,9 @@
 """Differential operators: functions kept up to date by changes.
 
-On bags: `select map_rows project flat_map_rows union product join semi distinct difference count
-aggregate group_aggregate`. On edited text: the package `ebbflow.operator.text`. Of your own:
-subclass `Operator`, or use `stateless`, `on_input` and `of`. An operator is a stream processor, and
-`operator_of` makes one of any.
+On bags: `select map_rows project flat_map_rows union product join semi range_join scalar_filter
+distinct difference count aggregate group_aggregate`. On edited text: the package
+`ebbflow.operator.text`. Of your own: subclass `Operator`, or use `stateless`, `on_input` and `of`.
+An operator is a stream processor, and `operator_of` makes one of any.
 """
 
 from ebbflow.operator.again import of
@@ -13,6 +13,7 @@ from ebbflow.operator.joins import join, product, semi
 from ebbflow.operator.keyed import per_key
 from ebbflow.operator.lift import Each, each
 from ebbflow.operator.operator import Live, OnInput, Operator, Stateless, on_input, stateless
+from ebbflow.operator.range_join import range_join
 from ebbflow.operator.relation import (
     count,
     flat_map_rows,
@@ -21,6 +22,7 @@ from ebbflow.operator.relation import (
     select,
     union,
 )
+from ebbflow.operator.scalar import scalar_filter
 from ebbflow.operator.session import sessions
 from ebbflow.operator.streams import operator_of
 from ebbflow.operator.top import top_rows
@@ -51,6 +53,8 @@ __all__ = [
     "per_key",
     "product",
     "project",
+    "range_join",
+    "scalar_filter",
     "select",
     "semi",
     "seq",

@@ -22,6 +22,7 @@ from ebbflow.errors import shown
 from ebbflow.expression import Fingerprints
 from ebbflow.expression.schema import schema, undeclared, with_operators
 from ebbflow.flow.plan import (
+    ADDED_LATER,
     Filter,
     FlatMap,
     Fused,
@@ -116,6 +117,8 @@ def _fields(node: Node) -> Iterator[tuple[str, Any]]:
     parents = {id(parent) for parent in node.parents}
     for each in fields(node):
         value = getattr(node, each.name)
+        if each.metadata == ADDED_LATER and value == each.default:
+            continue
         if each.name not in _ASIDE and id(value) not in parents:
             yield each.name, value
 

@@ -11,6 +11,8 @@ of a program can be found and computed once.
     Concat                          rows of several, each with a sign: + and -
     Distinct                        every row once
     Join  Semi                      rows that meet; rows that meet something, or nothing
+    CompareJoin  CompareSemi        the same where values compare, in `plan.compare`
+    ScalarFilter                    rows for which a condition holds with the one row of another
     Reduce  TopK  Sessions          rows of one key together
     Through                         a user's differential operator
     Iterate                         a body, round after round; its inputs inside are LoopInputs
@@ -30,6 +32,9 @@ from ebbflow.errors import Text
 from ebbflow.fn import Fn
 
 NOWHERE = Text("")
+ADDED_LATER = {"added later": True}
+"""Of a field that nodes of earlier versions did not have: where it has its default, the node means
+what it meant, and its stored state is found under the same name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -270,7 +275,7 @@ class TopK(Keyed):
     n: int
     by: Fn
     smallest: bool = False
-    offset: int = 0
+    offset: int = field(default=0, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

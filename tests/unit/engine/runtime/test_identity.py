@@ -48,3 +48,13 @@ def test_the_names_of_typed_rows_and_traced_functions_are_the_same_on_every_pyth
         "f85ec974996ab1ad9eef22f0",
         "884a05fe60a4558ee3b60d04",
     ]
+
+
+def test_a_limit_without_an_offset_has_the_name_of_a_top_k_and_one_with_has_another() -> None:
+    orders = ef.Input("orders", Order)
+    first = orders.top_k(3, by="price", smallest=True)
+    pages = [orders.limit(3, order="price", offset=offset) for offset in (0, 1, 2)]
+    plans = [each.plan for each in (first, *pages)]
+    names = [Names().of(plan)[id(plan.outputs["output"])] for plan in plans]
+    assert names[0] == names[1]
+    assert len(set(names)) == 3
