@@ -92,6 +92,22 @@ def test_interval_joins_follow_late_and_withdrawn_rows_of_both_sides(ends: Any) 
         followed(interval_semi(second, second, *ends, first, anti=anti), ends, 12, nones=True)
 
 
+@pytest.mark.parametrize("name", OPERATORS)
+def test_many_changes_at_once_go_through_all_rows_of_a_key(name: str) -> None:
+    dice, of = Random(name), OPERATORS[name]
+    x: Any = ZSet(), ZSet()
+    live, y = of.open(x), of.f(x)
+    for _ in range(8):
+        change = []
+        for side in x:
+            gone = [each for each in side if dice.random() < 0.4]
+            new = dice.choices(range(150), k=dice.choice([0, 40, 70]))
+            change.append(ZSet.of(new) - ZSet.of(gone))
+        x = x[0] + change[0], x[1] + change[1]
+        y = y + live.send(Both(*change))
+        assert y == of.f(x)
+
+
 def test_places_of_any_types_are_in_one_order() -> None:
     rows = [(0, place, 0) for place in (1, "a", 2.5, None, (1, 2), "b")]
     of = asof_join(second, None, first)

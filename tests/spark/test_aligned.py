@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.zset import ZSet
@@ -22,7 +24,10 @@ class Quote(NamedTuple):
     bid: int
 
 
-def test_rows_meet_by_their_places_on_spark_as_they_do_here(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["staged", pytest.param("bulk", marks=pytest.mark.slow)])
+def test_rows_meet_by_their_places_on_spark_as_they_do_here(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
     trades, quotes = ef.Input("trades", Trade), ef.Input("quotes", Quote)
     made = ef.program(
         asof=trades.asof_join(quotes, on="stock", order="at", direction="nearest"),
@@ -36,10 +41,12 @@ def test_rows_meet_by_their_places_on_spark_as_they_do_here(spark: Any, tmp_path
             "trades": ZSet.of([Trade("ab"[n % 2], 3 * n, n) for n in range(12)]),
             "quotes": ZSet.of([Quote("ab"[n % 2], 7 * n, 30 * n % 100) for n in range(6)]),
         },
-        {"quotes": ZSet({Quote("a", 9, 60): 1, Quote("a", 14, 60): -1})},
-        {"trades": ZSet({Trade("b", 9, 3): -1, Trade("b", 11, 0): 1})},
+        {
+            "trades": ZSet({Trade("b", 9, 3): -1, Trade("b", 11, 0): 1}),
+            "quotes": ZSet({Quote("a", 9, 60): 1, Quote("a", 14, 60): -1}),
+        },
     ]
-    with made.run(ef.spark(spark, path=str(tmp_path / "state"), mode="staged", buckets=2)) as view:
+    with made.run(ef.spark(spark, path=str(tmp_path / "state"), mode=mode, buckets=2)) as view:
         so_far = {"trades": ZSet[Any](), "quotes": ZSet[Any]()}
         for step in steps:
             view.step(step)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ebbflow as ef
-from ebbflow.change import First, Second
+from ebbflow.change import Both, First, Second
 from ebbflow.operator.asof import asof_join
 from ebbflow.operator.interval import interval_join
 from ebbflow.zset import ZSet
@@ -61,6 +61,16 @@ def test_a_left_row_is_one_search() -> None:
     place.since(), other.since()
     assert live.send(First(ZSet({70_001: 1}))) == ZSet({(70_001, 70_000): 1})
     assert place.since() + other.since() < 20
+
+
+def test_a_first_load_looks_at_each_row_a_few_times() -> None:
+    n, calls = 2_000, []
+    for make in (asof_join, lambda *orders: interval_join(*orders, 0, 1)):
+        place, other = Counted(), Counted()
+        live = make(place, other).open((ZSet(), ZSet()))
+        live.send(Both(ZSet.of(range(n)), ZSet.of(range(n))))
+        calls.append((place.since() + other.since()) / n)
+    assert max(calls) < 16
 
 
 def test_an_interval_join_looks_at_the_rows_within_the_interval() -> None:

@@ -8,18 +8,21 @@ can serve several operators.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ebbflow.nan import one_nan
 from ebbflow.operator.joins import OnKeys
 from ebbflow.operator.relation import Bag, sides
-from ebbflow.state.index import Grouped
 from ebbflow.state.ordered import OrderedIndex
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, trusted, without_zeros
 
-Pairs = Iterable[tuple[Any, int]]
+Pairs = Sequence[tuple[Any, int]]
+Changes = dict[Any, Any]
+"""Lists of such pairs by key."""
+FEW = 32
+"""So many changed rows are looked up one by one, however few rows there are."""
 
 
 class PlaceOf:
@@ -63,7 +66,8 @@ class AlignedRows(OnKeys):
     # ---- everything below is written with these ----
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
-        lefts, rights = self.by_left(x[0].items()), self.by_right(x[1].items())
+        lefts: Changes = self.by_left(x[0].items())
+        rights: Changes = self.by_right(x[1].items())
         return ZSet([
             pair for key, left in lefts.items() for pair in self.of_key(left, rights.get(key, ()))
         ])  # fmt: skip
@@ -84,7 +88,7 @@ class AlignedRows(OnKeys):
         return state, trusted(self.join_delta(*found, left.groups, right.groups))
 
     def join_delta(
-        self, from_left: Grouped, from_right: Grouped, lefts: Any, rights: Any
+        self, from_left: Changes, from_right: Changes, lefts: Any, rights: Any
     ) -> dict[Any, int]:
         """From the changes of both sides by key, and all rows by key after them, to the change of
         the output."""
@@ -127,6 +131,13 @@ class AlignedRows(OnKeys):
             and all(tree.invariant() for tree in index.groups.values())
             for index, rows in zip(state, found, strict=True)
         )
+
+
+def is_bulk(left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs) -> bool:
+    """Whether so much of a key has changed that going through all of its rows costs less than a
+    search for each."""
+    changes = len(from_left) + len(from_right)
+    return changes > FEW and 4 * changes > left.distinct + right.distinct
 
 
 def undone(tree: Tree[Any], pairs: Pairs) -> Tree[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.nan import one_nan
-from ebbflow.operator.aligned import AlignedRows, Pairs, undone
+from ebbflow.operator.aligned import AlignedRows, Pairs, is_bulk, undone
 from ebbflow.ordering import total_order_key
 from ebbflow.state.search import rank_where
 from ebbflow.state.tree import Tree
@@ -61,7 +61,11 @@ class AsOfRows(AlignedRows):
         self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
         out: dict[Any, int],
     ) -> None:  # fmt: skip
-        old, touched = undone(right, from_right), {row for row, _ in from_left}
+        old = undone(right, from_right)
+        if is_bulk(left, right, from_left, from_right):
+            self.swept(left, right, undone(left, from_left), old, out)
+            return
+        touched = {row for row, _ in from_left}
         for row, tree, count in self.now_and_before(left, right, old, from_left):
             self.give(row, self.answer(tree, self.left_place(row)), count, out)
         if not from_right or not left.distinct:
@@ -71,6 +75,43 @@ class AsOfRows(AlignedRows):
                 if row not in touched:
                     self.give(row, was, -count, out)
                     self.give(row, now, count, out)
+
+    def swept(
+        self, left: Tree[Any], right: Tree[Any], old_left: Tree[Any], old_right: Tree[Any],
+        out: dict[Any, int],
+    ) -> None:  # fmt: skip
+        """The same, by going through all rows, as they were and as they are."""
+        was = {row: (count, answer) for row, count, answer in self.answers(old_left, old_right)}
+        for row, count, answer in self.answers(left, right):
+            before = was.pop(row, None)
+            if before != (count, answer):
+                if before is not None:
+                    self.give(row, before[1], -before[0], out)
+                self.give(row, answer, count, out)
+        for row, (count, answer) in was.items():
+            self.give(row, answer, -count, out)
+
+    def answers(self, left: Tree[Any], right: Tree[Any]) -> Iterator[tuple[Any, int, Answer]]:
+        """All rows of the left in order, with how often they are there, and their answers."""
+        placed = [(row, place) for row, _ in right if (place := self.right_place(row)) is not None]
+        tokens = [total_order_key(place) for _, place in placed]
+        low = high = 0
+        for row, count in left:
+            place = self.left_place(row)
+            if place is None:
+                yield row, count, ()
+                continue
+            token = total_order_key(place)
+            while low < len(tokens) and tokens[low] < token:
+                low += 1
+            high = max(high, low)
+            while high < len(tokens) and tokens[high] == token:
+                high += 1
+            after, before = (low, high) if self.exact else (high, low)
+            yield row, count, self.chosen(
+                place, placed[before - 1] if before else None,
+                placed[after] if after < len(placed) else None,
+            )  # fmt: skip
 
     def give(self, row: Any, answer: Answer, count: int, out: dict[Any, int]) -> None:
         """Add a row with its answer to what goes out."""

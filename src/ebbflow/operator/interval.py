@@ -7,14 +7,51 @@ row of the right meets. So whatever changes looks at the rows within its interva
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.nan import one_nan
-from ebbflow.operator.aligned import AlignedRows, Pairs, undone
+from ebbflow.operator.aligned import AlignedRows, Pairs, is_bulk, undone
 from ebbflow.state.search import rank_where
 from ebbflow.state.tree import Tree
+
+
+class PlacesInOrder:
+    """The rows of a tree, to be found by the distance of their places from others. With `bulk` many
+    are wanted, and the places are put into a list first."""
+
+    def __init__(self, tree: Tree[Any], place_of: Callable[[Any], Any], bulk: bool) -> None:
+        self.tree, self.place_of, self.bulk = tree, place_of, bulk
+        if bulk:
+            placed = [(place, row, n) for row, n in tree if (place := place_of(row)) is not None]
+            self.places = [place for place, _, _ in placed]
+            self.pairs = [(row, count) for _, row, count in placed]
+
+    def between(self, place: Any, low: Any, high: Any) -> tuple[int, int]:
+        """From where to where rows are that are at least `low` and at most `high` behind a
+        place."""
+        if place is None or not self.tree.distinct:
+            return 0, 0
+        if self.bulk:
+            start = bisect_left(self.places, low, key=lambda other: other - place)
+            return start, bisect_right(self.places, high, start, key=lambda other: other - place)
+        place_of = self.place_of
+
+        def begins(row: Any) -> bool:
+            other = place_of(row)
+            return other is not None and other - place >= low
+
+        def ends(row: Any) -> bool:
+            other = place_of(row)
+            return other is not None and other - place > high
+
+        return rank_where(self.tree, begins), rank_where(self.tree, ends)
+
+    def rows(self, start: int, stop: int) -> Iterable[tuple[Any, int]]:
+        """The rows between, each with how often it is there."""
+        return self.pairs[start:stop] if self.bulk else self.tree.between(start, stop)
 
 
 class Near(AlignedRows):
@@ -33,35 +70,17 @@ class Near(AlignedRows):
             return False
         return bool(self.low <= other - place <= self.high)
 
-    def met_by(self, right: Tree[Any], place: Any) -> tuple[int, int]:
+    def met_by(self, right: PlacesInOrder, place: Any) -> tuple[int, int]:
         """From where to where rows of the right are that a place on the left meets."""
-        return _between(right, self.right_place, place, self.low, self.high)
+        return right.between(place, self.low, self.high)
 
-    def meeting(self, left: Tree[Any], other: Any) -> tuple[int, int]:
+    def meeting(self, left: PlacesInOrder, other: Any) -> tuple[int, int]:
         """From where to where rows of the left are that meet a place on the right."""
-        return _between(left, self.left_place, other, -self.high, -self.low)
+        return left.between(other, -self.high, -self.low)
 
     def __repr__(self) -> str:
         orders = ", ".join(map(function_name, (self.left_place.order, self.right_place.order)))
         return f"interval_join({orders}, {self.low!r}, {self.high!r})"
-
-
-def _between(
-    tree: Tree[Any], place_of: Callable[[Any], Any], place: Any, low: Any, high: Any
-) -> tuple[int, int]:
-    """From where to where rows are that are at least `low` and at most `high` behind a place."""
-    if place is None or not tree.distinct:
-        return 0, 0
-
-    def begins(row: Any) -> bool:
-        other = place_of(row)
-        return other is not None and other - place >= low
-
-    def ends(row: Any) -> bool:
-        other = place_of(row)
-        return other is not None and other - place > high
-
-    return rank_where(tree, begins), rank_where(tree, ends)
 
 
 class IntervalRows(Near):
@@ -83,22 +102,15 @@ class IntervalRows(Near):
         out: dict[Any, int],
     ) -> None:  # fmt: skip
         merge, get = self.merge, out.get
-        was = {}
+        bulk = is_bulk(left, right, from_left, from_right)
+        rights = PlacesInOrder(right, self.right_place, bulk)
+        lefts = PlacesInOrder(undone(left, from_left), self.left_place, bulk)
         for row, weight in from_left:
-            place = self.left_place(row)
-            for other, count in right.between(*self.met_by(right, place)):
+            for other, count in rights.rows(*self.met_by(rights, self.left_place(row))):
                 made = one_nan(merge(row, other))
                 out[made] = get(made, 0) + weight * count
-            was[row] = place, left.count(row) - weight
         for other, weight in from_right:
-            place = self.right_place(other)
-            there = [
-                (row, count)
-                for row, count in left.between(*self.meeting(left, place))
-                if row not in was
-            ]
-            there += [(row, n) for row, (at, n) in was.items() if n and self.meets(at, place)]
-            for row, count in there:
+            for row, count in lefts.rows(*self.meeting(lefts, self.right_place(other))):
                 made = one_nan(merge(row, other))
                 out[made] = get(made, 0) + weight * count
 
@@ -118,7 +130,7 @@ class NearSemi(Near):
             if any(self.meets(place, other) for other in there) is not self.anti:
                 yield row, count
 
-    def stays(self, right: Tree[Any], place: Any) -> bool:
+    def stays(self, right: PlacesInOrder, place: Any) -> bool:
         """Whether a row of the left at a place is among those that come out."""
         start, stop = self.met_by(right, place)
         return (start < stop) is not self.anti
@@ -127,18 +139,23 @@ class NearSemi(Near):
         self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
         out: dict[Any, int],
     ) -> None:  # fmt: skip
-        old, touched = undone(right, from_right), {row for row, _ in from_left}
-        for row, tree, count in self.now_and_before(left, right, old, from_left):
-            if self.stays(tree, self.left_place(row)):
+        bulk = is_bulk(left, right, from_left, from_right)
+        old, now = (
+            PlacesInOrder(tree, self.right_place, bulk)
+            for tree in (undone(right, from_right), right)
+        )
+        for row, tree, count in self.now_and_before(left, right, old.tree, from_left):
+            if self.stays(now if tree is right else old, self.left_place(row)):
                 out[row] = out.get(row, 0) + count
-        last = 0
+        lefts, last = PlacesInOrder(left, self.left_place, bulk), 0
+        touched = {row for row, _ in from_left}
         for start, stop in sorted(
-            [self.meeting(left, self.right_place(row)) for row, _ in from_right]
+            [self.meeting(lefts, self.right_place(row)) for row, _ in from_right]
         ):
-            for row, count in left.between(max(start, last), stop):
+            for row, count in lefts.rows(max(start, last), stop):
                 if row not in touched:
                     place = self.left_place(row)
-                    sign = self.stays(right, place) - self.stays(old, place)
+                    sign = self.stays(now, place) - self.stays(old, place)
                     if sign:
                         out[row] = out.get(row, 0) + sign * count
             last = max(last, stop)
