@@ -26,7 +26,7 @@ from ebbflow.operator.text.lines import (
     LineChange,
     split_lines,
 )
-from ebbflow.operator.text.rope import Hit, Read, Rope
+from ebbflow.change.rope import Hit, Read, Rope
 from ebbflow.operator.text.search import count, index_of, last_index_of, replace
 
 __all__ = [

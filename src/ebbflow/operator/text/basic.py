@@ -33,7 +33,7 @@ from ebbflow.change import (
 )
 from ebbflow.change.text import end_of, is_edit
 from ebbflow.operator.operator import Operator
-from ebbflow.operator.text.rope import Rope
+from ebbflow.change.rope import Rope
 
 EDITS = sequence(TEXT)
 

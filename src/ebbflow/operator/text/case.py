@@ -28,7 +28,7 @@ from typing import Any
 
 from ebbflow.change import TEXT, Delete, Edit, Insert
 from ebbflow.operator.text.basic import EDITS, Edited, TextConstant
-from ebbflow.operator.text.rope import Hit, Rope
+from ebbflow.change.rope import Hit, Rope
 
 
 def _grown(state: Any, piece: str) -> tuple[Any, int]:

@@ -21,7 +21,7 @@ from typing import Any
 from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
 from ebbflow.change.structure import ConstantStructure, Why, type_name
 from ebbflow.operator.text.basic import TextConstant, shifted
-from ebbflow.operator.text.rope import Rope
+from ebbflow.change.rope import Rope
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from typing import Any
 from ebbflow.change import NATURAL, NUMBER, ChangeStructure, Delete, Edit, Insert
 from ebbflow.operator.text.basic import EDITS, Edited, TextOperator, growth
 from ebbflow.operator.text.matcher import BackMatcher, Matcher
-from ebbflow.operator.text.rope import Rope
+from ebbflow.change.rope import Rope
 
 
 class _Found(Edited):
