@@ -7,7 +7,7 @@ from threading import RLock
 from typing import Any, Self
 
 from ebbflow.engine.batch import evaluate
-from ebbflow.engine.runtime.inputs import ADD, DELETE, REMOVE, UPSERT
+from ebbflow.engine.runtime.inputs import ADD, DELETE, EDIT, REMOVE, UPSERT
 from ebbflow.engine.runtime.program import RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
@@ -182,6 +182,15 @@ class InputHandle:
         """Put these rows in, each in place of the row that has its key; of several with the same
         key, the last."""
         return self.view._advance({self.name: rows}, {self.name: UPSERT})
+
+    def edit(self, key: Any, field: str, *changes: Any) -> Any:
+        """Change a field of the row that has this key from inside, by changes one after the other:
+        `Insert` and `Delete` for a Text, `InsertItems`, `DeleteItems` and `ReplaceItem` for a list,
+        a dict of `Put`, `Drop` and `Replace` for a dict; `Replace(value)` for any of them.
+
+        Operators on the field follow the changes, so the cost is that of the edit.
+        """
+        return self.view._advance({self.name: ((key, field, changes),)}, {self.name: EDIT})
 
     def delete(self, *keys: Any) -> Any:
         """Take away the rows that have these keys; each must be there."""

@@ -71,6 +71,32 @@ class TextConstant(TextOperator):
         return self.name
 
 
+class MadeWith(TextOperator):
+    """An operator made with arguments; two made with the same are equal.
+
+    >>> from ebbflow.operator import text
+    >>> text.count("a"), text.count("a") == text.count("a"), text.count("a") == text.count("b")
+    (count('a'), True, False)
+    """
+
+    name: str
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.arguments))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.arguments
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.arguments == other.arguments  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.arguments))
+
+
 class Edited:
     """A state that holds the text as a rope.
 

@@ -18,7 +18,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
+from ebbflow.change import (
+    LIST,
+    TEXT,
+    ChangeStructure,
+    DeleteItems,
+    Edit,
+    Insert,
+    InsertItems,
+    List,
+    ReplaceItem,
+    sequence,
+)
+from ebbflow.change.items import common_ends, within
 from ebbflow.change.structure import ConstantStructure, Why, type_name
 from ebbflow.operator.text.basic import TextConstant, shifted
 from ebbflow.change.rope import Rope
@@ -75,25 +87,26 @@ class _Lines(ConstantStructure[list[str], LineChange]):
     def valid(self, change: object, value: list[str]) -> bool:
         match change:
             case InsertLines(at, tuple(lines)):
-                return _within(at, len(value)) and all(isinstance(line, str) for line in lines)
+                return within(at, len(value)) and all(isinstance(line, str) for line in lines)
             case DeleteLines(at, count):
-                return _within(at, len(value)) and _within(count, len(value) - at)
+                return within(at, len(value)) and within(count, len(value) - at)
             case EditLine(at, edit):
-                return _within(at, len(value) - 1) and TEXT.valid(edit, value[at])
+                return within(at, len(value) - 1) and TEXT.valid(edit, value[at])
         return False
 
-    def apply(self, value: list[str], change: LineChange) -> list[str]:
+    def apply(self, value: Any, change: LineChange) -> Any:
         at = change.at
         match change:
             case InsertLines():
-                return [*value[:at], *change.lines, *value[at:]]
+                return LIST.apply(value, InsertItems(at, change.lines))
             case DeleteLines():
-                return value[:at] + value[at + change.count :]
+                return LIST.apply(value, DeleteItems(at, change.count))
             case EditLine():
-                return [*value[:at], TEXT.apply(value[at], change.edit), *value[at + 1 :]]
+                line = TEXT.apply(value[at], change.edit)
+                return LIST.apply(value, ReplaceItem(at, line))
 
     def edits(self, new: list[str], old: list[str]) -> tuple[LineChange, ...]:
-        start, end = _common(new, old)
+        start, end = common_ends(new, old)
         gone = DeleteLines(start, len(old) - start - end)
         put = InsertLines(start, tuple(new[start : len(new) - end]))
         return tuple(change for change in (gone, put) if not self.is_nothing(change))
@@ -118,19 +131,6 @@ class _Lines(ConstantStructure[list[str], LineChange]):
 
 
 LINES: ChangeStructure[list[str], LineChange] = _Lines(name="LINES")
-
-
-def _within(x: object, limit: int) -> bool:
-    return isinstance(x, int) and not isinstance(x, bool) and 0 <= x <= limit
-
-
-def _common(new: list[str], old: list[str]) -> tuple[int, int]:
-    """How many lines both have in common at the start, and of the others at the end."""
-    limit = min(len(new), len(old))
-    start = next((i for i in range(limit) if new[i] != old[i]), limit)
-    limit -= start
-    end = next((i for i in range(limit) if new[-1 - i] != old[-1 - i]), limit)
-    return start, end
 
 
 # ---- reading lines ----
@@ -174,6 +174,7 @@ class _SplitLines(TextConstant):
     """
 
     output = sequence(LINES)
+    result_type = List[str]
     name = "split_lines"
 
     def f(self, x: str) -> list[str]:

@@ -1,0 +1,70 @@
+"""Operators on edited fields in a program: `select(upper=text.upper("body"))`.
+
+Such a part of a row is a function of a field like any other, checked where it is given; that it
+follows the edits of the field is the function's own affair (`ebbflow.operator.follow`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_origin
+
+from ebbflow.change import LIST, TEXT, List, Text
+from ebbflow.change.mapping import mapping
+from ebbflow.flow import parts
+from ebbflow.flow.plan import Node
+from ebbflow.flow.types import classes, name_of
+from ebbflow.fn import Fn
+from ebbflow.operator.follow import Applied, each_change, gives_rows
+from ebbflow.operator.text import LINES
+from ebbflow.record import fields_of
+
+_TAKES: dict[Any, tuple[tuple[type, ...], str]] = {
+    TEXT: ((str, Text), "Text"),
+    LIST: ((tuple, list, List), "List or list"),
+    LINES: ((tuple, list, List), "List or list"),
+}
+
+
+def part(shape: str, node: Node, given: Applied) -> Fn:
+    """An operator applied to a field, as a function of the rows of a node.
+
+    >>> from ebbflow.flow.plan import Source
+    >>> from ebbflow.operator import text
+    >>> from ebbflow.record import record
+    >>> Doc = record("Doc", id=int, body=Text)
+    >>> part("select({})", Source(name="docs", type=Doc), text.upper("body"))(Doc(1, Text("ebb")))
+    Text('EBB')
+    """
+    checked(shape, node, given)
+    if gives_rows(given.operator):
+        parts.refuse(
+            f"{shape.format(given)}: {given.operator!r} gives rows, and here one value is wanted",
+            f"through({given}, per=...)",
+        )
+    return of_field(node, given)
+
+
+def of_field(node: Node, given: Applied) -> Fn:
+    """The operator as a function of the rows of a node."""
+    return Fn.of(given.field, node.type).then(Fn(given.of_value, Any, name=repr(given.operator)))
+
+
+def checked(shape: str, node: Node, given: Applied) -> None:
+    """Refuse an operator applied to a field that the rows do not have, or of another kind."""
+    parts.field(shape.format(f"{given.operator!r}({{}})"), node, given.field)
+    fields = fields_of(node.type) or {}
+    hint = fields.get(given.field, Any)
+    known = classes(hint)
+    structure = each_change(given.operator.input)
+    if known is None or hint is Any:
+        return
+    wanted, words = _TAKES.get(structure, ((object,), ""))
+    if structure.built is not None and structure.built[0] is mapping:
+        wanted, words = (Mapping,), "dict"
+    if not any(issubclass(get_origin(each) or each, wanted) for each in known):
+        parts.refuse(
+            f"{shape.format(given)}: {given.operator!r} is applied to a "
+            f"{words or repr(structure)}, and the field {given.field!r} is {name_of(hint)}",
+            f"a field that is declared as {words}" if words else "another field",
+        )
