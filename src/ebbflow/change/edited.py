@@ -51,7 +51,7 @@ class EditedSequence(Remembering):
 
     def changed(self, change: Any) -> Self:
         rope = self._rope.copy()
-        _edit(rope, change)
+        rope.splice(change)
         rope._tree()
         return self._of(rope)
 
@@ -292,15 +292,6 @@ class List(EditedSequence, Generic[T]):
         if isinstance(other, (tuple, list)):
             return len(self) == len(other) and self._whole() == tuple(other)
         return NotImplemented
-
-
-def _edit(rope: Rope, change: Any) -> None:
-    """Do to a rope of code points or items what a change says."""
-    less, more = change.extent
-    if less:
-        rope.delete(change.at, less)
-    if more:
-        rope.insert(change.at, more)
 
 
 # ---- hashes and comparison ----

@@ -162,6 +162,14 @@ class Rope(SequenceTree):
         else:
             self.delete(change.at, change.count)
 
+    def splice(self, change: Any) -> None:
+        """Do what a change says whose `extent` is how many go, and which come."""
+        less, more = change.extent
+        if less:
+            self.delete(change.at, less)
+        if more:
+            self.insert(change.at, more)
+
     def slice(self, start: int, stop: int) -> Any:
         """The text from `start` to before `stop`; past either end there is nothing."""
         if start >= self.size:
@@ -280,7 +288,7 @@ class ItemRope(Rope):
     ('a', 'b', 'c')
     """
 
-    chunk: ClassVar[int] = 256
+    chunk: ClassVar[int] = 128
     empty: ClassVar[Any] = ()
 
     __slots__ = ()

@@ -15,7 +15,7 @@ from ebbflow.flow import parts
 from ebbflow.flow.plan import Node
 from ebbflow.flow.types import classes, name_of
 from ebbflow.fn import Fn
-from ebbflow.operator.follow import Applied, each_change, gives_rows
+from ebbflow.operator.follow import Applied, OfField, each_change, gives_rows
 from ebbflow.operator.text import LINES
 from ebbflow.record import fields_of
 
@@ -42,12 +42,19 @@ def part(shape: str, node: Node, given: Applied) -> Fn:
             f"{shape.format(given)}: {given.operator!r} gives rows, and here one value is wanted",
             f"through({given}, per=...)",
         )
-    return of_field(node, given)
-
-
-def of_field(node: Node, given: Applied) -> Fn:
-    """The operator as a function of the rows of a node."""
     return Fn.of(given.field, node.type).then(Fn(given.of_value, Any, name=repr(given.operator)))
+
+
+def of_field(node: Node, given: Applied, type: Any) -> tuple[OfField, Any]:
+    """An operator that gives rows, applied to a field, for `through`; and the type of its rows."""
+    checked("through({})", node, given)
+    if not gives_rows(given.operator):
+        parts.refuse(
+            f"through({given}): {given.operator!r} gives one value for each row, and no rows",
+            f"select(..., value={given})",
+        )
+    said = getattr(given.operator, "row_type", Any)
+    return OfField(given), said if type is None else type
 
 
 def checked(shape: str, node: Node, given: Applied) -> None:

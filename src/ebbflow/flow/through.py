@@ -11,11 +11,13 @@ from typing import Any
 
 from ebbflow.change import BAG, ZSET
 from ebbflow.errors import place
+from ebbflow.flow.edited import of_field
 from ebbflow.flow.grouped import ONE_GROUP
 from ebbflow.flow.parts import Part, key, refuse, row_type
 from ebbflow.flow.plan import Node, Through
 from ebbflow.flow.types import row
 from ebbflow.operator import Operator
+from ebbflow.operator.follow import Applied
 
 HOME = "ebbflow.operator"
 
@@ -28,6 +30,8 @@ def passed(node: Node, operator: Any, per: Part | None, type: Any) -> Through:
     >>> passed(ef.Input("words", str).node, count(), None, int).type.__annotations__
     {'value': <class 'int'>}
     """
+    if isinstance(operator, Applied):
+        operator, type = of_field(node, operator, type)
     _checked(operator)
     found = ONE_GROUP if per is None else key("through(per={})", node, (per,), {})
     checked = Any if type is None else type

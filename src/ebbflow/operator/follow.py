@@ -29,6 +29,7 @@ from ebbflow.change.compose import sequence
 from ebbflow.change.remember import Remembering
 from ebbflow.errors import CompositionError, place
 from ebbflow.frozen import Frozen
+from ebbflow.operator.compose import Beside, Fork, Seq
 from ebbflow.operator.operator import Operator
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
@@ -75,8 +76,7 @@ def applied(operator: Any, field: Any, *more: Any) -> Applied:
 
 
 def _named(operator: Any) -> str:
-    shown = repr(operator)
-    return f"({shown})" if " " in shown and not shown.endswith(")") else shown
+    return f"({operator!r})" if isinstance(operator, (Seq, Fork, Beside)) else repr(operator)
 
 
 class Following:
@@ -256,4 +256,74 @@ _RESULTS: dict[Any, Any] = {TEXT: Text, NATURAL: int, BOOL: bool, LIST: List}
 
 def gives_rows(operator: Any) -> bool:
     """Whether what an operator gives is a bag, so many rows and not one value."""
-    return operator.output in (BAG, ZSET)
+    return each_change(operator.output) in (BAG, ZSET)
+
+
+class OfField(Operator[Any, Any, Any, Any]):
+    """An operator that gives rows, applied to a field, as an operator on rows: all that it gives
+    for the field of each row, added up. It has no state of its own.
+
+    Where the text of a row that goes is the one from which the text of a row that comes was made,
+    only what the edit changes is given.
+
+    >>> from ebbflow.change import Delete
+    >>> from ebbflow.operator import text
+    >>> from ebbflow.record import record
+    >>> Doc = record("Doc", body=Text)
+    >>> old = Doc(Text("to be or not to be"))
+    >>> new = Doc(old.body.edited(Delete(2, 1)))
+    >>> live = OfField(text.words("body")).open(ZSet.of([old]))
+    >>> live.send(ZSet({old: -1, new: 1}))
+    ZSet({'to': -1, 'be': -1, 'tobe': 1})
+    """
+
+    input = BAG
+
+    def __init__(self, applied: Applied) -> None:
+        self.operator, self.field = applied.operator, applied.field
+        self.output = each_change(self.operator.output)
+
+    def f(self, x: Any) -> ZSet[Any]:
+        return self._added([(getattr(row, self.field), weight) for row, weight in x.items()])
+
+    def _added(self, values: Any) -> ZSet[Any]:
+        out: dict[Any, int] = {}
+        for value, weight in values:
+            _add(out, self.operator.f(plain(value)), weight)
+        return ZSet(out)
+
+    def init(self, x: Any) -> None:
+        for row in x:
+            self._note(getattr(row, self.field))
+
+    def _note(self, value: Any) -> Note | None:
+        return note_of(self.operator, value) if isinstance(value, Remembering) else None
+
+    def step(self, state: Any, change: Any) -> tuple[Any, ZSet[Any]]:
+        total: dict[Any, int] = {}
+        for row, weight in change.items():
+            value = getattr(row, self.field)
+            total[value] = total.get(value, 0) + weight
+        out: dict[Any, int] = {}
+        for value in [value for value, weight in total.items() if weight > 0]:
+            note = self._note(value)
+            old = note and note.old and note.old()
+            times = min(total[value], -total.get(old, 0)) if old is not None else 0
+            if note is not None and times > 0:
+                for each in note.changes:
+                    _add(out, each, times)
+                total[value] -= times
+                total[old] += times
+        whole = self._added([(value, weight) for value, weight in total.items() if weight])
+        return None, whole + ZSet(out)
+
+    def __repr__(self) -> str:
+        return f"{_named(self.operator)}({self.field!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OfField, (Applied(self.operator, self.field),)
+
+
+def _add(out: dict[Any, int], rows: Any, times: int) -> None:
+    for row, weight in rows.items():
+        out[row] = out.get(row, 0) + weight * times

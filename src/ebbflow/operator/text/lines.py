@@ -15,13 +15,14 @@ other also the lines that it touches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ebbflow.change import (
     LIST,
     TEXT,
     ChangeStructure,
+    Delete,
     DeleteItems,
     Edit,
     Insert,
@@ -32,7 +33,7 @@ from ebbflow.change import (
 )
 from ebbflow.change.items import common_ends, within
 from ebbflow.change.structure import ConstantStructure, Why, type_name
-from ebbflow.operator.text.basic import TextConstant, shifted
+from ebbflow.operator.text.basic import TextConstant, growth, shifted
 from ebbflow.change.rope import Rope
 
 
@@ -188,7 +189,7 @@ class _SplitLines(TextConstant):
     def invariant(self, x: str, state: Rope) -> bool:
         return str(state) == x and state.total("")[1] == len((x + "|").splitlines()) - 1
 
-    def step(self, state: Rope, change: Edit) -> tuple[Rope, tuple[LineChange, ...]]:
+    def step(self, state: Rope, change: Edit) -> tuple[Rope, tuple[Any, ...]]:
         at = change.at
         text, end = (change.text, at) if isinstance(change, Insert) else ("", at + change.count)
         after_return = at > 0 and state.slice(at - 1, at) == "\r"
@@ -197,14 +198,50 @@ class _SplitLines(TextConstant):
         line = state.upto(start, "")[1]
         inside = not _ends("", text)[1] and state.upto(end, "")[1] == line
         if inside and start < stop and stop - start + len(text) > end - at:
-            state.edit(change)
-            return state, (EditLine(line, shifted(change, -start)),)
+            return state, self._inside(state, change, line, start, stop)
         old = state.slice(start, stop).splitlines()
         state.edit(change)
         new = state.slice(start, stop + len(text) - (end - at)).splitlines()
-        return state, _rewritten(line, old, new)
+        return state, self._across(line, old, new)
+
+    def _inside(
+        self, state: Rope, change: Edit, line: int, start: int, stop: int
+    ) -> tuple[Any, ...]:
+        """Edit inside one line, which is the text from `start` to `stop`."""
+        state.edit(change)
+        return (EditLine(line, shifted(change, -start)),)
+
+    def _across(self, line: int, old: list[str], new: list[str]) -> tuple[Any, ...]:
+        """The change from these lines, the first of which is number `line`, to those."""
+        return _rewritten(line, old, new)
 
 
+class _ListOfLines(_SplitLines):
+    """`text.splitlines()`, as changes of `sequence(LIST)`: a line that is edited is replaced. The
+    state is a rope of the text.
+
+    >>> live = lines.open("one\\ntwo")
+    >>> live.send(Insert(5, "x"))
+    (ReplaceItem(at=1, item='txwo'),)
+    >>> live.send(Delete(0, 4))
+    (DeleteItems(at=0, count=1),)
+    """
+
+    output = sequence(LIST)
+    name = "lines"
+
+    def _inside(
+        self, state: Rope, change: Edit, line: int, start: int, stop: int
+    ) -> tuple[Any, ...]:
+        state.edit(change)
+        new = state.slice(start, stop + growth(change)).splitlines()
+        return (ReplaceItem(line, new[0]),)
+
+    def _across(self, line: int, old: list[str], new: list[str]) -> tuple[Any, ...]:
+        return tuple(replace(each, at=each.at + line) for each in LIST.edits(new, old))
+
+
+lines = _ListOfLines()
 split_lines = _SplitLines()
 
 
