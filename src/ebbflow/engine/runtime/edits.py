@@ -20,6 +20,24 @@ from ebbflow.frozen import Frozen, frozen
 from ebbflow.record import fields_of
 
 
+class KeyedEdit:
+    """Changes of a field of the row that has a key. It is equal to itself alone, so that many are
+    the keys of a dict, in their order, as rows are."""
+
+    __slots__ = ("changes", "field", "key")
+
+    def __init__(self, key: Any, field: Any, changes: tuple[Any, ...]) -> None:
+        self.key, self.field, self.changes = key, field, changes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeyedEdit, (self.key, self.field, self.changes)
+
+
+def key_of(edit: KeyedEdit) -> Any:
+    """The key of the row that is edited."""
+    return edit.key
+
+
 def edited_row(source: Source, row: Any, field: Any, changes: tuple[Any, ...]) -> Any:
     """The row after changes of one of its fields, one after the other.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.engine.runtime.changes import counted, hashable, read, removal
-from ebbflow.engine.runtime.edits import edited_row, moved
+from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, moved
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.change.fields import as_declared, follower
@@ -74,8 +74,8 @@ class InputState:
         """Be ready to take away the rows that have these keys."""
         raise no_key(self.source, DELETE)
 
-    def edit(self, edits: tuple[Any, ...]) -> Weights:
-        """Be ready to change fields of rows from inside: `(key, field, changes)` of each."""
+    def edit(self, edits: Iterable[KeyedEdit]) -> Weights:
+        """Be ready to change fields of rows from inside, one edit after the other."""
         raise no_key(self.source, EDIT)
 
     def latest(self, rows: Iterable[Any]) -> list[Any]:
@@ -249,19 +249,19 @@ class KeyedInput(InputState):
         self._added, self._gone = added, ()
         return weights
 
-    def edit(self, edits: tuple[Any, ...]) -> Weights:
-        """Be ready to change fields of rows from inside, one edit after the other."""
-        for at, *_ in edits:
-            self._require_hashable(at)
-        edits = tuple((one_nan(at), field, changes) for at, field, changes in edits)
-        self._fetch([at for at, *_ in edits])
+    def edit(self, edits: Iterable[KeyedEdit]) -> Weights:
+        edits = tuple(edits)
+        for each in edits:
+            self._require_hashable(each.key)
+        keys = [one_nan(each.key) for each in edits]
+        self._fetch(keys)
         new: dict[Any, Any] = {}
-        for at, field, changes in edits:
+        for at, each in zip(keys, edits, strict=True):
             if at not in self.rows:
                 raise no_row(self.source, at, "edit rows that are there; upsert puts new ones in")
-            row = edited_row(self.source, new.get(at, self.rows[at]), field, changes)
+            row = edited_row(self.source, new.get(at, self.rows[at]), each.field, each.changes)
             if self._key(row) != at:
-                raise moved(self.source, field, at)
+                raise moved(self.source, each.field, at)
             new[at] = row
         return self._replaced(new)
 

@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Any, Self
 
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.inputs import ADD, DELETE, EDIT, REMOVE, UPSERT
 from ebbflow.engine.runtime.program import RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
@@ -190,7 +191,8 @@ class InputHandle:
 
         Operators on the field follow the changes, so the cost is that of the edit.
         """
-        return self.view._advance({self.name: ((key, field, changes),)}, {self.name: EDIT})
+        edit = KeyedEdit(key, field, changes)
+        return self.view._advance({self.name: {edit: 1}}, {self.name: EDIT})
 
     def delete(self, *keys: Any) -> Any:
         """Take away the rows that have these keys; each must be there."""

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.runtime.changes import counted, removal
 from ebbflow.engine.runtime.changes import read as read_rows
-from ebbflow.engine.runtime.inputs import ADD, APPLY, DELETE, REMOVE, deleted_twice, no_key
+from ebbflow.engine.runtime.edits import edited_structure
+from ebbflow.engine.runtime.inputs import ADD, APPLY, DELETE, EDIT, REMOVE, deleted_twice, no_key
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
@@ -52,6 +53,10 @@ def input_change(source: Source, verb: str, change: Any, small: int = 0) -> Inpu
     if verb == DELETE:
         keys = _keys(source, change)
         return InputChange(verb, keys, size=len(keys))
+    if verb == EDIT:
+        for each in change:
+            edited_structure(source, each.field)
+        return InputChange(verb, change, size=len(change))
     if isinstance(change, DataFrame):
         if change.isStreaming:
             raise ChangeError(
