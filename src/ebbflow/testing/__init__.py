@@ -17,8 +17,7 @@ Your own program is tested in the same way, by `changes(program)` and `follow`. 
 
 from ebbflow.testing.epochs import Epoch, changes, random_epochs
 from ebbflow.testing.follow import follow
-from ebbflow.testing.programs import ALL_NAMES, plans, random_program
-from ebbflow.testing.verbs import VERB_NAMES
+from ebbflow.testing.programs import ALL_NAMES, VERB_NAMES, plans, random_program
 
 __all__ = [
     "ALL_NAMES",

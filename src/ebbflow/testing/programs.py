@@ -23,7 +23,8 @@ from ebbflow.flow.program import Program, program
 from ebbflow.flow.source import Input
 from ebbflow.testing.functions import Choices, RowShape, Serial
 from ebbflow.testing.loops import LOOP_NAMES, LOOPS
-from ebbflow.testing.verbs import VERB_NAMES, VERBS, Grown, Pool
+from ebbflow.testing.text_verbs import TEXT_VERBS
+from ebbflow.testing.verbs import SIMPLE, Grown, Pool
 
 try:
     from hypothesis import strategies as st
@@ -77,6 +78,8 @@ class Bill(NamedTuple):
     m: Annotated[Decimal, (10, 2)]
 
 
+VERBS = {**SIMPLE, **TEXT_VERBS}
+VERB_NAMES = tuple(VERBS)
 TYPES = (Stock, Tag, Event, int, Any, Measurement, Moment, Bill)
 NUMBERS = 1 << 24  # numbers below this Hypothesis draws evenly, and greater ones mostly small
 OUTPUTS = 3

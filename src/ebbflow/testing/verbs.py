@@ -269,7 +269,7 @@ def _distinct(pool: Pool, choices: Choices) -> Grown | None:
     return of.then(of.rows.distinct(), bag=True)
 
 
-def _a_bag(pool: Pool, choices: Choices) -> Grown | None:
+def a_bag(pool: Pool, choices: Choices) -> Grown | None:
     return one(pool, choices, lambda each: each.bag)
 
 
@@ -277,7 +277,7 @@ def _reduces(*sorts: str) -> Verb:
     """Groups, or all rows, through reducers of these sorts."""
 
     def apply(pool: Pool, choices: Choices) -> Grown | None:
-        of = _a_bag(pool, choices)
+        of = a_bag(pool, choices)
         if of is None:
             return None
         grouped, keys = _grouped(of, choices)
@@ -311,7 +311,7 @@ def _grouped(of: Grown, choices: Choices) -> tuple[Any, dict[str, str]]:
 
 
 def _top_k(pool: Pool, choices: Choices) -> Grown | None:
-    of = _a_bag(pool, choices)
+    of = a_bag(pool, choices)
     if of is None:
         return None
     by = function(of.shape.number(choices))
@@ -358,7 +358,7 @@ def _windows(verb: str) -> Verb:
 
 
 def _through(pool: Pool, choices: Choices) -> Grown | None:
-    of = _a_bag(pool, choices)
+    of = a_bag(pool, choices)
     if of is None:
         return None
     operator, gives = choices.pick(OPERATORS)(of.shape.condition(choices))
@@ -372,7 +372,7 @@ def _through(pool: Pool, choices: Choices) -> Grown | None:
 
 
 # What is simpler comes first, and before everything that is a form of it.
-VERBS: dict[str, Verb] = {
+SIMPLE: dict[str, Verb] = {
     "filter": _filter,
     "map": _map,
     "flat_map": _flat_map,
@@ -401,4 +401,3 @@ VERBS: dict[str, Verb] = {
     "session": _windows("session"),
     "through": _through,
 }
-VERB_NAMES = tuple(VERBS)
