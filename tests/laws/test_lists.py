@@ -88,7 +88,9 @@ def test_a_list_is_the_list_after_every_change_and_its_old_values_stay() -> None
         change = change_of(rnd, len(plain))
         new, after = value.edited(change), LIST.patch(plain, change)
         assert (list(new), list(value)) == (after, plain)
-        assert new == after and new == tuple(after) and hash(new) == hash(tuple(after))
+        assert new == after
+        assert new == tuple(after)
+        assert hash(new) == hash(tuple(after))
         value, plain = new, after
     assert pickle.loads(pickle.dumps(value)) == value
 
@@ -96,7 +98,8 @@ def test_a_list_is_the_list_after_every_change_and_its_old_values_stay() -> None
 def test_operators_survive_pickling() -> None:
     for operator in OPERATORS:
         again = pickle.loads(pickle.dumps(operator))
-        assert repr(again) == repr(operator) and again == operator
+        assert repr(again) == repr(operator)
+        assert again == operator
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=repr)

@@ -84,8 +84,7 @@ class EditedSequence(Remembering):
 
     def _slice(self, index: slice) -> Any:
         start, stop, step = index.indices(len(self))
-        found = self._rope.slice(start, stop) if step == 1 else self._whole()[index]
-        return found
+        return self._rope.slice(start, stop) if step == 1 else self._whole()[index]
 
     def _place(self, index: SupportsIndex) -> int:
         at = index.__index__()

@@ -14,6 +14,8 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from ebbflow.change.edited import EditedSequence, List, Text
+from ebbflow.frozen import frozen
+from ebbflow.nan import one_nan
 from ebbflow.record import fields_of
 
 Change = Callable[[Any], Any]
@@ -79,8 +81,9 @@ def as_declared(hint: Any) -> Change:
 
 def _declared(cls: Any, value: Any) -> Any:
     """The value as a Text or List, where it can be one."""
-    fits = isinstance(value, str if cls is Text else (list, tuple))
-    return cls(value) if fits else value
+    if cls is List:
+        return List(one_nan(frozen(tuple(value)))) if isinstance(value, (list, tuple)) else value
+    return Text(value) if isinstance(value, str) else value
 
 
 def with_declared(weights: dict[Any, int], hint: Any) -> dict[Any, int]:

@@ -57,7 +57,7 @@ class Remembering:
         before = None if old._notes else old.made_from(structure)
         if before is not None and len(before[1]) + len(changes) <= LONGEST:
             old, changes = before[0], (*before[1], *changes)
-        self._origin = ref(old), structure, changes
+        object.__setattr__(self, "_origin", (ref(old), structure, changes))
         return self
 
     def made_from(self, structure: Any) -> tuple[Self, tuple[Any, ...]] | None:

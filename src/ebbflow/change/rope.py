@@ -45,8 +45,8 @@ from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ebbflow.change.text import Edit, Insert
-from ebbflow.errors import ChangeError
 from ebbflow.change.tree import NOTHING, SequenceTree
+from ebbflow.errors import ChangeError
 
 Read = Callable[[Any, Any], tuple[Any, int]]
 
@@ -101,7 +101,7 @@ class Rope(SequenceTree):
         return self.size
 
     def __str__(self) -> str:
-        return self.slice(0, self.size)
+        return str(self.slice(0, self.size))
 
     def __repr__(self) -> str:
         shown = self.slice(0, 20)

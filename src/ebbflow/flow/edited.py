@@ -13,9 +13,9 @@ from ebbflow.change import LIST, TEXT, List, Text
 from ebbflow.change.mapping import mapping
 from ebbflow.flow import parts
 from ebbflow.flow.plan import Node
-from ebbflow.flow.types import classes, name_of
+from ebbflow.flow.types import classes, name_of, without_none
 from ebbflow.fn import Fn
-from ebbflow.operator.follow import Applied, OfField, each_change, gives_rows
+from ebbflow.operator.follow import Applied, OfField, each_change, gives_rows, result_type
 from ebbflow.operator.text import LINES
 from ebbflow.record import fields_of
 
@@ -53,8 +53,14 @@ def of_field(node: Node, given: Applied, type: Any) -> tuple[OfField, Any]:
             f"through({given}): {given.operator!r} gives one value for each row, and no rows",
             f"select(..., value={given})",
         )
-    said = getattr(given.operator, "row_type", Any)
-    return OfField(given), said if type is None else type
+    said = value_type(node, given) if type is None else type
+    return OfField(given), said
+
+
+def value_type(node: Node, given: Applied) -> Any:
+    """The type of what an operator gives for a field of the rows of a node."""
+    hint = (fields_of(node.type) or {}).get(given.field, Any)
+    return result_type(given.operator, without_none(hint))
 
 
 def checked(shape: str, node: Node, given: Applied) -> None:

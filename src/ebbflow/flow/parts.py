@@ -22,7 +22,7 @@ from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import held, name_of, unhashable
 from ebbflow.fn import Fn
-from ebbflow.operator.follow import Applied, result_type
+from ebbflow.operator.follow import Applied
 from ebbflow.record import as_stored, fields_of, hints_of
 
 Part = str | Callable[[Any], Any] | tuple[Any, ...]
@@ -65,7 +65,7 @@ def part_type(node: Node, given: Any) -> Any:
         fields = fields_of(node.type)
         return held((hints_of(node.type) if fields is None else fields).get(given, Any))
     if isinstance(given, Applied):
-        return result_type(given.operator)
+        return edited.value_type(node, given)
     if isinstance(given, (tuple, list)):
         return tuple[tuple(part_type(node, each) for each in given)]  # type: ignore[misc]
     return inferred(given, node.type)

@@ -2,8 +2,8 @@
 
 `text.upper("body")` is an operator *applied* to a field. It means `upper` of what the field holds,
 row by row, so it may stand wherever a function of a row may. Yet it does not compute from scratch:
-a `Text` remembers which text it was made from, and by which edits (`ebbflow.change.remember`). Where
-the operator has a state for the old text, it steps from there.
+a `Text` remembers which text it was made from, and by which edits (see `ebbflow.change.remember`).
+Where the operator has a state for the old text, it steps from there.
 
     the state of the old text  --step(edits)-->  the state of the new text
     the value for the old text --patch------->   the value for the new text
@@ -30,6 +30,7 @@ from ebbflow.change.remember import Remembering
 from ebbflow.errors import CompositionError, place
 from ebbflow.frozen import Frozen
 from ebbflow.operator.compose import Beside, Fork, Seq
+from ebbflow.operator.lift import Each
 from ebbflow.operator.operator import Operator
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
@@ -126,7 +127,7 @@ class Following:
 _UNKNOWN: Any = object()
 
 
-class Note:
+class FieldNote:
     """What an operator has found out about a value: its state there, its value if that was asked
     for and, where it followed from an older value, that one and the changes in between."""
 
@@ -143,17 +144,17 @@ class Note:
         return self.changes if self.old is not None and self.old() is old else None
 
 
-def note_of(operator: Any, value: Any) -> Note:
+def note_of(operator: Any, value: Any) -> FieldNote:
     """What an operator knows of a value: noted before, or followed from an older one, or from
     scratch."""
-    note: Note | None = value.notes.get(operator)
+    note: FieldNote | None = value.notes.get(operator)
     if note is None:
-        note = _followed(operator, value) or Note(operator.init(plain(value)), _UNKNOWN)
+        note = _followed(operator, value) or FieldNote(operator.init(plain(value)), _UNKNOWN)
         value.notes[operator] = note
     return note
 
 
-def _followed(operator: Any, value: Any) -> Note | None:
+def _followed(operator: Any, value: Any) -> FieldNote | None:
     """One step from the value that this one was made from, if the operator has a state there."""
     one = each_change(operator.input)
     made_from = value.made_from(one)
@@ -174,7 +175,7 @@ def _followed(operator: Any, value: Any) -> Note | None:
     outs = tuple(found) if out_one is operator.output else tuple(c for out in found for c in out)
     outs = tuple(out for out in outs if not out_one.is_nothing(out))
     now = _UNKNOWN if before.value is _UNKNOWN else patched(out_one, before.value, outs)
-    return Note(state, now, old, outs)
+    return FieldNote(state, now, old, outs)
 
 
 def patched(structure: Any, value: Any, changes: tuple[Any, ...]) -> Any:
@@ -238,17 +239,25 @@ def lifted(value: Any) -> Any:
     return tuple(map(lifted, value)) if type(value) is tuple else value
 
 
-def result_type(operator: Operator[Any, Any, Any, Any]) -> Any:
-    """The type of what a row holds for the value of an operator, as far as it is known: what the
-    operator says in `result_type`, or what its change structure tells.
+def result_type(operator: Operator[Any, Any, Any, Any], hint: Any = Any) -> Any:
+    """The type of what a row holds for the value of an operator, when its field has the type
+    `hint`; of an operator that gives rows, the type of these. It is what the operator says, in
+    `result_type` or `type_of(hint)`, or what its change structure tells.
 
-    >>> from ebbflow.operator import text
-    >>> result_type(text.trim >> text.upper), result_type(text.index_of("a"))
+    >>> from ebbflow.operator import lists, text
+    >>> result_type(text.trim >> text.upper, Text), result_type(text.index_of("a"))
     (<class 'ebbflow.change.edited.Text'>, <class 'int'>)
+    >>> result_type(text.lines >> lists.items, Text)
+    <class 'str'>
     """
-    last = getattr(operator, "stages", (operator,))[-1]
-    said = getattr(last, "result_type", None)
-    return _RESULTS.get(each_change(last.output), Any) if said is None else said
+    for stage in getattr(operator, "stages", (operator,)):
+        stage = stage.inner if isinstance(stage, Each) else stage
+        if hasattr(stage, "type_of"):
+            hint = stage.type_of(hint)
+        else:
+            known = _RESULTS.get(each_change(stage.output), Any)
+            hint = getattr(stage, "result_type", known)
+    return hint
 
 
 _RESULTS: dict[Any, Any] = {TEXT: Text, NATURAL: int, BOOL: bool, LIST: List}
@@ -296,7 +305,7 @@ class OfField(Operator[Any, Any, Any, Any]):
         for row in x:
             self._note(getattr(row, self.field))
 
-    def _note(self, value: Any) -> Note | None:
+    def _note(self, value: Any) -> FieldNote | None:
         return note_of(self.operator, value) if isinstance(value, Remembering) else None
 
     def step(self, state: Any, change: Any) -> tuple[Any, ZSet[Any]]:

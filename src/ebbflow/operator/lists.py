@@ -12,15 +12,34 @@ They stand behind what gives lists: `text.lines >> lists.keep(is_heading)`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from ebbflow.algebra.value import function_name
-from ebbflow.change import BAG, LIST, NATURAL, DeleteItems, InsertItems, ItemChange, ReplaceItem
+from ebbflow.change import (
+    BAG,
+    LIST,
+    NATURAL,
+    DeleteItems,
+    InsertItems,
+    ItemChange,
+    List,
+    ReplaceItem,
+)
 from ebbflow.change.rope import ItemRope
 from ebbflow.operator.operator import Operator
+from ebbflow.record import hints_of
 from ebbflow.zset import ZSet
 
 __all__ = ["ListOperator", "each", "items", "keep", "length"]
+
+
+def item_type(hint: Any) -> Any:
+    """The type of the items of lists of a type.
+
+    >>> item_type(List[int]), item_type(list[str]), item_type(Any)
+    (<class 'int'>, <class 'str'>, typing.Any)
+    """
+    return next(iter(get_args(hint)), Any)
 
 
 class ListOperator(Operator[Any, ItemChange, Any, Any]):
@@ -83,6 +102,9 @@ class _Items(ListOperator):
 
     output = BAG
 
+    def type_of(self, hint: Any) -> Any:
+        return item_type(hint)
+
     def f(self, x: Any) -> ZSet[Any]:
         return ZSet.of(x)
 
@@ -131,6 +153,9 @@ class _OfItems(ListOperator):
 class _Keep(_OfItems):
     name = "keep"
 
+    def type_of(self, hint: Any) -> Any:
+        return List[item_type(hint)]  # type: ignore[misc]
+
     def f(self, x: Any) -> list[Any]:
         return [item for item in x if self.function(item)]
 
@@ -176,6 +201,9 @@ def keep(f: Callable[[Any], Any]) -> ListOperator:
 class _Each(_OfItems):
     name = "each"
 
+    def type_of(self, hint: Any) -> Any:
+        return List[hints_of(self.function).get("return", Any)]  # type: ignore[misc]
+
     def f(self, x: Any) -> list[Any]:
         return [self.function(item) for item in x]
 
@@ -202,4 +230,3 @@ def each(f: Callable[[Any], Any]) -> ListOperator:
     InsertItems(at=2, items=('C',))
     """
     return _Each(f)
-

@@ -6,17 +6,30 @@ declared as a list or a dict holds a tuple or a `Frozen` dict, and an edit copie
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
-from ebbflow.change import LIST, NUMBER, REPLACE, TEXT, ChangeStructure, Replace, Text, mapping
+from ebbflow.change import (
+    LIST,
+    NUMBER,
+    REPLACE,
+    TEXT,
+    ChangeStructure,
+    InsertItems,
+    Replace,
+    ReplaceItem,
+    Text,
+    mapping,
+)
 from ebbflow.change.fields import as_declared, edited_class, follower
+from ebbflow.change.remember import Remembering
+from ebbflow.engine.runtime.changes import hashable
 from ebbflow.errors import ChangeError, UnknownField, value_text
 from ebbflow.errors import Text as Words
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import without_none
 from ebbflow.frozen import Frozen, frozen
+from ebbflow.nan import one_nan
 from ebbflow.record import fields_of
 
 
@@ -48,14 +61,12 @@ def edited_row(source: Source, row: Any, field: Any, changes: tuple[Any, ...]) -
     Doc(id=1, body=Text('helld'))
     """
     structure = edited_structure(source, field)
+    changes = tuple(map(_held, changes))
     old = getattr(row, field)
     value = old
     try:
         for change in changes:
-            if isinstance(change, Replace):
-                value = change.value
-            else:
-                value = structure.patch(value, change)
+            value = change.value if isinstance(change, Replace) else structure.patch(value, change)
     except ChangeError as trouble:
         raise ChangeError(
             f"input {source.name!r}: the field {field!r} cannot be edited like this: "
@@ -64,15 +75,21 @@ def edited_row(source: Source, row: Any, field: Any, changes: tuple[Any, ...]) -
             created=source.place,
             remedy=f"{trouble.remedy}; nothing was changed",
         ) from trouble
-    if isinstance(value, Mapping) and not isinstance(value, Frozen):
-        value = Frozen(value)
-    new = as_declared(source.type)(row._replace(**{field: frozen(value)}))
+    new = hashable(source, as_declared(source.type)(row._replace(**{field: frozen(value)})))
     value = getattr(new, field)
-    if type(value) is type(old) and hasattr(old, "remembering") and value is not old:
-        whole = any(isinstance(change, Replace) for change in changes)
-        if not whole:
-            value.remembering(old, structure, changes)
+    whole = any(isinstance(change, Replace) for change in changes)
+    if isinstance(old, Remembering) and value is not old and not whole:
+        value.remembering(old, structure, changes)
     return follower(source.type)(new, row)
+
+
+def _held(change: Any) -> Any:
+    """The change with items as a row holds them: hashable, and with one NaN."""
+    if isinstance(change, InsertItems) and isinstance(change.items, (list, tuple)):
+        return InsertItems(change.at, one_nan(frozen(tuple(change.items))))
+    if isinstance(change, ReplaceItem):
+        return ReplaceItem(change.at, one_nan(frozen(change.item)))
+    return change
 
 
 def edited_structure(source: Source, field: Any) -> ChangeStructure[Any, Any]:
@@ -123,7 +140,7 @@ def structure_of(hint: Any) -> ChangeStructure[Any, Any]:
     return NUMBER if origin in (int, float) else REPLACE
 
 
-def moved(source: Source, field: Any, at: Any) -> ChangeError:
+def other_key(source: Source, field: Any, at: Any) -> ChangeError:
     """The error for an edit that gives a row another key."""
     return ChangeError(
         f"input {source.name!r}: an edit of {field!r} would give its row another key",

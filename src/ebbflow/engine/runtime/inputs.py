@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from ebbflow.algebra.value import function_name
+from ebbflow.change.fields import as_declared, follower
 from ebbflow.engine.runtime.changes import counted, hashable, read, removal
-from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, moved
+from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, other_key
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.engine.runtime.tables import refuse_table
-from ebbflow.change.fields import as_declared, follower
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
@@ -261,7 +261,7 @@ class KeyedInput(InputState):
                 raise no_row(self.source, at, "edit rows that are there; upsert puts new ones in")
             row = edited_row(self.source, new.get(at, self.rows[at]), each.field, each.changes)
             if self._key(row) != at:
-                raise moved(self.source, each.field, at)
+                raise other_key(self.source, each.field, at)
             new[at] = row
         return self._replaced(new)
 

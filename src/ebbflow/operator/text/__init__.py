@@ -7,6 +7,7 @@
 Insert(at=3, text=' AND FLOW')
 """
 
+from ebbflow.change.rope import Hit, Read, Rope
 from ebbflow.operator.text.basic import (
     EDITS,
     TextOperator,
@@ -28,7 +29,6 @@ from ebbflow.operator.text.lines import (
     split_lines,
 )
 from ebbflow.operator.text.parts import ends_with, starts_with, substring, words
-from ebbflow.change.rope import Hit, Read, Rope
 from ebbflow.operator.text.search import count, index_of, last_index_of, replace
 
 __all__ = [

@@ -31,9 +31,9 @@ from ebbflow.change import (
     pair,
     sequence,
 )
+from ebbflow.change.rope import Rope
 from ebbflow.change.text import end_of, is_edit
 from ebbflow.operator.operator import Operator
-from ebbflow.change.rope import Rope
 
 EDITS = sequence(TEXT)
 
@@ -91,7 +91,7 @@ class MadeWith(TextOperator):
         return type(self), self.arguments
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.arguments == other.arguments  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.arguments == other.arguments
 
     def __hash__(self) -> int:
         return hash((type(self), self.arguments))

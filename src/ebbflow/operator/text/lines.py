@@ -22,7 +22,6 @@ from ebbflow.change import (
     LIST,
     TEXT,
     ChangeStructure,
-    Delete,
     DeleteItems,
     Edit,
     Insert,
@@ -32,9 +31,9 @@ from ebbflow.change import (
     sequence,
 )
 from ebbflow.change.items import common_ends, within
+from ebbflow.change.rope import Rope
 from ebbflow.change.structure import ConstantStructure, Why, type_name
 from ebbflow.operator.text.basic import TextConstant, growth, shifted
-from ebbflow.change.rope import Rope
 
 
 @dataclass(frozen=True, slots=True)

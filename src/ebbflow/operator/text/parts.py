@@ -1,10 +1,10 @@
 """Parts of an edited text: a stretch of it, how it begins and ends, and its words.
 
-    operator                  state            cost of an edit
-    substring(start, stop)    a rope           O(log n), and what comes into view
-    starts_with(prefix),      a rope           O(log n + m) near that end, O(1) elsewhere, for a
-    ends_with(suffix)                          prefix of m code points
-    words                     a rope           O(log n), and the words that the edit touches
+operator                  state            cost of an edit
+substring(start, stop)    a rope           O(log n), and what comes into view
+starts_with(prefix),      a rope           O(log n + m) near that end, O(1) elsewhere, for a
+ends_with(suffix)                          prefix of m code points
+words                     a rope           O(log n), and the words that the edit touches
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class _Words(_OfRope, TextConstant):
     """
 
     output = BAG
-    row_type = str
+    result_type = str
     name = "words"
 
     def f(self, x: str) -> ZSet[str]:

@@ -24,9 +24,9 @@ from abc import abstractmethod
 from typing import Any
 
 from ebbflow.change import NATURAL, NUMBER, ChangeStructure, Delete, Edit, Insert
+from ebbflow.change.rope import Rope
 from ebbflow.operator.text.basic import EDITS, Edited, MadeWith, TextOperator, growth
 from ebbflow.operator.text.matcher import BackMatcher, Matcher
-from ebbflow.change.rope import Rope
 
 
 class _Found(Edited):
