@@ -34,10 +34,10 @@ def test_a_text_is_a_string_and_a_list_an_array() -> None:
     assert shown == "struct<id:bigint,body:string,items:array<bigint>>"
 
 
-STAGED = pytest.param({"mode": "staged"}, marks=pytest.mark.slow)
+STAGED, BULK = (pytest.param({"mode": mode}, marks=pytest.mark.slow) for mode in ("staged", "bulk"))
 
 
-@pytest.mark.parametrize("how", [{"in_driver": True}, STAGED], ids=str)
+@pytest.mark.parametrize("how", [{"in_driver": True}, STAGED, BULK], ids=str)
 def test_edits_go_in_and_changed_rows_come_out(spark: Any, tmp_path: Path, how: Any) -> None:
     with both.run(ef.spark(spark, path=tmp_path, **how)) as view:
         view.step(docs=[Doc(1, "ebb and flow", [1]), Doc(2, "sea", [])])  # type: ignore[arg-type]
@@ -52,7 +52,9 @@ def test_edits_go_in_and_changed_rows_come_out(spark: Any, tmp_path: Path, how: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [{}, {"in_driver": True}, {"mode": "staged"}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"in_driver": True}, {"mode": "staged"}, {"mode": "bulk"}], ids=str
+)
 def test_oracle_spark_equals_batch_after_edits(spark: Any, tmp_path: Path, how: Any) -> None:
     model = Model(11)
     with program.run(ef.spark(spark, path=tmp_path, **how)) as view:
