@@ -32,8 +32,10 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.operator import lists, text
 
 TERM = "needle"
-WORDS = ("tide moon sea harbour ship wave salt wind keel rope sail anchor buoy current eddy shoal "
-         "ebb flow drift swell").split()  # fmt: skip
+WORDS = [
+    "tide", "moon", "sea", "harbour", "ship", "wave", "salt", "wind", "keel", "rope", "sail",
+    "anchor", "buoy", "current", "eddy", "shoal", "ebb", "flow", "drift", "swell",
+]  # fmt: skip
 
 
 class Document(NamedTuple):

@@ -83,6 +83,10 @@ OUTPUTS: dict[str, Any] = {
     "chained": loud.select("owner", a=text.count("A")("up"), size=lists.length("lines")),
     "kept": loud.filter(lambda row: len(row.up) > 3).select("id", w=text.starts_with("E")("up")),
     "joined": loud.join(owners, on="owner").select("n", s=(text.trim >> text.length)("up")),
+    "both": loud.select("id", both=text.concat("owner", "up")),
+    "twice": loud.select("id", "up", low=text.lower("up")).select(
+        at=(text.concat >> text.last_index_of("A"))("up", "low")
+    ),
     "words": docs.through(text.words("body"), per="id").group_by("value").agg(n=ef.count()),
     "all": docs.through(text.words("body")).distinct(),
     "found": docs.through((text.lines >> lists.items)("body"), per="owner").filter(

@@ -27,7 +27,7 @@ def agree(view: Any, model: Model) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_oracle_local_equals_batch_after_every_edit(seed: int) -> None:
+def test_004_O8_local_equals_batch_after_every_edit(seed: int) -> None:
     model, view = Model(seed), program.run()
     done = []
     for kind in model.steps(view, 40):

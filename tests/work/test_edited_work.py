@@ -64,7 +64,7 @@ def view() -> Any:
     return made
 
 
-def test_an_edit_steps_every_operator_and_begins_none(
+def test_004_O9_an_edit_steps_every_operator_and_begins_none(
     view: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted, rnd = Counted(monkeypatch), random.Random(1)
@@ -128,6 +128,18 @@ def test_a_whole_text_put_in_place_of_another_is_followed_by_what_differs(
     view.input("docs").upsert(Doc(1, PROSE[:5000] + "fox" + PROSE[5004:]))  # type: ignore[arg-type]
     assert counted.taken("_Upper.init", "_Upper.f", "_Words.init", "_Words.f") == 0
     assert counted.taken("_Upper.step", "_Words.step") > 0
+
+
+def test_a_row_that_is_taken_away_and_put_in_again_is_followed_too(
+    view: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted(monkeypatch)
+    for name in ("init", "f", "step"):
+        counted.watch(type(text.upper), name)
+    old, new = Doc(2, PROSE + "2"), Doc(2, PROSE + "3")  # type: ignore[arg-type]
+    view.step(docs={old: -1, new: 1})
+    assert counted.taken("_Upper.init", "_Upper.f") == 0
+    assert counted.taken("_Upper.step") == 2
 
 
 def test_rows_that_are_not_edited_cost_nothing(view: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ follows the edits of the field is the function's own affair (`ebbflow.operator.f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_origin
+from typing import Any
 
 from ebbflow.change import LIST, TEXT, List, Text
 from ebbflow.change.mapping import mapping
@@ -15,7 +15,7 @@ from ebbflow.flow import parts
 from ebbflow.flow.plan import Node
 from ebbflow.flow.types import classes, name_of, without_none
 from ebbflow.fn import Fn
-from ebbflow.operator.follow import Applied, OfField, each_change, gives_rows, result_type
+from ebbflow.operator.applied import Applied, OfField, gives_rows, result_type
 from ebbflow.operator.text import LINES
 from ebbflow.record import fields_of
 
@@ -42,7 +42,8 @@ def part(shape: str, node: Node, given: Applied) -> Fn:
             f"{shape.format(given)}: {given.operator!r} gives rows, and here one value is wanted",
             f"through({given}, per=...)",
         )
-    return Fn.of(given.field, node.type).then(Fn(given.of_value, Any, name=repr(given.operator)))
+    fields = given.fields[0] if len(given.fields) == 1 else given.fields
+    return Fn.of(fields, node.type).then(Fn(given.of_value, Any, name=repr(given.operator)))
 
 
 def of_field(node: Node, given: Applied, type: Any) -> tuple[OfField, Any]:
@@ -59,25 +60,22 @@ def of_field(node: Node, given: Applied, type: Any) -> tuple[OfField, Any]:
 
 def value_type(node: Node, given: Applied) -> Any:
     """The type of what an operator gives for a field of the rows of a node."""
-    hint = (fields_of(node.type) or {}).get(given.field, Any)
+    hint = (fields_of(node.type) or {}).get(given.fields[0], Any)
     return result_type(given.operator, without_none(hint))
 
 
 def checked(shape: str, node: Node, given: Applied) -> None:
     """Refuse an operator applied to a field that the rows do not have, or of another kind."""
-    parts.field(shape.format(f"{given.operator!r}({{}})"), node, given.field)
-    fields = fields_of(node.type) or {}
-    hint = fields.get(given.field, Any)
-    known = classes(hint)
-    structure = each_change(given.operator.input)
-    if known is None or hint is Any:
-        return
-    wanted, words = _TAKES.get(structure, ((object,), ""))
-    if structure.built is not None and structure.built[0] is mapping:
-        wanted, words = (Mapping,), "dict"
-    if not any(issubclass(get_origin(each) or each, wanted) for each in known):
-        parts.refuse(
-            f"{shape.format(given)}: {given.operator!r} is applied to a "
-            f"{words or repr(structure)}, and the field {given.field!r} is {name_of(hint)}",
-            f"a field that is declared as {words}" if words else "another field",
-        )
+    for field, structure in zip(given.fields, given.structures, strict=True):
+        parts.field(shape.format(f"{given.operator!r}({{}})"), node, field)
+        hint = (fields_of(node.type) or {}).get(field, Any)
+        known = classes(hint)
+        wanted, words = _TAKES.get(structure, ((object,), ""))
+        if structure.built is not None and structure.built[0] is mapping:
+            wanted, words = (Mapping,), "dict"
+        if known is not None and not any(issubclass(each, wanted) for each in known):
+            parts.refuse(
+                f"{shape.format(given)}: {given.operator!r} is applied to a "
+                f"{words or repr(structure)}, and the field {field!r} is {name_of(hint)}",
+                f"a field that is declared as {words}" if words else "another field",
+            )

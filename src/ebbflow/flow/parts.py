@@ -22,7 +22,7 @@ from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import held, name_of, unhashable
 from ebbflow.fn import Fn
-from ebbflow.operator.follow import Applied
+from ebbflow.operator.applied import Applied
 from ebbflow.record import as_stored, fields_of, hints_of
 
 Part = str | Callable[[Any], Any] | tuple[Any, ...]

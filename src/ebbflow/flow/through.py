@@ -17,7 +17,7 @@ from ebbflow.flow.parts import Part, key, refuse, row_type
 from ebbflow.flow.plan import Node, Through
 from ebbflow.flow.types import row
 from ebbflow.operator import Operator
-from ebbflow.operator.follow import Applied
+from ebbflow.operator.applied import Applied
 
 HOME = "ebbflow.operator"
 

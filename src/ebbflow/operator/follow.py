@@ -24,60 +24,14 @@ from copy import deepcopy
 from typing import Any
 from weakref import ref
 
-from ebbflow.change import BAG, BOOL, LIST, NATURAL, TEXT, ZSET, ChangeStructure, List, Text
+from ebbflow.change import ChangeStructure, First, List, Second, Text
 from ebbflow.change.compose import sequence
 from ebbflow.change.remember import Remembering
-from ebbflow.errors import CompositionError, place
 from ebbflow.frozen import Frozen
-from ebbflow.operator.compose import Beside, Fork, Seq
-from ebbflow.operator.lift import Each
-from ebbflow.operator.operator import Operator
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
 _FROZEN = (type(None), bool, int, float, str, bytes, frozenset, ZSet, Tree, Remembering)
-
-
-class Applied:
-    """An operator applied to a field of the rows: `text.upper("body")`.
-
-    >>> from ebbflow.operator import text
-    >>> text.count("ebb")("body")
-    count('ebb')('body')
-    """
-
-    __slots__ = ("field", "operator")
-
-    def __init__(self, operator: Any, field: str) -> None:
-        self.operator = operator
-        self.field = field
-
-    @property
-    def of_value(self) -> Following:
-        """The operator as a function of what the field holds."""
-        return Following(self.operator)
-
-    def __call__(self, row: Any) -> Any:
-        return self.of_value(getattr(row, self.field))
-
-    def __repr__(self) -> str:
-        return f"{_named(self.operator)}({self.field!r})"
-
-
-def applied(operator: Any, field: Any, *more: Any) -> Applied:
-    """The operator applied to a field, which is given by its name."""
-    if not isinstance(field, str) or more:
-        raise CompositionError(
-            f"{_named(operator)}(...): an operator is applied to one field, by its name",
-            given=(field, *more),
-            created=place(),
-            remedy=f'{_named(operator)}("body")',
-        )
-    return Applied(operator, field)
-
-
-def _named(operator: Any) -> str:
-    return f"({operator!r})" if isinstance(operator, (Seq, Fork, Beside)) else repr(operator)
 
 
 class Following:
@@ -109,19 +63,71 @@ class Following:
         return repr(self.operator)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Following) and bool(self.operator == other.operator)
+        return type(self) is type(other) and bool(self.operator == other.operator)
 
     def __hash__(self) -> int:
-        return hash((Following, type(self.operator)))
+        return hash((type(self), type(self.operator)))
 
     def __repr__(self) -> str:
-        return f"Following({self.operator!r})"
+        return f"{type(self).__name__}({self.operator!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Following, (self.operator,)
+        return type(self), (self.operator,)
 
     def __identity__(self) -> Any:
         return self.operator
+
+
+class FollowingPair(Following):
+    """An operator on pairs as a function of two values, each of which is followed.
+
+    The first value has the notes, by the second; those of the last two, the old and the new.
+
+    >>> from ebbflow.change import Insert
+    >>> from ebbflow.operator import text
+    >>> concat, one, two = FollowingPair(text.concat), Text("ebb"), Text(" and flow")
+    >>> concat((one, two)), concat((one, two.edited(Insert(9, "s"))))
+    (Text('ebb and flow'), Text('ebb and flows'))
+    """
+
+    __slots__ = ()
+
+    def __call__(self, value: Any) -> Any:
+        operator, (one, two) = self.operator, value
+        both = isinstance(one, Remembering) and isinstance(two, Remembering)
+        by_second: dict[Any, FieldNote] = one.notes.setdefault(operator, {}) if both else {}
+        note = by_second.get(two)
+        if note is None:
+            note = self._followed(one, two) if both else None
+            if note is None:
+                whole = plain(one), plain(two)
+                note = FieldNote(operator.init(whole), lifted(operator.f(whole)))
+            by_second[two] = note
+            for old in list(by_second)[:-2]:
+                del by_second[old]
+        return note.value
+
+    def _followed(self, one: Any, two: Any) -> FieldNote | None:
+        """A step from the two that these were made from, or from one of these and an older one."""
+        operator = self.operator
+        structure = each_change(operator.input)
+        for old, first in _origins(one, structure.first):
+            known = old.notes.get(operator, {})
+            for other, second in _origins(two, structure.second):
+                if other in known:
+                    changes = (*map(First, first), *map(Second, second))
+                    return stepped(operator, known[other], old, changes)
+        return None
+
+
+def _origins(value: Any, structure: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+    """What a side of a pair may be followed from, with the changes from there to the value."""
+    made_from = value.made_from(each_change(structure))
+    here: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
+    if made_from is None:
+        return here
+    old, changes = made_from
+    return [*here, (old, (changes,) if is_sequence(structure) else changes)]
 
 
 _UNKNOWN: Any = object()
@@ -156,23 +162,20 @@ def note_of(operator: Any, value: Any) -> FieldNote:
 
 def _followed(operator: Any, value: Any) -> FieldNote | None:
     """One step from the value that this one was made from, if the operator has a state there."""
-    one = each_change(operator.input)
-    made_from = value.made_from(one)
+    made_from = value.made_from(each_change(operator.input))
     before = made_from and made_from[0].notes.get(operator)
-    if made_from is None or before is None:
-        return None
-    old, changes = made_from
+    return stepped(operator, before, *made_from) if made_from and before else None
+
+
+def stepped(operator: Any, before: FieldNote, old: Any, changes: tuple[Any, ...]) -> FieldNote:
+    """What an operator knows after changes, from what it knew before."""
     state = apart(before.state)
-    if one is not operator.input:
-        state, out = operator.step(state, changes)
-        found = [out]
-    else:
-        found = []
-        for change in changes:
-            state, out = operator.step(state, change)
-            found.append(out)
+    found = []
+    for change in (changes,) if is_sequence(operator.input) else changes:
+        state, out = operator.step(state, change)
+        found.append(out)
     out_one = each_change(operator.output)
-    outs = tuple(found) if out_one is operator.output else tuple(c for out in found for c in out)
+    outs = tuple(c for out in found for c in out) if is_sequence(operator.output) else tuple(found)
     outs = tuple(out for out in outs if not out_one.is_nothing(out))
     now = _UNKNOWN if before.value is _UNKNOWN else patched(out_one, before.value, outs)
     return FieldNote(state, now, old, outs)
@@ -193,8 +196,16 @@ def each_change(structure: ChangeStructure[Any, Any]) -> Any:
     >>> each_change(sequence(TEXT)), each_change(TEXT)
     (TEXT, TEXT)
     """
-    many = structure.built is not None and structure.built[0] is sequence
-    return structure.inner if many else structure  # type: ignore[attr-defined]
+    return structure.inner if is_sequence(structure) else structure  # type: ignore[attr-defined]
+
+
+def is_sequence(structure: ChangeStructure[Any, Any]) -> bool:
+    """Whether changes come in sequences: `sequence(...)`.
+
+    >>> is_sequence(sequence(TEXT)), is_sequence(TEXT)
+    (True, False)
+    """
+    return structure.built is not None and structure.built[0] is sequence
 
 
 def apart(state: Any) -> Any:
@@ -237,102 +248,3 @@ def lifted(value: Any) -> Any:
     if isinstance(value, dict) and not isinstance(value, Frozen):
         return Frozen(value)
     return tuple(map(lifted, value)) if type(value) is tuple else value
-
-
-def result_type(operator: Operator[Any, Any, Any, Any], hint: Any = Any) -> Any:
-    """The type of what a row holds for the value of an operator, when its field has the type
-    `hint`; of an operator that gives rows, the type of these. It is what the operator says, in
-    `result_type` or `type_of(hint)`, or what its change structure tells.
-
-    >>> from ebbflow.operator import lists, text
-    >>> result_type(text.trim >> text.upper, Text), result_type(text.index_of("a"))
-    (<class 'ebbflow.change.edited.Text'>, <class 'int'>)
-    >>> result_type(text.lines >> lists.items, Text)
-    <class 'str'>
-    """
-    for stage in getattr(operator, "stages", (operator,)):
-        stage = stage.inner if isinstance(stage, Each) else stage
-        if hasattr(stage, "type_of"):
-            hint = stage.type_of(hint)
-        else:
-            known = _RESULTS.get(each_change(stage.output), Any)
-            hint = getattr(stage, "result_type", known)
-    return hint
-
-
-_RESULTS: dict[Any, Any] = {TEXT: Text, NATURAL: int, BOOL: bool, LIST: List}
-
-
-def gives_rows(operator: Any) -> bool:
-    """Whether what an operator gives is a bag, so many rows and not one value."""
-    return each_change(operator.output) in (BAG, ZSET)
-
-
-class OfField(Operator[Any, Any, Any, Any]):
-    """An operator that gives rows, applied to a field, as an operator on rows: all that it gives
-    for the field of each row, added up. It has no state of its own.
-
-    Where the text of a row that goes is the one from which the text of a row that comes was made,
-    only what the edit changes is given.
-
-    >>> from ebbflow.change import Delete
-    >>> from ebbflow.operator import text
-    >>> from ebbflow.record import record
-    >>> Doc = record("Doc", body=Text)
-    >>> old = Doc(Text("to be or not to be"))
-    >>> new = Doc(old.body.edited(Delete(2, 1)))
-    >>> live = OfField(text.words("body")).open(ZSet.of([old]))
-    >>> live.send(ZSet({old: -1, new: 1}))
-    ZSet({'to': -1, 'be': -1, 'tobe': 1})
-    """
-
-    input = BAG
-
-    def __init__(self, applied: Applied) -> None:
-        self.operator, self.field = applied.operator, applied.field
-        self.output = each_change(self.operator.output)
-
-    def f(self, x: Any) -> ZSet[Any]:
-        return self._added([(getattr(row, self.field), weight) for row, weight in x.items()])
-
-    def _added(self, values: Any) -> ZSet[Any]:
-        out: dict[Any, int] = {}
-        for value, weight in values:
-            _add(out, self.operator.f(plain(value)), weight)
-        return ZSet(out)
-
-    def init(self, x: Any) -> None:
-        for row in x:
-            self._note(getattr(row, self.field))
-
-    def _note(self, value: Any) -> FieldNote | None:
-        return note_of(self.operator, value) if isinstance(value, Remembering) else None
-
-    def step(self, state: Any, change: Any) -> tuple[Any, ZSet[Any]]:
-        total: dict[Any, int] = {}
-        for row, weight in change.items():
-            value = getattr(row, self.field)
-            total[value] = total.get(value, 0) + weight
-        out: dict[Any, int] = {}
-        for value in [value for value, weight in total.items() if weight > 0]:
-            note = self._note(value)
-            old = note and note.old and note.old()
-            times = min(total[value], -total.get(old, 0)) if old is not None else 0
-            if note is not None and times > 0:
-                for each in note.changes:
-                    _add(out, each, times)
-                total[value] -= times
-                total[old] += times
-        whole = self._added([(value, weight) for value, weight in total.items() if weight])
-        return None, whole + ZSet(out)
-
-    def __repr__(self) -> str:
-        return f"{_named(self.operator)}({self.field!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OfField, (Applied(self.operator, self.field),)
-
-
-def _add(out: dict[Any, int], rows: Any, times: int) -> None:
-    for row, weight in rows.items():
-        out[row] = out.get(row, 0) + weight * times

@@ -95,16 +95,17 @@ class Operator(ABC, Generic[X, DX, Y, DY]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
-    def __call__(self, field: str, *more: str) -> Any:
-        """The operator applied to a field of the rows, for `select` and `through`.
+    def __call__(self, *fields: str) -> Any:
+        """The operator applied to a field of the rows, for `select` and `through`; one on pairs is
+        applied to two.
 
         >>> from ebbflow.operator import text
         >>> text.upper("body")
         upper('body')
         """
-        from ebbflow.operator.follow import applied
+        from ebbflow.operator.applied import applied
 
-        return applied(self, field, *more)
+        return applied(self, *fields)
 
     def open(self, x: X) -> Live[X, DX, Y, DY]:
         """Start from an input: a run that takes changes and gives changes."""

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.change.fields import as_declared, follower
+from ebbflow.change.fields import as_declared, follower, follows
 from ebbflow.engine.runtime.changes import counted, hashable, read, removal
 from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, other_key
 from ebbflow.engine.runtime.rows import Rows, Weights
@@ -208,8 +208,20 @@ class KeyedInput(InputState):
         for at, row in added.items():
             if at in rows and at not in gone:
                 raise self._crowded(at, row, rows[at])
+        if follows(self.source.type):
+            weights = self._followed(weights, added, gone)
         self._added, self._gone = added, [at for at in gone if at not in added]
         return weights
+
+    def _followed(self, weights: Weights, added: dict[Any, Any], gone: dict[Any, Any]) -> Weights:
+        """The change with the rows that are there in the place of equal ones that go, and those
+        that take their places made from them: what is known of their texts is not lost."""
+        rows, following = self.rows, follower(self.source.type)
+        there = {id(row): rows[at] for at, row in gone.items()}
+        for at, row in added.items():
+            if at in gone:
+                added[at] = there[id(row)] = following(row, rows[at])
+        return {there.get(id(row), row): weight for row, weight in weights.items()}
 
     def upsert(self, rows: Any) -> Weights:
         """Be ready to put rows in, each in place of the row that has its key: in order, so that the

@@ -10,6 +10,8 @@ import pytest
 import ebbflow as ef
 from ebbflow.change import (
     BAG,
+    NATURAL,
+    TEXT,
     Delete,
     Drop,
     Insert,
@@ -22,7 +24,7 @@ from ebbflow.change import (
     Text,
 )
 from ebbflow.errors import AbsentRow, ChangeError, CompositionError, UnknownField
-from ebbflow.operator import lists, text
+from ebbflow.operator import lists, stateless, text
 from ebbflow.zset import ZSet
 
 
@@ -163,8 +165,10 @@ def test_operators_are_refused_where_they_cannot_be_applied() -> None:
         docs.select(x=text.words("body"))
     with pytest.raises(CompositionError, match="gives one value for each row"):
         docs.through(text.upper("body"), per="id")
+    with pytest.raises(CompositionError, match="applied to two fields"):
+        text.concat("body")
     with pytest.raises(CompositionError, match="applied to one field"):
-        text.concat("body", "notes")
+        text.upper("body", "notes")
     with pytest.raises(CompositionError, match="applied to one field"):
         text.upper(3)  # type: ignore[arg-type]
     with pytest.raises(CompositionError, match="counted from the start"):
@@ -191,3 +195,21 @@ def test_equal_operators_share_what_they_know() -> None:
     view.step(docs=[row("abba")])
     held = view._program.inputs["docs"].rows[1]
     assert list(held.body.notes) == [one]
+
+
+def test_004_O3_a_stateless_operator_follows_the_edits_of_a_field() -> None:
+    asked: list[Any] = []
+
+    def delta(edit: Any) -> int:
+        asked.append(edit)
+        return len(edit.text) if isinstance(edit, Insert) else -edit.count
+
+    size = stateless(len, delta, input=TEXT, output=NATURAL, name="size")
+    shouted = text.lower >> size
+    view = docs.select(size=size("body"), low=shouted("body")).run()
+    view.step(docs=[row("ebb")])
+    assert asked == []
+    view.input("docs").edit(1, "body", Insert(3, "ing"), Delete(0, 1))
+    assert asked == [Insert(3, "ing"), Delete(0, 1)] * 2
+    assert view.value == ZSet({docs.select(size=size("body"), low=shouted("body")).type(5, 5): 1})
+    assert view.verify()
