@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebbflow.change import List, Text
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import NAN, one_nan
 from ebbflow.ordering import comparable, total_order_key
@@ -165,3 +166,10 @@ def test_a_tree_keeps_its_order_when_what_comes_is_not_comparable() -> None:
         assert [tree.rank(x) for x in expected] == list(range(301))
         assert Tree.of(range(300)).count(late) == 0
         assert tree.remove(late) == Tree.of(range(300))
+
+
+def test_texts_and_lists_to_be_edited_have_the_place_of_what_they_equal() -> None:
+    assert total_order_key(Text("ebb")) == total_order_key("ebb")
+    assert total_order_key(List([1, "a"])) == total_order_key((1, "a"))
+    found = sorted([Text("b"), 3, "a", Text("c"), List([1])], key=total_order_key)
+    assert found == [3, "a", "b", "c", (1,)]

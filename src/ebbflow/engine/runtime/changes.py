@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from ebbflow.change import Text as EditedText
 from ebbflow.change.fields import as_declared, with_declared
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import refuse_table
@@ -84,7 +85,8 @@ def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:
 
 def _is_one_row(source: Source, change: Any) -> bool:
     """Whether it is a row, though it could be taken for an iterable of rows."""
-    return isinstance(change, (str, bytes)) or fields_of(type(change)) is not None
+    one = isinstance(change, (str, bytes, EditedText))
+    return one or fields_of(type(change)) is not None
 
 
 def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
