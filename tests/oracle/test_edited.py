@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from tests.oracle.edited_docs import Doc, Failing, Model, doc, program
 
 import ebbflow as ef
-from ebbflow.change import Delete, Insert, Text
+from ebbflow.change import Delete, Insert, List, Text
 from ebbflow.change.rope import Rope
 from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.operator import lists, text
+
+
+class Memo(NamedTuple):
+    id: int
+    body: Text
+    items: List[int]
+
+
+memos = ef.Input("notes", Memo, key="id")
+lengths = memos.select("id", up=text.upper("body"), n=lists.length("items"))
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +59,20 @@ def test_oracle_durable_equals_batch_also_when_it_is_opened_again(tmp_path: Path
     model = Model(7)
     for _ in range(4):
         with program.run(path=tmp_path / "state") as view:
-            for _ in model.steps(view, 8):
+            for _ in model.steps(view, 6):
                 pass
             agree(view, model)
     with program.run(path=tmp_path / "state", memory="1MB") as view:
         for _ in model.steps(view, 8):
             agree(view, model)
+
+
+def test_texts_on_disk_are_read_without_trust(tmp_path: Path) -> None:
+    for _ in range(2):
+        with lengths.run(path=tmp_path / "state", unpickle=False) as view:
+            view.input("notes").upsert(Memo(1, "ebb", [1]))  # type: ignore[arg-type]
+            view.input("notes").edit(1, "body", Insert(3, "s"))
+            assert view.value == ef.ZSet.of([(1, "EBBS", 1)])
 
 
 def test_a_refused_epoch_changes_nothing_and_the_next_edit_is_right() -> None:
