@@ -193,6 +193,7 @@ def patched(structure: Any, value: Any, changes: tuple[Any, ...]) -> Any:
 def each_change(structure: ChangeStructure[Any, Any]) -> Any:
     """The structure of one change where changes come in sequences, else the structure itself.
 
+    >>> from ebbflow.change import TEXT
     >>> each_change(sequence(TEXT)), each_change(TEXT)
     (TEXT, TEXT)
     """
@@ -202,6 +203,7 @@ def each_change(structure: ChangeStructure[Any, Any]) -> Any:
 def is_sequence(structure: ChangeStructure[Any, Any]) -> bool:
     """Whether changes come in sequences: `sequence(...)`.
 
+    >>> from ebbflow.change import TEXT
     >>> is_sequence(sequence(TEXT)), is_sequence(TEXT)
     (True, False)
     """

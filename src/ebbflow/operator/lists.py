@@ -97,7 +97,7 @@ class _Items(ListOperator):
 
     >>> live = items.open(["a", "b", "a"])
     >>> live.send(ReplaceItem(0, "b"))
-    ZSet({'a': -1, 'b': 1})
+    ZSet({'b': 1, 'a': -1})
     """
 
     output = BAG

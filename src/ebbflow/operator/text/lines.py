@@ -219,6 +219,7 @@ class _ListOfLines(_SplitLines):
     """`text.splitlines()`, as changes of `sequence(LIST)`: a line that is edited is replaced. The
     state is a rope of the text.
 
+    >>> from ebbflow.change import Delete
     >>> live = lines.open("one\\ntwo")
     >>> live.send(Insert(5, "x"))
     (ReplaceItem(at=1, item='txwo'),)

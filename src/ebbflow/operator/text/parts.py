@@ -153,7 +153,7 @@ def ends_with(suffix: str) -> MadeWith:
 
     >>> live = ends_with("flow").open("ebb and flo")
     >>> live.send(Insert(11, "w")), live.send(Delete(0, 3)), live.send(Insert(9, "."))
-    (True, False, False)
+    (True, False, True)
     """
     return _EndsWith(suffix)
 
