@@ -15,8 +15,9 @@ and tell it what changed:
 `Input` is where rows come in, a `Collection` has the verbs (map, filter, join, group_by, top_k,
 windows, ...), `program` puts several results together, and `run` gives a view: `step`, `value`,
 `on_change`, `explain`, `verify`. `sum`, `count`, `max` and the other reducers say what becomes of a
-group; `Reducer` makes one of your own. `ZSet` is a collection whose rows carry weights, and a
-change of one. The parts:
+group; `Reducer` makes one of your own. A field declared as `Text` or `List` is edited inside its
+row: `view.input("docs").edit(key, "body", Insert(7, "x"))`. `ZSet` is a collection whose rows carry
+weights, and a change of one. The parts:
 
     ebbflow.flow       programs over collections: Input, Collection, program
     ebbflow.engine     running them: from scratch (batch), or kept up to date (local)
@@ -32,6 +33,7 @@ change of one. The parts:
 from typing import TYPE_CHECKING
 
 from ebbflow import window
+from ebbflow.change.edited import List, Text
 from ebbflow.errors import EbbflowError, LawBroken, redact
 from ebbflow.flow import (
     Collection,
@@ -110,7 +112,9 @@ __all__ = [
     "EbbflowError",
     "Input",
     "LawBroken",
+    "List",
     "Reducer",
+    "Text",
     "View",
     "ZSet",
     "__version__",

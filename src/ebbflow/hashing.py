@@ -12,6 +12,7 @@ from hashlib import blake2b
 from numbers import Number
 from typing import Any
 
+from ebbflow.change import List, Text
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import is_nan
 from ebbflow.ordering import printed
@@ -30,11 +31,11 @@ def stable_hash(x: Any) -> int:
 
 
 def _bytes(x: Any) -> bytes:
-    if isinstance(x, str):
-        return b"s" + x.encode(errors="surrogatepass")
+    if isinstance(x, (str, Text)):
+        return b"s" + str(x).encode(errors="surrogatepass")
     if isinstance(x, Number):
         return b"n%d" % (0 if is_nan(x) else hash(x))
-    if isinstance(x, tuple):
+    if isinstance(x, (tuple, List)):
         return b"t" + b"".join(b"%d:%b" % (len(part), part) for part in map(_bytes, x))
     if isinstance(x, frozenset):
         return b"f" + b"".join(sorted(map(_bytes, x)))

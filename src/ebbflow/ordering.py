@@ -5,8 +5,9 @@
 
 Among values of one type the order is Python's own, where it has one. Numbers of all types are
 compared with one another, tuples item by item, sets by their size and then by their elements in
-order (so a part of a set is before it), times without a zone before those with one, and values
-without an order by their repr. Equal values, such as 1, 1.0 and True, have the same place.
+order (so a part of a set is before it), a `Text` as its str, a `List` as its tuple, times without a
+zone before those with one, and values without an order by their repr. Equal values, such as 1,
+1.0 and True, have the same place.
 
 `total_order_key(x)` is what stands for `x` in comparisons, and every value has one. It costs more
 than the value itself; so where all values are `comparable`, their own `<` is asked, which then
@@ -28,6 +29,7 @@ from operator import eq
 from types import NoneType
 from typing import Any
 
+from ebbflow.change.edited import List, Text
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import is_nan, one_nan
 
@@ -151,6 +153,10 @@ def _text(x: Any) -> tuple[Any, ...]:
     return 3, "str", x
 
 
+def _edited_text(x: Any) -> tuple[Any, ...]:
+    return _text(str(x))
+
+
 def _items(x: Any) -> tuple[Any, ...]:
     return 4, *map(total_order_key, x)
 
@@ -170,7 +176,8 @@ _BASES: tuple[tuple[Any, Key], ...] = (
     (Decimal, _decimal),
     (bytes, _bytes),
     (str, _text),
-    (tuple, _items),
+    (Text, _edited_text),
+    ((tuple, List), _items),
     (Set, _elements),
     (Reversed, _reversed),
 )

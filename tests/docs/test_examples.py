@@ -51,7 +51,8 @@ METHODS = {
     "map", "filter", "flat_map", "select", "join", "cross", "union", "intersect", "except_",
     "distinct", "group_by", "agg", "reduce", "top_k", "tumbling", "sliding", "session", "through",
     "iterate", "Input", "program", "run", "explain", "step", "value", "input", "add", "remove",
-    "apply", "upsert", "delete", "on_change", "changes", "verify", "stats", "epoch", "close",
+    "apply", "upsert", "delete", "edit", "on_change", "changes", "verify", "stats", "epoch",
+    "close",
 }  # fmt: skip
 
 

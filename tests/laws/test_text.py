@@ -47,17 +47,22 @@ from ebbflow.operator.text import (
     TextOperator,
     concat,
     count,
+    ends_with,
     index_of,
     is_empty,
     last_index_of,
     length,
+    lines,
     lower,
     replace,
     split_lines,
+    starts_with,
+    substring,
     trim,
     trim_left,
     trim_right,
     upper,
+    words,
 )
 from ebbflow.operator.text.basic import growth
 
@@ -77,6 +82,10 @@ OPERATORS = [
     (trim_right, SPACES),
     (trim, SPACES),
     (split_lines, LINE_ENDS),
+    (lines, LINE_ENDS),
+    (words, SPACES),
+    *((substring(*bounds), LETTERS) for bounds in ((0,), (3,), (0, 4), (2, 7), (5, 5))),
+    *((make(piece), LETTERS) for make in (starts_with, ends_with) for piece in ("", "a", "aab")),
     *((make(pattern), LETTERS)
       for make in (index_of, last_index_of, count)
       for pattern in ("", "a", "aa", "aab", "aba", "abaabaab")),
@@ -146,6 +155,10 @@ EVERY = [
     (lower, "aΣ.", 4),
     *((op, "a ", 5) for op in (trim_left, trim_right, trim)),
     (split_lines, "a\r\n", 4),
+    (lines, "a\r\n", 4),
+    (words, "a ", 5),
+    *((substring(*bounds), "ab", 5) for bounds in ((0,), (2,), (1, 3), (0, 2))),
+    *((make("ab"), "ab", 5) for make in (starts_with, ends_with)),
     *((make(pattern), "ab", 5)
       for make in (index_of, last_index_of, count) for pattern in ("a", "ab", "aa", "aba")),
     *((replace(old, new), "ab", 5) for old, new in (("a", "ba"), ("aa", "b"), ("aba", ""))),

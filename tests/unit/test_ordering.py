@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebbflow.change import List, Text
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import NAN, one_nan
 from ebbflow.ordering import Reversed, comparable, total_order_key
@@ -211,3 +212,10 @@ def test_reversed_values_are_tokens_of_a_tree() -> None:
     assert Reversed(1) != 1
     with pytest.raises(TypeError):
         Reversed(1) < 2  # noqa: B015
+
+
+def test_texts_and_lists_to_be_edited_have_the_place_of_what_they_equal() -> None:
+    assert total_order_key(Text("ebb")) == total_order_key("ebb")
+    assert total_order_key(List([1, "a"])) == total_order_key((1, "a"))
+    found = sorted([Text("b"), 3, "a", Text("c"), List([1])], key=total_order_key)
+    assert found == [3, "a", "b", "c", (1,)]

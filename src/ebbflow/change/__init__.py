@@ -10,6 +10,8 @@ Both(first=1, second=(Delete(at=0, count=1), Insert(at=0, text='the')))
 
 from ebbflow.change.basic import BAG, BOOL, NATURAL, NUMBER, ZSET
 from ebbflow.change.compose import Both, First, PairChange, Second, pair, sequence
+from ebbflow.change.edited import List, Text
+from ebbflow.change.items import LIST, DeleteItems, InsertItems, ItemChange, ReplaceItem
 from ebbflow.change.mapping import Drop, EntryChange, Patch, Put, mapping
 from ebbflow.change.replace import KEEP, REPLACE, Keep, Replace, group
 from ebbflow.change.structure import ChangeStructure, Why
@@ -19,6 +21,7 @@ __all__ = [
     "BAG",
     "BOOL",
     "KEEP",
+    "LIST",
     "NATURAL",
     "NUMBER",
     "REPLACE",
@@ -27,17 +30,23 @@ __all__ = [
     "Both",
     "ChangeStructure",
     "Delete",
+    "DeleteItems",
     "Drop",
     "Edit",
     "EntryChange",
     "First",
     "Insert",
+    "InsertItems",
+    "ItemChange",
     "Keep",
+    "List",
     "PairChange",
     "Patch",
     "Put",
     "Replace",
+    "ReplaceItem",
     "Second",
+    "Text",
     "Why",
     "group",
     "mapping",

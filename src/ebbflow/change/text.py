@@ -8,7 +8,8 @@ One edit cannot both insert and delete, so two texts have no difference in gener
 `edits`, at most two: what lies between the common start and the common end is deleted, and what the
 new text has there is inserted. `sequence(TEXT)` is where that is a diff.
 
-Patching copies the text once, whatever the edit. Typing merges: a letter after a letter, a
+Patching a `str` copies it once, whatever the edit; a `Text` (`ebbflow.change.edited`) is patched in
+O(log n), and stays one. Typing merges: a letter after a letter, a
 correction inside what was just typed, a row of backspaces are one edit each.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from ebbflow.change.remember import Remembering
 from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
 
 
@@ -31,6 +33,11 @@ class Insert:
     at: int
     text: str
 
+    @property
+    def extent(self) -> tuple[int, str]:
+        """How many code points go at that position, and which come."""
+        return 0, self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Delete:
@@ -42,6 +49,11 @@ class Delete:
 
     at: int
     count: int
+
+    @property
+    def extent(self) -> tuple[int, str]:
+        """How many code points go at that position, and which come."""
+        return self.count, ""
 
 
 Edit = Insert | Delete
@@ -65,14 +77,17 @@ class _Text(ConstantStructure[str, Edit]):
     noun, takes = "text", "Insert(at, text) or Delete(at, count)"
 
     def valid(self, change: object, value: str) -> bool:
-        return isinstance(value, str) and is_edit(change) and end_of(change) <= len(value)
+        return is_text(value) and is_edit(change) and end_of(change) <= len(value)
 
     def apply(self, value: str, change: Edit) -> str:
+        if isinstance(value, Remembering):
+            return value.changed(change)
         if isinstance(change, Insert):
             return value[: change.at] + change.text + value[change.at :]
         return value[: change.at] + value[change.at + change.count :]
 
     def edits(self, new: str, old: str) -> tuple[Edit, ...]:
+        new, old = str(new), str(old)
         start = common_prefix(new, old)
         new_rest, old_rest = new[start:], old[start:]
         same_end = common_prefix(new_rest[::-1], old_rest[::-1])
@@ -106,7 +121,7 @@ class _Text(ConstantStructure[str, Edit]):
         return None
 
     def why(self, change: object, value: str) -> Why:
-        if not isinstance(value, str):
+        if not is_text(value):
             return Why("the value is not a str", "a str", {"value": value})
         if not is_edit(change):
             reason = f"{type_name(change)} like this is no edit: at and count are ints of 0 or more"
@@ -131,6 +146,15 @@ def is_edit(change: object) -> TypeGuard[Edit]:
     if isinstance(change, Insert):
         return _is_position(change.at) and isinstance(change.text, str)
     return isinstance(change, Delete) and _is_position(change.at) and _is_position(change.count)
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a str or a `Text`.
+
+    >>> is_text("a"), is_text(["a"])
+    (True, False)
+    """
+    return isinstance(value, str) or getattr(value, "is_text", False) is True
 
 
 def _is_position(x: object) -> bool:

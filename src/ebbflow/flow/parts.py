@@ -17,12 +17,13 @@ from typing import Any, NoReturn
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, UnknownField, place
 from ebbflow.expression.callables import takes
-from ebbflow.flow import attributes
+from ebbflow.flow import attributes, edited
 from ebbflow.flow.descending import Descending
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import held, name_of, unhashable
 from ebbflow.fn import Fn
+from ebbflow.operator.applied import Applied
 from ebbflow.record import as_stored, fields_of, hints_of
 
 Part = str | Callable[[Any], Any] | tuple[Any, ...]
@@ -39,6 +40,8 @@ def part(shape: str, node: Node, given: Any) -> Fn:
     """
     if isinstance(given, Fn):
         return given
+    if isinstance(given, Applied):
+        return edited.part(shape, node, given)
     if isinstance(given, str):
         field(shape, node, given)
     elif isinstance(given, (tuple, list)) and given:
@@ -62,6 +65,8 @@ def part_type(node: Node, given: Any) -> Any:
     if isinstance(given, str):
         fields = fields_of(node.type)
         return held((hints_of(node.type) if fields is None else fields).get(given, Any))
+    if isinstance(given, Applied):
+        return edited.value_type(node, given)
     if isinstance(given, (tuple, list)):
         return tuple[tuple(part_type(node, each) for each in given)]  # type: ignore[misc]
     return inferred(given, node.type)

@@ -16,11 +16,13 @@ from ebbflow.algebra.value import function_name
 from ebbflow.change import BAG, ZSET, pair
 from ebbflow.errors import Text, place
 from ebbflow.flow import types
+from ebbflow.flow.edited import of_field
 from ebbflow.flow.grouped import ONE_GROUP
 from ebbflow.flow.parts import GroupKey, key, refuse, row_type
 from ebbflow.flow.plan import Concat, Map, Node, Through
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator, operator_of
+from ebbflow.operator.applied import Applied
 from ebbflow.operator.sides import TWO, of_sides
 from ebbflow.stream import Processor, fuse
 from ebbflow.zset import ZSETS
@@ -41,6 +43,8 @@ def passed(node: Node, operator: Any, other: Any, keys: Keys, type: Any) -> Thro
     >>> passed(words, count(), None, (None, None, None), int).type.__annotations__
     {'value': <class 'int'>}
     """
+    if isinstance(operator, Applied):
+        operator, type = of_field(node, operator, type)
     found = _operator(operator, two=other is not None)
     if other is None:
         by, parent = _key_of_one(node, keys), node

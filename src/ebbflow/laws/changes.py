@@ -30,6 +30,7 @@ _VALUES: dict[ch.ChangeStructure[Any, Any], Strategy] = {
     ch.NATURAL: st.integers(0, 9),
     ch.BOOL: st.booleans(),
     ch.TEXT: LETTERS,
+    ch.LIST: st.lists(SMALL, max_size=5),
     ch.REPLACE: SMALL,
 }
 
@@ -67,6 +68,8 @@ def changes_of(structure: ch.ChangeStructure[Any, Any], value: Any) -> Strategy:
         return st.integers(-value, 5)
     if structure == ch.TEXT:
         return _edits(len(value))
+    if structure == ch.LIST:
+        return _item_changes(len(value))
     if structure == ch.REPLACE:
         return st.one_of(st.just(ch.KEEP), SMALL.map(ch.Replace))
     if structure in _VALUES:
@@ -130,10 +133,24 @@ def _bag_changes(
 
 def _edits(size: int) -> Strategy:
     inserts = st.builds(ch.Insert, st.integers(0, size), LETTERS)
-    deletes = st.integers(0, size).flatmap(
-        lambda at: st.builds(ch.Delete, st.just(at), st.integers(0, size - at))
-    )
+    deletes = _stretches(size).map(lambda some: ch.Delete(*some))
     return st.one_of(inserts, deletes)
+
+
+def _item_changes(size: int) -> Strategy:
+    items = st.lists(SMALL, max_size=3).map(tuple)
+    inserts = st.builds(ch.InsertItems, st.integers(0, size), items)
+    deletes = _stretches(size).map(lambda some: ch.DeleteItems(*some))
+    if not size:
+        return st.one_of(inserts, deletes)
+    return st.one_of(inserts, deletes, st.builds(ch.ReplaceItem, st.integers(0, size - 1), SMALL))
+
+
+def _stretches(size: int) -> Strategy:
+    """A position, and a count from there on."""
+    return st.integers(0, size).flatmap(
+        lambda at: st.tuples(st.just(at), st.integers(0, size - at))
+    )
 
 
 def _entry_changes(inner: Any, value: dict[Any, Any], key: Any) -> Strategy:

@@ -104,6 +104,20 @@ class Operator(Processor[DX, DY], Generic[X, DX, Y, DY]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
+    def __call__(self, *given: Any) -> Any:
+        """The operator applied to a field of the rows, for `select` and `through`; one on pairs is
+        applied to two. Of a whole change, what it does to the output for the empty input, as with
+        any processor.
+
+        >>> from ebbflow.operator import text
+        >>> text.upper("body")
+        upper('body')
+        """
+        from ebbflow.operator.applied import applied
+
+        fields = given and all(isinstance(each, str) for each in given)
+        return applied(self, *given) if fields else super().__call__(*given)
+
     def open(self, *given: X) -> Live[X, DX, Y, DY]:
         """Start from an input, or from the empty one: a run that takes changes and gives
         changes."""

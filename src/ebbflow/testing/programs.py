@@ -26,6 +26,7 @@ from ebbflow.testing.functions import Choices, RowShape, Serial
 from ebbflow.testing.grown import Grown, Pool
 from ebbflow.testing.loops import LOOP_NAMES, LOOPS
 from ebbflow.testing.order_verbs import ORDER_VERBS
+from ebbflow.testing.text_verbs import TEXT_VERBS
 from ebbflow.testing.time_verbs import TIME_VERBS
 from ebbflow.testing.verbs import SIMPLE
 
@@ -81,7 +82,7 @@ class Bill(NamedTuple):
     m: Annotated[Decimal, (10, 2)]
 
 
-VERBS = {**SIMPLE, **ORDER_VERBS, **TIME_VERBS, **ALIGNED_VERBS}
+VERBS = {**SIMPLE, **ORDER_VERBS, **TIME_VERBS, **ALIGNED_VERBS, **TEXT_VERBS}
 VERB_NAMES = tuple(VERBS)
 TYPES = (Stock, Tag, Event, int, Any, Measurement, Moment, Bill)
 NUMBERS = 1 << 24  # numbers below this Hypothesis draws evenly, and greater ones mostly small

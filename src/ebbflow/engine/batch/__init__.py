@@ -19,6 +19,7 @@ from functools import singledispatch
 from typing import Any
 
 from ebbflow.change import BAG, ZSET
+from ebbflow.change.fields import remembering_nothing
 from ebbflow.errors import (
     ChangeError,
     CompositionError,
@@ -78,7 +79,7 @@ def evaluate(plan: Plan, inputs: Mapping[str, ZSet[Any]]) -> dict[str, ZSet[Any]
 
 def _given(node: Source, rows: ZSet[Any]) -> Weights:
     """The rows of an input; where it has a key, at most one of each key."""
-    given = dict(rows.items())
+    given = remembering_nothing(dict(rows.items()), node.type)
     if node.key is not None:
         owners: dict[Any, Any] = {}
         for row, weight in given.items():

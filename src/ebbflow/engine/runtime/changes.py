@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from ebbflow.change import Text as EditedText
+from ebbflow.change.fields import as_declared, with_declared
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.errors import ChangeError, Text, cause_of
@@ -30,14 +32,14 @@ def read(source: Source, change: Any) -> Weights:
     ({1: 2, 2: 1}, {1: -1})
     """
     if isinstance(change, ZSet):
-        return weights_of(change)
+        return with_declared(weights_of(change), source.type)
     if isinstance(change, (dict, Mapping)):
         weights = change.copy() if type(change) is dict else dict(change)
         for weight in weights.values():
             if type(weight) is not int or not weight:
                 weights = _without_zeros(source, weights)
                 break
-        return with_one_nan(weights, source.type)
+        return with_declared(with_one_nan(weights, source.type), source.type)
     if type(change) is not list:
         refuse_table(source, change)
     if _is_one_row(source, change):
@@ -62,8 +64,9 @@ def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
     try:
         weights = _counts(rows)
     except TypeError:
-        weights = _counts([hashable(source, row) for row in rows])
-    return with_one_nan(weights, source.type)
+        declared = as_declared(source.type)
+        weights = _counts([hashable(source, declared(row)) for row in rows])
+    return with_declared(with_one_nan(weights, source.type), source.type)
 
 
 def removal(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
@@ -82,7 +85,8 @@ def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:
 
 def _is_one_row(source: Source, change: Any) -> bool:
     """Whether it is a row, though it could be taken for an iterable of rows."""
-    return isinstance(change, (str, bytes)) or fields_of(type(change)) is not None
+    one = isinstance(change, (str, bytes, EditedText))
+    return one or fields_of(type(change)) is not None
 
 
 def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:

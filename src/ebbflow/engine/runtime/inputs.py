@@ -11,7 +11,9 @@ from functools import partial
 from typing import Any
 
 from ebbflow.algebra.value import function_name
+from ebbflow.change.fields import as_declared, follower, follows
 from ebbflow.engine.runtime.changes import counted, hashable, read, removal
+from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, other_key
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
@@ -25,6 +27,7 @@ from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet, trusted
 
 APPLY, ADD, REMOVE, UPSERT, DELETE = "apply", "add", "remove", "upsert", "delete"
+EDIT = "edit"
 """What can be done to an input: the names of methods of `InputState`."""
 NOT_THERE: Any = object()
 DELETE_ONCE = "delete each key once, and only keys that are there"
@@ -71,6 +74,10 @@ class InputState:
     def delete(self, keys: Iterable[Any]) -> Weights:
         """Be ready to take away the rows that have these keys."""
         raise no_key(self.source, DELETE)
+
+    def edit(self, edits: Iterable[KeyedEdit]) -> Weights:
+        """Be ready to change fields of rows from inside, one edit after the other."""
+        raise no_key(self.source, EDIT)
 
     def latest(self, rows: Iterable[Any]) -> list[Any]:
         """Of rows to upsert, in order, the last of each key."""
@@ -202,8 +209,20 @@ class KeyedInput(InputState):
         for at, row in added.items():
             if at in rows and at not in gone:
                 raise self._crowded(at, row, rows[at])
+        if follows(self.source.type):
+            weights = self._followed(weights, added, gone)
         self._added, self._gone = added, [at for at in gone if at not in added]
         return weights
+
+    def _followed(self, weights: Weights, added: dict[Any, Any], gone: dict[Any, Any]) -> Weights:
+        """The change with the rows that are there in the place of equal ones that go, and those
+        that take their places made from them: what is known of their texts is not lost."""
+        rows, following = self.rows, follower(self.source.type)
+        there = {id(row): rows[at] for at, row in gone.items()}
+        for at, row in added.items():
+            if at in gone:
+                added[at] = there[id(row)] = following(row, rows[at])
+        return {there.get(id(row), row): weight for row, weight in weights.items()}
 
     def upsert(self, rows: Any) -> Weights:
         """Be ready to put rows in, each in place of the row that has its key: in order, so that the
@@ -211,7 +230,8 @@ class KeyedInput(InputState):
         ordered = type(rows) is tuple or not isinstance(rows, (ZSet, Mapping))
         if not ordered:
             self._require_added(rows)
-        new = tuple([hashable(self.source, row) for row in rows])
+        declared = as_declared(self.source.type)
+        new = tuple([hashable(self.source, declared(row)) for row in rows])
         if finder(self.source.type) is not None:
             new = tuple(map(one_nan, new))
         latest = dict(zip(self.keys(new), new, strict=True))
@@ -221,8 +241,13 @@ class KeyedInput(InputState):
                 created=self.source.place,
                 remedy="the last row of each key alone",
             )
-        rows = self.rows
         self._fetch(latest)
+        return self._replaced(latest)
+
+    def _replaced(self, latest: dict[Any, Any]) -> Weights:
+        """Be ready to have these rows, by key, in the place of those that are there."""
+        rows = self.rows
+        following = follower(self.source.type)
         added: dict[Any, Any] = {}
         weights: Weights = {}
         for at, row in latest.items():
@@ -230,11 +255,28 @@ class KeyedInput(InputState):
             if old is not NOT_THERE:
                 if old == row:
                     continue
+                row = following(row, old)
                 weights[old] = -1
             weights[row] = 1
             added[at] = row
         self._added, self._gone = added, ()
         return weights
+
+    def edit(self, edits: Iterable[KeyedEdit]) -> Weights:
+        edits = tuple(edits)
+        for each in edits:
+            self._require_hashable(each.key)
+        keys = [one_nan(each.key) for each in edits]
+        self._fetch(keys)
+        new: dict[Any, Any] = {}
+        for at, each in zip(keys, edits, strict=True):
+            if at not in self.rows:
+                raise no_row(self.source, at, "edit rows that are there; upsert puts new ones in")
+            row = edited_row(self.source, new.get(at, self.rows[at]), each.field, each.changes)
+            if self._key(row) != at:
+                raise other_key(self.source, each.field, at)
+            new[at] = row
+        return self._replaced(new)
 
     def latest(self, rows: Iterable[Any]) -> list[Any]:
         rows = list(rows)
@@ -262,12 +304,7 @@ class KeyedInput(InputState):
             if at in gone:
                 raise deleted_twice(self.source, key=at)
             if at not in rows:
-                raise AbsentRow(
-                    f"input {self.name!r}: there is no row of this key",
-                    key=at,
-                    created=self.source.place,
-                    remedy=DELETE_ONCE,
-                )
+                raise no_row(self.source, at, DELETE_ONCE)
             gone[at] = rows[at]
         self._added, self._gone = {}, gone
         return dict.fromkeys(gone.values(), -1)
@@ -344,6 +381,16 @@ def no_key(source: Source, verb: str) -> ChangeError:
         f"{verb}: input {source.name!r} has no key",
         created=source.place,
         remedy=f"Input({source.name!r}, ..., key=...), or add and remove rows",
+    )
+
+
+def no_row(source: Source, at: Any, remedy: str) -> AbsentRow:
+    """The error for a key that no row has."""
+    return AbsentRow(
+        f"input {source.name!r}: there is no row of this key",
+        key=at,
+        created=source.place,
+        remedy=remedy,
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
-from ebbflow.engine.runtime.inputs import ADD, DELETE, REMOVE, UPSERT
+from ebbflow.engine.runtime.edits import KeyedEdit
+from ebbflow.engine.runtime.inputs import ADD, DELETE, EDIT, REMOVE, UPSERT
 from ebbflow.engine.runtime.program import NO_VERBS, RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
@@ -214,6 +215,16 @@ class InputHandle:
         if not is_time(self.view.plan.sources[self.name], time):
             raise no_time(self.view.plan.sources[self.name], time)
         return self.view._advance({self.name: time})
+
+    def edit(self, key: Any, field: str, *changes: Any) -> Any:
+        """Change a field of the row that has this key from inside, by changes one after the other:
+        `Insert` and `Delete` for a Text, `InsertItems`, `DeleteItems` and `ReplaceItem` for a list,
+        a dict of `Put`, `Drop` and `Replace` for a dict; `Replace(value)` for any of them.
+
+        Operators on the field follow the changes, so the cost is that of the edit.
+        """
+        edit = KeyedEdit(key, field, changes)
+        return self.view._advance({self.name: {edit: 1}}, {self.name: EDIT})
 
     def delete(self, *keys: Any) -> Any:
         """Take away the rows that have these keys; each must be there."""

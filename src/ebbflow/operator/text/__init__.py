@@ -7,6 +7,7 @@
 Insert(at=3, text=' AND FLOW')
 """
 
+from ebbflow.change.rope import Hit, Read, Rope
 from ebbflow.operator.text.basic import (
     EDITS,
     TextOperator,
@@ -24,9 +25,10 @@ from ebbflow.operator.text.lines import (
     EditLine,
     InsertLines,
     LineChange,
+    lines,
     split_lines,
 )
-from ebbflow.operator.text.rope import Hit, Read, Rope
+from ebbflow.operator.text.parts import ends_with, starts_with, substring, words
 from ebbflow.operator.text.search import count, index_of, last_index_of, replace
 
 __all__ = [
@@ -42,15 +44,20 @@ __all__ = [
     "TextOperator",
     "concat",
     "count",
+    "ends_with",
     "index_of",
     "is_empty",
     "last_index_of",
     "length",
+    "lines",
     "lower",
     "replace",
     "split_lines",
+    "starts_with",
+    "substring",
     "trim",
     "trim_left",
     "trim_right",
     "upper",
+    "words",
 ]

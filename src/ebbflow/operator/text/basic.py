@@ -31,9 +31,9 @@ from ebbflow.change import (
     pair,
     sequence,
 )
+from ebbflow.change.rope import Rope
 from ebbflow.change.text import end_of, is_edit
 from ebbflow.operator.operator import Operator
-from ebbflow.operator.text.rope import Rope
 
 EDITS = sequence(TEXT)
 
@@ -69,6 +69,32 @@ class TextConstant(TextOperator):
 
     def __reduce__(self) -> str:
         return self.name
+
+
+class MadeWith(TextOperator):
+    """An operator made with arguments; two made with the same are equal.
+
+    >>> from ebbflow.operator import text
+    >>> text.count("a"), text.count("a") == text.count("a"), text.count("a") == text.count("b")
+    (count('a'), True, False)
+    """
+
+    name: str
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.arguments))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.arguments
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.arguments == other.arguments
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.arguments))
 
 
 class Edited:

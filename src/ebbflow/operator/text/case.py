@@ -27,8 +27,8 @@ from functools import lru_cache
 from typing import Any
 
 from ebbflow.change import TEXT, Delete, Edit, Insert
+from ebbflow.change.rope import Hit, Rope
 from ebbflow.operator.text.basic import EDITS, Edited, TextConstant
-from ebbflow.operator.text.rope import Hit, Rope
 
 
 def _grown(state: Any, piece: str) -> tuple[Any, int]:

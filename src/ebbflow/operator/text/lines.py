@@ -15,13 +15,25 @@ other also the lines that it touches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ebbflow.change import TEXT, ChangeStructure, Edit, Insert, sequence
+from ebbflow.change import (
+    LIST,
+    TEXT,
+    ChangeStructure,
+    DeleteItems,
+    Edit,
+    Insert,
+    InsertItems,
+    List,
+    ReplaceItem,
+    sequence,
+)
+from ebbflow.change.items import common_ends, within
+from ebbflow.change.rope import Rope
 from ebbflow.change.structure import ConstantStructure, Why, type_name
-from ebbflow.operator.text.basic import TextConstant, shifted
-from ebbflow.operator.text.rope import Rope
+from ebbflow.operator.text.basic import TextConstant, growth, shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +87,26 @@ class _Lines(ConstantStructure[list[str], LineChange]):
     def valid(self, change: object, value: list[str]) -> bool:
         match change:
             case InsertLines(at, tuple(lines)):
-                return _within(at, len(value)) and all(isinstance(line, str) for line in lines)
+                return within(at, len(value)) and all(isinstance(line, str) for line in lines)
             case DeleteLines(at, count):
-                return _within(at, len(value)) and _within(count, len(value) - at)
+                return within(at, len(value)) and within(count, len(value) - at)
             case EditLine(at, edit):
-                return _within(at, len(value) - 1) and TEXT.valid(edit, value[at])
+                return within(at, len(value) - 1) and TEXT.valid(edit, value[at])
         return False
 
-    def apply(self, value: list[str], change: LineChange) -> list[str]:
+    def apply(self, value: Any, change: LineChange) -> Any:
         at = change.at
         match change:
             case InsertLines():
-                return [*value[:at], *change.lines, *value[at:]]
+                return LIST.apply(value, InsertItems(at, change.lines))
             case DeleteLines():
-                return value[:at] + value[at + change.count :]
+                return LIST.apply(value, DeleteItems(at, change.count))
             case EditLine():
-                return [*value[:at], TEXT.apply(value[at], change.edit), *value[at + 1 :]]
+                line = TEXT.apply(value[at], change.edit)
+                return LIST.apply(value, ReplaceItem(at, line))
 
     def edits(self, new: list[str], old: list[str]) -> tuple[LineChange, ...]:
-        start, end = _common(new, old)
+        start, end = common_ends(new, old)
         gone = DeleteLines(start, len(old) - start - end)
         put = InsertLines(start, tuple(new[start : len(new) - end]))
         return tuple(change for change in (gone, put) if not self.is_nothing(change))
@@ -118,19 +131,6 @@ class _Lines(ConstantStructure[list[str], LineChange]):
 
 
 LINES: ChangeStructure[list[str], LineChange] = _Lines(name="LINES")
-
-
-def _within(x: object, limit: int) -> bool:
-    return isinstance(x, int) and not isinstance(x, bool) and 0 <= x <= limit
-
-
-def _common(new: list[str], old: list[str]) -> tuple[int, int]:
-    """How many lines both have in common at the start, and of the others at the end."""
-    limit = min(len(new), len(old))
-    start = next((i for i in range(limit) if new[i] != old[i]), limit)
-    limit -= start
-    end = next((i for i in range(limit) if new[-1 - i] != old[-1 - i]), limit)
-    return start, end
 
 
 # ---- reading lines ----
@@ -174,6 +174,7 @@ class _SplitLines(TextConstant):
     """
 
     output = sequence(LINES)
+    result_type = List[str]
     name = "split_lines"
 
     def f(self, x: str) -> list[str]:
@@ -187,7 +188,7 @@ class _SplitLines(TextConstant):
     def invariant(self, x: str, state: Rope) -> bool:
         return str(state) == x and state.total("")[1] == len((x + "|").splitlines()) - 1
 
-    def step(self, state: Rope, change: Edit) -> tuple[Rope, tuple[LineChange, ...]]:
+    def step(self, state: Rope, change: Edit) -> tuple[Rope, tuple[Any, ...]]:
         at = change.at
         text, end = (change.text, at) if isinstance(change, Insert) else ("", at + change.count)
         after_return = at > 0 and state.slice(at - 1, at) == "\r"
@@ -196,14 +197,51 @@ class _SplitLines(TextConstant):
         line = state.upto(start, "")[1]
         inside = not _ends("", text)[1] and state.upto(end, "")[1] == line
         if inside and start < stop and stop - start + len(text) > end - at:
-            state.edit(change)
-            return state, (EditLine(line, shifted(change, -start)),)
+            return state, self._inside(state, change, line, start, stop)
         old = state.slice(start, stop).splitlines()
         state.edit(change)
         new = state.slice(start, stop + len(text) - (end - at)).splitlines()
-        return state, _rewritten(line, old, new)
+        return state, self._across(line, old, new)
+
+    def _inside(
+        self, state: Rope, change: Edit, line: int, start: int, stop: int
+    ) -> tuple[Any, ...]:
+        """Edit inside one line, which is the text from `start` to `stop`."""
+        state.edit(change)
+        return (EditLine(line, shifted(change, -start)),)
+
+    def _across(self, line: int, old: list[str], new: list[str]) -> tuple[Any, ...]:
+        """The change from these lines, the first of which is number `line`, to those."""
+        return _rewritten(line, old, new)
 
 
+class _ListOfLines(_SplitLines):
+    """`text.splitlines()`, as changes of `sequence(LIST)`: a line that is edited is replaced. The
+    state is a rope of the text.
+
+    >>> from ebbflow.change import Delete
+    >>> live = lines.open("one\\ntwo")
+    >>> live.send(Insert(5, "x"))
+    (ReplaceItem(at=1, item='txwo'),)
+    >>> live.send(Delete(0, 4))
+    (DeleteItems(at=0, count=1),)
+    """
+
+    output = sequence(LIST)
+    name = "lines"
+
+    def _inside(
+        self, state: Rope, change: Edit, line: int, start: int, stop: int
+    ) -> tuple[Any, ...]:
+        state.edit(change)
+        new = state.slice(start, stop + growth(change)).splitlines()
+        return (ReplaceItem(line, new[0]),)
+
+    def _across(self, line: int, old: list[str], new: list[str]) -> tuple[Any, ...]:
+        return tuple(replace(each, at=each.at + line) for each in LIST.edits(new, old))
+
+
+lines = _ListOfLines()
 split_lines = _SplitLines()
 
 

@@ -24,9 +24,9 @@ from abc import abstractmethod
 from typing import Any
 
 from ebbflow.change import NATURAL, NUMBER, ChangeStructure, Delete, Edit, Insert
-from ebbflow.operator.text.basic import EDITS, Edited, TextOperator, growth
+from ebbflow.change.rope import Rope
+from ebbflow.operator.text.basic import EDITS, Edited, MadeWith, TextOperator, growth
 from ebbflow.operator.text.matcher import BackMatcher, Matcher
-from ebbflow.operator.text.rope import Rope
 
 
 class _Found(Edited):
@@ -42,13 +42,14 @@ class _Found(Edited):
         return f"<{self.rope!r} at {self.value}>"
 
 
-class _OfPattern(TextOperator):
+class _OfPattern(MadeWith):
     """An operator made with a pattern, whose output is a number about the text."""
 
     name: str
     matcher: type[Matcher] = Matcher
 
     def __init__(self, pattern: str) -> None:
+        super().__init__(pattern)
         self.pattern = pattern
 
     def init(self, x: str) -> _Found:
@@ -56,12 +57,6 @@ class _OfPattern(TextOperator):
 
     def invariant(self, x: str, state: _Found) -> bool:
         return str(state.rope) == x and bool(state.value == self.f(x))
-
-    def __repr__(self) -> str:
-        return f"{self.name}({self.pattern!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.pattern,)
 
 
 def _matched(text: str, pattern: str, matcher: type[Matcher]) -> Rope:
@@ -83,6 +78,7 @@ class _Find(_OfPattern):
     """What both directions share: the state, and moving on to a new position."""
 
     output: ChangeStructure[int, int] = NUMBER
+    result_type = int
 
     def step(self, state: _Found, change: Edit) -> tuple[_Found, int]:
         old, rope, at = state.value, state.rope, change.at
@@ -204,18 +200,14 @@ def count(pattern: str) -> TextOperator:
     return _Count(pattern)
 
 
-class _Replaced(TextOperator):
+class _Replaced(MadeWith):
     output = EDITS
+    name = "replace"
 
     def __init__(self, old: str, new: str) -> None:
+        super().__init__(old, new)
         self.old = old
         self.new = new
-
-    def __repr__(self) -> str:
-        return f"replace({self.old!r}, {self.new!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Replaced, (self.old, self.new)
 
     def f(self, x: str) -> str:
         return x.replace(self.old, self.new)

@@ -9,8 +9,8 @@ with `same`.
 How a value is hashed is part of the format on disk. By kind:
 
     numbers      Python's numeric hash, which is defined by the number alone, mixed (-1 is its own)
-    text, bytes  eight bytes at a time, mixed; longer than 64 bytes: BLAKE2b
-    tuples       the hashes of the items, in order
+    text, bytes  eight bytes at a time, mixed; longer than 64 bytes: BLAKE2b; a `Text` as its str
+    tuples       the hashes of the items, in order; a `List` as the tuple
     sets         the hashes of the elements, added up
     dates, times days, or microseconds (with a zone: of the instant)
     NumPy's      as the value of Python's that it equals
@@ -38,12 +38,15 @@ from uuid import UUID
 
 import numpy as np
 
+from ebbflow.change import List, Text
 from ebbflow.nan import one_nan
 
 Words = Any
 """A NumPy array of unsigned 64-bit integers."""
 
 SHORT = 64
+WIDE = 16
+"""A tuple that has so many items more than there are tuples is hashed by itself."""
 NAN_HASH = 0x7FF8
 _START = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -164,10 +167,29 @@ def _tuples(values: Sequence[tuple[Any, ...]]) -> Words:
             found[at] = _tuples([values[i] for i in at])
         return found
     width = lengths.pop()
+    if width > WIDE * len(values):
+        return np.array([_wide(value) for value in values], np.uint64)
     found = mixed(np.full(len(values), width, np.uint64) + seed(4))
     for i in range(width):
         found = mixed(found ^ hashes(list(map(itemgetter(i), values)))) + seed(4)
     return found
+
+
+def _wide(value: tuple[Any, ...]) -> int:
+    """The hash of one long tuple: that of the items is computed at once, and mixed in by Python,
+    as NumPy takes longer for one number than Python does."""
+    most, more = 0xFFFFFFFFFFFFFFFF, int(seed(4))
+    found = int(mixed(np.full(1, len(value), np.uint64) + seed(4))[0])
+    for word in hashes(value).tolist():
+        word ^= found
+        word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & most
+        word = (word ^ (word >> 27)) * 0x94D049BB133111EB & most
+        found = ((word ^ (word >> 31)) + more) & most
+    return found
+
+
+def _edited_lists(values: Sequence[List[Any]]) -> Words:
+    return _tuples(list(map(tuple, values)))
 
 
 def _sets(values: Sequence[frozenset[Any]]) -> Words:
@@ -194,7 +216,7 @@ def _nones(values: Sequence[None]) -> Words:
     return mixed(np.full(len(values), seed(9)))
 
 
-def _strings(values: Sequence[UserString]) -> Words:
+def _strings(values: Sequence[UserString | Text]) -> Words:
     return _texts(list(map(str, values)))
 
 
@@ -281,5 +303,6 @@ _FAMILIES: list[tuple[type | tuple[type, ...], Callable[[Any], Words]]] = [
     (datetime, _times),
     (date, _dates),
     (type(None), _nones),
-    (UserString, _strings),
+    ((UserString, Text), _strings),
+    (List, _edited_lists),
 ]

@@ -2,8 +2,9 @@
 
 To load a pickle is to run what it says, and it may call any function. `loads` reads only those that
 are made of plain values: numbers, texts, bytes, tuples, lists, dicts and sets, dates and times,
-decimals and fractions, and what our own reducers keep. Anything else is refused by name before it
-is made. Attributes are given to values only: a class or a function is as it was.
+decimals and fractions, edited texts and lists, and what our own reducers keep. Anything else is
+refused by name before it is made. Attributes are given to values only: a class or a function is as
+it was.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _PLAIN = {
     "decimal": "Decimal",
     "fractions": "Fraction",
     "uuid": "UUID",
+    "ebbflow.change.edited": "List Text",
     "ebbflow.operator.top": "Element",
     "ebbflow.ordering": "Reversed",
     "ebbflow.reducer.exact": "Total",

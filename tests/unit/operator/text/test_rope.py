@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbflow.change import TEXT, Delete, Insert
+from ebbflow.change.rope import _splices
 from ebbflow.errors import ChangeError
 from ebbflow.operator.text import Hit, Rope, index_of, last_index_of, matcher, replace, search
 from ebbflow.operator.text.matcher import BackMatcher, Matcher
-from ebbflow.operator.text.rope import _splices
 
 WORDS = st.text("ab ", max_size=30)
 PLANS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60), WORDS), max_size=12)

@@ -10,6 +10,8 @@ always agree. By hint:
     Decimal                              38 digits, 18 of them after the point
     Annotated[Decimal, (10, 2)]          so many digits, and so many of them after the point
     T | None                             the same, with nulls
+    Text                                 a text; comes back as a `Text`
+    List[T]                              a list; comes back as a `List`
     tuple[T, ...], list[T]               a list; comes back as a tuple, as rows must be hashable
     frozenset[T], set[T]                 a list; comes back as a frozenset
     dict[K, T]                           a map; comes back as a `Frozen` dict, for the same reason
@@ -44,6 +46,7 @@ from typing import (
     get_origin,
 )
 
+from ebbflow.change import List, Text
 from ebbflow.errors import CompositionError
 from ebbflow.flow.types import DIGITS
 from ebbflow.frozen import Frozen
@@ -111,7 +114,7 @@ class Column:
             case "decimal" if self.digits != DIGITS:
                 text = f"Annotated[Decimal, {self.digits}]"
             case "list":
-                text = f"tuple[{inside[0]}, ...]"
+                text = f"List[{inside[0]}]" if self.make is List else f"tuple[{inside[0]}, ...]"
             case "set":
                 text = f"frozenset[{inside[0]}]"
             case "map":
@@ -121,7 +124,7 @@ class Column:
             case "any":
                 return "Any"
             case form:
-                text = _TEXTS[form]
+                text = "Text" if self.make is Text else _TEXTS[form]
         return f"{text} | None" if self.optional else text
 
 
@@ -164,6 +167,8 @@ def _column(hint: Any, notes: tuple[Any, ...], around: tuple[Any, ...]) -> Colum
     """`notes` are what `Annotated` adds; `around` are the records that this one is in."""
     if hint in PLAIN:
         return _plain(hint, notes)
+    if hint is Text:
+        return Column("text", make=Text)
     if isinstance(hint, NewType):
         return _column(hint.__supertype__, notes, around)
     if fields_of(hint) is not None:
@@ -179,6 +184,8 @@ def _column(hint: Any, notes: tuple[Any, ...], around: tuple[Any, ...]) -> Colum
         return _either(tuple({type(value) for value in inside}), notes, around)
     if origin is list or (origin is tuple and inside[1:] == (...,)):
         return Column("list", parts=(("element", _column(inside[0], (), around)),))
+    if origin is List:
+        return Column("list", parts=(("element", _column(inside[0], (), around)),), make=List)
     if origin is tuple and inside:
         parts = tuple((f"_{i}", _column(part, (), around)) for i, part in enumerate(inside))
         return Column("record", parts=parts, make=tuple)

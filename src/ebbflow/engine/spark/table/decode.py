@@ -52,7 +52,7 @@ def _read_numbers(column: Column, array: Any) -> list[Any]:
 
 def _read_plain(column: Column, array: Any) -> list[Any]:
     found: list[Any] = array.to_pylist()
-    return found
+    return found if column.make is None else list(map(column.make, found))
 
 
 def _read_instants(column: Column, array: Any) -> list[Any]:
@@ -67,7 +67,8 @@ def _read_pickles(column: Column, array: Any) -> list[Any]:
 def _read_lists(column: Column, array: Any) -> list[Any]:
     ends = np.cumsum(pc.list_value_length(array).to_numpy()).tolist()
     inside = _inside(column.parts[0][1], array.flatten(), ends)
-    return [tuple(inside[i:j]) for i, j in zip([0, *ends], ends, strict=False)]
+    make = column.make or tuple
+    return [make(inside[i:j]) for i, j in zip([0, *ends], ends, strict=False)]
 
 
 def _read_sets(column: Column, array: Any) -> list[Any]:

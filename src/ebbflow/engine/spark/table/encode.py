@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ebbflow.change import List, Text
 from ebbflow.engine.spark.table.column_types import PLAIN, Column
 from ebbflow.engine.spark.table.mismatch import NONE, ColumnMismatch, a, in_list
 from ebbflow.errors import EbbflowError, cause_of, value_text
@@ -88,6 +89,9 @@ def _flat(column: Column, values: Sequence[Any], arrow_type: Any, types: set[typ
     form = column.form
     if form == "any":
         return _array(column, values, arrow_type, _pickled)
+    if column.make is Text:
+        _require(column, values, types, (Text, str))
+        return _array(column, values, arrow_type, str)
     _require(column, values, types, _CLASSES[form], exactly=True)
     if form == "float" and int in types:
         return _array(column, values, arrow_type, _float)
@@ -150,7 +154,7 @@ def _in_utc(value: datetime) -> datetime:
 def _lists(
     column: Column, values: Sequence[Any], arrow_type: Any, types: set[type], holes: Any
 ) -> Any:
-    _require(column, values, types, (tuple, list))
+    _require(column, values, types, (tuple, list, List))
     starts = [0, *accumulate(map(len, values))]
     try:
         inside = list(chain.from_iterable(values))

@@ -23,7 +23,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from ebbflow.engine.runtime.inputs import DELETE
+from ebbflow.engine.runtime.edits import key_of
+from ebbflow.engine.runtime.inputs import DELETE, EDIT
 from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.options import SMALL
@@ -162,7 +163,7 @@ class Epochs:
         job = self.job(tasks, given)
         frames, here = [], []
         for name, each in given.items():
-            if each.verb == DELETE:
+            if each.verb in (DELETE, EDIT):
                 keys = pa.Table.from_batches(batches(self.keys(job, name, each)))
                 frames.append(self.session.createDataFrame(keys))
                 continue
@@ -180,9 +181,11 @@ class Epochs:
         return self._done(STAGED, job, self.through(job, reduce(DataFrame.union, frames), verbs))
 
     def keys(self, job: EpochJob, name: str, given: InputChange) -> Iterator[Line]:
-        """Lines with the keys of rows to take away, for the tasks that have them."""
+        """Lines with the keys of rows to take away, or with edits of rows, for the tasks that have
+        them."""
         number, keys = job.waves(self.replica).looked_up[name], given.rows or {}
-        for task, blob in routed(keys, by_row, job.tasks, self.program.token):
+        of = key_of if given.verb == EDIT else by_row
+        for task, blob in routed(keys, of, job.tasks, self.program.token):
             yield task, number, blob
         yield TaskReport(rows_in=len(keys)).line()
 

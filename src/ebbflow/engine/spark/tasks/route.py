@@ -16,10 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from ebbflow.engine.runtime.changes import counted, removal
 from ebbflow.engine.runtime.changes import read as read_rows
 from ebbflow.engine.runtime.clock import is_time
+from ebbflow.engine.runtime.edits import edited_structure
 from ebbflow.engine.runtime.inputs import (
     ADD,
     APPLY,
     DELETE,
+    EDIT,
     REMOVE,
     UPSERT,
     deleted_twice,
@@ -63,6 +65,10 @@ def input_change(source: Source, verb: str, change: Any, small: int = 0) -> Inpu
     if verb == DELETE:
         keys = _keys(source, change)
         return InputChange(verb, keys, size=len(keys))
+    if verb == EDIT:
+        for each in change:
+            edited_structure(source, each.field)
+        return InputChange(verb, change, size=len(change))
     if isinstance(change, DataFrame):
         if change.isStreaming:
             raise ChangeError(

@@ -1,8 +1,12 @@
-"""The B-tree below a rope: a text in leaves, edited in place.
+"""The B-tree below a rope: a text, or a list of items, in leaves.
 
 Every branch holds the sizes of what is below it, every leaf is equally deep, and nothing but the
 root is ever less than a quarter full. A node has `known`: what was read of it, forgotten by every
 edit that touches it.
+
+Trees share nodes. A node has an `owner`, and the tree that owns it edits it in place; any other
+copies it first. `_share` makes a second tree of all the nodes of one, and from then on neither owns
+them: each copies the path that it edits, and what it has copied is its own.
 """
 
 from __future__ import annotations
@@ -14,45 +18,73 @@ NOTHING: dict[Hashable, tuple[Any, int]] = {}  # what is known of a node: one fo
 
 
 class _Leaf:
-    __slots__ = ("known", "text")
+    __slots__ = ("known", "owner", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: Any, owner: object) -> None:
         self.text = text
         self.known = NOTHING
+        self.owner = owner
+
+    def copy(self, owner: object) -> _Leaf:
+        return _Leaf(self.text, owner)
 
 
 class _Branch:
-    __slots__ = ("kids", "known", "sizes")
+    __slots__ = ("kids", "known", "owner", "sizes")
 
-    def __init__(self, kids: list[Any], sizes: list[int]) -> None:
+    def __init__(self, kids: list[Any], sizes: list[int], owner: object) -> None:
         self.kids = kids
         self.sizes = sizes
         self.known = NOTHING
+        self.owner = owner
+
+    def copy(self, owner: object) -> _Branch:
+        return _Branch(self.kids[:], self.sizes[:], owner)
 
 
-class TextTree:
+class SequenceTree:
     """The leaves of a text of at most `_leaf` code points each, below `_root`; `_heights` is as
-    long as the tree is high."""
+    long as the tree is high. Of a list, `empty` is the empty tuple, and leaves are tuples."""
 
     fan: ClassVar[int] = 16
+    empty: ClassVar[Any] = ""
     _leaf: int
 
-    __slots__ = ("_heights", "_leaf", "_root")
+    __slots__ = ("_heights", "_leaf", "_owner", "_root")
 
-    def _plant(self, text: str) -> None:
+    def _plant(self, text: Any) -> None:
+        self._owner: object = object()
         self._heights = range(0)
         self._root: Any = None
-        self._grow([_Leaf(piece) for piece in self._pieces(text)], [])
+        self._grow(self._leaves(text), [])
 
-    def _splice(self, splices: list[tuple[int, int, str]]) -> None:
+    def _share(self, other: SequenceTree) -> None:
+        """Have the nodes of another tree, which from now on are neither's own."""
+        self._leaf, self._heights, self._root = other._leaf, other._heights, other._root
+        self._owner, other._owner = object(), object()
+
+    def _own(self, node: Any) -> Any:
+        """The node, to be altered: a copy where it is not this tree's own."""
+        return node if node.owner is self._owner else node.copy(self._owner)
+
+    def _own_kid(self, branch: Any, i: int) -> Any:
+        kid = branch.kids[i] = self._own(branch.kids[i])
+        return kid
+
+    def _leaves(self, text: Any) -> list[Any]:
+        return [_Leaf(piece, self._owner) for piece in self._pieces(text)]
+
+    def _splice(self, splices: list[tuple[int, int, Any]]) -> None:
         """Put in each `text`, in the place of `less` code points: mostly one leaf with another
         text. Everything is in one loop, because a call costs as much as a level of the tree."""
-        leaf, nothing = self._leaf, NOTHING
+        leaf, nothing, owner = self._leaf, NOTHING, self._owner
         path: list[Any] = []
         note, forget = path.append, path.clear
         for at, less, text in splices:
             more = len(text) - less
             node: Any = self._root
+            if node.owner is not owner:
+                node = self._root = node.copy(owner)
             where = at if less else at - 1  # an insertion goes to the leaf that ends there
             forget()
             for _ in self._heights:
@@ -69,7 +101,10 @@ class TextTree:
                     sizes[i] = size + more
                 if node.known is not nothing:
                     node.known = nothing
-                node = node.kids[i]
+                kid = node.kids[i]
+                if kid.owner is not owner:
+                    kid = node.kids[i] = kid.copy(owner)
+                node = kid
             old = node.text
             size = len(old) + more
             if not less:
@@ -87,9 +122,9 @@ class TextTree:
                 node.known = nothing
             node.text = old[:where] + text + old[where + less :]
             if size > leaf:
-                self._grow([_Leaf(piece) for piece in self._pieces(node.text)], _pairs(path))
+                self._grow(self._leaves(node.text), _pairs(path))
 
-    def _between(self, branch: Any, i: int, where: int, text: str, over: int) -> bool:
+    def _between(self, branch: Any, i: int, where: int, text: Any, over: int) -> bool:
         """Put `text` in the place of the end of one leaf and `over` code points of the next, if the
         next is of the same branch and both stay full enough."""
         if over <= 0 or i + 1 == len(branch.kids):
@@ -98,6 +133,7 @@ class TextTree:
         first, second = where + len(text), len(two.text) - over
         if not (4 * first >= self._leaf >= first and 4 * second >= self._leaf):
             return False
+        two = self._own_kid(branch, i + 1)
         one.text, two.text = one.text[:where] + text, two.text[over:]
         one.known = two.known = NOTHING
         branch.sizes[i : i + 2] = first, second
@@ -106,14 +142,15 @@ class TextTree:
     def _delete_across(self, at: int, count: int) -> None:
         """The deletion that reaches over several leaves or leaves too little of one."""
         if count == sum(self._root.sizes):
-            self._plant("")
+            self._plant(self.empty)
             return
+        self._root = self._own(self._root)
         self._cut(self._root, len(self._heights), at, at + count)
         while self._heights and len(self._root.kids) == 1:
             self._root = self._root.kids[0]
             self._heights = range(len(self._heights) - 1)
 
-    def _parts(self, node: Any, height: int, start: int, stop: int) -> Iterator[str]:
+    def _parts(self, node: Any, height: int, start: int, stop: int) -> Iterator[Any]:
         if not height:
             yield node.text[max(start, 0) : max(stop, 0)]
             return
@@ -125,7 +162,7 @@ class TextTree:
             start -= size
             stop -= size
 
-    def _pieces(self, text: str) -> list[str]:
+    def _pieces(self, text: Any) -> list[Any]:
         return [text[a:b] for a, b in _even(len(text), self._leaf)]
 
     def _grow(self, nodes: list[Any], path: list[tuple[Any, int]]) -> None:
@@ -134,15 +171,19 @@ class TextTree:
             sizes = [_size(node) for node in nodes]
             if not path:
                 self._heights = range(len(self._heights) + 1)
-                nodes = _branches(nodes, sizes, self.fan)
+                nodes = self._branches(nodes, sizes)
                 continue
             branch, i = path.pop()
             branch.kids[i : i + 1] = nodes
             branch.sizes[i : i + 1] = sizes
             if len(branch.kids) <= self.fan:
                 return
-            nodes = _branches(branch.kids, branch.sizes, self.fan)
+            nodes = self._branches(branch.kids, branch.sizes)
         self._root = nodes[0]
+
+    def _branches(self, kids: list[Any], sizes: list[int]) -> list[Any]:
+        parts = _even(len(kids), self.fan)
+        return [_Branch(kids[a:b], sizes[a:b], self._owner) for a, b in parts]
 
     def _cut(self, branch: Any, height: int, start: int, stop: int) -> None:
         """Take out a part of a branch, but not all of it."""
@@ -157,7 +198,7 @@ class TextTree:
             i += 1
         if start or stop < sizes[i]:
             end = min(stop, sizes[i])
-            self._cut_kid(kids[i], height - 1, start, end)
+            self._cut_kid(branch, i, height - 1, start, end)
             sizes[i] -= end - start
             stop -= end - start
             if stop <= sizes[i]:
@@ -171,13 +212,14 @@ class TextTree:
             gone += 1
         del kids[i:gone], sizes[i:gone]
         if stop:
-            self._cut_kid(kids[i], height - 1, 0, stop)
+            self._cut_kid(branch, i, height - 1, 0, stop)
             sizes[i] -= stop
         for place in (i, i - 1):
             if 0 <= place < len(kids):
                 self._mend(branch, place, height)
 
-    def _cut_kid(self, kid: Any, height: int, start: int, stop: int) -> None:
+    def _cut_kid(self, branch: Any, i: int, height: int, start: int, stop: int) -> None:
+        kid = self._own_kid(branch, i)
         if height:
             self._cut(kid, height, start, stop)
         else:
@@ -193,13 +235,13 @@ class TextTree:
             i = max(i - 1, 0)
             one, two = kids[i], kids[i + 1]
             if leaves:
-                new: list[Any] = [_Leaf(piece) for piece in self._pieces(one.text + two.text)]
+                new: list[Any] = self._leaves(one.text + two.text)
             else:
                 seam = len(one.kids)
-                joined = _Branch(one.kids + two.kids, one.sizes + two.sizes)
+                joined = _Branch(one.kids + two.kids, one.sizes + two.sizes, self._owner)
                 self._mend(joined, seam, height - 1)
                 self._mend(joined, min(seam, len(joined.kids)) - 1, height - 1)
-                new = _branches(joined.kids, joined.sizes, self.fan)
+                new = self._branches(joined.kids, joined.sizes)
             kids[i : i + 2] = new
             sizes[i : i + 2] = map(_size, new)
 
@@ -216,10 +258,6 @@ def _shorten(leaf: _Leaf, start: int, stop: int) -> None:
 
 def _size(node: Any) -> int:
     return len(node.text) if isinstance(node, _Leaf) else sum(node.sizes)
-
-
-def _branches(kids: list[Any], sizes: list[int], fan: int) -> list[Any]:
-    return [_Branch(kids[a:b], sizes[a:b]) for a, b in _even(len(kids), fan)]
 
 
 def _even(size: int, limit: int) -> list[tuple[int, int]]:

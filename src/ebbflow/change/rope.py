@@ -31,21 +31,24 @@ and that is all. So an edit is only noted, and the notes are carried out when th
 when there are `Rope.notes` of them, whichever comes first. Edits that touch are then one edit of
 the tree: letters typed one after the other, a row of backspaces, a word replaced by another.
 
-A rope is changed in place. A state that is stepped has one owner, who has no use for the old text,
-and copying the path, as a persistent tree does, would double the cost of an edit. `copy.copy` makes
-another rope with the same text.
+A rope is changed in place: a state that is stepped mostly has one owner, who has no use for the old
+text. `copy` makes another rope with the same text, in a few steps whatever its size: the two share
+what is known of them, and from then on each copies the path that it edits (see `tree`).
+
+`ItemRope` is the same for a list: what is said here of code points is true of items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple, Self
 
 from ebbflow.change.text import Edit, Insert
+from ebbflow.change.tree import NOTHING, SequenceTree
 from ebbflow.errors import ChangeError
-from ebbflow.operator.text.tree import NOTHING, TextTree
 
-Read = Callable[[Any, str], tuple[Any, int]]
+Read = Callable[[Any, Any], tuple[Any, int]]
 
 
 class Hit(NamedTuple):
@@ -64,7 +67,7 @@ def _nothing(state: Any, piece: str) -> tuple[Any, int]:
     return state, 0
 
 
-class Rope(TextTree):
+class Rope(SequenceTree):
     """A text that is edited in place, and read by `read`.
 
     >>> rope = Rope("to be or not to be")
@@ -87,7 +90,7 @@ class Rope(TextTree):
 
     __slots__ = ("_notes", "read", "size")
 
-    def __init__(self, text: str = "", read: Read = _nothing, *, chunk: int = 0) -> None:
+    def __init__(self, text: Any = "", read: Read = _nothing, *, chunk: int = 0) -> None:
         self.read = read
         self.size = len(text)
         self._notes: list[tuple[int, Any]] = []
@@ -98,18 +101,41 @@ class Rope(TextTree):
         return self.size
 
     def __str__(self) -> str:
-        return self.slice(0, self.size)
+        return str(self.slice(0, self.size))
 
     def __repr__(self) -> str:
         shown = self.slice(0, 20)
         return f"<rope of {self.size}: {shown!r}{'...' if self.size > 20 else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (str(self), self.read, self._leaf)
+        return _made, (type(self), self.slice(0, self.size), self.read, self._leaf)
+
+    def copy(self) -> Self:
+        """Another rope with the same text: the two share their nodes until they are edited."""
+        made = object.__new__(type(self))
+        self._tree()
+        made._share(self)
+        made.read, made.size, made._notes = self.read, self.size, []
+        return made
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.copy()
+
+    @staticmethod
+    def join(pieces: Iterable[Any]) -> Any:
+        """Pieces of a text as one."""
+        return "".join(pieces)
+
+    def pieces(self, start: int = 0) -> Iterator[Any]:
+        """The text from position `start` on, leaf by leaf."""
+        return self._parts(self._tree(), len(self._heights), start, self.size)
 
     # ---- editing ----
 
-    def insert(self, at: int, text: str) -> None:
+    def insert(self, at: int, text: Any) -> None:
         """Put `text` in front of what is at position `at`."""
         if not 0 <= at <= self.size:
             raise self._outside(at, at)
@@ -136,10 +162,18 @@ class Rope(TextTree):
         else:
             self.delete(change.at, change.count)
 
-    def slice(self, start: int, stop: int) -> str:
+    def splice(self, change: Any) -> None:
+        """Do what a change says whose `extent` is how many go, and which come."""
+        less, more = change.extent
+        if less:
+            self.delete(change.at, less)
+        if more:
+            self.insert(change.at, more)
+
+    def slice(self, start: int, stop: int) -> Any:
         """The text from `start` to before `stop`; past either end there is nothing."""
         if start >= self.size:
-            return ""
+            return self.empty
         node, at = self._tree(), start
         for _ in self._heights:
             i = 0
@@ -149,10 +183,9 @@ class Rope(TextTree):
                 at -= size
                 i += 1
             if at < 0 or at + stop - start > size:
-                return "".join(self._parts(self._root, len(self._heights), start, stop))
+                return self.join(self._parts(self._root, len(self._heights), start, stop))
             node = node.kids[i]
-        text: str = node.text
-        return text[max(at, 0) : max(at + stop - start, 0)]
+        return node.text[max(at, 0) : max(at + stop - start, 0)]
 
     def _outside(self, start: int, stop: int) -> ChangeError:
         return ChangeError(
@@ -243,14 +276,35 @@ class Rope(TextTree):
     def _carry_out(self) -> None:
         """Apply the noted edits to the tree, neighbouring ones as one."""
         notes, self._notes = self._notes, []
-        self._splice(_splices(notes, self._leaf))
+        self._splice(_splices(notes, self._leaf, self.join))
 
 
-def _made(text: str, read: Read, chunk: int) -> Rope:
-    return Rope(text, read, chunk=chunk)
+class ItemRope(Rope):
+    """A list that is edited in place, and read by `read`, which is given tuples.
+
+    >>> rope = ItemRope(("a", "c"))
+    >>> rope.insert(1, ("b",))
+    >>> rope.slice(0, 3)
+    ('a', 'b', 'c')
+    """
+
+    chunk: ClassVar[int] = 128
+    empty: ClassVar[Any] = ()
+
+    __slots__ = ()
+
+    @staticmethod
+    def join(pieces: Iterable[Any]) -> Any:
+        return tuple(chain.from_iterable(pieces))
 
 
-def _splices(notes: list[tuple[int, Any]], most: int) -> list[tuple[int, int, str]]:
+def _made(cls: type[Rope], text: Any, read: Read, chunk: int) -> Rope:
+    return cls(text, read, chunk=chunk)
+
+
+def _splices(
+    notes: list[tuple[int, Any]], most: int, join: Callable[[Any], Any] = Rope.join
+) -> list[tuple[int, int, Any]]:
     """The noted edits as splices: a position, how many code points go there, and the new text.
 
     Edits that touch are one: typing, a row of backspaces, a word that is replaced, what was typed
@@ -258,21 +312,21 @@ def _splices(notes: list[tuple[int, Any]], most: int) -> list[tuple[int, int, st
     """
     found = []
     at, less, size = -1, 0, 0
-    parts: list[str] = []
+    parts: list[Any] = []
     for place, new in notes:
         end = at + size
-        if isinstance(new, str):
+        if not isinstance(new, int):
             if place == end:
                 parts.append(new)
                 size += len(new)
                 continue
             if at <= place < end and size <= most:
-                text, cut = "".join(parts), place - at
+                text, cut = join(parts), place - at
                 parts = [text[:cut], new, text[cut:]]
                 size += len(new)
                 continue
         elif place <= end and at <= place + new and size <= most:
-            text, start, stop = "".join(parts), place - at, place - at + new
+            text, start, stop = join(parts), place - at, place - at + new
             if start < 0:
                 at, less, start = place, less - start, 0
             if stop > size:
@@ -280,12 +334,12 @@ def _splices(notes: list[tuple[int, Any]], most: int) -> list[tuple[int, int, st
             parts = [text[:start], text[stop:]]
             size -= stop - start
             continue
-        found.append((at, less, "".join(parts)))
-        if isinstance(new, str):
+        found.append((at, less, join(parts)))
+        if not isinstance(new, int):
             at, less, size, parts = place, 0, len(new), [new]
         else:
             at, less, size, parts = place, new, 0, []
-    found.append((at, less, "".join(parts)))
+    found.append((at, less, join(parts)))
     return [splice for splice in found if splice[1] or splice[2]]
 
 
