@@ -108,7 +108,7 @@ def rows_kept(view: Any) -> int:
         ("memory", 1_500),
         ("disk", 120),
         pytest.param("memory", 10_000, marks=pytest.mark.slow),
-        pytest.param("disk", 10_000, marks=pytest.mark.slow),
+        pytest.param("disk", 2_000, marks=pytest.mark.slow),
     ],
 )
 def test_what_is_over_is_forgotten_however_many_epochs_there_are(

@@ -41,7 +41,7 @@ from ebbflow.flow.plan import (
 from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
 from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, ScalarFilter
 from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
-from ebbflow.flow.plan.time import SessionReduce, Within
+from ebbflow.flow.plan.time import ClockSource, SessionReduce, Within
 from ebbflow.flow.rewrite.share import keeps_rows
 from ebbflow.flow.rewrite.tighten import Leaving
 from ebbflow.flow.windows import Sliding, Time, Tumbling
@@ -104,6 +104,11 @@ def details(node: Node) -> str:
     'str.isupper'
     """
     return ""
+
+
+@details.register
+def _clock(node: ClockSource) -> str:
+    return f"{node.name}, a clock"
 
 
 @details.register
@@ -283,6 +288,11 @@ def kept(node: Node) -> list[str]:
     ['a weight for each row']
     """
     return []
+
+
+@kept.register
+def _clock_keeps(node: ClockSource) -> list[str]:
+    return ["the time"]
 
 
 @kept.register

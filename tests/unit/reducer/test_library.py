@@ -380,7 +380,8 @@ class Plain:
 
 @pytest.mark.parametrize("reducer", [r.mode(), r.collect(), r.approx_count_distinct()], ids=str)
 def test_values_that_look_different_when_equal_are_refused(reducer: Reducer) -> None:
-    with pytest.raises(AlgebraError, match="equal ones print differently") as error:
+    said = "equal ones print differently|no hash that is the same in every process"
+    with pytest.raises(AlgebraError, match=said) as error:
         reducer([Opaque(1), Opaque(1)])
     assert "__repr__" in error.value.remedy
     plain = Plain()

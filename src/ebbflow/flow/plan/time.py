@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ebbflow.flow.plan import Keyed, Node, Source
+from ebbflow.flow.plan import Keyed, Source
 from ebbflow.fn import Fn
 
 
@@ -47,13 +47,3 @@ class Within(Keyed):
     time: Fn
     span: Any
     pane: Any
-
-    @property
-    def rows(self) -> Node:
-        """The rows that come in."""
-        return self.parent.parents[0].parents[0]
-
-    @property
-    def clock(self) -> Node:
-        """What tells the time."""
-        return self.parent.parents[1].parents[0]
