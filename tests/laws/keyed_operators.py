@@ -179,9 +179,6 @@ TWO: dict[str, Make] = {
         w(third), w(third), w(flipped), one_to_one=True, after=steps(w, ("map", min))
     ),
     "range join": lambda w: range_join(w(third), w(third), where=[(w(half), "<", w(fifth))]),
-    "unequal semi": lambda w: range_join(
-        w(third), w(third), where=[(w(half), "!=", w(half))], how="semi"
-    ),
     "interval anti": lambda w: range_join(
         w(odd), w(odd), where=[(itself, ">", w(half)), (w(fifth), "!=", w(fifth))], how="anti"
     ),

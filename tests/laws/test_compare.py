@@ -81,7 +81,8 @@ def test_a_threshold_moves_over_rows_in_order(sign: str) -> None:
     run(RowChain(Chain()) * top_rows(1, fifth) >> holds, list(range(40)), sign)
 
 
-@pytest.mark.parametrize("how", ["semi"])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["inner", "semi", "anti"])
 def test_orders_that_are_kept_fulfil_every_axiom(how: str) -> None:
     check(
         range_join(odd, odd, where=[(half, "<", half), (fifth, "!=", fifth)], how=how), examples=3

@@ -81,7 +81,7 @@ def test_another_value_is_told_by_two_of_them() -> None:
     moved, calls = work(live, right={7: -1, MANY + 3: 1})
     assert not moved
     assert calls == {"right": 2}
-    alone = filled(of, range(MANY), [7])
+    alone = filled(of, range(1000), [7])
     assert work(alone, right={9: 1}) == ({7: 1}, {"right": 3})
     assert work(alone, right={7: -1}) == ({9: -1}, {"right": 3})
 
