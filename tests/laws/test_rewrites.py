@@ -88,7 +88,7 @@ def test_003_H5_a_rewritten_program_gives_the_same_change_by_change(
 @pytest.mark.parametrize("name", REWRITES)
 def test_rewrites_do_something_to_many_random_programs_and_keep_their_places(name: str) -> None:
     changed = 0
-    for seed in range(60):
+    for seed in range(90):
         plan = random_program(seed, size=9, verbs=MORE).plan
         rewritten = agree(plan, REWRITES[name], random_epochs(plan, seed, 2))
         places = {node.place for node in plan.nodes()}
