@@ -35,6 +35,7 @@ from ebbflow.stream import (
     pure,
     round_robin,
     split_by,
+    split_join,
 )
 from ebbflow.stream.generators import singles
 from ebbflow.zset import BAGS, ZSETS, ZSet
@@ -146,6 +147,8 @@ def test_what_is_given_by_named_steps_is_shown_and_pickled() -> None:
         "tick=next_stratum)"
     )
     assert pickle.loads(pickle.dumps(minus))(()) == ()
+    cut = split_join((abs, abs), product(ZSETS, ZSETS), bucket=hash)
+    assert repr(cut) == "split_join((abs, abs), product(ZSETS, ZSETS), ways=2, bucket=hash)"
 
 
 # ---- commuting steps ----
@@ -189,6 +192,7 @@ def test_003_H7_where_the_input_has_no_order_steps_commute_anyway() -> None:
 
 def test_003_H7_a_splitter_that_scatters_loses_no_element_and_may_lose_their_order() -> None:
     check(round_robin(3), laws=[LOSES_NOTHING], examples=30)
+    assert round_robin(3)([1, 2, 3, 4, 5]) == ([1, 4], [2, 5], [3])
     in_order = Splitter(round_robin(3).inner)
     assert not LOSES_NOTHING.holds(in_order, pieces=[[1, 2, 3, 4]])
     dropping = elementwise(

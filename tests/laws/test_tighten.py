@@ -181,7 +181,7 @@ def test_003_H10_random_loops_are_tightened_and_give_the_same() -> None:
     changed = 0
     for seed in range(60):
         dice = Random(f"tighten {seed}")
-        program = random_program(dice, size=4, verbs=(*ALL_NAMES, *LOOP_NAMES * 4))
+        program = random_program(dice, size=4, verbs=(*ALL_NAMES, *LOOP_NAMES * 8))
         smaller = tighten(program.plan)
         changed += any(
             smaller.outputs[name] is not node for name, node in program.plan.outputs.items()

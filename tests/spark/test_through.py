@@ -50,8 +50,7 @@ program = ef.program(
 EPOCHS: list[dict[str, ZSet[Any]]] = [
     {"bids": ZSet.of([Bid("fig", 3), Bid("fig", 3), Bid("nut", 1)]), "asks": ZSet()},
     {"bids": ZSet.of([Bid("nut", 7)]), "asks": ZSet.of([Ask("fig", 2), Ask("nut", 5)])},
-    {"bids": ZSet({Bid("fig", 3): -1}), "asks": ZSet({Ask("nut", 5): -1})},
-    {"bids": ZSet({Bid("fig", 3): -1, Bid("nut", 1): -1}), "asks": ZSet()},
+    {"bids": ZSet({Bid("fig", 3): -2, Bid("nut", 1): -1}), "asks": ZSet({Ask("nut", 5): -1})},
 ]
 
 

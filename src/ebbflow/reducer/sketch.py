@@ -28,7 +28,7 @@ Distinct = tuple[Map[Cell, int], Map[Any, int] | None]
 
 
 def _cell(x: Any, bits: int) -> Cell:
-    code = stable_hash(x)
+    code = stable_hash(x, in_memory=True)
     rest = code >> bits
     return code & (1 << bits) - 1, 65 - bits - rest.bit_length()
 
