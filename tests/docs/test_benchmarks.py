@@ -309,3 +309,11 @@ def test_loops_by_hand_keep_what_recomputing_gives(
             assert given == {
                 row: (row in wanted) - (row in before) for row in wanted.keys() ^ before.keys()
             }
+
+
+@pytest.mark.slow
+def test_a_keystroke_is_measured_in_texts_of_several_sizes() -> None:
+    found = run(FOLDER / "text.py")
+    assert [row["characters"] for row in found["rows"]] == [100_000, 1_000_000]
+    for row in found["rows"]:
+        assert row["scratch / keystroke"] == pytest.approx(row["scratch ms"] / row["keystroke ms"])

@@ -23,6 +23,7 @@ from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import held, name_of, unhashable
 from ebbflow.fn import Fn
+from ebbflow.operator import Operator
 from ebbflow.operator.applied import Applied
 from ebbflow.record import as_stored, fields_of, hints_of
 
@@ -133,6 +134,11 @@ def function(shape: str, given: Any, roles: tuple[str, ...]) -> None:
         refuse(
             f"{shape.format(repr(given))}: {given!r} is no part of a row",
             "a field name, several in a tuple, or a function" if len(roles) == 1 else "a function",
+        )
+    if isinstance(given, Operator):
+        refuse(
+            f"{shape.format(repr(given))}: that is an operator, and it is not said of which field",
+            shape.format(f'{given!r}("field")'),
         )
     name = function_name(given)
     call = shape.format(name.rpartition(".")[2])

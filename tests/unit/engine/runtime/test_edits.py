@@ -171,6 +171,10 @@ def test_operators_are_refused_where_they_cannot_be_applied() -> None:
         text.upper("body", "notes")
     with pytest.raises(CompositionError, match="applied to one field"):
         text.upper(3)  # type: ignore[arg-type]
+    with pytest.raises(CompositionError, match="it is not said of which field"):
+        docs.select(x=text.upper)  # type: ignore[arg-type]
+    with pytest.raises(CompositionError, match="it is not said of which field"):
+        docs.filter(text.is_empty)
     with pytest.raises(CompositionError, match="counted from the start"):
         text.substring(-1)
     with pytest.raises(CompositionError, match="a function here needs a name"):
@@ -179,12 +183,14 @@ def test_operators_are_refused_where_they_cannot_be_applied() -> None:
 
 def test_operators_on_fields_may_stand_wherever_a_function_may() -> None:
     grouped = docs.group_by(size=text.length("body")).agg(n=ef.count())
+    total = docs.agg(n=ef.sum(text.length("body")))
     kept = docs.filter(text.starts_with("e")("body")).map(text.upper("body"))
-    view = ef.program(grouped=grouped, kept=kept).run()
+    view = ef.program(grouped=grouped, kept=kept, total=total).run()
     view.step(docs=[row("ebb"), row("flow")._replace(id=2)])
     view.input("docs").edit(2, "body", Replace("east"))
     assert sorted(view["kept"].value) == ["EAST", "EBB"]
     assert {(each.size, each.n) for each in view["grouped"].value} == {(3, 1), (4, 1)}
+    assert [each.n for each in view["total"].value] == [7]
     assert kept.type is Text
     assert text.words.output is BAG
 
