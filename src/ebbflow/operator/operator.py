@@ -115,8 +115,11 @@ class Operator(Processor[DX, DY], Generic[X, DX, Y, DY]):
         """
         from ebbflow.operator.applied import applied
 
-        fields = given and all(isinstance(each, str) for each in given)
-        return applied(self, *given) if fields else super().__call__(*given)
+        whole = given[0] if len(given) == 1 else ""
+        a_change = not isinstance(whole, (str, int)) or (
+            whole != "" and self.input.is_change(whole)
+        )
+        return super().__call__(whole) if a_change else applied(self, *given)
 
     def open(self, *given: X) -> Live[X, DX, Y, DY]:
         """Start from an input, or from the empty one: a run that takes changes and gives
