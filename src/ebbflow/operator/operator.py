@@ -115,7 +115,7 @@ class Operator(Processor[DX, DY], Generic[X, DX, Y, DY]):
         """
         from ebbflow.operator.applied import applied
 
-        whole = given[0] if len(given) == 1 else ""
+        whole: Any = given[0] if len(given) == 1 else ""
         a_change = not isinstance(whole, (str, int)) or (
             whole != "" and self.input.is_change(whole)
         )
