@@ -229,3 +229,15 @@ def test_every_function_that_goes_along_is_scanned_where_nothing_looks_ahead() -
     functions = program.node.functions
     assert all(isinstance(each, Along) for each in functions)
     assert repr(over_rows(functions, lambda e: e.t)).startswith("scan_rows(over")
+
+
+def test_states_that_are_equal_and_print_differently_are_told_apart() -> None:
+    values = ef.Input("values", tuple[int, Any])
+    view = values.scan(
+        lambda s, r: (r[1], [(r[0], repr(s))]), None, order=lambda r: r[0], type=tuple
+    ).run()
+    view.step(values=[(1, 1), (3, "x"), (5, "y")])
+    view.step(values=[(2, 1.0)])
+    view.verify()
+    view.step(values={(2, 1.0): -1})
+    view.verify()

@@ -45,6 +45,7 @@ class PlaceInTime(Time):
 def asof_joined(
     left: Node, right: Node, keys: tuple[Any, Any, Any], orders: tuple[Any, Any, Any],
     direction: str, tolerance: Any, allow_exact: bool, how: str, select: Any, type: Any,
+    suffixes: Any = None,
 ) -> AsOf:  # fmt: skip
     """The node of `asof_join`."""
     call = "asof_join"
@@ -54,7 +55,7 @@ def asof_joined(
     ours, theirs, shared = _keys(call, left, right, keys)
     places = _orders(call, left, right, orders)
     shared |= joins.shared_fields(places[0].given, places[1].given)
-    made = merging(call, left, right, how, shared, select, type, None)
+    made = merging(call, left, right, how, shared, select, type, suffixes)
     functions = [each.fn for each in places]
     if tolerance is not None or direction == "nearest":
         spans = {} if tolerance is None else {"tolerance": tolerance}
@@ -73,6 +74,7 @@ def asof_joined(
 def interval_joined(
     left: Node, right: Node, keys: tuple[Any, Any, Any], orders: tuple[Any, Any, Any], low: Any,
     high: Any, how: str, select: Any, type: Any,
+    suffixes: Any = None,
 ) -> Node:  # fmt: skip
     """The node of `interval_join`: as with `join`, left rows that meet nothing are padded."""
     call = "interval_join"
@@ -96,7 +98,7 @@ def interval_joined(
                 "merged", f"{call}(..., how={how!r}).map(...)",
             )  # fmt: skip
         return lonely
-    made: Merging = merging(call, left, right, how, shared, select, type, None)
+    made: Merging = merging(call, left, right, how, shared, select, type, suffixes)
     both = Interval(**common, right=right, merge=made.both, type=made.type)
     if how == "inner":
         return both

@@ -27,6 +27,7 @@ from ebbflow.operator.scan import (
     Replay,
     ScanRows,
     last_state,
+    same_state,
     state_before,
 )
 from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
@@ -166,7 +167,7 @@ class OverRows(OrderedRows):
         if not self.ahead:
             return False
         was, now = last_state(self.transition, old), last_state(self.transition, new)
-        return any(was[i] != now[i] for i in self.ahead)
+        return not all(same_state(was[i], now[i]) for i in self.ahead)
 
     def _around(self, function: Any, tree: Tree[Any], row: Any) -> tuple[Any, Any]:
         """The first and the last row whose value may depend on a row that is in the tree, or not,
@@ -242,16 +243,17 @@ class Stretches(Replay):
     def same(self, rows: Any, counts: Any, old: Any, new: Any) -> tuple[Any, Any]:
         after, first = self.transition.after, None
         for row, count in zip(rows, counts, strict=True):
-            if old == new and self.at == len(self.marks):
+            equal = same_state(old, new)
+            if equal and self.at == len(self.marks):
                 self.settled = True
                 return old, new
-            if old != new:
+            if not equal:
                 first = (row,) if first is None else first
                 self.found.append((first[0], row))
             for _ in range(count):
-                changed = old != new
+                equal = same_state(old, new)
                 new = after(new, row)
-                old = after(old, row) if changed else new
+                old = new if equal else after(old, row)
         return old, new
 
     def say(self, state: Any, row: Any, count: int, sign: int) -> Any:

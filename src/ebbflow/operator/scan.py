@@ -17,8 +17,10 @@ monoid as its monoid.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
@@ -207,23 +209,50 @@ def state_after(transition: Transition, node: Any, height: int, state: Any) -> A
     """The state behind all rows of a node that is entered in a state."""
     if height:
         return state_at(transition, node, height, len(node[1]), state)
-    memo = node[5]
-    if not memo or memo[0] != state:
+    known = node[5][:]
+    if not known or not same_state(known[0], state):
         if not node[4]:
             return state
-        memo[:] = state, through(transition, node, state)
-    return memo[1]
+        node[5][:] = known = [state, through(transition, node, state)]
+    return known[1]
 
 
 def state_at(transition: Transition, node: Any, height: int, i: int, state: Any) -> Any:
     """The state before the i-th child of a node that is entered in a state."""
-    children, memo = node[1], node[5]
-    if not memo or memo[0] != state:
-        memo[:] = (state,)
-    while len(memo) <= i:
-        child = children[len(memo) - 1]
-        memo.append(state_after(transition, child, height - 1, memo[-1]))
-    return memo[i]
+    return states_to(transition, node, height, i, state)[i]
+
+
+def states_to(transition: Transition, node: Any, height: int, i: int, state: Any) -> list[Any]:
+    """The states before the children of a node that is entered in a state: up to the i-th, and
+    perhaps further. Nodes are shared, and so is what they remember: it is put in whole."""
+    known = node[5][:]
+    if not known or not same_state(known[0], state):
+        known = [state]
+    if len(known) <= i:
+        for child in node[1][len(known) - 1 : i]:
+            known.append(state_after(transition, child, height - 1, known[-1]))
+        node[5][:] = known
+    return list(known)
+
+
+def same_state(a: Any, b: Any) -> bool:
+    """Whether steps cannot tell two states apart: equal, of the same types, with the same zeros.
+
+    >>> same_state((1, 2.0), (1, 2.0)), same_state((1, 2), (1, 2.0)), same_state(0.0, -0.0)
+    (True, False, False)
+    """
+    return a is b or (bool(a == b) and _alike(a, b))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    cls = type(a)
+    if a is b or cls is not type(b):
+        return a is b
+    if isinstance(a, tuple):
+        return all(map(_alike, a, b))
+    if cls is float:
+        return math.copysign(1.0, a) == math.copysign(1.0, b)
+    return cls is not Decimal or str(a) == str(b)
 
 
 def through(transition: Transition, leaf: Any, state: Any) -> Any:
@@ -290,7 +319,8 @@ class Replay:
 
     def node(self, node: Any, height: int, old: Any, new: Any, end: Any) -> tuple[Any, Any]:
         """The two states behind a node whose rows are all before `end`."""
-        if old == new and not self.more(end):
+        equal = same_state(old, new)
+        if equal and not self.more(end):
             if self.at == len(self.marks):
                 self.settled = True
                 return old, new
@@ -303,18 +333,18 @@ class Replay:
                 node[5][:] = entered, new
             return old, new
         lows, children = node[0], node[1]
-        start, last = 0, len(children) - 1
-        if old == new:
+        start, last, known = 0, len(children) - 1, [new]
+        if equal:
             start = max(bisect_right(lows, self.marks[self.at]) - 1, 0)
-            old = new = state_at(self.transition, node, height, start, new)
-        else:
-            node[5][:] = (new,)
+            known = states_to(self.transition, node, height, start, new)[: start + 1]
+            old = new = known[start]
         for i in range(start, last + 1):
             stop = lows[i + 1] if i < last else end
             old, new = self.node(children[i], height - 1, old, new, stop)
             if self.settled:
-                return old, new
-            node[5][i + 1 :] = (new,)
+                break
+            known.append(new)
+        node[5][:] = known
         return old, new
 
     def more(self, end: Any) -> bool:
@@ -343,7 +373,7 @@ class Replay:
         step, out, clean = self.transition.step, self.out, self.clean
         for row, count in zip(rows, counts, strict=True):
             for _ in range(count):
-                if old == new:
+                if old == new and same_state(old, new):
                     if self.at == len(self.marks):
                         self.settled = True
                         return old, new

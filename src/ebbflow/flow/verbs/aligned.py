@@ -23,6 +23,7 @@ class AlignedVerbs(Verbs):
         right_order: Part | None = None, direction: str = "backward", tolerance: Any = None,
         allow_exact: bool = True, how: str = "left",
         select: Callable[[Any, Any], Any] | None = None, type: Any = None,
+        suffixes: tuple[str, str] | None = None,
     ) -> Collection:  # fmt: skip
         """Every row with the one row of `other` that was there as of its place in the order: of the
         same key, the last whose place is not behind its own. (ASOF JOIN, `merge_asof`.)
@@ -50,7 +51,7 @@ class AlignedVerbs(Verbs):
 size=10, bid=71): 1})
         """
         keys, orders = (on, left_on, right_on), (order, left_order, right_order)
-        given = (keys, orders, direction, tolerance, allow_exact, how, select, type)
+        given = (keys, orders, direction, tolerance, allow_exact, how, select, type, suffixes)
         return self._with("asof_join", other, aligned.asof_joined, *given)
 
     def interval_join(
@@ -58,6 +59,7 @@ size=10, bid=71): 1})
         left_on: Part | None = None, right_on: Part | None = None, order: Part | None = None,
         left_order: Part | None = None, right_order: Part | None = None, how: str = "inner",
         select: Callable[[Any, Any], Any] | None = None, type: Any = None,
+        suffixes: tuple[str, str] | None = None,
     ) -> Collection:  # fmt: skip
         """Every row with every row of `other` that has the same key and is near it in the order:
         `low <= right place - left place <= high`.
@@ -76,5 +78,5 @@ size=10, bid=71): 1})
         ZSet({AdBuy(user='ann', shown=100, bought=130): 1})
         """
         keys, orders = (on, left_on, right_on), (order, left_order, right_order)
-        given = (keys, orders, low, high, how, select, type)
+        given = (keys, orders, low, high, how, select, type, suffixes)
         return self._with("interval_join", other, aligned.interval_joined, *given)
