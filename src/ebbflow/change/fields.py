@@ -49,7 +49,8 @@ def edited_fields(hint: Any) -> tuple[tuple[int, Any], ...]:
     return tuple((i, cls) for i, cls in found if cls is not None)
 
 
-def _same(row: Any) -> Any:
+def unchanged(row: Any) -> Any:
+    """The row: what `as_declared` gives where no field is a Text or a List."""
     return row
 
 
@@ -66,7 +67,7 @@ def as_declared(hint: Any) -> Change:
         return lambda row: _declared(edited_class(hint), row)
     places = edited_fields(hint)
     if not places:
-        return _same
+        return unchanged
 
     def declared(row: Any) -> Any:
         if type(row) is not hint or all(type(row[i]) is cls for i, cls in places):
@@ -86,13 +87,8 @@ def _declared(cls: Any, value: Any) -> Any:
     return Text(value) if isinstance(value, str) else value
 
 
-def with_declared(weights: dict[Any, int], hint: Any) -> dict[Any, int]:
-    """Rows with weights, each `as_declared`; the weights of rows that become equal are added up."""
-    declared = as_declared(hint)
-    return weights if declared is _same else _mapped(declared, weights)
-
-
-def _mapped(change: Change, weights: dict[Any, int]) -> dict[Any, int]:
+def mapped(change: Change, weights: dict[Any, int]) -> dict[Any, int]:
+    """Rows with weights, each changed; the weights of rows that become equal are added up."""
     total: dict[Any, int] = {}
     for row, weight in weights.items():
         row = change(row)
@@ -130,16 +126,11 @@ def _first(row: Any, old: Any) -> Any:
     return row
 
 
-def follows(hint: Any) -> bool:
-    """Whether rows of a type have fields that remember what they were made from."""
-    return bool(edited_fields(hint))
-
-
 def remembering_nothing(weights: dict[Any, int], hint: Any) -> dict[Any, int]:
     """Rows with weights that are declared as their type says and remember nothing, so that whatever
     is computed from them is computed from scratch."""
     declared, places = as_declared(hint), edited_fields(hint)
-    if declared is _same:
+    if declared is unchanged:
         return weights
 
     def forgetting(row: Any) -> Any:
@@ -151,7 +142,7 @@ def remembering_nothing(weights: dict[Any, int], hint: Any) -> dict[Any, int]:
             values[i] = _forgotten(values[i])
         return tuple.__new__(type(row), values)
 
-    return _mapped(forgetting, weights)
+    return mapped(forgetting, weights)
 
 
 def _forgotten(value: Any) -> Any:

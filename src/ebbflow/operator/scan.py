@@ -209,10 +209,10 @@ def state_after(transition: Transition, node: Any, height: int, state: Any) -> A
     """The state behind all rows of a node that is entered in a state."""
     if height:
         return state_at(transition, node, height, len(node[1]), state)
+    if not node[4]:
+        return state
     known = node[5][:]
     if not known or not same_state(known[0], state):
-        if not node[4]:
-            return state
         node[5][:] = known = [state, through(transition, node, state)]
     return known[1]
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from ebbflow.change import Text as EditedText
-from ebbflow.change.fields import as_declared, with_declared
+from ebbflow.change.fields import as_declared, mapped, unchanged
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.errors import ChangeError, Text, cause_of
@@ -32,14 +32,14 @@ def read(source: Source, change: Any) -> Weights:
     ({1: 2, 2: 1}, {1: -1})
     """
     if isinstance(change, ZSet):
-        return with_declared(weights_of(change), source.type)
+        return _declared(source, weights_of(change))
     if isinstance(change, (dict, Mapping)):
         weights = change.copy() if type(change) is dict else dict(change)
         for weight in weights.values():
             if type(weight) is not int or not weight:
                 weights = _without_zeros(source, weights)
                 break
-        return with_declared(with_one_nan(weights, source.type), source.type)
+        return _declared(source, with_one_nan(weights, source.type))
     if type(change) is not list:
         refuse_table(source, change)
     if _is_one_row(source, change):
@@ -66,7 +66,13 @@ def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
     except TypeError:
         declared = as_declared(source.type)
         weights = _counts([hashable(source, declared(row)) for row in rows])
-    return with_declared(with_one_nan(weights, source.type), source.type)
+    return _declared(source, with_one_nan(weights, source.type))
+
+
+def _declared(source: Source, weights: Weights) -> Weights:
+    """Rows as their type declares them: with a Text for a `str`, where a field is one."""
+    declared = as_declared(source.type)
+    return weights if declared is unchanged else mapped(declared, weights)
 
 
 def removal(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.change.fields import as_declared, follower, follows
+from ebbflow.change.fields import as_declared, edited_fields, follower
 from ebbflow.engine.runtime.changes import counted, hashable, read, removal
 from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, other_key
 from ebbflow.engine.runtime.rows import Rows, Weights
@@ -209,7 +209,7 @@ class KeyedInput(InputState):
         for at, row in added.items():
             if at in rows and at not in gone:
                 raise self._crowded(at, row, rows[at])
-        if follows(self.source.type):
+        if edited_fields(self.source.type):
             weights = self._followed(weights, added, gone)
         self._added, self._gone = added, [at for at in gone if at not in added]
         return weights
@@ -247,7 +247,7 @@ class KeyedInput(InputState):
     def _replaced(self, latest: dict[Any, Any]) -> Weights:
         """Be ready to have these rows, by key, in the place of those that are there."""
         rows = self.rows
-        following = follower(self.source.type)
+        following = follower(self.source.type) if edited_fields(self.source.type) else None
         added: dict[Any, Any] = {}
         weights: Weights = {}
         for at, row in latest.items():
@@ -255,7 +255,7 @@ class KeyedInput(InputState):
             if old is not NOT_THERE:
                 if old == row:
                     continue
-                row = following(row, old)
+                row = row if following is None else following(row, old)
                 weights[old] = -1
             weights[row] = 1
             added[at] = row
