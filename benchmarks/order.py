@@ -5,6 +5,9 @@ again; a time is that of one of the two. Where the rows behind it do not change 
 the last known value, a machine of four states), it should cost the way to its place; where all
 do (a running total), what is written; and the total at the end alone the way to its place again.
 
+An as-of join gives each of as many rows of another collection the last of these rows that is not
+behind it; the late row is the answer for one of them.
+
 `replay` is a program by hand that goes through the rows of the key once more; DuckDB and Polars
 compute the key again, where they are installed and have the verb. `per output` is the time for one
 changed row of the result, and `writing` what it costs to make such a row and put it into a dict.
@@ -32,6 +35,10 @@ ROUNDS = 15
 class Event(NamedTuple):
     at: int
     value: int | None
+
+
+class Asked(NamedTuple):
+    when: int
 
 
 class Total(NamedTuple):
@@ -71,6 +78,9 @@ def works() -> dict[str, ef.Collection]:
         "fill forward": over.with_fields(known=ef.window.fill_forward("value")),
         "machine of 4 states": events.scan(machine, 0, order="at", type=int),
         "running total": over.with_fields(total=ef.sum("value")),
+        "as-of join": ef.Input("asked", Asked).asof_join(
+            events, left_order="when", right_order="at"
+        ),
         "total at the end": events.fold(
             added, 0, order="at", of=value_of, merge=plus, act=plus, type=int
         ),
@@ -84,14 +94,28 @@ QUERIES = {
     "running total": 'SELECT *, sum(value) OVER (ORDER BY "at" ROWS UNBOUNDED PRECEDING) AS x '
     "FROM events",
     "total at the end": "SELECT sum(value) AS x FROM events",
+    "as-of join": 'SELECT * FROM asked ASOF LEFT JOIN events ON asked."when" >= events."at"',
 }
 
 
 # ---- contestants ----
 
 
+def asked(rows: list[Event]) -> list[Asked]:
+    """The rows of the other side of an as-of join: one behind each."""
+    return [Asked(row.at + 1) for row in rows]
+
+
 def by_hand(work: str, rows: list[Event]) -> Any:
     """Everything again, in one loop."""
+    if work == "as-of join":
+        last, found, behind = None, {}, iter(rows)
+        row = next(behind, None)
+        for each in asked(rows):
+            while row is not None and row.at <= each.when:
+                last, row = row, next(behind, None)
+            found[each] = last
+        return found
     if work == "lag":
         return {(row, before) for before, row in zip([None, *rows], rows, strict=False)}
     if work == "fill forward":
@@ -130,6 +154,8 @@ def rivals(rows: list[Event]) -> dict[str, Callable[[str], Callable[[], Any] | N
         connection = duckdb.connect(config={"threads": 2})
         connection.register("given", pa.table(columns))
         connection.execute("CREATE TABLE events AS SELECT * FROM given")
+        connection.register("given_asked", pa.table({"when": [row.when for row in asked(rows)]}))
+        connection.execute("CREATE TABLE asked AS SELECT * FROM given_asked")
 
         def in_duckdb(work: str) -> Callable[[], Any] | None:
             query = QUERIES.get(work)
@@ -144,11 +170,13 @@ def rivals(rows: list[Event]) -> dict[str, Callable[[str], Callable[[], Any] | N
         import polars as pl
 
         frame = pl.DataFrame(columns)
+        asking = pl.DataFrame({"when": [row.when for row in asked(rows)]}).sort("when")
         makers = {
             "lag": lambda: frame.sort("at").with_columns(x=pl.col("value").shift()),
             "fill forward": lambda: frame.sort("at").with_columns(x=pl.col("value").forward_fill()),
             "running total": lambda: frame.sort("at").with_columns(x=pl.col("value").cum_sum()),
             "total at the end": lambda: frame.select(pl.col("value").sum()),
+            "as-of join": lambda: asking.join_asof(frame.sort("at"), left_on="when", right_on="at"),
         }
         found["Polars"] = makers.get  # type: ignore[assignment]
     except ImportError:
@@ -187,7 +215,8 @@ def one(
 ) -> Row:
     size = len(rows)
     view = program.run(check_input=False)
-    view.step(events=rows)
+    given = {"events": rows, **({"asked": asked(rows)} if work == "as-of join" else {})}
+    view.step(**given)
     late = [Event(2 * (size // 2 + 37 * i) + 1, 4) for i in range(ROUNDS)]
     spans, changed = [], 1
     gc.collect()

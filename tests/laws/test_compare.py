@@ -19,7 +19,7 @@ from ebbflow.operator import top_rows
 from ebbflow.operator.range_join import range_join
 from ebbflow.operator.relation import RowChain
 from ebbflow.operator.scalar import Threshold, scalar_filter
-from ebbflow.state import ordered
+from ebbflow.state import spots
 from ebbflow.state.index import Index
 from ebbflow.zset import ZSet
 
@@ -34,7 +34,7 @@ ANY_TYPE = [None, NAN, 1, 1.5, True, "a", "b", (1, None), (1, 2), frozenset([1])
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordered, "KEPT", 1)
+    monkeypatch.setattr(spots, "KEPT", 1)
 
 
 def run(of: AnyOperator, rows: list[Any], seed: Any, n: int = 50, travel: bool = True) -> None:
@@ -46,7 +46,7 @@ def run(of: AnyOperator, rows: list[Any], seed: Any, n: int = 50, travel: bool =
     for i in range(n):
         if i == n // 2 and travel:
             of, live.state = cloudpickle.loads(cloudpickle.dumps((of, live.state)))
-            live.operator = of
+            live.processor = of
         change = random_change(x, rows, random)
         moved = live.send(change)
         x = of.input.patch(x, change)
@@ -93,7 +93,7 @@ def test_an_order_goes_back_with_its_epoch_and_is_made_anew_when_it_is_cut_short
     def place(row: Any) -> Any:
         return (10 // row,)
 
-    index = ordered.OrderedIndex(None, place, ZSet.of([1, 2, 5]))
+    index = spots.SpotIndex(None, place, ZSet.of([1, 2, 5]))
     assert [spot for spot, _ in index.order(()).spots] == [(2,), (5,), (10,)]
     index.begin()
     index.apply(ZSet({5: -1, 3: 1}))
@@ -111,7 +111,7 @@ def test_an_order_goes_back_with_its_epoch_and_is_made_anew_when_it_is_cut_short
 
 def test_a_row_whose_place_has_changed_is_found_out() -> None:
     places = iter([1, 2, 3])
-    index = ordered.OrderedIndex(None, lambda row: (next(places),), ZSet.of(["a"]))
+    index = spots.SpotIndex(None, lambda row: (next(places),), ZSet.of(["a"]))
     index.order(())
     with pytest.raises(NotDeterministic, match="its place in the order is another"):
         index.apply(ZSet({"a": 1, "b": 1}) - ZSet({"a": 2}))

@@ -179,7 +179,7 @@ def test_work_that_left_the_loop_is_done_once_for_each_row() -> None:
 
 def test_003_H10_random_loops_are_tightened_and_give_the_same() -> None:
     changed = 0
-    for seed in range(60):
+    for seed in range(100):
         dice = Random(f"tighten {seed}")
         program = random_program(dice, size=4, verbs=(*ALL_NAMES, *LOOP_NAMES * 8))
         smaller = tighten(program.plan)

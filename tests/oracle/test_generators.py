@@ -133,7 +133,7 @@ def test_300_programs_hold_diamonds_self_joins_negative_parts_and_several_output
             for each in (Measurement, Moment):
                 seen[each.__name__] += isinstance(node, nodes.Source) and node.type is each
             seen["smallest"] += isinstance(node, nodes.TopK) and node.smallest
-    rare = [word for word, times in seen.items() if times < (2 if "big" in word else 10)]
+    rare = [word for word, times in seen.items() if times < (1 if "big" in word else 10)]
     assert rare == []
     assert len(seen) == 12
 

@@ -79,6 +79,9 @@ def test_random_loops_are_of_every_kind() -> None:
         if isinstance(each, type) and "verb" in vars(each)
     } - {"input", "fused"}  # fmt: skip
     rare = {"depth 3", "session inside", "through inside"}
+    ordered = ("over", "scan", "fold", "match", "asof_join", "interval_join", "interval_semi")
+    timed = ("within", "session_reduce", "compare", "scalar")
+    rare |= {f"{verb} inside" for verb in (*ordered, *timed)}
     assert {word for word, times in seen.items() if times < 3} <= rare
     assert {f"{verb} inside" for verb in verbs} | {"depth 2", "depth 3"} <= set(seen)
 

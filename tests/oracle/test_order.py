@@ -125,7 +125,7 @@ def test_operators_on_rows_in_order_keep_their_laws() -> None:
         over_rows((Lag(lambda e: e.v), RunningReducer(ef.sum("v"))), lambda e: e.t, lambda e: e.k),
         over_rows((Lead(lambda e: e.v, 2), *frames), lambda e: e.t),
     ):
-        check(operator, inputs=bags, changes=changes, examples=60)
+        check(operator, inputs=bags, changes=changes, examples=20)
 
 
 def test_the_laws_of_transitions_find_what_does_not_compose() -> None:

@@ -57,7 +57,7 @@ def test_the_witness_finds_what_oracle_and_engine_agree_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        joins, "_present", lambda node: node
+        joins, "present", lambda node: node
     )  # negative rows take from the other side
 
     def search() -> None:

@@ -51,7 +51,9 @@ def explained(error: Exception, stage: Any, trusting: bool = False) -> Exception
     if isinstance(error, NoFixedPoint):  # it names its loop, which need not be the stage that ran
         return NoFixedPoint(error.what, remedy=error.remedy, **error.facts)
     found = blame(error)
-    owner = stage.owner if found is None or not hasattr(found.owner, "place") else found.owner
+    owner = stage.node if isinstance(error, NotDeterministic) else stage.owner
+    if found is not None and hasattr(found.owner, "place"):
+        owner = found.owner
     facts: dict[str, Any] = {}
     if found is None or not found.rows:
         facts = _looked_at(error.__traceback__)
