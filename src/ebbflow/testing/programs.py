@@ -171,7 +171,7 @@ def plans(
     >>> from ebbflow.flow.plan import TopK
     >>> def ranks(made): return isinstance(made.plan.outputs["out"], TopK)
     >>> searched = settings(database=None, derandomize=True, max_examples=500)
-    >>> find(plans(), ranks, settings=searched)
+    >>> find(plans(verbs=["filter", "top_k", "distinct"]), ranks, settings=searched)
     <program of out: Stock(k, v, s): a → top_k>
     """
     verbs = tuple(verbs)
