@@ -241,3 +241,13 @@ def test_states_that_are_equal_and_print_differently_are_told_apart() -> None:
     view.verify()
     view.step(values={(2, 1.0): -1})
     view.verify()
+
+
+def test_rows_that_only_the_total_order_can_compare_all_go() -> None:
+    rows = [(1, None), (1, 2), (1, "x"), (1, 2.5)]
+    values = ef.Input("values", tuple[int, Any])
+    view = values.scan(lambda s, r: (s + 1, [(r, s)]), 0, order=lambda r: r[0], type=tuple).run()
+    view.step(values=rows)
+    view.verify()
+    assert len(view.step(values=dict.fromkeys(rows, -1))) == 4
+    assert view.value == ZSet()

@@ -121,7 +121,7 @@ class ScanRows(OrderedRows):
             for each in self.transition.first:
                 out[each] = out.get(each, 0) + first
         if old.distinct:
-            Replay(self.transition, new, pairs, out).run()
+            Replay(self.transition, new, pairs, out, new if new.distinct else old).run()
         else:
             Replay(self.transition, new, (), out).first(*new.root, self.transition.start)
         if self.transition.last is not None:
@@ -268,7 +268,8 @@ def through(transition: Transition, leaf: Any, state: Any) -> Any:
 class Replay:
     """One way through the rows of a key, from the first one that changed.
 
-    `pairs` are the rows that came and went, with their weights; they are in `tree`, or no longer.
+    `pairs` are the rows that came and went, with their weights; they are in `tree`, or no longer,
+    and in the order of `ordering`, which knows all of them where `tree` is empty.
     What is said otherwise than before is added to `out`.
     """
 
@@ -284,10 +285,11 @@ class Replay:
     )
 
     def __init__(
-        self, transition: Transition, tree: Tree[Any], pairs: Any, out: dict[Any, int]
-    ) -> None:
+        self, transition: Transition, tree: Tree[Any], pairs: Any, out: dict[Any, int],
+        ordering: Tree[Any] | None = None,
+    ) -> None:  # fmt: skip
         self.transition, self.out, self.root = transition, out, tree.root
-        token = tree.token
+        token = (tree if ordering is None else ordering).token
         moves = [(token(row), row, weight) for row, weight in pairs]
         if len(moves) > 1:
             moves.sort(key=_FIRST)
