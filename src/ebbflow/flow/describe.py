@@ -233,13 +233,9 @@ def _within(node: Within) -> str:
     return f"{fn_text(node.time)}, {shown(node.span, width=40)}"
 
 
-@details.register
-def _scan(node: Scan) -> str:
-    return f"{shown(node.transition, width=60)} {_in_order(node)}"
-
-
-@details.register
-def _fold(node: Fold) -> str:
+@details.register(Scan)
+@details.register(Fold)
+def _stepped(node: Scan | Fold) -> str:
     return f"{shown(node.transition, width=60)} {_in_order(node)}"
 
 

@@ -241,19 +241,20 @@ class Stretches(Replay):
         self.found: list[tuple[Any, Any]] = []
 
     def same(self, rows: Any, counts: Any, old: Any, new: Any) -> tuple[Any, Any]:
-        after, first = self.transition.after, None
+        after, last = self.transition.after, None
         for row, count in zip(rows, counts, strict=True):
             equal = same_state(old, new)
             if equal and self.at == len(self.marks):
                 self.settled = True
-                return old, new
+                break
             if not equal:
-                first = (row,) if first is None else first
-                self.found.append((first[0], row))
+                last = (row,)
             for _ in range(count):
-                equal = same_state(old, new)
                 new = after(new, row)
                 old = new if equal else after(old, row)
+                equal = equal or same_state(old, new)
+        if last is not None:  # states that are equal stay so: all rows before it differ too
+            self.found.append((rows[0], last[0]))
         return old, new
 
     def say(self, state: Any, row: Any, count: int, sign: int) -> Any:

@@ -28,9 +28,8 @@ from ebbflow.algebra.value import function_name
 from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
-from ebbflow.ordering import total_order_key
 from ebbflow.state.ordered import OrderedIndex
-from ebbflow.state.tree import Tree
+from ebbflow.state.tree import Tree, in_order
 from ebbflow.stream.transition import Transition
 from ebbflow.zset import ZSet, without_zeros
 
@@ -57,8 +56,8 @@ class OrderedRows(ByKey):
 
     def in_order(self, pairs: Any) -> list[Any]:
         """The rows of one key in order, each as often as it is there."""
-        rows = sorted(pairs, key=lambda pair: total_order_key((self.place(pair[0]), pair[0])))
-        return [row for row, count in rows for _ in range(count)]
+        counts = dict(pairs)
+        return [row for row in in_order(counts, self.place) for _ in range(counts[row])]
 
     def init(self, x: Bag) -> OrderedIndex:
         state = OrderedIndex(self.empty, self.key, self.by_key)

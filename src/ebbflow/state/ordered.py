@@ -15,8 +15,6 @@ from ebbflow.state.backing import ABSENT
 from ebbflow.state.index import Grouped, Index, not_there
 from ebbflow.state.tree import Tree
 
-Make = Callable[[], Tree[Any]]
-
 
 class OrderedIndex(Index[Any, Any]):
     """Rows by `key(row)`, those of each key in a tree like `empty`; without a key, under `()`.
