@@ -84,9 +84,18 @@ def with_one_nan(weights: dict[Any, int], hint: Any = Any) -> dict[Any, int]:
     found = finder(hint)
     if found is None or not found(weights):
         return weights
+    return mapped(one_nan, weights)
+
+
+def mapped(change: Callable[[Any], Any], weights: dict[Any, int]) -> dict[Any, int]:
+    """Rows with weights, each changed; the weights of rows that become equal are added up.
+
+    >>> mapped(abs, {1: 2, -1: -2, 3: 1})
+    {3: 1}
+    """
     total: dict[Any, int] = {}
     for row, weight in weights.items():
-        row = one_nan(row)
+        row = change(row)
         total[row] = total.get(row, 0) + weight
     return {row: weight for row, weight in total.items() if weight}
 

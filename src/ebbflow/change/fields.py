@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin
 
 from ebbflow.change.edited import EditedSequence, List, Text
 from ebbflow.frozen import frozen
-from ebbflow.nan import one_nan
+from ebbflow.nan import mapped, one_nan
 from ebbflow.record import fields_of
 
 Change = Callable[[Any], Any]
@@ -85,15 +85,6 @@ def _declared(cls: Any, value: Any) -> Any:
     if cls is List:
         return List(one_nan(frozen(tuple(value)))) if isinstance(value, (list, tuple)) else value
     return Text(value) if isinstance(value, str) else value
-
-
-def mapped(change: Change, weights: dict[Any, int]) -> dict[Any, int]:
-    """Rows with weights, each changed; the weights of rows that become equal are added up."""
-    total: dict[Any, int] = {}
-    for row, weight in weights.items():
-        row = change(row)
-        total[row] = total.get(row, 0) + weight
-    return {row: weight for row, weight in total.items() if weight}
 
 
 @lru_cache(maxsize=1024)

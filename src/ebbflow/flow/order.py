@@ -20,7 +20,7 @@ from datetime import timedelta
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.errors import CompositionError, Text, place
+from ebbflow.errors import CompositionError, place
 from ebbflow.flow import types
 from ebbflow.flow.grouped import ONE_GROUP
 from ebbflow.flow.inferred import type_of
@@ -34,6 +34,7 @@ from ebbflow.flow.parts import (
     plain,
     refuse,
     row_type,
+    row_with,
     rows_of,
 )
 from ebbflow.flow.plan import Node
@@ -186,23 +187,14 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
         if not functions:
             refuse("with_fields(): no field is given", "with_fields(n=ebbflow.window.row_number())")
         field_names("with_fields({}=...)", functions)
-        known = types.fields_held(node.type)
-        for name in functions:
-            if name in (known or ()):
-                refuse(
-                    f"with_fields({name}=...): {rows_of(node)} have already a field {name!r}",
-                    "another name",
-                    fields=Text(", ".join(known or ())),
-                )
+        row_with("with_fields({}=...)", node, functions)
         found = {name: self._function(name, each) for name, each in functions.items()}
         new = {name: self._type(each) for name, each in found.items()}
-        if known is None:
-            made: Any = GenericAlias(tuple, (node.type, *new.values()))
-        else:
-            made = types.row(node.type.__name__, {**known, **new})
+        row = row_with("with_fields({}=...)", node, new)
+        made: Any = GenericAlias(tuple, (node.type, *new.values())) if row is None else row
         return self._of.with_node(Over(
             parent=node, key=self._key, order=self._timed(found), functions=tuple(found.values()),
-            merge=WithValues(None if known is None else made),
+            merge=WithValues(row),
             type=row_type("with_fields({})", made), place=place(),
         ))  # fmt: skip
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, UnknownField, place
 from ebbflow.expression.callables import takes
-from ebbflow.flow import attributes, edited
+from ebbflow.flow import attributes, edited, types
 from ebbflow.flow.descending import Descending
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
@@ -212,6 +212,23 @@ def field_names(shape: str, names: Mapping[str, Any]) -> None:
                 f"{shape.format(name)}: {name!r} cannot be the name of a field",
                 "a name without a leading underscore that is no keyword of Python",
             )
+
+
+def row_with(call: str, node: Node, new: Mapping[str, Any], remedy: str = "another name") -> Any:
+    """The row type of a node with more fields; None where its fields are not known. A name that is
+    taken is refused: it is put in where `call` and `remedy` have braces.
+
+    >>> row_with("f({})", Source(name="words", type=str), {"size": int}) is None
+    True
+    """
+    fields = types.fields_held(node.type)
+    if fields is None:
+        return None
+    for name in new:
+        if name in fields:
+            what = f"{call.format(name)}: {rows_of(node)} have already a field {name!r}"
+            refuse(what, remedy.format(name), fields=Text(", ".join(fields)))
+    return types.row(node.type.__name__, {**fields, **new})
 
 
 # ---- keys that become fields ----

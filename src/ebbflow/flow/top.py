@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.errors import Text, place
-from ebbflow.flow import types
-from ebbflow.flow.parts import Part, field_names, part, plain, refuse, rows_of
+from ebbflow.flow.parts import Part, field_names, part, plain, refuse, row_with
 from ebbflow.flow.plan import FlatMap, Node, Reduce, Semi, TopK
 from ebbflow.flow.results import likely
 from ebbflow.fn import Fn
 from ebbflow.nan import one_nan
+from ebbflow.operator.over import WithValues
 from ebbflow.record import fields_of, record
 from ebbflow.reducer.placed import collect
 from ebbflow.reducer.row import itself
@@ -83,17 +83,10 @@ def first_rows(
 def _numbered(
     node: Node, call: str, key: Fn | None, order: Fn, number: str, smallest: bool
 ) -> FlatMap:
-    fields = types.fields_held(node.type)
     if not isinstance(number, str):
         refuse(f"{call}(number={number!r}): it is the name of a field", 'number="place"')
     field_names(f"{call}(number={{}})", {number: int})
-    if fields is not None and number in fields:
-        refuse(
-            f"{call}(number={number!r}): {rows_of(node)} have already a field {number!r}",
-            "another name",
-            fields=Text(", ".join(fields)),
-        )
-    row = None if fields is None else types.row(node.type.__name__, {**fields, number: int})
+    row = row_with(f"{call}(number={{!r}})", node, {number: int})
     width = 0 if key is None else 1
     sorted_rows = Reduce(
         parent=node, key=key, width=width, reducer=collect(RowWithPlace(order)), spread=False,
@@ -124,6 +117,5 @@ class Numbered:
     def __call__(self, group: Any) -> list[Any]:
         rows = [row for _, row in group[-1]]
         numbers = enumerate(rows if self.smallest else reversed(rows), start=1)
-        if self.type is None:
-            return [(row, number) for number, row in numbers]
-        return [tuple.__new__(self.type, (*row, number)) for number, row in numbers]
+        merge = WithValues(self.type)
+        return [merge(row, (number,)) for number, row in numbers]

@@ -22,9 +22,9 @@ from datetime import UTC, date, datetime, timedelta
 from types import NoneType
 from typing import Any
 
-from ebbflow.errors import CompositionError, Text, place
+from ebbflow.errors import CompositionError, place
 from ebbflow.flow import types
-from ebbflow.flow.parts import Part, part, part_type, plain, refuse, rows_of
+from ebbflow.flow.parts import Part, part, part_type, plain, refuse, row_with
 from ebbflow.flow.plan import FlatMap, Map, Node, Sessions
 from ebbflow.fn import Fn
 from ebbflow.record import with_notes
@@ -325,15 +325,6 @@ def _positive(verb: str, name: str, span: Any) -> None:
 
 def _with_window(verb: str, node: Node, time_type: Any) -> Any:
     """The row type with two more fields; None where the fields are not known."""
-    fields = types.fields_held(node.type)
-    if fields is None:
-        return None
-    if clash := [name for name in ("window_start", "window_end") if name in fields]:
-        refuse(
-            f"{verb}(...): {rows_of(node)} have already a field {clash[0]!r}",
-            f"select() it under another name before: select(..., first_start={clash[0]!r})",
-            fields=Text(", ".join(fields)),
-        )
-    return types.row(
-        node.type.__name__, {**fields, "window_start": time_type, "window_end": time_type}
-    )
+    remedy = "select() it under another name before: select(..., first_start={!r})"
+    ends = {"window_start": time_type, "window_end": time_type}
+    return row_with(f"{verb}(...)", node, ends, remedy)

@@ -12,14 +12,14 @@ from functools import lru_cache
 from typing import Any
 
 from ebbflow.change import Text as EditedText
-from ebbflow.change.fields import as_declared, mapped, unchanged
+from ebbflow.change.fields import as_declared, unchanged
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.errors import ChangeError, Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
 from ebbflow.frozen import frozen
-from ebbflow.nan import with_one_nan
+from ebbflow.nan import mapped, with_one_nan
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet, weights_of
 
