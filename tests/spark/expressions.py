@@ -16,7 +16,7 @@ pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[sp
 
 from pyspark.sql import DataFrame
 
-from ebbflow.engine.spark.table.arrow import to_arrow
+from ebbflow.engine.runtime.table.arrow import to_arrow
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.expression.node import (
     Constant,

@@ -12,10 +12,10 @@ from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import APPLY, DELETE
+from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import ReadOutput
-from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport

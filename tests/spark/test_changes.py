@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from ebbflow.engine.spark.table.arrow import from_arrow
+from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.engine.spark.table.frame import frame_of, read
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.errors import ChangeError

@@ -22,9 +22,9 @@ from tests.spark.simulated import View
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.table.mismatch import SchemaMismatch
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.session import SparkError
-from ebbflow.engine.spark.table.mismatch import SchemaMismatch
 from ebbflow.engine.spark.tasks import task
 from ebbflow.errors import (
     AbsentRow,

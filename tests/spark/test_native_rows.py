@@ -29,8 +29,8 @@ from tests.spark.refused import (
 )
 
 import ebbflow as ef
-from ebbflow.engine.spark.table.arrow import from_arrow
-from ebbflow.engine.spark.table.column_types import WEIGHT
+from ebbflow.engine.runtime.table.arrow import from_arrow
+from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.flow.plan import Join, Map, Node
 from ebbflow.fn import Fn

@@ -13,9 +13,9 @@ from tests.spark.forms import FORMS, some_form
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import zset_of
-from ebbflow.engine.spark.table.arrow import from_arrow
 from ebbflow.engine.spark.tasks.transport import add
 from ebbflow.engine.spark.view import SparkView
 from ebbflow.errors import AbsentRow, EbbflowError

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.spark.table.schema import row_type_of, schema_of
 from ebbflow.errors import CompositionError
 from ebbflow.frozen import Frozen

@@ -45,8 +45,8 @@ OPTIONAL = {
     "hypothesis": {"laws", "testing"},
     "z3": {"laws"},
     "pyspark": {"engine.spark"},
-    "pyarrow": {"engine.spark", "state", "demo"},
-    "numpy": {"engine.spark", "state", "demo"},
+    "pyarrow": {"engine.runtime", "engine.spark", "state", "demo"},
+    "numpy": {"engine.runtime", "engine.spark", "state", "demo"},
 }
 FILES = sorted(SRC.rglob("*.py"))
 

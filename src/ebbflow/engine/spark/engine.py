@@ -33,7 +33,7 @@ class Engine:
                 remedy="spark(path=..., ...) takes the options of this engine",
             )
         require_packages()
-        from ebbflow.engine.spark.table.untyped import require_types
+        from ebbflow.engine.runtime.table.untyped import require_types
         from ebbflow.engine.spark.view import SparkView
 
         require_types(plan)

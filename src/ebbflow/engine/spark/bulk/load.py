@@ -23,13 +23,13 @@ from pyspark.sql import types as t
 
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, PartitionRows, WriteRows, WriteTotals
 from ebbflow.engine.spark.native.functions import KeyColumns, native_key
 from ebbflow.engine.spark.native.groups import WriteGroups
 from ebbflow.engine.spark.native.lowering import Lowering, once_each, row_columns
 from ebbflow.engine.spark.native.values import NotNative
-from ebbflow.engine.spark.table.column_types import columns_of
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange, collected
 from ebbflow.engine.spark.tasks.task import SCHEMA, EnterTask, EpochJob
 from ebbflow.flow.plan import Source

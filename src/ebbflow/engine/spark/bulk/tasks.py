@@ -18,10 +18,10 @@ from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, absent
 from ebbflow.engine.runtime.parts import StatePart
+from ebbflow.engine.runtime.table.arrow import from_arrow
+from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.native.compare import BEYOND
 from ebbflow.engine.spark.native.groups import is_simple
-from ebbflow.engine.spark.table.arrow import from_arrow
-from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.tasks.report import TaskReport, task_failed
 from ebbflow.engine.spark.tasks.task import EpochJob, batches
 from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of

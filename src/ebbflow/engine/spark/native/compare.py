@@ -15,8 +15,8 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from ebbflow.engine.runtime.table.column_types import Column
 from ebbflow.engine.spark.native.values import NOTHING, NotNative, Value, constant, made, shown
-from ebbflow.engine.spark.table.column_types import Column
 
 BEYOND = "ebbflow: a number beyond what columns compute exactly"
 """What a column raises where it would not be exact."""

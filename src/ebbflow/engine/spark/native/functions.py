@@ -22,6 +22,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.native.compare import BEYOND
 from ebbflow.engine.spark.native.values import (
     NOTHING,
@@ -32,7 +33,6 @@ from ebbflow.engine.spark.native.values import (
     shown,
 )
 from ebbflow.engine.spark.native.walk import Columns, Walk
-from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.table.schema import spark_type
 from ebbflow.expression.node import Expression
 from ebbflow.fn import Fn

@@ -19,9 +19,9 @@ from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.native.functions import KeyColumns, native_key, native_value
 from ebbflow.engine.spark.native.values import NotNative, shown
-from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import Line, TaskReport
 from ebbflow.engine.spark.tasks.task import EpochJob, batches, routes, write_changes

@@ -23,6 +23,8 @@ from pyspark.sql import functions as f
 from ebbflow.chain import Chain, RowStep, gather
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import gc_paused
+from ebbflow.engine.runtime.table.arrow import from_arrow, to_arrow
+from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.native.functions import (
     KeyColumns,
     native_filter,
@@ -32,8 +34,6 @@ from ebbflow.engine.spark.native.functions import (
 )
 from ebbflow.engine.spark.native.groups import group_query
 from ebbflow.engine.spark.native.values import NotNative, shown
-from ebbflow.engine.spark.table.arrow import from_arrow, to_arrow
-from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import task_failed

@@ -22,7 +22,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from ebbflow.engine.spark.table.column_types import PICKLED, PLAIN, Column
+from ebbflow.engine.runtime.table.column_types import PICKLED, PLAIN, Column
 from ebbflow.engine.spark.table.schema import spark_type
 
 LONG = 2**63

@@ -19,6 +19,7 @@ from typing import Any
 from pyspark.sql import Column as Expression
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.spark.native import compare as compare
 from ebbflow.engine.spark.native import operators as operators
 from ebbflow.engine.spark.native.values import (
@@ -32,7 +33,6 @@ from ebbflow.engine.spark.native.values import (
     shown,
     together,
 )
-from ebbflow.engine.spark.table.column_types import VALUE, Column, columns_of
 from ebbflow.expression.node import Constant, Get, Operation, Record, Row, Tuple
 from ebbflow.expression.node import Expression as Node
 from ebbflow.expression.value import plain_fields

@@ -20,11 +20,11 @@ from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.parts import StatePart
+from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
 from ebbflow.engine.spark.borrowed import exact, unprinted
 from ebbflow.engine.spark.native.lowering import Lowering, once_each
 from ebbflow.engine.spark.session import failed, said_by
-from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
-from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.task import CHANGES, EpochJob

@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.table.arrow import arrow_schema
+from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.spark.output.frames import file_uri
 from ebbflow.engine.spark.output.sinks import ChangeSink
-from ebbflow.engine.spark.table.arrow import arrow_schema
-from ebbflow.engine.spark.table.column_types import WEIGHT, columns_of
 from ebbflow.errors import CompositionError
 from ebbflow.paths import (
     allow_all,

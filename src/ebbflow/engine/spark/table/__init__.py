@@ -1,1 +1,1 @@
-"""Rows as tables: the types of columns, Spark's schemas, and Arrow in and out."""
+"""Rows as DataFrames: Spark's schemas, and changes that are DataFrames."""

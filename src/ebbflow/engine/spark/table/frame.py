@@ -21,8 +21,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from ebbflow.engine.spark.table.column_types import PICKLED, WEIGHT, Column, columns_of
-from ebbflow.engine.spark.table.layout import (
+from ebbflow.engine.runtime.table.column_types import PICKLED, WEIGHT, Column, columns_of
+from ebbflow.engine.runtime.table.given import image_text, table_of, unknown_text
+from ebbflow.engine.runtime.table.layout import (
     ADDED,
     AFTER,
     BEFORE,
@@ -34,7 +35,6 @@ from ebbflow.engine.spark.table.layout import (
     require_columns,
     wrong_type,
 )
-from ebbflow.engine.spark.table.local import image_text, table_of, unknown_text
 from ebbflow.engine.spark.table.schema import spark_type
 from ebbflow.errors import is_redacted
 from ebbflow.flow.plan import Source

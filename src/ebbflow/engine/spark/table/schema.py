@@ -16,7 +16,14 @@ from typing import Annotated, Any
 
 from pyspark.sql import types as t
 
-from ebbflow.engine.spark.table.column_types import KEYS, PICKLED, PLAIN, WEIGHT, Column, columns_of
+from ebbflow.engine.runtime.table.column_types import (
+    KEYS,
+    PICKLED,
+    PLAIN,
+    WEIGHT,
+    Column,
+    columns_of,
+)
 from ebbflow.errors import CompositionError, Text
 from ebbflow.flow.types import DIGITS
 from ebbflow.record import record

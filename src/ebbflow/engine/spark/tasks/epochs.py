@@ -26,10 +26,10 @@ from pyspark.sql import functions as f
 from ebbflow.engine.runtime.edits import key_of
 from ebbflow.engine.runtime.inputs import DELETE, EDIT
 from ebbflow.engine.runtime.stage import by_row
+from ebbflow.engine.runtime.table.given import table_of
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.options import SMALL
 from ebbflow.engine.spark.session import failed, said_by
-from ebbflow.engine.spark.table.local import table_of
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.leader import Leader
 from ebbflow.engine.spark.tasks.replica import Replica

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ebbflow import errors
+from ebbflow.engine.runtime.table.mismatch import SchemaMismatch
 from ebbflow.engine.spark.session import Remote, SparkError
-from ebbflow.engine.spark.table.mismatch import SchemaMismatch
 from ebbflow.errors import EbbflowError, Text
 from ebbflow.state.spine.files import Damaged, InUse, StateError
 from ebbflow.state.spine.manifest import piece_epoch

@@ -27,14 +27,14 @@ from ebbflow.engine.runtime.inputs import (
     deleted_twice,
     no_key,
 )
+from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
+from ebbflow.engine.runtime.table.given import rows_of, table_of
+from ebbflow.engine.runtime.table.layout import layout_of
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import zset_of
-from ebbflow.engine.spark.table.column_types import WEIGHT, comparable
 from ebbflow.engine.spark.table.frame import frame_of
-from ebbflow.engine.spark.table.layout import layout_of
-from ebbflow.engine.spark.table.local import rows_of, table_of
 from ebbflow.engine.spark.tasks.epochs import (
     BULK,
     DRIVER,

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.stage import by_row
-from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow, to_arrow
-from ebbflow.engine.spark.table.local import rows_of
+from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.runtime.table.given import rows_of
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
 from ebbflow.engine.spark.tasks.transport import (

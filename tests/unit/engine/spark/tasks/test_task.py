@@ -16,8 +16,8 @@ from tests.spark.simulated import View
 
 import ebbflow as ef
 from ebbflow.engine.runtime.gc_paused import gc_paused
-from ebbflow.engine.spark.table.arrow import arrow_schema
-from ebbflow.engine.spark.table.local import table_of
+from ebbflow.engine.runtime.table.arrow import arrow_schema
+from ebbflow.engine.runtime.table.given import table_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, TaskReport
 from ebbflow.engine.spark.tasks.task import (

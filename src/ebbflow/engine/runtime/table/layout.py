@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
+from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.errors import ChangeError, Text
 from ebbflow.flow.plan import Source
 from ebbflow.record import fields_of, type_text

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.engine.spark.table.column_types import Column
-from ebbflow.engine.spark.table.mismatch import NONE, ColumnMismatch, in_list
+from ebbflow.engine.runtime.table.column_types import Column
+from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, in_list
 from ebbflow.nan import NAN, loads_each
 from ebbflow.record import fields_of
 

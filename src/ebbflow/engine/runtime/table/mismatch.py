@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-from ebbflow.engine.spark.table.column_types import Column
+from ebbflow.engine.runtime.table.column_types import Column
 from ebbflow.errors import EbbflowError, Text
 
 NONE = "None is not allowed here"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ebbflow as ef
-from ebbflow.engine.spark.table.untyped import require_types
+from ebbflow.engine.runtime.table.untyped import require_types
 from ebbflow.errors import CompositionError
 from ebbflow.record import fields_of
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ebbflow.engine.spark.table.arrow import SchemaMismatch, arrow_schema, from_arrow, to_arrow
-from ebbflow.engine.spark.table.column_types import ANY, Column, column_of, columns_of
+from ebbflow.engine.runtime.table.arrow import SchemaMismatch, arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.runtime.table.column_types import ANY, Column, column_of, columns_of
 from ebbflow.errors import CompositionError
 from ebbflow.frozen import Frozen
 from ebbflow.record import record
@@ -442,7 +442,7 @@ def test_a_frozen_dict_cannot_be_changed_and_travels() -> None:
 
 def test_the_arrow_half_loads_no_pyspark() -> None:
     code = (
-        "import sys, ebbflow.engine.spark.table.arrow, ebbflow.engine.spark.table.column_types;"
+        "import sys, ebbflow.engine.runtime.table.arrow, ebbflow.engine.runtime.table.column_types;"
         "print('pyspark' in sys.modules, 'pandas' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from ebbflow.engine.runtime.changes import read as read_rows
-from ebbflow.engine.spark.table.arrow import (
+from ebbflow.engine.runtime.table.arrow import (
     SchemaMismatch,
     arrow_schema,
     arrow_type,
     from_arrow,
     to_arrow,
 )
-from ebbflow.engine.spark.table.column_types import WEIGHT, Column, columns_of
-from ebbflow.engine.spark.table.layout import (
+from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
+from ebbflow.engine.runtime.table.layout import (
     ADDED,
     AFTER,
     BEFORE,

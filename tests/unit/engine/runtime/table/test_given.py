@@ -9,9 +9,9 @@ from typing import Annotated, Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from ebbflow.engine.spark.table.arrow import arrow_schema, from_arrow
-from ebbflow.engine.spark.table.layout import Layout, layout_of
-from ebbflow.engine.spark.table.local import BATCH, table_of
+from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow
+from ebbflow.engine.runtime.table.given import BATCH, table_of
+from ebbflow.engine.runtime.table.layout import Layout, layout_of
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN

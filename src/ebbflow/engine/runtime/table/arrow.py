@@ -16,10 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ebbflow.engine.spark.table.column_types import PICKLED, WEIGHT, Column, columns_of
-from ebbflow.engine.spark.table.decode import decode, rows_of
-from ebbflow.engine.spark.table.encode import encode
-from ebbflow.engine.spark.table.mismatch import ColumnMismatch, SchemaMismatch, a
+from ebbflow.engine.runtime.table.column_types import PICKLED, WEIGHT, Column, columns_of
+from ebbflow.engine.runtime.table.decode import decode, rows_of
+from ebbflow.engine.runtime.table.encode import encode
+from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, SchemaMismatch, a
 from ebbflow.record import fields_of, type_text
 
 __all__ = ["SchemaMismatch", "arrow_schema", "arrow_type", "from_arrow", "to_arrow"]

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.change import List, Text
-from ebbflow.engine.spark.table.column_types import PLAIN, Column
-from ebbflow.engine.spark.table.mismatch import NONE, ColumnMismatch, a, in_list
+from ebbflow.engine.runtime.table.column_types import PLAIN, Column
+from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, a, in_list
 from ebbflow.errors import EbbflowError, cause_of, value_text
 from ebbflow.ordering import total_order_key
 from ebbflow.state.spine.columns import PICKLE

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebbflow.engine.spark.table.column_types import Column, columns_of
+from ebbflow.engine.runtime.table.column_types import Column, columns_of
 from ebbflow.errors import CompositionError, Text
 from ebbflow.flow.plan import Node, Plan, Source
 from ebbflow.flow.types import name_of
