@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow import types
@@ -49,6 +49,7 @@ from ebbflow.operator.window import FrameReducer, RunningReducer, WindowFunction
 from ebbflow.ordering import total_order_key
 from ebbflow.reducer import Reducer
 from ebbflow.stream.transition import PartSteps, StepsOfParts, Transition, transition
+from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -143,7 +144,7 @@ def _order(verb: str, node: Node, order: Part) -> Fn:
 # ---- over ----
 
 
-class Ordering:
+class Ordering(Generic[T_co]):
     """The rows of a collection, those of each key in an order; see `Collection.over`.
 
     >>> import ebbflow as ef
@@ -154,8 +155,9 @@ class Ordering:
     __slots__ = ("_frame", "_key", "_of", "_order", "_part")
 
     def __init__(
-        self, of: Verbs, per: Part | None, order: Part, rows: Any = RUNNING, range: Any = None
-    ) -> None:
+        self, of: Verbs[T_co], per: Part[T_co] | None, order: Part[T_co], rows: Any = RUNNING,
+        range: Any = None,
+    ) -> None:  # fmt: skip
         node = of.node
         self._of, self._part = of, order
         self._order = _order("over", node, order)
@@ -168,7 +170,7 @@ class Ordering:
         low, high, _ = self._frame
         return -low if low else high or 1
 
-    def with_fields(self, /, **functions: Any) -> Collection:
+    def with_fields(self, /, **functions: Reducer[T_co] | WindowFunction) -> Collection[Any]:
         """Every row with more fields: window functions, and reducers of a frame of rows.
 
         >>> import ebbflow as ef

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import UnionType
+from typing import Any, overload
 
 from ebbflow.errors import place
 from ebbflow.flow.collection import Collection
@@ -10,9 +11,10 @@ from ebbflow.flow.parts import Part, part, plain, refuse, row_type
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import classes, fields_held, name_of
 from ebbflow.reducer.row import key_text
+from ebbflow.typevars import T_co
 
 
-class Input(Collection):
+class Input(Collection[T_co]):
     """Rows from outside, by name.
 
     `type` says what the rows are: a NamedTuple class, `int`, `str`, any class of hashable values,
@@ -39,9 +41,19 @@ class Input(Collection):
         try        group_by("city")
     """
 
-    _key: Part | None
+    _key: Part[Any] | None
 
-    def __init__(self, name: str, type: Any = Any, key: Part | None = None) -> None:
+    @overload
+    def __init__(self, name: str, type: type[T_co], key: Part[T_co] | None = None) -> None: ...
+    @overload
+    def __init__(
+        self: Input[Any], name: str, type: object = ..., key: str | tuple[Any, ...] | None = None
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Input[Any], name: str, type: UnionType | None = ..., key: Part[Any] | None = None
+    ) -> None: ...
+    def __init__(self, name: str, type: Any = Any, key: Any = None) -> None:
         if not isinstance(name, str) or not name:
             refuse(
                 f"Input({name!r}): an input has a name, by which rows are given to it",

@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic
 
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
@@ -45,6 +46,7 @@ from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
 from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
+from ebbflow.typevars import T, W
 from ebbflow.zset import ZSet, trusted
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class LocalOutput(OutputHandle):
 
     __slots__ = ()
 
-    view: View
+    view: View[Any, Any]
 
     @property
     def value(self) -> ZSet[Any]:
@@ -69,12 +71,12 @@ class LocalOutput(OutputHandle):
             self.view._require_open()
             return self.view._program.outputs[self.name].value()
 
-    def changes(self, limit: int = 16) -> Changes:
+    def changes(self, limit: int = 16) -> Changes[ZSet[Any]]:
         """Every change of this output from now on, for `async for`; see `View.changes`."""
         return self.view._stream(limit, self.name)
 
 
-class View(BaseView):
+class View(BaseView[W], Generic[T, W]):
     """A running program; see the module. Made by `run`.
 
     >>> from ebbflow.flow.plan import Plan, Source
@@ -86,9 +88,17 @@ class View(BaseView):
     ZSet({'ebb': -1})
     >>> view.value, view.epoch
     (ZSet({'flow': 1}), 2)
+
+    For a type checker it is a `View[T]`, where `step`, `value` and the others give a `ZSet[T]`; the
+    view of a program of several outputs, where they give dicts, is a `View[Any, dict[str, ZSet]]`.
     """
 
     __slots__ = ("_epoch", "_seconds", "_status")
+
+    if not TYPE_CHECKING:  # at run time a type variable has no default, and View[Order] is enough
+
+        def __class_getitem__(cls, types: Any) -> GenericAlias:
+            return GenericAlias(cls, types)
 
     def __init__(
         self,
@@ -123,7 +133,7 @@ class View(BaseView):
                 self._lock.release()
         return self._epoch
 
-    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> W:
         """Change some inputs, all at once, and give what that changed in the output.
 
         A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
@@ -133,7 +143,7 @@ class View(BaseView):
             named = merged(changes, named) if named else changes  # type: ignore[assignment]
         return self._advance(named)
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> W:
         with self._lock:
             if self._status:
                 self._recover()
@@ -152,7 +162,7 @@ class View(BaseView):
         only = self._only
         if only is None:
             return self._shown(deltas)
-        return trusted(deltas[only]) if deltas else NOTHING
+        return trusted(deltas[only]) if deltas else NOTHING  # type: ignore[return-value]
 
     def _finish(self, pending: Pending | None) -> Delivery | None:
         """Make an epoch so. Doing it twice is doing it once."""
@@ -182,7 +192,7 @@ class View(BaseView):
     # ---- reading ----
 
     @property
-    def value(self) -> Any:
+    def value(self) -> W:
         """The output as it is now, as a ZSet; with several outputs, a dict of ZSets by name, all
         of the same epoch."""
         with self._lock:
@@ -190,10 +200,10 @@ class View(BaseView):
                 self._recover()
             outputs = self._program.outputs
             if self._only is not None:
-                return outputs[self._only].value()
-            return {name: output.value() for name, output in outputs.items()}
+                return outputs[self._only].value()  # type: ignore[return-value]
+            return {name: each.value() for name, each in outputs.items()}  # type: ignore[return-value]
 
-    def at(self, epoch: int) -> Any:
+    def at(self, epoch: int) -> W:
         """The output at the end of an older epoch, as `value` gave it then.
 
         For views with a path, while the epoch is kept: see `keep_epochs` of `run`.
@@ -201,18 +211,19 @@ class View(BaseView):
         with self._lock:
             self._require_open()
             found = self._storage.at(epoch)
-        return found if self._only is None else found[self._only]
+        value: W = found if self._only is None else found[self._only]
+        return value
 
     def __getitem__(self, name: str) -> LocalOutput:
         self._require("output", name, self.plan.outputs)
         return LocalOutput(self, name)
 
-    def input(self, name: str) -> InputHandle:
+    def input(self, name: str) -> InputHandle[W]:
         """One input, to change it alone."""
         self._require("input", name, self.plan.sources)
         return InputHandle(self, name)
 
-    def branch(self) -> Branch:
+    def branch(self) -> Branch[T, W]:
         """A copy of this view as it is now, to try something out on: see what a change would do,
         `compare()`, and `close()` it or `adopt()` it.
 
@@ -237,7 +248,7 @@ class View(BaseView):
 
     # ---- listening ----
 
-    def changes(self, limit: int = 16) -> Changes:
+    def changes(self, limit: int = 16) -> Changes[W]:
         """Every change of the output from now on, for `async for`; it ends when the view is closed.
 
         At most `limit` changes wait for a slow reader. Later ones are added up into the last, so
@@ -247,12 +258,12 @@ class View(BaseView):
         """
         return self._stream(limit, None)
 
-    def _stream(self, limit: int, name: str | None) -> Changes:
+    def _stream(self, limit: int, name: str | None) -> Changes[Any]:
         with self._lock:
             self._require_open()
             return self._subscribers.stream(limit, name, self._show(name))
 
-    async def astep(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+    async def astep(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> W:
         """`step`, after every reader of `changes()` has room for what it gives.
 
         It waits without holding up the event loop, and not for readers whose task has ended. Who
@@ -325,13 +336,12 @@ class View(BaseView):
     def _show(self, name: str | None) -> Callable[[OutputDeltas], Any]:
         return self._shown if name is None else lambda deltas: trusted(deltas[name])
 
-    def _shown(self, deltas: OutputDeltas) -> Any:
-        only = self._only
-        if only is not None:
-            return trusted(deltas[only]) if only in deltas else NOTHING
-        return {
+    def _shown(self, deltas: OutputDeltas) -> W:
+        found: Any = {
             name: trusted(deltas[name]) if name in deltas else NOTHING for name in self.plan.outputs
         }
+        shown: W = found if self._only is None else found[self._only]
+        return shown
 
     def _require_open(self) -> None:
         if self._status:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
@@ -17,10 +17,11 @@ from ebbflow.engine.runtime.subscribe import Subscribers
 from ebbflow.errors import CheckError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
+from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
 
-class BaseView:
+class BaseView(Generic[C]):
     """A running program: its outputs by name, who subscribes to their changes, and whether they are
     right. `only` is the output of a program that has one."""
 
@@ -79,7 +80,7 @@ class BaseView:
 
     # ---- listening ----
 
-    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
+    def on_change(self, callback: Callable[[C], object]) -> Callable[[], None]:
         """Call `callback` with every change from now on, as `step` gives it; what comes back ends
         that.
 
@@ -96,7 +97,7 @@ class BaseView:
 
     # ---- clocks ----
 
-    def tick(self, now: Any = None) -> Any:
+    def tick(self, now: Any = None) -> C:
         """Set every clock of the program to a time, in one epoch; without one, to the time of this
         machine: a datetime (with a time zone where the type of the clock says so), or seconds since
         1970.
@@ -114,7 +115,7 @@ class BaseView:
             {each.name: wall_time(each) if now is None else now for each in clocks}
         )
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> C:
         """Run an epoch: what is done to inputs by name."""
         raise NotImplementedError
 
@@ -181,42 +182,42 @@ class OutputHandle:
         return f"<output {self.name} of {self.view!r}>"
 
 
-class InputHandle:
+class InputHandle(Generic[C]):
     """One input of a view, to change it alone. Every call is one epoch, and gives what it changed
     in the outputs."""
 
     __slots__ = ("name", "view")
 
-    view: Any
+    view: BaseView[C]
 
-    def __init__(self, view: BaseView, name: str) -> None:
+    def __init__(self, view: BaseView[C], name: str) -> None:
         self.view = view
         self.name = name
 
-    def apply(self, change: Any) -> Any:
+    def apply(self, change: Any) -> C:
         """Apply a change: a ZSet, a mapping from row to weight, or rows to add."""
         return self.view._advance({self.name: change})
 
-    def add(self, *rows: Any) -> Any:
+    def add(self, *rows: Any) -> C:
         """Add these rows."""
         return self.view._advance({self.name: rows}, {self.name: ADD})
 
-    def remove(self, *rows: Any) -> Any:
+    def remove(self, *rows: Any) -> C:
         """Remove these rows; each must be there."""
         return self.view._advance({self.name: rows}, {self.name: REMOVE})
 
-    def upsert(self, *rows: Any) -> Any:
+    def upsert(self, *rows: Any) -> C:
         """Put these rows in, each in place of the row that has its key; of several with the same
         key, the last."""
         return self.view._advance({self.name: rows}, {self.name: UPSERT})
 
-    def set(self, time: Any) -> Any:
+    def set(self, time: Any) -> C:
         """Set a clock to a time; see `ebbflow.clock`."""
         if not is_time(self.view.plan.sources[self.name], time):
             raise no_time(self.view.plan.sources[self.name], time)
         return self.view._advance({self.name: time})
 
-    def edit(self, key: Any, field: str, *changes: Any) -> Any:
+    def edit(self, key: Any, field: str, *changes: Any) -> C:
         """Change a field of the row that has this key from inside, by changes one after the other:
         `Insert` and `Delete` for a Text, `InsertItems`, `DeleteItems` and `ReplaceItem` for a list,
         a dict of `Put`, `Drop` and `Replace` for a dict; `Replace(value)` for any of them.
@@ -226,7 +227,7 @@ class InputHandle:
         edit = KeyedEdit(key, field, changes)
         return self.view._advance({self.name: {edit: 1}}, {self.name: EDIT})
 
-    def delete(self, *keys: Any) -> Any:
+    def delete(self, *keys: Any) -> C:
         """Take away the rows that have these keys; each must be there."""
         return self.view._advance({self.name: keys}, {self.name: DELETE})
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import UPSERT
 from ebbflow.engine.runtime.view import InputHandle, OutputHandle
+from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class SparkOutput(OutputHandle):
     """One output of a view on Spark."""
 
-    view: SparkView
+    view: SparkView[Any]
 
     @property
     def value(self) -> DataFrame:
@@ -49,12 +50,12 @@ class SparkOutput(OutputHandle):
         self.view.write_snapshot(path, format, mode, self.name)
 
 
-class SparkInput(InputHandle):
+class SparkInput(InputHandle[C]):
     """One input of a view on Spark. A change may also be a table or a DataFrame."""
 
-    view: SparkView
+    view: SparkView[C]
 
-    def upsert(self, *rows: Any) -> Any:
+    def upsert(self, *rows: Any) -> C:
         """Put rows in, each in place of the row that has its key: rows, or a table of them."""
         if len(rows) == 1 and _is_table(rows[0]):
             (given,) = rows

@@ -59,10 +59,11 @@ from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan
 from ebbflow.paths import local_path
+from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
 
-class SparkView(BaseView):
+class SparkView(BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
 
     def __init__(
@@ -107,7 +108,7 @@ class SparkView(BaseView):
         """The number of epochs so far."""
         return self._store.epoch
 
-    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> C:
         """Change some inputs, all at once, and give what that changed: a DataFrame with the columns
         of a row and `__weight`; with several outputs one for each, by name.
 
@@ -117,7 +118,7 @@ class SparkView(BaseView):
         """
         return self._advance(merged(changes or {}, named))
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> C:
         with self._lock:
             self._require_open()
             self._storage.require()
@@ -173,7 +174,7 @@ class SparkView(BaseView):
         self._require("input", name, self.plan.sources)
         return input_change(self.plan.sources[name], verb, change, self.options.small)
 
-    def _changes(self, epoch: int, entry: Entry) -> Any:
+    def _changes(self, epoch: int, entry: Entry) -> C:
         return self._shown(lambda name: self._change(name, epoch, entry))
 
     def _change(self, name: str, epoch: int, entry: Entry) -> DataFrame:
@@ -184,26 +185,29 @@ class SparkView(BaseView):
         files = [file for file, _ in found]
         return changed(self.session, self.path, files, self.plan.outputs[name].type)
 
-    def _shown(self, frame: Any) -> Any:
-        return Frames(list(self.plan.outputs), frame) if self._only is None else frame(self._only)
+    def _shown(self, frame: Callable[[str], DataFrame]) -> C:
+        only = self._only
+        found: Any = Frames(list(self.plan.outputs), frame) if only is None else frame(only)
+        shown: C = found
+        return shown
 
     # ---- reading ----
 
     @property
-    def value(self) -> Any:
+    def value(self) -> C:
         """The output as it is now: a DataFrame of rows, each as often as it is there; with several
         outputs one for each, by name, all of the same epoch."""
         return self._read(self.epoch)
 
     @property
-    def weighted(self) -> Any:
+    def weighted(self) -> C:
         """The output as it is now, every row once, with how often it is there in `__weight`."""
         with self._lock:
             self._require_open()
             epoch = self.epoch
             return self._shown(lambda name: self._weighted(name, epoch))
 
-    def at(self, epoch: int) -> Any:
+    def at(self, epoch: int) -> C:
         """The output at the end of an older epoch, as `value` gave it then; see `keep_epochs`."""
         with self._lock:
             self._require_open()
@@ -211,7 +215,7 @@ class SparkView(BaseView):
                 require_same(self._replica, self._store, epoch)
             return self._read(epoch)
 
-    def _read(self, epoch: int) -> Any:
+    def _read(self, epoch: int) -> C:
         with self._lock:
             self._require_open()
             return self._shown(lambda name: repeated(self._weighted(name, epoch), name))
@@ -239,7 +243,7 @@ class SparkView(BaseView):
         self._require("output", name, self.plan.outputs)
         return SparkOutput(self, name)
 
-    def input(self, name: str) -> SparkInput:
+    def input(self, name: str) -> SparkInput[C]:
         """One input, to change it alone."""
         self._require("input", name, self.plan.sources)
         return SparkInput(self, name)
@@ -290,7 +294,7 @@ class SparkView(BaseView):
                 frame.write.format(format).mode(mode).options(**options).save(file_uri(place))
 
     def each_epoch(
-        self, function: Callable[[Any, int], object], name: str | None = None
+        self, function: Callable[[C, int], object], name: str | None = None
     ) -> Callable[[], None]:
         """Call `function(change, epoch)` after every epoch from now on, with what `step` gives.
         What comes back ends it.
