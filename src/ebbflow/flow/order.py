@@ -21,7 +21,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.flow import types
+from ebbflow.flow import attributes, types
 from ebbflow.flow.grouped import ONE_GROUP
 from ebbflow.flow.inferred import type_of
 from ebbflow.flow.parts import (
@@ -61,7 +61,7 @@ RUNNING: Any = (UNBOUNDED, 0)
 
 def scanned(node: Node, step: Any, start: Any, per: Part | None, order: Part, type: Any) -> Scan:
     """The node of `scan`."""
-    going = _transition("scan", step, start, {})
+    going = _transition("scan", node, step, start, {})
     said = _said(step) if type is None else type
     return Scan(
         parent=node, transition=going, order=_order("scan", node, order),
@@ -75,7 +75,7 @@ def folded(
     cuts: Sequence[Any], type: Any,
 ) -> Fold:  # fmt: skip
     """The node of `fold`; with `cuts`, of the parts between them."""
-    going, by = _transition("fold", step, start, composed), _order("fold", node, order)
+    going, by = _transition("fold", node, step, start, composed), _order("fold", node, order)
     value = Any if type is None else type
     if not len(cuts):
         found = ONE_GROUP if per is None else key("fold(per={})", node, (per,), {})
@@ -118,7 +118,9 @@ class CutAt:
         return bisect_right(self.cuts, at, key=total_order_key)
 
 
-def _transition(verb: str, step: Any, start: Any, composed: Mapping[str, Any]) -> Transition:
+def _transition(
+    verb: str, node: Node, step: Any, start: Any, composed: Mapping[str, Any]
+) -> Transition:
     if isinstance(step, Transition):
         return step
     if isinstance(step, Reducer):
@@ -126,6 +128,9 @@ def _transition(verb: str, step: Any, start: Any, composed: Mapping[str, Any]) -
             f"{verb}({step!r}): a reducer says one thing of many rows",
             f"over(per=..., order=...).with_fields(value={step!r})",
         )
+    row = (node.type, rows_of(node))
+    attributes.check(f"{verb}({{}})", step, [(Any, ""), row])
+    attributes.check(f"{verb}(of={{}})", composed.get("of"), [row])
     return transition(step, start, **composed)
 
 
@@ -265,13 +270,15 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
             f"<{rows_of(self._of.node)} in order: .with_fields(name=...) makes them a collection>"
         )
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise CompositionError(
-            f"over(...) alone has no {name!r}: it is not a collection yet", created=place(),
-            remedy="over(...).with_fields(name=...) first",
-        )  # fmt: skip
+    if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise CompositionError(
+                f"over(...) alone has no {name!r}: it is not a collection yet", created=place(),
+                remedy="over(...).with_fields(name=...) first",
+            )  # fmt: skip
 
 
 def _given(of: Any) -> Any:
