@@ -103,6 +103,10 @@ else:
 
         return getattr(import_module(_LATER[name]), name)
 
+    def __dir__() -> list[str]:
+        """All that there is, also what is there when it is asked for."""
+        return sorted({*globals(), *__all__} - {"TYPE_CHECKING", "_LATER"})
+
 
 __version__ = "0.1.0"
 

@@ -127,6 +127,11 @@ class ZSet(Generic[R]):
     def __repr__(self) -> str:
         return f"ZSet({self._weights!r})"
 
+    def _repr_html_(self) -> str:
+        from ebbflow.notebook import html_of
+
+        return html_of(self)
+
     def __shown__(self) -> object:
         return self._weights
 

@@ -29,6 +29,7 @@ LAYERS = [
         "ordering",
         "hashing",
         "nan",
+        "notebook",
         "typevars",
     },
     {"state"},

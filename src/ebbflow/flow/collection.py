@@ -32,7 +32,7 @@ from ebbflow.errors import CompositionError, place
 from ebbflow.flow import loops
 from ebbflow.flow.parts import Part, refuse
 from ebbflow.flow.plan import Node, Plan
-from ebbflow.flow.running import explain, node_text, planned, run
+from ebbflow.flow.running import explain, node_text, plan_html, planned, run
 from ebbflow.flow.through import passed
 from ebbflow.flow.verbs.aligned import AlignedVerbs
 from ebbflow.flow.verbs.base import no_collection
@@ -191,6 +191,9 @@ class Collection(
 
     def __repr__(self) -> str:
         return f"<{node_text(self.node)}>"
+
+    def _repr_html_(self) -> str:
+        return plan_html(self)
 
     def __eq__(self, other: object) -> bool:
         return self.node == other.node if isinstance(other, Collection) else NotImplemented

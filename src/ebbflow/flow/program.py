@@ -15,7 +15,7 @@ from ebbflow.flow.grouped import NEXT, Grouped
 from ebbflow.flow.parts import Part, refuse, row_type
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.rewrite.tighten import leaving
-from ebbflow.flow.running import explain, node_text, planned, run
+from ebbflow.flow.running import explain, node_text, plan_html, planned, run
 from ebbflow.typevars import T, U
 from ebbflow.zset import ZSet
 
@@ -53,6 +53,9 @@ class Program:
         """The plan, with what every node keeps as state: "text", "mermaid", "dot" or "json"; or
         the loops that would run in this process: "python"."""
         return explain(self.plan, format)
+
+    def _repr_html_(self) -> str:
+        return plan_html(self)
 
     def __repr__(self) -> str:
         outputs = self.plan.outputs.items()

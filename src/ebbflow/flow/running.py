@@ -81,6 +81,13 @@ def explain(plan: Plan, format: str) -> str:
     return explain(plan, format)
 
 
+def plan_html(program: Any) -> str:
+    """A collection or a program for a notebook: what it is, and its plan below."""
+    from ebbflow.notebook import folded, page, preformatted
+
+    return page(program, {"": lambda: folded("the plan", preformatted(program.explain()))})
+
+
 def node_text(node: Node) -> str:
     """A node in one line: its rows, and the way to them.
 

@@ -54,6 +54,7 @@ from ebbflow.errors import CompositionError, place
 from ebbflow.flow.describe import verdict
 from ebbflow.flow.items import Described, Facts, Judge, LoopRun, PlanItem, described
 from ebbflow.flow.plan import Node, Plan
+from ebbflow.notebook import Explained
 
 
 class Code(NamedTuple):
@@ -93,7 +94,7 @@ def explain(
             remedy=" or ".join(map(repr, (*_FORMATS, "python"))),
         )
     found = described(plan, facts or {}, judge, loops or {})
-    return _python(found, code) if format == "python" else _FORMATS[format](found)
+    return Explained(_python(found, code) if format == "python" else _FORMATS[format](found))
 
 
 # ---- text ----

@@ -22,6 +22,7 @@ from decimal import Decimal
 from typing import Any
 
 from ebbflow.errors import CheckError, LawBroken, Text, canonical, shown
+from ebbflow.notebook import Preformatted
 from ebbflow.zset import ZSet
 
 Equal = Callable[[Any, Any], bool]
@@ -145,7 +146,7 @@ def _frozen(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Preformatted):
     """What a check found: the laws that were tried, on how many examples. All of them held."""
 
     thing: Any

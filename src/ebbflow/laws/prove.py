@@ -38,6 +38,7 @@ from ebbflow.laws.shapes import (
     unknown,
 )
 from ebbflow.laws.symbolic import REALS, TIMEOUT, NotTraceable, Raised, TracePath, number, paths, z3
+from ebbflow.notebook import Preformatted
 from ebbflow.reducer import RECOMPUTE
 
 MOST_SHAPES = 6
@@ -46,7 +47,7 @@ STARTS = 10
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Preformatted):
     """The result of an attempt to prove the laws of a reducer.
 
     >>> print(Proof("proved", "every int", (ADD_COMMUTES,)))

@@ -46,6 +46,7 @@ from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
 from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
+from ebbflow.notebook import html_of, text_of
 from ebbflow.typevars import T, W
 from ebbflow.zset import ZSet, trusted
 
@@ -70,6 +71,13 @@ class LocalOutput(OutputHandle):
         with self.view._lock:
             self.view._require_open()
             return self.view._program.outputs[self.name].value()
+
+    def show(self, n: int = 20) -> None:
+        """Print the first `n` rows as a table; see `View.show`."""
+        print(text_of(self.value, n))
+
+    def _html(self) -> str:
+        return html_of(self.value)
 
     def changes(self, limit: int = 16) -> Changes[ZSet[Any]]:
         """Every change of this output from now on, for `async for`; see `View.changes`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.errors import LawBroken, Text, value_text
+from ebbflow.notebook import Preformatted, table
 from ebbflow.zset import ZSet
 
 LISTED = 5
@@ -52,7 +53,7 @@ def _listed(rows: ZSet[Any]) -> Text:
 
 
 @dataclass(frozen=True, repr=False)
-class ViewStats:
+class ViewStats(Preformatted):
     """The work of a view so far.
 
     `nodes` are those of the machine: label, place, rows in and out, rows of state, seconds.
@@ -89,22 +90,3 @@ class ViewStats:
 
 def _kept_line(what: str, name: str, kept: int | None) -> tuple[str, ...]:
     return (f"{what} {name}", "", "", "not kept" if kept is None else f"{kept:,}", "", "")
-
-
-def table(
-    head: tuple[str, ...], lines: Iterable[tuple[str, ...]], left: tuple[int, ...]
-) -> list[str]:
-    """Lines of a table; the columns numbered in `left` begin at the left.
-
-    >>> table(("", "rows"), [("a", "10"), ("all", "7")], (0,))
-    ['     rows', 'a      10', 'all     7']
-    """
-    rows = [head, *lines]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

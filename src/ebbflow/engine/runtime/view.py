@@ -14,9 +14,10 @@ from ebbflow.engine.runtime.program import NO_VERBS, RunningProgram, unknown_nam
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Subscribers
-from ebbflow.errors import CheckError, Text
+from ebbflow.errors import CheckError, EbbflowError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
+from ebbflow.notebook import page
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
@@ -62,6 +63,10 @@ class BaseView(Generic[C]):
 
     def _contents(self) -> tuple[dict[str, ZSet[Any]], dict[str, ZSet[Any]]]:
         """The rows of all inputs, and those of all outputs."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> OutputHandle:
+        """One output, to read it and to hear of it alone."""
         raise NotImplementedError
 
     # ---- names ----
@@ -149,6 +154,32 @@ class BaseView(Generic[C]):
             epoch = self.epoch
         return compare(epoch, outputs, evaluate(self.plan, inputs))
 
+    def show(self, n: int = 20) -> None:
+        """Print the first `n` rows of the output, or of each output, as a table.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).group_by(size=len).agg(n=ef.count()).run()
+        >>> _ = view.step(words=["ebb", "flow", "sea"]); view.show()
+        size  n
+           3  2
+           4  1
+        2 rows
+        """
+        for name in self.plan.outputs:
+            if self._only is None:
+                print(f"{name}:")
+            self[name].show(n)
+
+    def _repr_html_(self) -> str:
+        """The view in a notebook: what `repr` says, and the first rows of its outputs."""
+        try:
+            self._require_open()
+        except EbbflowError:
+            return page(self, {})
+        return page(self, {
+            "" if name == self._only else name: self[name]._html for name in self.plan.outputs
+        })  # fmt: skip
+
     # ---- the end ----
 
     def close(self) -> None:
@@ -177,6 +208,17 @@ class OutputHandle:
         """Call `callback` with every change of this output; see `on_change` of a view."""
         unsubscribe: Callable[[], None] = self.view._subscribe(callback, self.name)
         return unsubscribe
+
+    def show(self, n: int = 20) -> None:
+        """Print the first `n` rows as a table."""
+        raise NotImplementedError
+
+    def _html(self) -> str:
+        """The first rows as HTML, or how to see them."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return page(self, {"": self._html})
 
     def __repr__(self) -> str:
         return f"<output {self.name} of {self.view!r}>"

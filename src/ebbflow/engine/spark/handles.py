@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import UPSERT
 from ebbflow.engine.runtime.view import InputHandle, OutputHandle
+from ebbflow.notebook import paragraph
+from ebbflow.record import type_text
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
@@ -28,6 +30,15 @@ class SparkOutput(OutputHandle):
         from ebbflow.engine.spark.output.frames import repeated
 
         return repeated(self.weighted, self.name)
+
+    def show(self, n: int = 20) -> None:
+        """Print the first `n` rows as a table, by `DataFrame.show`."""
+        self.value.show(n)
+
+    def _html(self) -> str:
+        """No rows: a notebook would start a job for each cell. It tells the columns."""
+        node = self.view.plan.outputs[self.name]
+        return paragraph(f"{type_text(node.type)}; show() or value runs a job and gives its rows")
 
     @property
     def weighted(self) -> DataFrame:

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.engine.runtime.inputs import SharedInput
 from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.python import code_of
-from ebbflow.engine.runtime.report import table
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.spark.native.lowering import NATIVE, Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.flow.describe import details, verb
 from ebbflow.flow.plan import Node, Source
 from ebbflow.flow.show import explain
+from ebbflow.notebook import Explained, Preformatted, table
 from ebbflow.state.spine import Store
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class StageStats:
 
 
 @dataclass(frozen=True, repr=False)
-class SparkStats:
+class SparkStats(Preformatted):
     """What a view did since it was opened: the last epochs, and the work of every stage.
 
     `epochs` are at most 100, the last one last; `epoch` is the number of the last, `seconds` the
@@ -315,14 +315,15 @@ def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
     loops = loops_of(stages, ran=here, known=facts.history.rounds)
     text = explain(facts.machine.plan, format, facts=facts.all(), code=code, loops=loops)
     if format == "json":
-        return json.dumps({"engine": about, **json.loads(text)}, indent=2, ensure_ascii=False)
+        made = {"engine": about, **json.loads(text)}
+        return Explained(json.dumps(made, indent=2, ensure_ascii=False))
     said = {**about, "bytes": amount(about["bytes"])}
     first = (
         f"{said['engine']} · epoch {said['epoch']:,} · last epoch {said['last'] or 'none yet'} · "
         f"{said['tasks']} tasks · {said['bytes']} on disk in {said['path']}"
     )
     mark = {"mermaid": "%% ", "dot": "// ", "python": "# "}.get(format, "")
-    return f"{mark}{first}\n{text}"
+    return Explained(f"{mark}{first}\n{text}")
 
 
 def amount(count: float) -> str:
