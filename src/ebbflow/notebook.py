@@ -65,10 +65,10 @@ words='2 of 3 rows')
 
 def _fields(rows: Sequence[Any]) -> tuple[str, ...] | None:
     """The fields of all rows; None where they have none, very many, or not the same."""
-    kinds = {type(row) for row in rows}
-    if len(kinds) != 1:
+    classes = {type(row) for row in rows}
+    if len(classes) != 1:
         return None
-    names = tuple(attributes_of(kinds.pop()) or ())
+    names = tuple(attributes_of(classes.pop()) or ())
     return names if 0 < len(names) <= COLUMNS else None
 
 

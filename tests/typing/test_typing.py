@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +28,7 @@ PAGE = ROOT / "docs" / "howto" / "types.md"
 SAID = re.compile(r"\s*# (?:by )?(mypy|pyright|ebbflow|remedy): (.*)")
 
 Said = dict[int, list[str]]
-"""What is said of a file, by line."""
+"""What is said of a file, by line: as it is printed, behind the number of the line."""
 
 
 def expected(file: Path, who: str) -> dict[int, str]:
@@ -45,27 +43,20 @@ def expected(file: Path, who: str) -> dict[int, str]:
     return found
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "MYPYPATH": str(ROOT / "src")}
-
-
-@cache
 def by_mypy(*files: Path) -> dict[Path, Said]:
     """With the options and the cache of `make test`, so that the library is not checked again."""
     if find_spec("mypy") is None:
         pytest.skip("mypy is not installed: nothing was checked")
     command = [sys.executable, "-m", "mypy", "--no-pretty", "--no-error-summary", *map(str, files)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode < 2, done.stdout + done.stderr
     found: dict[Path, Said] = {file: {} for file in files}
-    for file, line, text in re.findall(r"^(.*?):(\d+): error: (.*)$", done.stdout, re.M):
-        found[ROOT / file].setdefault(int(line), []).append(text)
+    for file, line, text in re.findall(r"^(.*?):(\d+):( error: .*)$", done.stdout, re.M):
+        here = next(each for each in files if each.name == Path(file).name)  # it may be cached
+        found[here].setdefault(int(line), []).append(text)
     return found
 
 
-@cache
 def by_pyright(*files: Path) -> dict[Path, Said]:
     command = Path(sysconfig.get_path("scripts")) / "basedpyright"
     if not command.exists():
@@ -77,9 +68,21 @@ def by_pyright(*files: Path) -> dict[Path, Said]:
     )  # fmt: skip
     found: dict[Path, Said] = {file: {} for file in files}
     for each in json.loads(done.stdout)["generalDiagnostics"]:
-        line = each["range"]["start"]["line"] + 1
-        found[Path(each["file"])].setdefault(line, []).append(each["message"])
+        at = each["range"]["start"]
+        text = f"{at['character'] + 1} - {each['severity']}: {each['message']}"
+        found[Path(each["file"])].setdefault(at["line"] + 1, []).append(text)
     return found
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of the page, in a folder."""
+    folder = tmp_path_factory.mktemp("page")
+    for name, body in re.findall(
+        r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE.read_text(), re.M | re.S
+    ):
+        (folder / name).write_text(f"# {name}\n{body}")
+    return folder
 
 
 FILES = (HERE / "mistakes.py", HERE / "right.py")
@@ -87,10 +90,10 @@ FILES = (HERE / "mistakes.py", HERE / "right.py")
 
 @pytest.mark.parametrize("check", [by_mypy, by_pyright])
 def test_a_type_checker_finds_each_mistake_at_its_line_and_nothing_else(
-    check: Callable[..., dict[Path, Said]],
+    check: Callable[..., dict[Path, Said]], shown: Path
 ) -> None:
     who = check.__name__.removeprefix("by_")
-    found = check(*FILES)
+    found = check(*FILES, *shown.glob("*.py"))
     wrong, right = (found[file] for file in FILES)
     assert right == {}
     wanted = expected(FILES[0], who)
@@ -98,6 +101,17 @@ def test_a_type_checker_finds_each_mistake_at_its_line_and_nothing_else(
     for line, (text, *more) in wrong.items():
         assert wanted[line] in text, (who, line)
         assert not more, (who, line)
+
+    page = re.search(rf"^\$ {who} shop.py\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    assert page is not None
+    printed = {file.name: as_printed(file, found[file]) for file in shown.glob("*.py")}
+    assert printed == {"shop.py": page[1].splitlines(), "dashboard.py": []}
+
+
+def as_printed(file: Path, said: Said) -> list[str]:
+    """What is said of a file as the command prints it, of each text the first line."""
+    texts = [(line, text) for line, several in sorted(said.items()) for text in several]
+    return [f"{file.name}:{line}:{text.splitlines()[0]}" for line, text in texts]
 
 
 def programs(module: ModuleType) -> Iterator[Callable[[], None]]:
