@@ -76,6 +76,12 @@ def of_a_row_that_is_a_text() -> None:
     # remedy: word.upper
 
 
+def of_a_method_of_a_field() -> None:
+    orders.filter(lambda order: order.city.startswit("R"))
+    # by mypy: "str" has no attribute "startswit"
+    # by pyright: Cannot access attribute "startswit" for class "str"
+
+
 def of_a_flat_map() -> None:
     orders.flat_map(lambda order: order.tgas)
     # by mypy: "Order" has no attribute "tgas"

@@ -51,8 +51,9 @@ def given(call: str, node: Node, reducer: Any) -> AnyReducer:
         else:
             check(_around(call, each), of, [(node.type, rows_of(node))])
         _numbers(_around(call, each), each, of, node)
-    for step in () if reducer.made else (reducer.add, reducer.remove):
-        check(call.replace("...", "Reducer({})"), step, [(Any, ""), (node.type, rows_of(node))])
+    for step in () if reducer.made else (reducer.add, reducer.remove, reducer.repeat):
+        of = [(Any, ""), (node.type, rows_of(node)), (Any, "")]
+        check(call.replace("...", "Reducer({})"), step, of)
     return reducer
 
 

@@ -215,3 +215,11 @@ def test_what_can_be_computed_is_not_refused() -> None:
     ORDERS.agg(a=ef.min("city"), b=ef.max("day"), c=ef.median("day"))
     ORDERS.agg(d=ef.sum(lambda r: len(r.city)), e=ef.quantile(0.5, "city", discrete=True))
     ef.Input("anything").agg(total=ef.sum("city"))
+
+
+def test_the_repeat_of_a_reducer_is_looked_at_as_well() -> None:
+    reducer = ef.Reducer(
+        0, lambda n, r: n + r.price, repeat=lambda n, r, times: n + r.prcie * times
+    )
+    with pytest.raises(UnknownField, match="rows of \"orders\" have no field 'prcie'"):
+        ORDERS.agg(total=reducer)
