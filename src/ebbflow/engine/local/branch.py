@@ -8,11 +8,14 @@ Afterwards it can be compared with its view, and dropped, or adopted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from weakref import finalize
 
 from ebbflow.engine.local.view import View
+from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.machine import Machine
+from ebbflow.engine.runtime.program import NO_VERBS
 from ebbflow.engine.runtime.share import Sharing
 from ebbflow.errors import CompositionError
 from ebbflow.zset import ZSet, add_into, trusted
@@ -40,6 +43,17 @@ class Branch(View):
         self._original = original
         self._sharing = Sharing(program, self._program)
         self._end = finalize(self, self._sharing.end)
+
+    def _advance(
+        self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
+        batch: BatchName | None = None,
+    ) -> Any:  # fmt: skip
+        if batch is not None:
+            raise CompositionError(
+                f"step(batch={batch!r}) of a branch: what is only tried out is no batch",
+                remedy="step(...) the branch without it, and then the view with it",
+            )
+        return super()._advance(given, verbs)
 
     def compare(self) -> Any:
         """How the outputs of the branch differ from those of its view, in the form that `step`

@@ -26,6 +26,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.inputs import input_state_of
@@ -123,25 +124,36 @@ class View(BaseView):
                 self._lock.release()
         return self._epoch
 
-    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+    def step(
+        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
+        **named: Any,
+    ) -> Any:  # fmt: skip
         """Change some inputs, all at once, and give what that changed in the output.
 
         A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
         `step({"orders": {row: -1}})`. With several outputs their changes come in a dict, by name.
+
+        With the name of a `batch`, or a source and a number that grows, it happens once: the same
+        batch again changes nothing, and warns. See `batches`.
         """
         if changes is not None:
             named = merged(changes, named) if named else changes  # type: ignore[assignment]
-        return self._advance(named)
+        return self._advance(named, batch=batch)
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+    def _advance(
+        self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
+        batch: BatchName | None = None,
+    ) -> Any:  # fmt: skip
         with self._lock:
             if self._status:
                 self._recover()
+            if batch is not None and self._program.batches.repeated(batch):
+                return self._shown({})
             started = perf_counter()
             epoch = self._epoch + 1
             try:
                 self._status = RUNNING
-                deltas: OutputDeltas = self._storage.advance(epoch, given, verbs)
+                deltas: OutputDeltas = self._storage.advance(epoch, given, verbs, batch)
                 delivery = self._finish(self._program.pending)
             except BaseException as error:
                 self._settle(error)
@@ -252,14 +264,17 @@ class View(BaseView):
             self._require_open()
             return self._subscribers.stream(limit, name, self._show(name))
 
-    async def astep(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+    async def astep(
+        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
+        **named: Any,
+    ) -> Any:  # fmt: skip
         """`step`, after every reader of `changes()` has room for what it gives.
 
         It waits without holding up the event loop, and not for readers whose task has ended. Who
         reads a stream should not wait for it to have room: a reader that writes uses `step`.
         """
         await self._subscribers.room.wait(lambda: not self._subscribers.full())
-        return self.step(changes, **named)
+        return self.step(changes, batch=batch, **named)
 
     # ---- about itself ----
 

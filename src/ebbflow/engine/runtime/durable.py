@@ -21,6 +21,7 @@ from threading import RLock
 from typing import Any
 from weakref import finalize
 
+from ebbflow.engine.runtime.batches import KEEP, SPINE, Batches, BatchName
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
@@ -48,10 +49,12 @@ class Disk:
         self, path: Place, program: RunningProgram, *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
+        keep_batches: int = KEEP,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         require_count("keep_epochs", keep_epochs)
         require_count("flush_every", flush_every)
+        require_count("keep_batches", keep_batches)
         self.place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else repr(path)
         self.program, names = program, program.identities
         self.assumed = names.assumed(program.plan)
@@ -69,7 +72,9 @@ class Disk:
         self._end: finalize[..., Any] | None = None
         known = ("format", "parts", "inputs", "rows")
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
+        program.batches = Batches(keep_batches)
         try:
+            program.batches.attach(self.store.spine(SPINE, layout="value"))
             self._open()
         except BaseException:
             self.store.close()
@@ -170,12 +175,13 @@ class Disk:
         self.store.files.require()
 
     def advance(
-        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS
-    ) -> OutputDeltas:
+        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
+        batch: BatchName | None = None,
+    ) -> OutputDeltas:  # fmt: skip
         """Run an epoch of the program and make it safe. When that is cut short, `happened` tells
         whether it did, and if not, `undo` is due."""
         self.require()
-        deltas = self.program.run(epoch, given, verbs)
+        deltas = self.program.run(epoch, given, verbs, batch)
         for owner, change in self.program.staged():
             self._append(owner, change)
         self.store.commit(epoch, None if self._noted else self.notes())

@@ -20,6 +20,7 @@ from functools import cached_property
 from threading import RLock
 from typing import Any
 
+from ebbflow.engine.runtime.batches import Batches, BatchName
 from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
@@ -31,9 +32,9 @@ from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
 from ebbflow.zset import ZSet
 
-Pending = tuple[int, list[InputState | Rows], OutputDeltas]
-"""An epoch that has run: its number, the inputs and outputs with something to keep, and what
-changed in the outputs."""
+Pending = tuple[int, list[InputState | Rows | Batches], OutputDeltas]
+"""An epoch that has run: its number, the inputs, outputs and batches with something to keep, and
+what changed in the outputs."""
 Computed = Mapping[str, Callable[[], Weights]]
 NO_VERBS: Mapping[str, str] = {}
 
@@ -62,6 +63,7 @@ class RunningProgram:
         self.pending: Pending | None = None
         self.changes: OutputDeltas = {}
         """What the last `run` changes in the inputs."""
+        self.batches = Batches()
         self.observers: list[Callable[[Pending], None]] = []
         """Called before an epoch is kept, perhaps twice."""
 
@@ -87,13 +89,14 @@ class RunningProgram:
     # ---- one epoch ----
 
     def run(
-        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS
-    ) -> OutputDeltas:
+        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
+        batch: BatchName | None = None,
+    ) -> OutputDeltas:  # fmt: skip
         """Run an epoch of what is given to each input, to apply unless `verbs` says otherwise, and
-        give what it changes in the outputs. It is `pending` then."""
+        give what it changes in the outputs. It is `pending` then, with the name of its batch."""
         inputs, outputs = self.inputs, self.outputs
         changes: dict[str, Weights] = {}
-        keeping: list[InputState | Rows] = []
+        keeping: list[InputState | Rows | Batches] = []
         for name, change in given.items():
             state = inputs.get(name)
             if state is None:
@@ -109,6 +112,9 @@ class RunningProgram:
             if rows is not None:
                 rows.prepare(delta)
                 keeping.append(rows)
+        if batch is not None:
+            self.batches.prepare(batch, epoch)
+            keeping.append(self.batches)
         self.pending = epoch, keeping, deltas
         return deltas
 

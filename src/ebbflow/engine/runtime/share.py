@@ -160,7 +160,8 @@ class Sharing:
         for container in self.original.machine.open:
             if id(container) in self.backings and container.journal is not None:
                 self.backings[id(container)].save(container.before())
-        for store in [each.store for each in keeping]:
+        stores: list[Any] = [each.store for each in keeping]
+        for store in stores:
             if id(store) in self.backings:
                 there = store.rows.get
                 self.backings[id(store)].save({key: there(key, ABSENT) for key in store.changed()})

@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Any, Self
 
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.batches import Batch, BatchName
 from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
 from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.inputs import ADD, DELETE, EDIT, REMOVE, UPSERT
@@ -114,11 +115,36 @@ class BaseView:
             {each.name: wall_time(each) if now is None else now for each in clocks}
         )
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+    def _advance(
+        self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
+        batch: BatchName | None = None,
+    ) -> Any:  # fmt: skip
         """Run an epoch: what is done to inputs by name."""
         raise NotImplementedError
 
     # ---- about itself ----
+
+    def batches(self) -> list[Batch]:
+        """The batches that happened, in the order of their epochs: of those with a name the last
+        `keep_batches`, and of each source the last.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).run()
+        >>> view.step(words=["ebb"], batch="monday.txt")
+        ZSet({'ebb': 1})
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as said:
+        ...     warnings.simplefilter("always")
+        ...     view.step(words=["ebb"], batch="monday.txt")
+        ZSet({})
+        >>> print(said[0].message)
+        batch 'monday.txt' happened before, in epoch 1; nothing was changed
+        >>> view.batches()
+        [Batch(name='monday.txt', epoch=1)]
+        """
+        with self._lock:
+            self._require_open()
+            return self._program.batches.listed()
 
     @property
     def rebuilt(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import APPLY
@@ -79,6 +80,7 @@ class SparkView(BaseView):
             self.path, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, strict=options.strict,
             permissions=options.permissions, unpickle=options.unpickle,
+            keep_batches=options.keep_batches,
         )  # fmt: skip
         try:
             self._replica.detach()
@@ -107,21 +109,33 @@ class SparkView(BaseView):
         """The number of epochs so far."""
         return self._store.epoch
 
-    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+    def step(
+        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
+        **named: Any,
+    ) -> Any:  # fmt: skip
         """Change some inputs, all at once, and give what that changed: a DataFrame with the columns
         of a row and `__weight`; with several outputs one for each, by name.
 
         A change is a DataFrame, a pandas or Arrow table, or what a local view takes. Tables have
         the columns of a row, and may say what happens to it: `weight`, Debezium's `op`, or the
         `_change_type` of a Delta change feed.
-        """
-        return self._advance(merged(changes or {}, named))
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+        With the name of a `batch`, or a source and a number that grows, it happens once: the same
+        batch again changes nothing, and warns. See `batches`.
+        """
+        return self._advance(merged(changes or {}, named), batch=batch)
+
+    def _advance(
+        self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
+        batch: BatchName | None = None,
+    ) -> Any:  # fmt: skip
         with self._lock:
             self._require_open()
             self._storage.require()
             self._settle()
+            batches = self._replica.batches
+            if batch is not None and batches.repeated(batch):
+                return self._changes(self.epoch, {})
             started = perf_counter()
             epoch = self.epoch + 1
             try:
@@ -134,6 +148,8 @@ class SparkView(BaseView):
                     done = self._route.run(read)
                     ran = perf_counter()
                     written = staged_entries(self._replica, self._store)
+                    batches.prepare(batch, epoch)
+                    batches.backing.append(batches.changed())
                     entry = self._log.commit(done, self._needed())
                     shown.rows = done.rows_in
                 self.last, now = done, perf_counter()
@@ -158,6 +174,7 @@ class SparkView(BaseView):
             posted: Any = {
                 name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
             }
+            self._replica.batches.keep()
             if posted and self._subscribers.callbacks:
                 delivery = self._subscribers.post(epoch, posted) or delivery
             self._posted = epoch

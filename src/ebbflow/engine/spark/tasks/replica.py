@@ -116,7 +116,7 @@ class Replica(RunningProgram):
         outputs that are whole. Changes of the state are staged."""
         wave, machine = waves.waves[number], self.machine
         pieces: dict[int, Delta] = {}
-        keeping: list[InputState | Rows] = []
+        keeping: list[Any] = []
         for port, name in wave.checks.items():
             if arrived.get(port):
                 self.inputs[name].apply(trusted(arrived[port]))

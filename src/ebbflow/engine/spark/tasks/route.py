@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from ebbflow.engine.runtime.batches import SPINE
 from ebbflow.engine.runtime.changes import counted, removal
 from ebbflow.engine.runtime.changes import read as read_rows
 from ebbflow.engine.runtime.clock import is_time
@@ -166,7 +167,8 @@ class Route:
     @property
     def _empty(self) -> bool:
         """Whether the state has no rows yet."""
-        return not any(listed.segments for listed in self.epochs.store.manifest.spines)
+        spines = self.epochs.store.manifest.spines
+        return not any(each.segments for each in spines if each.operator != SPINE)
 
     def _mode(self, given: Mapping[str, InputChange]) -> str:
         """The mode for a change, by its size. Where that is not known, one task looks first."""
