@@ -21,15 +21,16 @@ the putting right is interrupted as well, whoever uses the view next does it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
-from ebbflow.engine.runtime.inputs import input_state_of
+from ebbflow.engine.runtime.inputs import InputState, input_state_of
+from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
 from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.program import (
     NO_VERBS,
@@ -56,6 +57,11 @@ NOTHING: ZSet[Any] = ZSet()
 OPEN, RUNNING, BROKEN, CLOSED = "", "running", "broken", "closed"
 
 
+def rows_in(value: ZSet[Any]) -> int:
+    """How many rows there are, each as often as it is there."""
+    return sum([weight for _, weight in value.items()])
+
+
 class LocalOutput(OutputHandle):
     """One output of a local view, to read it and to hear of it alone."""
 
@@ -70,9 +76,30 @@ class LocalOutput(OutputHandle):
             self.view._require_open()
             return self.view._program.outputs[self.name].value()
 
+    def __len__(self) -> int:
+        return rows_in(self.value)
+
     def changes(self, limit: int = 16) -> Changes:
         """Every change of this output from now on, for `async for`; see `View.changes`."""
         return self.view._stream(limit, self.name)
+
+
+class LocalInput(InputHandle):
+    """One input of a local view, to read it and to change it alone."""
+
+    __slots__ = ()
+
+    view: View
+
+    @property
+    def value(self) -> ZSet[Any]:
+        """The rows of this input, as they are now."""
+        with self.view._lock, self.view._input_state(self.name) as state:
+            rows: ZSet[Any] = state.contents()
+            return rows
+
+    def __len__(self) -> int:
+        return rows_in(self.value)
 
 
 class View(BaseView):
@@ -89,7 +116,7 @@ class View(BaseView):
     (ZSet({'flow': 1}), 2)
     """
 
-    __slots__ = ("_epoch", "_seconds", "_status")
+    __slots__ = ("_by_key", "_epoch", "_seconds", "_status")
 
     def __init__(
         self,
@@ -109,6 +136,7 @@ class View(BaseView):
         self._epoch: int = self._storage.epoch
         self._status = OPEN
         self._seconds = 0.0
+        self._by_key: dict[str, OutputByKey] = {}
 
     # ---- one epoch ----
 
@@ -219,10 +247,25 @@ class View(BaseView):
         self._require("output", name, self.plan.outputs)
         return LocalOutput(self, name)
 
-    def input(self, name: str) -> InputHandle:
-        """One input, to change it alone."""
+    def input(self, name: str) -> LocalInput:
+        """One input, to read it and to change it alone."""
         self._require("input", name, self.plan.sources)
-        return InputHandle(self, name)
+        return LocalInput(self, name)
+
+    def _look_up(self, name: str, key: Any) -> Any:
+        program = self._program
+        required_key(program, name)
+        read, row = in_state(program, name, key)
+        if read:
+            return row
+        if name not in self._by_key:
+            self._by_key[name] = OutputByKey(program, name)
+        return self._by_key[name].rows.get(key)
+
+    @contextmanager
+    def _input_state(self, name: str) -> Iterator[InputState]:
+        self._require_open()
+        yield self._program.inputs[name]
 
     def branch(self) -> Branch:
         """A copy of this view as it is now, to try something out on: see what a change would do,

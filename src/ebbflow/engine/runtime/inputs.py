@@ -16,7 +16,15 @@ from ebbflow.engine.runtime.changes import counted, hashable, read, removal
 from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, other_key
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.engine.runtime.tables import refuse_table
-from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
+from ebbflow.errors import (
+    AbsentRow,
+    ChangeError,
+    CheckError,
+    FunctionFailed,
+    Text,
+    cause_of,
+    error_text,
+)
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
@@ -83,6 +91,20 @@ class InputState:
         """Of rows to upsert, in order, the last of each key."""
         raise no_key(self.source, UPSERT)
 
+    def get(self, key: Any) -> Any:
+        """The row that has a key, or None."""
+        raise no_key(self.source, "get")
+
+    def has(self, row: Any) -> bool:
+        """Whether a row is there; for an input with a key, whether a row of this key is."""
+        return self.contents().weight(row) != 0
+
+    def contents(self) -> ZSet[Any]:
+        """The rows that are there; an error where nobody knows."""
+        if not self.keeps:
+            raise not_kept(self.source)
+        return self.snapshot()
+
     def keep(self) -> None:
         """Make what was prepared so. Doing it twice is doing it once."""
 
@@ -135,6 +157,12 @@ class BagInput(CheckedInput):
         super().__init__(source, rows.prepare)
         self.keep = rows.keep  # type: ignore[method-assign]
         self.snapshot = rows.snapshot  # type: ignore[method-assign]
+
+    def has(self, row: Any) -> bool:
+        rows = self.store
+        if rows.backing is not None:
+            rows.backing.fetch([row])
+        return row in rows.rows
 
     def __len__(self) -> int:
         return len(self.store.rows)
@@ -278,6 +306,15 @@ class KeyedInput(InputState):
             new[at] = row
         return self._replaced(new)
 
+    def get(self, key: Any) -> Any:
+        self._require_hashable(key)
+        at = one_nan(key)
+        self._fetch([at])
+        return self.rows.get(at)
+
+    def has(self, row: Any) -> bool:
+        return self.get(row) is not None
+
     def latest(self, rows: Iterable[Any]) -> list[Any]:
         rows = list(rows)
         return list(dict(zip(self.keys(rows), rows, strict=True)).values())
@@ -381,6 +418,15 @@ def no_key(source: Source, verb: str) -> ChangeError:
         f"{verb}: input {source.name!r} has no key",
         created=source.place,
         remedy=f"Input({source.name!r}, ..., key=...), or add and remove rows",
+    )
+
+
+def not_kept(source: Source) -> CheckError:
+    """The error for asking an input for rows that it does not keep."""
+    return CheckError(
+        f"input {source.name!r} is trusted, and its rows are not kept",
+        created=source.place,
+        remedy="run() without check_input=False, or an input with a key",
     )
 
 

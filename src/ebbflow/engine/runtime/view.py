@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, Self
 
@@ -11,11 +12,12 @@ from ebbflow.engine.runtime.batches import Batch, BatchName
 from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
 from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.inputs import ADD, DELETE, EDIT, REMOVE, UPSERT
+from ebbflow.engine.runtime.lookup import asked
 from ebbflow.engine.runtime.program import NO_VERBS, RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Subscribers
-from ebbflow.errors import CheckError, Text
+from ebbflow.errors import CheckError, CompositionError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.zset import ZSet
@@ -94,6 +96,30 @@ class BaseView:
         with self._lock:
             self._require_open()
             return self._subscribers.subscribe(callback, name, self._show(name))
+
+    # ---- looking up ----
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The row of the output that has this key, for a program with one output; see `get` of an
+        output."""
+        if self._only is None:
+            raise CompositionError(
+                "get: the program has several outputs",
+                outputs=Text(", ".join(self.plan.outputs)),
+                remedy="view[name].get(key)",
+            )
+        return self[self._only].get(key, default)
+
+    def __getitem__(self, name: str) -> OutputHandle:
+        raise NotImplementedError
+
+    def _look_up(self, name: str, key: Any) -> Any:
+        """The row of an output that has a key, or None."""
+        raise NotImplementedError
+
+    def _input_state(self, name: str) -> AbstractContextManager[Any]:
+        """The state of an input, for the time of a question."""
+        raise NotImplementedError
 
     # ---- clocks ----
 
@@ -203,6 +229,25 @@ class OutputHandle:
         unsubscribe: Callable[[], None] = self.view._subscribe(callback, self.name)
         return unsubscribe
 
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The row that has this key, or `default`; for outputs with a key: the results of groups,
+        rows of an input with a key, and what is left of them after a filter.
+
+        >>> import ebbflow as ef
+        >>> sizes = ef.Input("words", str).group_by(size=len).agg(n=ef.count())
+        >>> view = sizes.run(); view.step(words=["ebb", "sea"])
+        ZSet({Group(size=3, n=2): 1})
+        >>> view["output"].get(3), view["output"].get(4), 3 in view["output"]
+        (Group(size=3, n=2), None, True)
+        """
+        with self.view._lock:
+            self.view._require_open()
+            found = self.view._look_up(self.name, asked(key))
+        return default if found is None else found
+
+    def __contains__(self, key: Any) -> bool:
+        return self.get(key) is not None
+
     def __repr__(self) -> str:
         return f"<output {self.name} of {self.view!r}>"
 
@@ -218,6 +263,26 @@ class InputHandle:
     def __init__(self, view: BaseView, name: str) -> None:
         self.view = view
         self.name = name
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The row that has this key, or `default`; for an input with a key.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str, key=len).run(); view.step(words=["ebb"])
+        ZSet({'ebb': 1})
+        >>> words = view.input("words")
+        >>> words.get(3), words.get(4), 3 in words, len(words), words.value
+        ('ebb', None, True, 1, ZSet({'ebb': 1}))
+        """
+        with self.view._lock, self.view._input_state(self.name) as state:
+            found = state.get(key)
+        return default if found is None else found
+
+    def __contains__(self, key: Any) -> bool:
+        """Whether there is a row of this key; for an input without a key, whether there is this
+        row."""
+        with self.view._lock, self.view._input_state(self.name) as state:
+            return bool(state.has(key))
 
     def apply(self, change: Any) -> Any:
         """Apply a change: a ZSet, a mapping from row to weight, or rows to add."""

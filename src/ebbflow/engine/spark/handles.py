@@ -36,6 +36,9 @@ class SparkOutput(OutputHandle):
             view._require_open()
             return view._weighted(self.name, view.epoch)
 
+    def __len__(self) -> int:
+        return self.value.count()
+
     def write_changes(
         self, path: str | os.PathLike[str], *, permissions: int | None = None
     ) -> Callable[[], None]:
@@ -53,6 +56,14 @@ class SparkInput(InputHandle):
     """One input of a view on Spark. A change may also be a table or a DataFrame."""
 
     view: SparkView
+
+    @property
+    def value(self) -> DataFrame:
+        """The rows of this input as they are now, each as often as it is there."""
+        return self.view._input_rows(self.name)
+
+    def __len__(self) -> int:
+        return self.value.count()
 
     def upsert(self, *rows: Any) -> Any:
         """Put rows in, each in place of the row that has its key: rows, or a table of them."""

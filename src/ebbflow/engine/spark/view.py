@@ -13,7 +13,8 @@ an epoch that did happen those are told who listen.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -23,7 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.inputs import APPLY
+from ebbflow.engine.runtime.inputs import APPLY, InputState, not_kept
+from ebbflow.engine.runtime.lookup import in_state, origin, required_key
 from ebbflow.engine.runtime.program import NO_VERBS
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
@@ -36,6 +38,8 @@ from ebbflow.engine.spark.output.frames import (
     derived,
     derived_outputs,
     file_uri,
+    having,
+    input_rows,
     repeated,
     require_same,
     weighted,
@@ -58,8 +62,9 @@ from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.route import Route, input_change
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
-from ebbflow.flow.plan import Plan
+from ebbflow.flow.plan import Plan, Source
 from ebbflow.paths import local_path
+from ebbflow.record import fields_of
 from ebbflow.zset import ZSet
 
 
@@ -257,9 +262,54 @@ class SparkView(BaseView):
         return SparkOutput(self, name)
 
     def input(self, name: str) -> SparkInput:
-        """One input, to change it alone."""
+        """One input, to read it and to change it alone."""
         self._require("input", name, self.plan.sources)
         return SparkInput(self, name)
+
+    def _look_up(self, name: str, key: Any) -> Any:
+        key_of = required_key(self._replica, name)
+        with self._opened() as replica:
+            read, row = in_state(replica, name, key)
+        if read:
+            return row
+        node = self.plan.outputs[name]
+        first = origin(node)
+        columns = list(fields_of(node.type) or ())
+        if isinstance(first, Source):
+            with self._input_state(first.name) as state:
+                row = state.get(key)
+            if row is None or first is node:
+                return row
+            wanted = dict(zip(columns, row, strict=False))
+        else:
+            parts = key if getattr(first, "width", 1) > 1 else (key,)
+            wanted = dict(zip(columns, parts, strict=False))
+        rows = zset_of(having(self._weighted(name), wanted), node.type)
+        return next((row for row in rows if key_of(row) == key), None)
+
+    def _input_rows(self, name: str) -> DataFrame:
+        with self._lock:
+            self._require_open()
+            if not self._replica.inputs[name].keeps:
+                raise not_kept(self.plan.sources[name])
+            job = self._epochs.job(self.options.tasks(self.session))
+            row_type = self.plan.sources[name].type
+            return repeated(input_rows(self.session, job, name, row_type), name)
+
+    @contextmanager
+    def _input_state(self, name: str) -> Iterator[InputState]:
+        with self._opened() as replica:
+            yield replica.inputs[name]
+
+    @contextmanager
+    def _opened(self) -> Iterator[Replica]:
+        """The program here, with its state at hand, for the time of a question."""
+        self._require_open()
+        try:
+            self._replica.open(self._store)
+            yield self._replica
+        finally:
+            self._replica.detach()
 
     # ---- for others ----
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import BooleanType, DateType, LongType, StringType
 
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.parts import StatePart
@@ -37,6 +39,10 @@ from ebbflow.state.spine.part import EntryBatch
 from ebbflow.zset import trusted, without_zeros
 
 _CHUNK = 1 << 16
+_COMPARED: dict[type, Any] = {
+    bool: BooleanType(), int: LongType(), str: StringType(), date: DateType(),
+}  # fmt: skip
+"""The types of values that Spark compares as Python does, and those of their columns."""
 
 
 class Frames(Mapping[str, DataFrame]):
@@ -95,6 +101,24 @@ def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> 
     return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadOutput(job, name), schema)
 
 
+def input_rows(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> DataFrame:
+    """The rows of an input with their weights, read from the state."""
+    schema = schema_of(row_type, weight=True)
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, name), schema)
+
+
+def having(frame: DataFrame, wanted: Mapping[str, Any]) -> DataFrame:
+    """The rows of a frame with these values in these columns, as far as Spark can compare them: a
+    few others may be among them."""
+    for name, value in wanted.items():
+        column = f.col(f"`{name}`")
+        if value is None:
+            frame = frame.filter(column.isNull())
+        elif _COMPARED.get(type(value)) == frame.schema[name].dataType:
+            frame = frame.filter(column == f.lit(value))
+    return frame
+
+
 def repeated(frame: DataFrame, name: str) -> DataFrame:
     """Every row as often as it is there."""
     negative = f.raise_error(
@@ -117,10 +141,10 @@ def derived(
     inputs are read from the state; with `again`, they are empty, to see whether it is one."""
 
     def rows(each: str) -> DataFrame:
-        schema = schema_of(replica.plan.sources[each].type, weight=True)
+        row_type = replica.plan.sources[each].type
         if again:
-            return session.createDataFrame([], schema)
-        return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, each), schema)
+            return session.createDataFrame([], schema_of(row_type, weight=True))
+        return input_rows(session, job, each, row_type)
 
     lowering = Lowering(replica, job, rows)
     slot = replica.machine.outputs[name]
