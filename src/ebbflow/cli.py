@@ -249,8 +249,6 @@ def _read_state(folder: str) -> dict[str, Any]:
     parts: dict[str, dict[str, Any]] = {name: {} for name in labels}
     for spine in info.pop("spines"):
         name = spine["operator"]
-        if name not in labels and not spine["segments"]:
-            continue
         part = parts.setdefault(name, {})
         part.setdefault("label", labels.get(name, name))
         part.setdefault("layout", spine["layout"])

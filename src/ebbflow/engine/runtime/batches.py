@@ -49,16 +49,22 @@ class Batches:
     def __init__(self, most: int = KEEP) -> None:
         self.most = most
         self.store = self
-        self.backing: Any = None
-        """The spine that has them, where they are stored."""
+        self._place: Any = None
         self._named: dict[str, int] = {}
         self._sources: dict[str, tuple[int, int]] = {}
         self._next: dict[Any, Any] = {}
 
-    def attach(self, spine: Any) -> None:
-        """Have what a spine has, and write to it."""
-        self.backing = spine
-        self._change(sorted([(key, value) for key, value, _ in spine.scan()], key=_epoch))
+    def attach(self, place: Any) -> None:
+        """Have what a store has of them, and write to it."""
+        self._place = place
+        if any(each.operator == SPINE for each in place.manifest.spines):
+            found = [(key, value) for key, value, _ in self.backing.scan()]
+            self._change(sorted(found, key=_epoch))
+
+    @property
+    def backing(self) -> Any:
+        """The spine that has them, where they are stored; the first batch makes it."""
+        return None if self._place is None else self._place.spine(SPINE, layout="value")
 
     def epoch_of(self, batch: BatchName) -> int | None:
         """The epoch in which a batch happened; None where it is not known. Of an older batch of a

@@ -21,7 +21,7 @@ from threading import RLock
 from typing import Any
 from weakref import finalize
 
-from ebbflow.engine.runtime.batches import KEEP, SPINE, Batches, BatchName
+from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
@@ -74,7 +74,7 @@ class Disk:
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         program.batches = Batches(keep_batches)
         try:
-            program.batches.attach(self.store.spine(SPINE, layout="value"))
+            program.batches.attach(self.store)
             self._open()
         except BaseException:
             self.store.close()

@@ -154,7 +154,8 @@ class SparkView(BaseView):
                     ran = perf_counter()
                     written = staged_entries(self._replica, self._store)
                     batches.prepare(batch, epoch)
-                    batches.backing.append(batches.changed())
+                    if batch is not None:
+                        batches.backing.append(batches.changed())
                     entry = self._log.commit(done, self._needed())
                     shown.rows = done.rows_in
                 self.last, now = done, perf_counter()
