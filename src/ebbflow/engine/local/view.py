@@ -30,13 +30,7 @@ from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.inputs import input_state_of
 from ebbflow.engine.runtime.loop_report import loops_of
-from ebbflow.engine.runtime.program import (
-    NO_VERBS,
-    Memory,
-    Pending,
-    RunningProgram,
-    computed_outputs,
-)
+from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, computed_outputs
 from ebbflow.engine.runtime.python import code_of
 from ebbflow.engine.runtime.report import ViewStats
 from ebbflow.engine.runtime.rows import OutputDeltas
@@ -127,13 +121,14 @@ class View(BaseView):
         """Change some inputs, all at once, and give what that changed in the output.
 
         A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
-        `step({"orders": {row: -1}})`. With several outputs their changes come in a dict, by name.
+        `step({"orders": {row: -1}})`; or a request, such as `step(orders=ebbflow.upsert(rows))`.
+        With several outputs their changes come in a dict, by name.
         """
         if changes is not None:
             named = merged(changes, named) if named else changes  # type: ignore[assignment]
         return self._advance(named)
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+    def _advance(self, given: Mapping[str, Any]) -> Any:
         with self._lock:
             if self._status:
                 self._recover()
@@ -141,7 +136,7 @@ class View(BaseView):
             epoch = self._epoch + 1
             try:
                 self._status = RUNNING
-                deltas: OutputDeltas = self._storage.advance(epoch, given, verbs)
+                deltas: OutputDeltas = self._storage.advance(epoch, given)
                 delivery = self._finish(self._program.pending)
             except BaseException as error:
                 self._settle(error)

@@ -22,7 +22,7 @@ from typing import Any
 from weakref import finalize
 
 from ebbflow.engine.runtime.options import in_bytes, require_count
-from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
+from ebbflow.engine.runtime.program import Pending, RunningProgram
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.errors import EbbflowError, Text, cause_of
@@ -169,13 +169,11 @@ class Disk:
         state was taken away."""
         self.store.files.require()
 
-    def advance(
-        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS
-    ) -> OutputDeltas:
+    def advance(self, epoch: int, given: Mapping[str, Any]) -> OutputDeltas:
         """Run an epoch of the program and make it safe. When that is cut short, `happened` tells
         whether it did, and if not, `undo` is due."""
         self.require()
-        deltas = self.program.run(epoch, given, verbs)
+        deltas = self.program.run(epoch, given)
         for owner, change in self.program.staged():
             self._append(owner, change)
         self.store.commit(epoch, None if self._noted else self.notes())

@@ -22,11 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.inputs import APPLY
-from ebbflow.engine.runtime.program import NO_VERBS
 from ebbflow.engine.runtime.subscribe import Delivery
-from ebbflow.engine.runtime.view import BaseView
-from ebbflow.engine.spark.handles import SparkInput, SparkOutput
+from ebbflow.engine.runtime.view import BaseView, InputHandle
+from ebbflow.engine.spark.handles import SparkOutput
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import (
@@ -52,9 +50,10 @@ from ebbflow.engine.spark.report import (
     staged_entries,
 )
 from ebbflow.engine.spark.session import require_running
+from ebbflow.engine.spark.tasks.asked import input_change
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.route import Route, input_change
+from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan
@@ -113,11 +112,11 @@ class SparkView(BaseView):
 
         A change is a DataFrame, a pandas or Arrow table, or what a local view takes. Tables have
         the columns of a row, and may say what happens to it: `weight`, Debezium's `op`, or the
-        `_change_type` of a Delta change feed.
+        `_change_type` of a Delta change feed. Requests, such as `ebbflow.upsert`, take tables too.
         """
         return self._advance(merged(changes or {}, named))
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> Any:
+    def _advance(self, given: Mapping[str, Any]) -> Any:
         with self._lock:
             self._require_open()
             self._storage.require()
@@ -125,10 +124,7 @@ class SparkView(BaseView):
             started = perf_counter()
             epoch = self.epoch + 1
             try:
-                read = {
-                    name: self._given(name, verbs.get(name, APPLY), change)
-                    for name, change in given.items()
-                }
+                read = {name: self._given(name, change) for name, change in given.items()}
                 with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                     running = perf_counter()
                     done = self._route.run(read)
@@ -169,9 +165,9 @@ class SparkView(BaseView):
         needed = self._sinks.needed
         return min(deliveries if needed is None else [*deliveries, needed], default=None)
 
-    def _given(self, name: str, verb: str, change: Any) -> InputChange:
+    def _given(self, name: str, change: Any) -> InputChange:
         self._require("input", name, self.plan.sources)
-        return input_change(self.plan.sources[name], verb, change, self.options.small)
+        return input_change(self._replica.inputs[name], change, self.options.small)
 
     def _changes(self, epoch: int, entry: Entry) -> Any:
         return self._shown(lambda name: self._change(name, epoch, entry))
@@ -239,10 +235,10 @@ class SparkView(BaseView):
         self._require("output", name, self.plan.outputs)
         return SparkOutput(self, name)
 
-    def input(self, name: str) -> SparkInput:
+    def input(self, name: str) -> InputHandle:
         """One input, to change it alone."""
         self._require("input", name, self.plan.sources)
-        return SparkInput(self, name)
+        return InputHandle(self, name)
 
     # ---- for others ----
 

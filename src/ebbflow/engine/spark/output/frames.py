@@ -118,9 +118,7 @@ def derived(
 
     def rows(each: str) -> DataFrame:
         schema = schema_of(replica.plan.sources[each].type, weight=True)
-        if again:
-            return session.createDataFrame([], schema)
-        return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, each), schema)
+        return session.createDataFrame([], schema) if again else stored(session, job, each, schema)
 
     lowering = Lowering(replica, job, rows)
     slot = replica.machine.outputs[name]
@@ -128,6 +126,11 @@ def derived(
         if not (lowering.native(slot) and lowering.sure(slot)):
             return None
         return once_each(lowering.rows(slot))
+
+
+def stored(session: SparkSession, job: EpochJob, name: str, schema: Any) -> DataFrame:
+    """The rows of an input that are in the state, with their weights."""
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, name), schema)
 
 
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
@@ -260,11 +263,15 @@ class ReadOutput:
 def zset_of(frame: DataFrame, row_type: Any) -> Any:
     """A DataFrame of rows with weights as a ZSet, collected here."""
     total: dict[Any, int] = {}
-    try:
-        with unprinted():
-            table = frame.toArrow()
-    except Exception as error:
-        raise failed(error, "Spark could not read these rows") from said_by(error)
-    for batch in table.to_batches():
+    for batch in arrow_of(frame).to_batches():
         add(total, *from_arrow(batch, row_type))
     return trusted(without_zeros(total))
+
+
+def arrow_of(frame: DataFrame) -> Any:
+    """A DataFrame as a table of Arrow, collected here."""
+    try:
+        with unprinted():
+            return frame.toArrow()
+    except Exception as error:
+        raise failed(error, "Spark could not read these rows") from said_by(error)
