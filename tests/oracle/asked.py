@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ebbflow.change.requests import DeleteKeys, Feed, ReplaceRows, Upsert
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.events import is_several, key_fields
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
@@ -50,7 +52,7 @@ def follow_requests(
     plan: Plan,
     asked: RandomRequests,
     epochs: int,
-    formed: Callable[[Any], Any] = lambda change: change,
+    formed: Callable[[str, Any], Any] = lambda name, change: change,
 ) -> Counter[str]:
     """Some epochs; how often what was asked."""
     done: Counter[str] = Counter()
@@ -64,7 +66,7 @@ def follow_requests(
             expected = evaluate(plan, asked.contents()) if not refused else expected
         except EbbflowError:
             refused, asked.held = True, before
-        given = {name: formed(change) for name, change in changes.items()}
+        given = {name: formed(name, change) for name, change in changes.items()}
         if refused:
             with pytest.raises(EbbflowError):
                 view.step(given)
@@ -80,3 +82,39 @@ def follow_requests(
 
 def outputs(plan: Plan, found: Any) -> dict[str, ZSet[Any]]:
     return {next(iter(plan.outputs)): found} if isinstance(found, ZSet) else found
+
+
+def tables(asked: RandomRequests, dice: Random) -> Callable[[str, Any], Any]:
+    """The rows of requests as tables of Arrow, half of the time; of feeds and deletes too."""
+    import pyarrow as pa
+
+    from ebbflow.engine.runtime.table.arrow import arrow_schema, to_arrow
+
+    def rows(row_type: Any, given: list[Any]) -> Any:
+        return pa.Table.from_batches([to_arrow(given, [1] * len(given), row_type)])
+
+    def formed(name: str, change: Any) -> Any:
+        source = asked.sources[name]
+        if dice.random() < 0.5 or not hasattr(source.type, "_fields"):
+            return change
+        if isinstance(change, (Upsert, ReplaceRows)):
+            return change.taking(rows(source.type, change.rows))
+        fields = key_fields(source)
+        plain = arrow_schema(source.type, weight=False)
+        if isinstance(change, DeleteKeys) and fields is not None:
+            keys = [key if is_several(source.key) else (key,) for key in change.rows]
+            columns = [list(column) for column in zip(*keys, strict=True)] or [[]] * len(fields)
+            types = [plain.field(each).type for each in fields]
+            return change.taking(pa.table(list(map(pa.array, columns, types)), list(fields)))
+        if isinstance(change, Feed) and change.rows:
+            more = [each for each in change.rows[0] if each not in plain.names]
+            found = [pa.field(each, pa.string()) for each in more]
+            if "before" in more:
+                row = pa.struct([pa.field(each.name, each.type) for each in plain])
+                found = [pa.field("op", pa.string()), pa.field("before", row),
+                         pa.field("after", row)]  # fmt: skip
+                plain = pa.schema([])
+            return change.taking(pa.Table.from_pylist(change.rows, pa.schema([*plain, *found])))
+        return change
+
+    return formed
