@@ -34,6 +34,8 @@ from typing import TYPE_CHECKING
 
 from ebbflow import window
 from ebbflow.change.edited import List, Text
+from ebbflow.change.requests import delete, feed, forget, upsert
+from ebbflow.change.requests import replace_rows as replace
 from ebbflow.errors import EbbflowError, LawBroken, redact
 from ebbflow.flow import (
     Collection,
@@ -131,10 +133,13 @@ __all__ = [
     "count",
     "count_distinct",
     "covariance",
+    "delete",
     "desc",
     "empty",
+    "feed",
     "first",
     "fixpoint",
+    "forget",
     "ge",
     "gt",
     "histogram",
@@ -157,6 +162,7 @@ __all__ = [
     "quantile",
     "rank",
     "redact",
+    "replace",
     "set_of",
     "spark",
     "stddev",
@@ -164,6 +170,7 @@ __all__ = [
     "sum",
     "top_k",
     "typed",
+    "upsert",
     "variance",
     "weighted_mean",
     "window",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ebbflow.errors import place
@@ -20,6 +21,12 @@ class Input(Collection):
     `Frozen` dict or a frozenset, since rows must be hashable. With a `key`, a field, several in a
     tuple, or a function, there is at most one row of each key: then rows can be upserted, and
     deleted by key.
+
+    A `sequence`, a part of the row as well, says which of two rows of one key is the newer one: a
+    version, or the time of a change. Upserts, deletes and feeds that are older than what is known
+    of their key are left out, also after its row was deleted; so they may come in any order, and
+    again. For that the input remembers deleted keys, each with its sequence, until a row of it
+    comes or `forget` is asked for. Changes with weights and `replace` are done as they are given.
 
     >>> from typing import NamedTuple
     >>> class Order(NamedTuple):
@@ -40,8 +47,11 @@ class Input(Collection):
     """
 
     _key: Part | None
+    _sequence: Part | None
 
-    def __init__(self, name: str, type: Any = Any, key: Part | None = None) -> None:
+    def __init__(
+        self, name: str, type: Any = Any, key: Part | None = None, sequence: Part | None = None
+    ) -> None:
         if not isinstance(name, str) or not name:
             refuse(
                 f"Input({name!r}): an input has a name, by which rows are given to it",
@@ -59,15 +69,27 @@ class Input(Collection):
             plain(f"Input({name!r}, key={{}})", key)
             fn = part(f"Input({name!r}, key={{}})", source, key)
             source = Source(name=name, type=checked, key=fn, place=place())
+        if sequence is not None:
+            if key is None:
+                refuse(
+                    f"Input({name!r}, sequence=...): a sequence orders the rows of one key, and "
+                    "there is no key",
+                    f"Input({name!r}, ..., key=..., sequence=...)",
+                )
+            plain(f"Input({name!r}, sequence={{}})", sequence)
+            order = part(f"Input({name!r}, sequence={{}})", source, sequence)
+            source = replace(source, sequence=order)
         super().__init__(source)
         object.__setattr__(self, "_key", key)
+        object.__setattr__(self, "_sequence", sequence)
 
     def __repr__(self) -> str:
         node = self.node
         assert isinstance(node, Source)
         checked = "" if node.type is Any else f", {name_of(node.type)}"
         key = "" if self._key is None else f", key={key_text(self._key)}"
-        return f"Input({node.name!r}{checked}{key})"
+        sequence = "" if self._sequence is None else f", sequence={key_text(self._sequence)}"
+        return f"Input({node.name!r}{checked}{key}{sequence})"
 
 
 def _is_a_row(given: Any) -> bool:

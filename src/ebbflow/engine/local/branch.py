@@ -15,7 +15,6 @@ from weakref import finalize
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.machine import Machine
-from ebbflow.engine.runtime.program import NO_VERBS
 from ebbflow.engine.runtime.share import Sharing
 from ebbflow.errors import CompositionError
 from ebbflow.zset import ZSet, add_into, trusted
@@ -44,16 +43,13 @@ class Branch(View):
         self._sharing = Sharing(program, self._program)
         self._end = finalize(self, self._sharing.end)
 
-    def _advance(
-        self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
-        batch: BatchName | None = None,
-    ) -> Any:  # fmt: skip
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> Any:
         if batch is not None:
             raise CompositionError(
                 f"step(batch={batch!r}) of a branch: what is only tried out is no batch",
                 remedy="step(...) the branch without it, and then the view with it",
             )
-        return super()._advance(given, verbs)
+        return super()._advance(given)
 
     def compare(self) -> Any:
         """How the outputs of the branch differ from those of its view, in the form that `step`

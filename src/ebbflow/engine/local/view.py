@@ -32,13 +32,7 @@ from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
 from ebbflow.engine.runtime.loop_report import loops_of
-from ebbflow.engine.runtime.program import (
-    NO_VERBS,
-    Memory,
-    Pending,
-    RunningProgram,
-    computed_outputs,
-)
+from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, computed_outputs
 from ebbflow.engine.runtime.python import code_of
 from ebbflow.engine.runtime.report import ViewStats
 from ebbflow.engine.runtime.rows import OutputDeltas
@@ -159,7 +153,8 @@ class View(BaseView):
         """Change some inputs, all at once, and give what that changed in the output.
 
         A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
-        `step({"orders": {row: -1}})`. With several outputs their changes come in a dict, by name.
+        `step({"orders": {row: -1}})`; or a request, such as `step(orders=ebbflow.upsert(rows))`.
+        With several outputs their changes come in a dict, by name.
 
         With the name of a `batch`, or a source and a number that grows, it happens once: the same
         batch again changes nothing, and warns. See `batches`.
@@ -168,10 +163,7 @@ class View(BaseView):
             named = merged(changes, named) if named else changes  # type: ignore[assignment]
         return self._advance(named, batch=batch)
 
-    def _advance(
-        self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
-        batch: BatchName | None = None,
-    ) -> Any:  # fmt: skip
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> Any:
         with self._lock:
             if self._status:
                 self._recover()
@@ -181,7 +173,7 @@ class View(BaseView):
             epoch = self._epoch + 1
             try:
                 self._status = RUNNING
-                deltas: OutputDeltas = self._storage.advance(epoch, given, verbs, batch)
+                deltas: OutputDeltas = self._storage.advance(epoch, given, batch)
                 delivery = self._finish(self._program.pending)
             except BaseException as error:
                 self._settle(error)

@@ -23,7 +23,7 @@ from weakref import finalize
 
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
 from ebbflow.engine.runtime.options import in_bytes, require_count
-from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
+from ebbflow.engine.runtime.program import Pending, RunningProgram
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.errors import EbbflowError, Text, cause_of
@@ -175,13 +175,12 @@ class Disk:
         self.store.files.require()
 
     def advance(
-        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
-        batch: BatchName | None = None,
-    ) -> OutputDeltas:  # fmt: skip
+        self, epoch: int, given: Mapping[str, Any], batch: BatchName | None = None
+    ) -> OutputDeltas:
         """Run an epoch of the program and make it safe. When that is cut short, `happened` tells
         whether it did, and if not, `undo` is due."""
         self.require()
-        deltas = self.program.run(epoch, given, verbs, batch)
+        deltas = self.program.run(epoch, given, batch)
         for owner, change in self.program.staged():
             self._append(owner, change)
         self.store.commit(epoch, None if self._noted else self.notes())

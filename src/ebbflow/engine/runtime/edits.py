@@ -46,8 +46,8 @@ class KeyedEdit:
         return KeyedEdit, (self.key, self.field, self.changes)
 
 
-def key_of(edit: KeyedEdit) -> Any:
-    """The key of the row that is edited."""
+def key_of(edit: Any) -> Any:
+    """The key of the row that an edit, or an event, is about."""
     return edit.key
 
 

@@ -20,7 +20,9 @@ from functools import cached_property
 from threading import RLock
 from typing import Any
 
+from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.batches import Batches, BatchName
+from ebbflow.engine.runtime.events import Deleted
 from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
@@ -32,11 +34,11 @@ from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
 from ebbflow.zset import ZSet
 
-Pending = tuple[int, list[InputState | Rows | Batches], OutputDeltas]
-"""An epoch that has run: its number, the inputs, outputs and batches with something to keep, and
-what changed in the outputs."""
+Kept = InputState | Deleted | Rows | Batches
+Pending = tuple[int, list[Kept], OutputDeltas]
+"""An epoch that has run: its number, the inputs, outputs and batches with something to keep,
+and what changed in the outputs."""
 Computed = Mapping[str, Callable[[], Weights]]
-NO_VERBS: Mapping[str, str] = {}
 
 
 class RunningProgram:
@@ -89,22 +91,23 @@ class RunningProgram:
     # ---- one epoch ----
 
     def run(
-        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
-        batch: BatchName | None = None,
-    ) -> OutputDeltas:  # fmt: skip
-        """Run an epoch of what is given to each input, to apply unless `verbs` says otherwise, and
-        give what it changes in the outputs. It is `pending` then, with the name of its batch."""
+        self, epoch: int, given: Mapping[str, Any], batch: BatchName | None = None
+    ) -> OutputDeltas:
+        """Run an epoch of the change, or the request, that is given to each input, and give what it
+        changes in the outputs. It is `pending` then, with its batch."""
         inputs, outputs = self.inputs, self.outputs
         changes: dict[str, Weights] = {}
-        keeping: list[InputState | Rows | Batches] = []
+        keeping: list[Kept] = []
         for name, change in given.items():
             state = inputs.get(name)
             if state is None:
                 raise unknown_name("input", name, inputs)
-            delta = getattr(state, verbs[name])(change) if verbs else state.apply(change)
+            delta = state.request(change) if isinstance(change, Request) else state.apply(change)
             if delta:
                 changes[name] = delta
                 keeping.append(state)
+            if state.deleted is not None and state.deleted.waiting:
+                keeping.append(state.deleted)
         self.changes = changes
         deltas: OutputDeltas = self.machine.run(changes)
         for name, delta in deltas.items():

@@ -64,7 +64,8 @@ def rebuild(
             append(output.rows, output.rows.changed())
             output.rows.keep()
     machine.count_anew()
-    inputs = {id(state.store) for state in program.inputs.values()}
+    states = program.inputs.values()
+    inputs = {id(each) for state in states for each in (state.store, state.deleted)}
     computed = [part.label for part in program.parts if id(part.owner) in lacking - inputs]
     return tuple(dict.fromkeys(computed))
 

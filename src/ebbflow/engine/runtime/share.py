@@ -185,6 +185,8 @@ def _pairs(original: RunningProgram, copy: RunningProgram) -> Iterator[tuple[Any
     for name, state in copy.inputs.items():
         if state.store is not None:
             yield original.inputs[name].store, state.store
+        if state.deleted is not None:
+            yield original.inputs[name].deleted, state.deleted
     for stage, own in zip(original.machine.stages, copy.machine.stages, strict=True):
         yield from zip(stage.containers, own.containers, strict=True)
     for name, output in copy.outputs.items():

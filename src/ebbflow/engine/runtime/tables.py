@@ -45,3 +45,11 @@ def _rows_text(library: str, row_type: Any) -> str:
         return f"rows, as in: list({_ROWS[library].format(table='table')})"
     chosen = _CHOSEN[library].format(", ".join(f'"{name}"' for name in fields))
     return f"[{row_type.__name__}(*row) for row in {_ROWS[library].format(table=chosen)}]"
+
+
+def is_table(given: Any) -> bool:
+    """Whether something is a table of another library, or can become one of Arrow's."""
+    if isinstance(given, (list, tuple, dict)):
+        return False
+    library = type(given).__module__.partition(".")[0]
+    return hasattr(given, "__arrow_c_stream__") or (library in _ROWS and hasattr(given, "columns"))

@@ -7,20 +7,23 @@ from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, Self
 
+from ebbflow.change.requests import LAST, DeleteKeys, Upsert
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.batches import Batch, BatchName
+from ebbflow.engine.runtime.changes import removal
 from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
 from ebbflow.engine.runtime.edits import KeyedEdit
-from ebbflow.engine.runtime.inputs import ADD, DELETE, EDIT, REMOVE, UPSERT
+from ebbflow.engine.runtime.events import Edits
 from ebbflow.engine.runtime.lookup import asked
-from ebbflow.engine.runtime.program import NO_VERBS, RunningProgram, unknown_name
+from ebbflow.engine.runtime.program import RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Subscribers
+from ebbflow.engine.runtime.tables import is_table
 from ebbflow.errors import CheckError, CompositionError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
-from ebbflow.zset import ZSet
+from ebbflow.zset import ZSet, trusted
 
 
 class BaseView:
@@ -141,11 +144,8 @@ class BaseView:
             {each.name: wall_time(each) if now is None else now for each in clocks}
         )
 
-    def _advance(
-        self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
-        batch: BatchName | None = None,
-    ) -> Any:  # fmt: skip
-        """Run an epoch: what is done to inputs by name."""
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> Any:
+        """Run an epoch: the changes of inputs by name."""
         raise NotImplementedError
 
     # ---- about itself ----
@@ -285,21 +285,24 @@ class InputHandle:
             return bool(state.has(key))
 
     def apply(self, change: Any) -> Any:
-        """Apply a change: a ZSet, a mapping from row to weight, or rows to add."""
+        """Apply a change: whatever `step` takes."""
         return self.view._advance({self.name: change})
 
     def add(self, *rows: Any) -> Any:
         """Add these rows."""
-        return self.view._advance({self.name: rows}, {self.name: ADD})
+        return self.view._advance({self.name: list(rows)})
 
     def remove(self, *rows: Any) -> Any:
         """Remove these rows; each must be there."""
-        return self.view._advance({self.name: rows}, {self.name: REMOVE})
+        removed = removal(self.view.plan.sources[self.name], rows)
+        return self.view._advance({self.name: trusted(removed)})
 
     def upsert(self, *rows: Any) -> Any:
         """Put these rows in, each in place of the row that has its key; of several with the same
-        key, the last."""
-        return self.view._advance({self.name: rows}, {self.name: UPSERT})
+        key, the last. Or a table of rows, of which no two may have the same key."""
+        if len(rows) == 1 and _holds_rows(rows[0]):
+            return self.view._advance({self.name: Upsert(rows[0])})
+        return self.view._advance({self.name: Upsert(rows, duplicates=LAST)})
 
     def set(self, time: Any) -> Any:
         """Set a clock to a time; see `ebbflow.clock`."""
@@ -314,12 +317,16 @@ class InputHandle:
 
         Operators on the field follow the changes, so the cost is that of the edit.
         """
-        edit = KeyedEdit(key, field, changes)
-        return self.view._advance({self.name: {edit: 1}}, {self.name: EDIT})
+        return self.view._advance({self.name: Edits([KeyedEdit(key, field, changes)])})
 
     def delete(self, *keys: Any) -> Any:
         """Take away the rows that have these keys; each must be there."""
-        return self.view._advance({self.name: keys}, {self.name: DELETE})
+        return self.view._advance({self.name: DeleteKeys(keys)})
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"
+
+
+def _holds_rows(given: Any) -> bool:
+    """Whether something holds rows, and is none itself."""
+    return isinstance(given, (list, Mapping, ZSet)) or is_table(given)

@@ -1,14 +1,12 @@
-"""One input of a view on Spark, to change it alone; one output, to read it alone."""
+"""One input of a view on Spark, to read it and to change it alone; one output, to read it alone."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ebbflow.engine.runtime.inputs import UPSERT
 from ebbflow.engine.runtime.view import InputHandle, OutputHandle
-from ebbflow.zset import ZSet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,16 +62,3 @@ class SparkInput(InputHandle):
 
     def __len__(self) -> int:
         return self.value.count()
-
-    def upsert(self, *rows: Any) -> Any:
-        """Put rows in, each in place of the row that has its key: rows, or a table of them."""
-        if len(rows) == 1 and _is_table(rows[0]):
-            (given,) = rows
-        else:
-            given = self.view._program.inputs[self.name].latest(rows)
-        return self.view._advance({self.name: given}, {self.name: UPSERT})
-
-
-def _is_table(given: Any) -> bool:
-    """Whether something holds rows, and is none itself."""
-    return isinstance(given, (list, Mapping, ZSet)) or hasattr(given, "columns")

@@ -24,9 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.inputs import APPLY, InputState, not_kept
+from ebbflow.engine.runtime.inputs import InputState, not_kept
 from ebbflow.engine.runtime.lookup import in_state, origin, required_key
-from ebbflow.engine.runtime.program import NO_VERBS
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput
@@ -39,9 +38,9 @@ from ebbflow.engine.spark.output.frames import (
     derived_outputs,
     file_uri,
     having,
-    input_rows,
     repeated,
     require_same,
+    stored,
     weighted,
     zset_of,
 )
@@ -57,9 +56,11 @@ from ebbflow.engine.spark.report import (
     staged_entries,
 )
 from ebbflow.engine.spark.session import require_running
+from ebbflow.engine.spark.table.schema import schema_of
+from ebbflow.engine.spark.tasks.asked import input_change
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.route import Route, input_change
+from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
@@ -123,17 +124,14 @@ class SparkView(BaseView):
 
         A change is a DataFrame, a pandas or Arrow table, or what a local view takes. Tables have
         the columns of a row, and may say what happens to it: `weight`, Debezium's `op`, or the
-        `_change_type` of a Delta change feed.
+        `_change_type` of a Delta change feed. Requests, such as `ebbflow.upsert`, take tables too.
 
         With the name of a `batch`, or a source and a number that grows, it happens once: the same
         batch again changes nothing, and warns. See `batches`.
         """
         return self._advance(merged(changes or {}, named), batch=batch)
 
-    def _advance(
-        self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS,
-        batch: BatchName | None = None,
-    ) -> Any:  # fmt: skip
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> Any:
         with self._lock:
             self._require_open()
             self._storage.require()
@@ -144,10 +142,7 @@ class SparkView(BaseView):
             started = perf_counter()
             epoch = self.epoch + 1
             try:
-                read = {
-                    name: self._given(name, verbs.get(name, APPLY), change)
-                    for name, change in given.items()
-                }
+                read = {name: self._given(name, change) for name, change in given.items()}
                 with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                     running = perf_counter()
                     done = self._route.run(read)
@@ -192,9 +187,9 @@ class SparkView(BaseView):
         needed = self._sinks.needed
         return min(deliveries if needed is None else [*deliveries, needed], default=None)
 
-    def _given(self, name: str, verb: str, change: Any) -> InputChange:
+    def _given(self, name: str, change: Any) -> InputChange:
         self._require("input", name, self.plan.sources)
-        return input_change(self.plan.sources[name], verb, change, self.options.small)
+        return input_change(self._replica.inputs[name], change, self.options.small)
 
     def _changes(self, epoch: int, entry: Entry) -> Any:
         return self._shown(lambda name: self._change(name, epoch, entry))
@@ -294,8 +289,8 @@ class SparkView(BaseView):
             if not self._replica.inputs[name].keeps:
                 raise not_kept(self.plan.sources[name])
             job = self._epochs.job(self.options.tasks(self.session))
-            row_type = self.plan.sources[name].type
-            return repeated(input_rows(self.session, job, name, row_type), name)
+            schema = schema_of(self.plan.sources[name].type, weight=True)
+            return repeated(stored(self.session, job, name, schema), name)
 
     @contextmanager
     def _input_state(self, name: str) -> Iterator[InputState]:

@@ -102,11 +102,13 @@ def _hash(part: Any) -> int:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Source(Node):
-    """Rows from outside, by name. With a `key` there is at most one row of each key."""
+    """Rows from outside, by name. With a `key` there is at most one row of each key; with a
+    `sequence` too, it says of two rows of one key which is the newer one."""
 
     verb = "input"
     name: str
     key: Fn | None = None
+    sequence: Fn | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -32,6 +32,8 @@ from ebbflow.engine.runtime.table.layout import (
     CHANGED,
     REMOVED,
     Layout,
+    image_remedy,
+    image_text,
     layout_of,
     refused,
     require_columns,
@@ -55,14 +57,9 @@ def table_of(source: Source, given: Any) -> Any:
     >>> table_of(orders, pa.table({"id": [1, 2], "op": ["c", "d"]})).to_pydict()
     {'id': [1, 2], '__weight': [1, -1]}
     """
-    if type(given).__module__.partition(".")[0] == "pandas":
-        return _fitted(source, pa.Table.from_pandas(given, preserve_index=False), loose=True)
-    if isinstance(given, pa.RecordBatch):
-        given = pa.Table.from_batches([given])
-    if not isinstance(given, pa.Table) and hasattr(given, "__arrow_c_stream__"):
-        given = pa.table(given)
-    if isinstance(given, pa.Table):
-        return _fitted(source, given, loose=False)
+    table, loose = arrow_table(given)
+    if table is not None:
+        return _fitted(source, table, loose=loose)
     weights = read_rows(source, given)
     rows, counts = list(weights), list(weights.values())
     try:
@@ -73,6 +70,18 @@ def table_of(source: Source, given: Any) -> Any:
     except SchemaMismatch as error:
         raise of_input(source, error) from cause_of(error)
     return pa.Table.from_batches(batches, arrow_schema(source.type))
+
+
+def arrow_table(given: Any) -> tuple[Any, bool]:
+    """What can be a table of Arrow as one, else None; and whether its integers may have become
+    floats, for nulls, as those of pandas do."""
+    if type(given).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(given, preserve_index=False), True
+    if isinstance(given, pa.RecordBatch):
+        return pa.Table.from_batches([given]), False
+    if not isinstance(given, pa.Table) and hasattr(given, "__arrow_c_stream__"):
+        return pa.table(given), False
+    return (given if isinstance(given, pa.Table) else None), False
 
 
 def rows_of(source: Source, batch: Any) -> tuple[list[Any], list[int]]:
@@ -96,7 +105,7 @@ def _fitted(source: Source, table: Any, *, loose: bool) -> Any:
         return _images(source, table, layout, loose)
     weights = _weights(source, table, layout)
     made = pa.Table.from_arrays(
-        [*_row(source, table, loose), weights], schema=arrow_schema(source.type)
+        [*row_columns(source, table, loose), weights], schema=arrow_schema(source.type)
     )
     return made if not pc.any(pc.equal(weights, 0)).as_py() else made.filter(pc.field(WEIGHT) != 0)
 
@@ -135,7 +144,7 @@ def unknown_remedy(layout: Layout, op: Any) -> str:
     """What to do about it."""
     how = "op" if layout.how == "images" else layout.how
     if layout.how == "op" and op == CHANGED:
-        return "give the columns before and after as well, or upserts to an input with a key"
+        return "ebbflow.feed(...) for an input with a key, or the columns before and after as well"
     both = layout.how == "images"
     return "one of " + ", ".join((*ADDED[how], *REMOVED[how], *([CHANGED] if both else [])))
 
@@ -167,33 +176,24 @@ def _images(source: Source, table: Any, layout: Layout, loose: bool) -> Any:
         weights = pa.array(np.full(len(rows), weight, np.int64))
         parts.append(
             pa.Table.from_arrays(
-                [*_row(source, rows, loose), weights], schema=arrow_schema(source.type)
+                [*row_columns(source, rows, loose), weights], schema=arrow_schema(source.type)
             )
         )
     return pa.concat_tables(parts) if parts else arrow_schema(source.type).empty_table()
 
 
-def image_text(name: str) -> str:
-    """What is wrong when the row before or after a change is not there."""
-    verbs = "updated or deleted" if name == BEFORE else "added or updated"
-    return f"a row is {verbs}, and {name!r} is null"
-
-
-def image_remedy(name: str) -> str:
-    """What to do about it."""
-    if name == BEFORE:
-        return "have the database log old rows, as with REPLICA IDENTITY FULL of PostgreSQL"
-    return "leave such records out"
-
-
 # ---- columns ----
 
 
-def _row(source: Source, table: Any, loose: bool) -> list[Any]:
-    return [_column(source, table, name, column, loose) for name, column in columns_of(source.type)]
+def row_columns(source: Source, table: Any, loose: bool) -> list[Any]:
+    """The columns of rows, as their type has them."""
+    return [
+        column_of(source, table, name, column, loose) for name, column in columns_of(source.type)
+    ]
 
 
-def _column(source: Source, table: Any, name: str, column: Column, loose: bool) -> Any:
+def column_of(source: Source, table: Any, name: str, column: Column, loose: bool) -> Any:
+    """A column, as the hint of its field has it."""
     array = table.column(name)
     if loose and column.form == "float" and not column.optional and is_.is_floating(array.type):
         array = array.fill_null(NAN)  # pandas does not tell NaN from what is missing

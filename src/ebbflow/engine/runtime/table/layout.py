@@ -53,14 +53,14 @@ def layout_of(source: Source, names: Sequence[str]) -> Layout:
         try        rename 'idd' to 'id'
     """
     fields = {name for name, _ in columns_of(source.type)}
-    found = _layout(set(names) - fields)
+    found = layout_by_names(set(names) - fields)
     if found.how == "images":
         return found
-    require_columns(source, [name for name in names if name in fields or not _extra(found, name)])
+    require_columns(source, [name for name in names if name in fields or not is_extra(found, name)])
     return found
 
 
-def _layout(others: set[str]) -> Layout:
+def layout_by_names(others: set[str]) -> Layout:
     """The layout, by the columns that are no fields."""
     if WEIGHT in others:
         return Layout("weight", WEIGHT)
@@ -74,7 +74,7 @@ def _layout(others: set[str]) -> Layout:
     return Layout("weight", "weight") if "weight" in others else Layout("rows")
 
 
-def _extra(layout: Layout, name: str) -> bool:
+def is_extra(layout: Layout, name: str) -> bool:
     """Whether a column that is no field belongs to the layout."""
     if layout.how == "feed":
         return name in _FEED or name == layout.by
@@ -140,3 +140,17 @@ def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeE
     if column.form == "instant" and "timestamp" in found:
         remedy = f"the hint datetime for {name!r}, or cast to a timestamp with a zone"
     return refused(source, f"column {name!r} is {found}, not {column}", remedy=remedy)
+
+
+def image_text(name: str) -> str:
+    """What is wrong when the row before or after a change is not there."""
+    verbs = "updated or deleted" if name == BEFORE else "added or updated"
+    return f"a row is {verbs}, and {name!r} is null"
+
+
+def image_remedy(name: str) -> str:
+    """What to do about it."""
+    if name == BEFORE:
+        full = "have the database log old rows, as with REPLICA IDENTITY FULL of PostgreSQL"
+        return f"{full}; or, for an input with a key, ebbflow.feed(...), which needs keys alone"
+    return "leave such records out"

@@ -101,12 +101,6 @@ def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> 
     return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadOutput(job, name), schema)
 
 
-def input_rows(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> DataFrame:
-    """The rows of an input with their weights, read from the state."""
-    schema = schema_of(row_type, weight=True)
-    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, name), schema)
-
-
 def having(frame: DataFrame, wanted: Mapping[str, Any]) -> DataFrame:
     """The rows of a frame with these values in these columns, as far as Spark can compare them: a
     few others may be among them."""
@@ -141,10 +135,8 @@ def derived(
     inputs are read from the state; with `again`, they are empty, to see whether it is one."""
 
     def rows(each: str) -> DataFrame:
-        row_type = replica.plan.sources[each].type
-        if again:
-            return session.createDataFrame([], schema_of(row_type, weight=True))
-        return input_rows(session, job, each, row_type)
+        schema = schema_of(replica.plan.sources[each].type, weight=True)
+        return session.createDataFrame([], schema) if again else stored(session, job, each, schema)
 
     lowering = Lowering(replica, job, rows)
     slot = replica.machine.outputs[name]
@@ -152,6 +144,11 @@ def derived(
         if not (lowering.native(slot) and lowering.sure(slot)):
             return None
         return once_each(lowering.rows(slot))
+
+
+def stored(session: SparkSession, job: EpochJob, name: str, schema: Any) -> DataFrame:
+    """The rows of an input that are in the state, with their weights."""
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, name), schema)
 
 
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
@@ -284,11 +281,15 @@ class ReadOutput:
 def zset_of(frame: DataFrame, row_type: Any) -> Any:
     """A DataFrame of rows with weights as a ZSet, collected here."""
     total: dict[Any, int] = {}
-    try:
-        with unprinted():
-            table = frame.toArrow()
-    except Exception as error:
-        raise failed(error, "Spark could not read these rows") from said_by(error)
-    for batch in table.to_batches():
+    for batch in arrow_of(frame).to_batches():
         add(total, *from_arrow(batch, row_type))
     return trusted(without_zeros(total))
+
+
+def arrow_of(frame: DataFrame) -> Any:
+    """A DataFrame as a table of Arrow, collected here."""
+    try:
+        with unprinted():
+            return frame.toArrow()
+    except Exception as error:
+        raise failed(error, "Spark could not read these rows") from said_by(error)
