@@ -20,8 +20,8 @@ from ebbflow.algebra import Basis, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import one_nan, with_one_nan
+from ebbflow.typevars import T as R
 
-R = TypeVar("R", bound=Hashable)
 S = TypeVar("S", bound=Hashable)
 Q = TypeVar("Q", bound=Hashable)
 K = TypeVar("K", bound=Hashable)

@@ -21,7 +21,7 @@ from ebbflow.flow.within import TIME_CLASSES
 from ebbflow.record import fields_of, record
 
 
-class Clock(Input):
+class Clock(Input[Any]):
     """The time, as an input; see `clock`."""
 
     def __init__(self, name: str, type: Any) -> None:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow import loops
@@ -45,17 +45,29 @@ from ebbflow.flow.verbs.rows import RowVerbs
 from ebbflow.flow.verbs.time import TimeVerbs
 from ebbflow.flow.verbs.unknown import unknown
 from ebbflow.stream import Processor
+from ebbflow.typevars import T_co, U
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ebbflow.engine.local import View
+    from ebbflow.engine.spark.engine import Engine
+    from ebbflow.engine.spark.view import SparkView
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Collection(
-    RowVerbs, ReshapeVerbs, PairVerbs, AlignedVerbs, GroupVerbs, OrderVerbs, MatchVerbs, TimeVerbs
-):
+    RowVerbs[T_co], ReshapeVerbs[T_co], PairVerbs[T_co], AlignedVerbs[T_co], GroupVerbs[T_co],
+    OrderVerbs[T_co], MatchVerbs[T_co], TimeVerbs[T_co],
+):  # fmt: skip
     """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 
     >>> import ebbflow as ef
     >>> ef.Input("words", str).filter(str.isalpha).map(len, type=int)
     <int: words → filter → map>
+
+    For a type checker a collection has the type of its rows, `Collection[Order]`; where that is
+    only found when the program is built, as after `agg`, `select` and `join`, it is `Any`.
     """
 
     node: Node
@@ -70,17 +82,17 @@ class Collection(
         """
         return planned({"output": self.node})
 
-    def with_node(self, node: Node) -> Collection:
+    def with_node(self, node: Node) -> Collection[Any]:
         """A collection of what a node gives."""
         return Collection(node)
 
     # ---- your own ----
 
     def through(
-        self, operator: Processor[Any, Any], other: Collection | None = None,
-        per: Part | None = None, type: Any = None, *, left_per: Part | None = None,
-        right_per: Part | None = None,
-    ) -> Collection:  # fmt: skip
+        self, operator: Processor[Any, Any], other: Collection[U] | None = None,
+        per: Part[T_co | U] | None = None, type: Any = None, *,
+        left_per: Part[T_co] | None = None, right_per: Part[U] | None = None,
+    ) -> Collection[Any]:  # fmt: skip
         """The rows through a differential operator of your own; with `per`, one for each key.
 
         Its input is a bag; with an `other` collection, a pair of bags, and `left_per` and
@@ -102,9 +114,9 @@ class Collection(
     # ---- rounds ----
 
     def iterate(
-        self, body: Callable[[Collection], Collection], *, rounds: int | None = None,
-        limit: int = loops.LIMIT, priority: Part | None = None,
-    ) -> Collection:  # fmt: skip
+        self, body: Callable[[Collection[T_co]], Collection[U]], *, rounds: int | None = None,
+        limit: int = loops.LIMIT, priority: Part[T_co] | None = None,
+    ) -> Collection[T_co | U]:  # fmt: skip
         """What `body` makes of these rows, of that, and so on, until a round changes nothing; or
         after `rounds` rounds. Other collections are simply used in the body, and loops may nest.
 
@@ -141,6 +153,12 @@ class Collection(
 
     # ---- running ----
 
+    @overload
+    def run(self, engine: None = None, **options: Any) -> View[T_co]: ...
+    @overload
+    def run(self, engine: Engine, **options: Any) -> SparkView[DataFrame]: ...
+    @overload
+    def run(self, engine: Any, **options: Any) -> Any: ...
     def run(self, engine: Any = None, **options: Any) -> Any:
         """Start to keep it up to date: in this process, or by the `engine` given. Gives a view.
 

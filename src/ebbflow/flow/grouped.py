@@ -7,7 +7,7 @@ that has rows; the row has the key's fields first. A group whose last row goes i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow.parts import GroupKey, field_names, refuse, row_type, rows_of
@@ -16,8 +16,10 @@ from ebbflow.flow.result_types import result_type
 from ebbflow.flow.results import AnyReducer, given
 from ebbflow.flow.types import row
 from ebbflow.flow.verbs.unknown import unknown_of_groups
+from ebbflow.reducer import Reducer
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.row import itself
+from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 ONE_GROUP = GroupKey(None, {})
 
 
-class Grouped:
+class Grouped(Generic[T_co]):
     """The rows of a collection by key; see `Collection.group_by`.
 
     >>> import ebbflow as ef
@@ -36,11 +38,11 @@ class Grouped:
 
     __slots__ = ("_key", "_of")
 
-    def __init__(self, of: Verbs, key: GroupKey) -> None:
+    def __init__(self, of: Verbs[T_co], key: GroupKey) -> None:
         self._of = of
         self._key = key
 
-    def reduce(self, reducer: AnyReducer) -> Collection:
+    def reduce(self, reducer: Reducer[T_co]) -> Collection[Any]:
         """Keep `reducer(rows)` up to date for every group: rows `(key…, value)`.
 
         Equals `{key: reducer(rows) for key, rows in groups}`, with the touched groups alone
@@ -52,7 +54,7 @@ class Grouped:
         """
         return self._of.with_node(reduced(self._of.node, self._key, reducer))
 
-    def agg(self, /, *unnamed: Any, **reducers: AnyReducer) -> Collection:
+    def agg(self, /, *unnamed: Any, **reducers: Reducer[T_co]) -> Collection[Any]:
         """Keep several reducers up to date for every group: rows `(key…, one field for each)`.
 
         >>> import ebbflow as ef
@@ -68,12 +70,14 @@ class Grouped:
             "makes them a collection>"
         )
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if hasattr(type(self._of), name):
-            raise _not_yet(f".{name} is for collections, and group_by(...) alone is none")
-        raise unknown_of_groups(name, NEXT)
+    if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if hasattr(type(self._of), name):
+                raise _not_yet(f".{name} is for collections, and group_by(...) alone is none")
+            raise unknown_of_groups(name, NEXT)
 
     def __iter__(self) -> NoReturn:
         raise _not_yet("group_by(...) alone cannot be iterated")

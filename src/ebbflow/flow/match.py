@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 from ebbflow.errors import place
 from ebbflow.flow import types
@@ -21,12 +21,13 @@ from ebbflow.flow.results import given
 from ebbflow.flow.windows import Time, check_times
 from ebbflow.fn import Fn
 from ebbflow.reducer import Reducer, count
+from ebbflow.typevars import V, V_contra
 
-Condition = Callable[[Any], Any] | str
+Condition = Callable[[V_contra], Any] | str
 
 
 @dataclass(frozen=True)
-class Awaited:
+class Awaited(Generic[V_contra]):
     """A step of a pattern, as `once` and `many` make it."""
 
     condition: Any
@@ -34,7 +35,7 @@ class Awaited:
     unless: Any = None
 
 
-def once(condition: Condition, *, unless: Condition | None = None) -> Awaited:
+def once(condition: Condition[V], *, unless: Condition[V] | None = None) -> Awaited[V]:
     """A step of a pattern that one row takes, as a condition alone is; with `unless`, a row for
     which that is true ends a match that waits for this step.
 
@@ -53,9 +54,9 @@ def once(condition: Condition, *, unless: Condition | None = None) -> Awaited:
 
 
 def many(
-    condition: Condition, reducer: Reducer[Any, Any, Any] | None = None, *,
-    unless: Condition | None = None,
-) -> Awaited:  # fmt: skip
+    condition: Condition[V], reducer: Reducer[V] | None = None, *,
+    unless: Condition[V] | None = None,
+) -> Awaited[V]:  # fmt: skip
     """A step of a pattern that one or more rows take, as many as there are; what comes out is a
     reducer of these rows, `count()` if none is given.
 

@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.flow import types
+from ebbflow.flow import attributes, types
 from ebbflow.flow.grouped import ONE_GROUP
 from ebbflow.flow.inferred import type_of
 from ebbflow.flow.parts import (
@@ -49,6 +49,7 @@ from ebbflow.operator.window import FrameReducer, RunningReducer, WindowFunction
 from ebbflow.ordering import total_order_key
 from ebbflow.reducer import Reducer
 from ebbflow.stream.transition import PartSteps, StepsOfParts, Transition, transition
+from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
@@ -60,7 +61,7 @@ RUNNING: Any = (UNBOUNDED, 0)
 
 def scanned(node: Node, step: Any, start: Any, per: Part | None, order: Part, type: Any) -> Scan:
     """The node of `scan`."""
-    going = _transition("scan", step, start, {})
+    going = _transition("scan", node, step, start, {})
     said = _said(step) if type is None else type
     return Scan(
         parent=node, transition=going, order=_order("scan", node, order),
@@ -74,7 +75,7 @@ def folded(
     cuts: Sequence[Any], type: Any,
 ) -> Fold:  # fmt: skip
     """The node of `fold`; with `cuts`, of the parts between them."""
-    going, by = _transition("fold", step, start, composed), _order("fold", node, order)
+    going, by = _transition("fold", node, step, start, composed), _order("fold", node, order)
     value = Any if type is None else type
     if not len(cuts):
         found = ONE_GROUP if per is None else key("fold(per={})", node, (per,), {})
@@ -117,7 +118,9 @@ class CutAt:
         return bisect_right(self.cuts, at, key=total_order_key)
 
 
-def _transition(verb: str, step: Any, start: Any, composed: Mapping[str, Any]) -> Transition:
+def _transition(
+    verb: str, node: Node, step: Any, start: Any, composed: Mapping[str, Any]
+) -> Transition:
     if isinstance(step, Transition):
         return step
     if isinstance(step, Reducer):
@@ -125,6 +128,9 @@ def _transition(verb: str, step: Any, start: Any, composed: Mapping[str, Any]) -
             f"{verb}({step!r}): a reducer says one thing of many rows",
             f"over(per=..., order=...).with_fields(value={step!r})",
         )
+    row = (node.type, rows_of(node))
+    attributes.check(f"{verb}({{}})", step, [(Any, ""), row])
+    attributes.check(f"{verb}(of={{}})", composed.get("of"), [row])
     return transition(step, start, **composed)
 
 
@@ -143,7 +149,7 @@ def _order(verb: str, node: Node, order: Part) -> Fn:
 # ---- over ----
 
 
-class Ordering:
+class Ordering(Generic[T_co]):
     """The rows of a collection, those of each key in an order; see `Collection.over`.
 
     >>> import ebbflow as ef
@@ -154,8 +160,9 @@ class Ordering:
     __slots__ = ("_frame", "_key", "_of", "_order", "_part")
 
     def __init__(
-        self, of: Verbs, per: Part | None, order: Part, rows: Any = RUNNING, range: Any = None
-    ) -> None:
+        self, of: Verbs[T_co], per: Part[T_co] | None, order: Part[T_co], rows: Any = RUNNING,
+        range: Any = None,
+    ) -> None:  # fmt: skip
         node = of.node
         self._of, self._part = of, order
         self._order = _order("over", node, order)
@@ -168,7 +175,7 @@ class Ordering:
         low, high, _ = self._frame
         return -low if low else high or 1
 
-    def with_fields(self, /, **functions: Any) -> Collection:
+    def with_fields(self, /, **functions: Reducer[T_co] | WindowFunction) -> Collection[Any]:
         """Every row with more fields: window functions, and reducers of a frame of rows.
 
         >>> import ebbflow as ef
@@ -263,13 +270,15 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
             f"<{rows_of(self._of.node)} in order: .with_fields(name=...) makes them a collection>"
         )
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise CompositionError(
-            f"over(...) alone has no {name!r}: it is not a collection yet", created=place(),
-            remedy="over(...).with_fields(name=...) first",
-        )  # fmt: skip
+    if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise CompositionError(
+                f"over(...) alone has no {name!r}: it is not a collection yet", created=place(),
+                remedy="over(...).with_fields(name=...) first",
+            )  # fmt: skip
 
 
 def _given(of: Any) -> Any:

@@ -26,8 +26,10 @@ from ebbflow.fn import Fn
 from ebbflow.operator import Operator
 from ebbflow.operator.applied import Applied
 from ebbflow.record import as_stored, fields_of, hints_of
+from ebbflow.typevars import V
 
-Part = str | Callable[[Any], Any] | tuple[Any, ...]
+Part = str | Callable[[V], Any] | tuple[Any, ...]
+"""A part of a row of type V: a field, a function, or several in a tuple."""
 
 ROW = ("the row",)
 TWO_ROWS = ("the left row", "the right row")

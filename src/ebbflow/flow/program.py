@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ebbflow.flow import joins, loops
 from ebbflow.flow.collection import Collection
@@ -16,6 +16,14 @@ from ebbflow.flow.parts import Part, refuse, row_type
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.rewrite.tighten import leaving
 from ebbflow.flow.running import explain, node_text, planned, run
+from ebbflow.typevars import T, U
+from ebbflow.zset import ZSet
+
+if TYPE_CHECKING:
+    from ebbflow.engine.local import View
+    from ebbflow.engine.spark.engine import Engine
+    from ebbflow.engine.spark.output.frames import Frames
+    from ebbflow.engine.spark.view import SparkView
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,6 +32,12 @@ class Program:
 
     plan: Plan
 
+    @overload
+    def run(self, engine: None = None, **options: Any) -> View[Any, dict[str, ZSet[Any]]]: ...
+    @overload
+    def run(self, engine: Engine, **options: Any) -> SparkView[Frames]: ...
+    @overload
+    def run(self, engine: Any, **options: Any) -> Any: ...
     def run(self, engine: Any = None, **options: Any) -> Any:
         """Start to keep the outputs up to date: in this process, or by the `engine` given.
 
@@ -45,7 +59,7 @@ class Program:
         return f"<program of {', '.join(f'{name}: {node_text(node)}' for name, node in outputs)}>"
 
 
-def program(**outputs: Collection) -> Program:
+def program(**outputs: Collection[Any]) -> Program:
     """Several collections as one program, each output under its name.
 
     >>> import ebbflow as ef
@@ -60,7 +74,11 @@ def program(**outputs: Collection) -> Program:
     return Program(planned({name: each.node for name, each in outputs.items()}))
 
 
-def empty(type: Any = Any) -> Collection:
+@overload
+def empty(type: type[T]) -> Collection[T]: ...
+@overload
+def empty(type: object = ...) -> Collection[Any]: ...
+def empty(type: Any = Any) -> Collection[Any]:
     """A collection of this type that has no rows, ever.
 
     >>> import ebbflow as ef
@@ -71,9 +89,9 @@ def empty(type: Any = Any) -> Collection:
 
 
 def iterate(
-    start: Collection, body: Callable[[Collection], Collection], *, rounds: int | None = None,
-    limit: int = loops.LIMIT, priority: Part | None = None,
-) -> Collection:  # fmt: skip
+    start: Collection[T], body: Callable[[Collection[T]], Collection[U]], *,
+    rounds: int | None = None, limit: int = loops.LIMIT, priority: Part[T] | None = None,
+) -> Collection[T | U]:  # fmt: skip
     """What `body` makes of `start`, of that, and so on: `start.iterate(body, ...)`.
 
     >>> import ebbflow as ef
@@ -86,9 +104,9 @@ def iterate(
 
 
 def fixpoint(
-    body: Callable[..., Mapping[str, Collection]], /, *, rounds: int | None = None,
-    limit: int = loops.LIMIT, priority: Mapping[str, Part] | None = None, **starts: Collection,
-) -> dict[str, Collection]:  # fmt: skip
+    body: Callable[..., Mapping[str, Collection[Any]]], /, *, rounds: int | None = None,
+    limit: int = loops.LIMIT, priority: Mapping[str, Part] | None = None, **starts: Collection[Any],
+) -> dict[str, Collection[Any]]:  # fmt: skip
     """Collections that are computed from each other, round after round, by name.
 
     `body` is called with a collection for each variable, in the order of the `starts`, and gives a

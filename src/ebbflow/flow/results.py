@@ -9,15 +9,20 @@ hand are looked at as those of a program are. What reducers give is in `result_t
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
-from datetime import date, time
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from types import NoneType
 from typing import Any
 
+from ebbflow.change.edited import List, Text
 from ebbflow.flow.attributes import check
 from ebbflow.flow.parts import field, part_type, refuse, rows_of
 from ebbflow.flow.plan import Node
 from ebbflow.flow.types import classes, name_of
+from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of
 from ebbflow.reducer import Reducer
 from ebbflow.reducer.combine import by, on, then, together, where
@@ -60,29 +65,35 @@ def _instead(name: str, reducer: Any, node: Node) -> str:
     return f"ebbflow.{library}({'' if library == 'count' else likely(node)})"
 
 
-def likely(node: Node, *, numbers_only: bool = False) -> str:
-    """A field to take as an example: the last one that is a number.
+def likely(node: Node, never: tuple[type, ...] = ()) -> str:
+    """A field to take as an example: the last one that is a number, of none of the classes `never`.
 
     >>> from ebbflow.flow.plan import Source
     >>> likely(Source(name="words", type=str))
     ''
     """
     fields = fields_of(node.type) or {}
-    numbers = [name for name, hint in fields.items() if set(classes(hint) or ()) & {int, float}]
-    some = numbers or ([] if numbers_only else [*fields])
+    wanted = {int, float} - {*never}
+    numbers = [name for name, hint in fields.items() if set(classes(hint) or ()) & wanted]
+    some = numbers or ([] if never else [*fields])
     return f'"{some[-1]}"' if some else ""
 
 
 def _shape(call: str, reducer: AnyReducer, name: str) -> str:
     """The call with the reducer as it was written, open at the field."""
-    around, quoted = call.replace("{", "{{").replace("}", "}}"), repr(reducer)
+    around, quoted = call.replace("{", "{{").replace("}", "}}"), _text(reducer)
     opened = quoted.replace("{", "{{").replace("}", "}}").replace(repr(name), "{}", 1)
     return around.replace("...", opened) if "{}" in opened else around
 
 
 def _around(call: str, reducer: AnyReducer) -> str:
     """The call with the reducer as it was written, as a shape that is complete."""
-    return call.replace("...", repr(reducer)).replace("{", "{{").replace("}", "}}")
+    return call.replace("...", _text(reducer)).replace("{", "{{").replace("}", "}}")
+
+
+def _text(reducer: AnyReducer) -> str:
+    """A reducer as it was written; of a function in a function, its own name."""
+    return re.sub(r"[\w.<>]+\.<locals>\.", "", repr(reducer))
 
 
 def _read(reducer: AnyReducer) -> Iterator[tuple[AnyReducer, Any]]:
@@ -125,22 +136,26 @@ def keys_given(reducer: AnyReducer) -> list[Any]:
     ]  # fmt: skip
 
 
-_TEXTS = (str, bytes, time)
-_NEVER_ADDED: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("median", "quantile", "approx_quantile"), _TEXTS),
+_NO_AMOUNTS = (str, bytes, time, Text, List, tuple, frozenset, dict, Frozen)
+_NOT_ADDED = (*_NO_AMOUNTS, date)
+_NOT_MULTIPLIED = (*_NOT_ADDED, timedelta, complex)
+_NEVER: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("median", "quantile"), _NO_AMOUNTS),
+    **dict.fromkeys(("sum", "mean"), (*_NOT_ADDED, complex)),
+    "naive_sum": (*_NOT_ADDED, timedelta),
     **dict.fromkeys(
-        ("sum", "naive_sum", "mean", "product", "variance", "stddev", "covariance",
-         "weighted_mean", "bit_xor"),
-        (*_TEXTS, date, tuple, frozenset),
+        ("product", "variance", "stddev", "covariance", "weighted_mean", "approx_quantile"),
+        _NOT_MULTIPLIED,
     ),
-}  # fmt: skip
+    "bit_xor": (*_NOT_MULTIPLIED, float, Decimal, Fraction),
+}
 """Reducers that compute with values, and classes with which they cannot."""
 
 
 def _numbers(call: str, reducer: AnyReducer, of: Any, node: Node) -> None:
     """Refuse a reducer that adds up what is clearly no number."""
     make, _, named = reducer.made or (None, (), {})
-    never = _NEVER_ADDED.get(getattr(make, "__name__", ""), ())
+    never = _NEVER.get(getattr(make, "__name__", ""), ())
     if make is None or not never or named.get("discrete"):
         return
     if not make.__module__.startswith("ebbflow.reducer"):
@@ -150,10 +165,11 @@ def _numbers(call: str, reducer: AnyReducer, of: Any, node: Node) -> None:
     if known and all(issubclass(each, never) for each in known):
         values = rows_of(node) if of is None else "its values"
         what = f"{of!r} is" if isinstance(of, str) else f"{values} are"
-        other = likely(node, numbers_only=True)
+        want = "whole numbers" if float in never else "numbers"
+        other = likely(node, never)
         refuse(
-            f"{call.format()}: {what} of type {name_of(part)}, and no numbers",
+            f"{call.format()}: {what} of type {name_of(part)}, and no {want}",
             f"ebbflow.{make.__name__}({other})"
             if other
-            else "a field or a function of the row that gives numbers",
+            else f"a field or a function of the row that gives {want}",
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import UnionType
+from typing import Any, overload
 
 from ebbflow.errors import place
 from ebbflow.flow.collection import Collection
@@ -11,9 +12,10 @@ from ebbflow.flow.parts import Part, part, plain, refuse, row_type
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import classes, fields_held, name_of
 from ebbflow.reducer.row import key_text
+from ebbflow.typevars import T_co
 
 
-class Input(Collection):
+class Input(Collection[T_co]):
     """Rows from outside, by name.
 
     `type` says what the rows are: a NamedTuple class, `int`, `str`, any class of hashable values,
@@ -46,12 +48,25 @@ class Input(Collection):
         try        group_by("city")
     """
 
-    _key: Part | None
-    _sequence: Part | None
+    _key: Part[Any] | None
+    _sequence: Part[Any] | None
 
+    @overload
     def __init__(
-        self, name: str, type: Any = Any, key: Part | None = None, sequence: Part | None = None
-    ) -> None:
+        self, name: str, type: type[T_co], key: Part[T_co] | None = None,
+        sequence: Part[T_co] | None = None,
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: Input[Any], name: str, type: object = ..., key: str | tuple[Any, ...] | None = None,
+        sequence: str | tuple[Any, ...] | None = None,
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: Input[Any], name: str, type: UnionType | None = ..., key: Part[Any] | None = None,
+        sequence: Part[Any] | None = None,
+    ) -> None: ...  # fmt: skip
+    def __init__(self, name: str, type: Any = Any, key: Any = None, sequence: Any = None) -> None:
         if not isinstance(name, str) or not name:
             refuse(
                 f"Input({name!r}): an input has a name, by which rows are given to it",

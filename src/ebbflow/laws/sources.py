@@ -127,7 +127,7 @@ def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Sources:  # typ
 
 
 @sources_of.register
-def _(thing: Reducer, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
+def _(thing: Reducer, elements: Any, changes: Any) -> Sources:
     source = thing.elements if elements is None else elements
     if source is None:
         raise unmade(thing)

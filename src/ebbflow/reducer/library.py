@@ -26,6 +26,7 @@ from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.reducer import Reducer, counted
 from ebbflow.reducer.row import Key, getter
+from ebbflow.typevars import V
 
 AnyReducer = Reducer[Any, Any, Any]
 Repeat = Callable[[Any, Any, int], Any]
@@ -126,7 +127,7 @@ def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
     )
 
 
-def count(of: Key | None = None) -> AnyReducer:
+def count(of: Key[V] | None = None) -> Reducer[V]:
     """How many rows there are; with `of`, how many whose value is not None.
 
     distributive · invertible · state O(1) · O(1) a row
@@ -141,7 +142,7 @@ def count(of: Key | None = None) -> AnyReducer:
     )  # fmt: skip
 
 
-def sum(of: Key | None = None) -> AnyReducer:
+def sum(of: Key[V] | None = None) -> Reducer[V]:
     """The sum, exact for ints, floats, Decimals, Fractions and timedeltas; see
     `ebbflow.reducer.exact`.
 
@@ -159,7 +160,7 @@ def sum(of: Key | None = None) -> AnyReducer:
     )  # fmt: skip
 
 
-def mean(of: Key | None = None) -> AnyReducer:
+def mean(of: Key[V] | None = None) -> Reducer[V]:
     """The mean: the exact sum by the count, rounded once.
 
     algebraic · invertible · state O(1) · O(1) a row
@@ -194,7 +195,7 @@ def shown_if_any(acc: Any) -> Any:
     return acc[1] if acc[0] else None
 
 
-def naive_sum(of: Key | None = None) -> AnyReducer:
+def naive_sum(of: Key[V] | None = None) -> Reducer[V]:
     """The sum by `+` and `-` alone: fast, and right only for numbers that do not round.
 
     distributive · refuted for floats, whose sums drift · state O(1) · O(1) a row
@@ -235,7 +236,7 @@ _COUNTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def count_distinct(of: Key | None = None) -> AnyReducer:
+def count_distinct(of: Key[V] | None = None) -> Reducer[V]:
     """How many different values there are.
 
     holistic · invertible · state O(different values) · O(log n) a row
@@ -246,7 +247,7 @@ def count_distinct(of: Key | None = None) -> AnyReducer:
     return ready((count_distinct, arguments(of)), Map(), _tally, of, len, **_COUNTS)
 
 
-def histogram(of: Key | None = None) -> AnyReducer:
+def histogram(of: Key[V] | None = None) -> Reducer[V]:
     """How often each value is there, as a mapping that can be a row itself.
 
     holistic · invertible · state O(different values) · O(log n) a row
@@ -257,7 +258,7 @@ def histogram(of: Key | None = None) -> AnyReducer:
     return ready((histogram, arguments(of)), Map(), _tally, of, **_COUNTS)
 
 
-def set_of(of: Key | None = None) -> AnyReducer:
+def set_of(of: Key[V] | None = None) -> Reducer[V]:
     """The different values, as a frozenset.
 
     holistic · invertible · state O(different values) · O(log n) a row, O(n) to show
@@ -288,7 +289,7 @@ _VOTES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def bool_and(of: Key | None = None) -> AnyReducer:
+def bool_and(of: Key[V] | None = None) -> Reducer[V]:
     """Whether every value is true; None of nothing.
 
     algebraic · invertible · state O(1) · O(1) a row
@@ -299,7 +300,7 @@ def bool_and(of: Key | None = None) -> AnyReducer:
     return ready((bool_and, arguments(of)), (0, 0), _votes, of, _all, **_VOTES)
 
 
-def bool_or(of: Key | None = None) -> AnyReducer:
+def bool_or(of: Key[V] | None = None) -> Reducer[V]:
     """Whether any value is true; None of nothing.
 
     algebraic · invertible · state O(1) · O(1) a row
@@ -318,7 +319,7 @@ def _xor_merge(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
     return a[0] + b[0], a[1] ^ b[1]
 
 
-def bit_xor(of: Key | None = None) -> AnyReducer:
+def bit_xor(of: Key[V] | None = None) -> Reducer[V]:
     """All ints combined by exclusive or, each its own inverse; None of nothing.
 
     distributive · invertible · state O(1) · O(1) a row

@@ -14,8 +14,9 @@ from typing import Any
 from ebbflow.nan import is_nan
 from ebbflow.reducer import exact, moments
 from ebbflow.reducer.library import NUMBERS, AnyReducer, arguments, ready
-from ebbflow.reducer.reducer import counted
+from ebbflow.reducer.reducer import Reducer, counted
 from ebbflow.reducer.row import Key, getter
+from ebbflow.typevars import V
 
 # ---- products ----
 
@@ -63,7 +64,7 @@ def _product(acc: tuple[int, ...]) -> Any:
     return exactly if fractions else int(exactly)
 
 
-def product(of: Key | None = None) -> AnyReducer:
+def product(of: Key[V] | None = None) -> Reducer[V]:
     """The product of ints, floats, Fractions or Decimals, exact and rounded once; zeros are
     counted, so that they can leave again.
 
@@ -112,7 +113,7 @@ def _spread(ddof: int, root: bool, acc: moments.Moments) -> Any:
     return exact.decimal_root(spread) if decimals else exact.root(spread)
 
 
-def variance(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
+def variance(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:
     """The variance of a sample, or with `ddof=0` of a whole population; exact, rounded once.
 
     algebraic · invertible · state O(1) · O(1) a row
@@ -128,7 +129,7 @@ def variance(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
     )  # fmt: skip
 
 
-def stddev(of: Key | None = None, *, ddof: int = 1) -> AnyReducer:
+def stddev(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:
     """The standard deviation: the root of the exact variance, rounded once.
 
     algebraic · invertible · state O(1) · O(1) a row
@@ -157,7 +158,7 @@ def _paired(made: Any, x: Key, y: Key, size: int, terms: moments.Terms, result: 
     )  # fmt: skip
 
 
-def covariance(x: Key, y: Key, *, ddof: int = 1) -> AnyReducer:
+def covariance(x: Key[V], y: Key[V], *, ddof: int = 1) -> Reducer[V]:
     """The covariance of two parts of a row; rows where either is None are skipped.
 
     algebraic · invertible · state O(1) · O(1) a row
@@ -174,7 +175,7 @@ def _weighted(acc: moments.Moments) -> Any:
     return moments.shown(acc, total / weight if weight else None)
 
 
-def weighted_mean(of: Key, weight: Key) -> AnyReducer:
+def weighted_mean(of: Key[V], weight: Key[V]) -> Reducer[V]:
     """The mean of `of`, each counted `weight` times; None where the weights add up to zero.
 
     algebraic · invertible · state O(1) · O(1) a row

@@ -18,8 +18,10 @@ from ebbflow.errors import AlgebraError, cause_of, value_text
 from ebbflow.nan import is_nan, one_nan
 from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
 from ebbflow.reducer.library import AnyReducer, arguments, ready
+from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key
 from ebbflow.state.tree import Tree
+from ebbflow.typevars import V
 
 ORDERED: dict[str, Any] = {"size": "O(n)", "cost": "O(log n)", "elements": (0, 1, 2, 2.5, 9, None)}
 
@@ -70,7 +72,7 @@ def _last(tree: Tree[Any]) -> Any:
     return tree.last if tree.size else None
 
 
-def min(of: Key | None = None) -> AnyReducer:
+def min(of: Key[V] | None = None) -> Reducer[V]:
     """The smallest value; NaN, also inside a tuple, is greater than every other.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
@@ -82,7 +84,7 @@ def min(of: Key | None = None) -> AnyReducer:
     return _sorted((min, arguments(of)), of, _first, "distributive")
 
 
-def max(of: Key | None = None) -> AnyReducer:
+def max(of: Key[V] | None = None) -> Reducer[V]:
     """The greatest value; NaN, also inside a tuple, is greater than every other.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
@@ -97,7 +99,7 @@ def _best(k: int, smallest: bool, tree: Tree[Any]) -> tuple[Any, ...]:
     return tuple(tree.smallest(k) if smallest else tree.largest(k))
 
 
-def top_k(k: int, of: Key | None = None, *, smallest: bool = False) -> AnyReducer:
+def top_k(k: int, of: Key[V] | None = None, *, smallest: bool = False) -> Reducer[V]:
     """The k greatest values, or smallest, best first; fewer where there are fewer.
 
     algebraic · invertible, as all values are kept · state O(n) · O(log n) a row, O(k) to show
@@ -198,7 +200,7 @@ def fraction(q: Any) -> Fraction:
     return Fraction(str(q)) if isinstance(q, float) else Fraction(q)
 
 
-def median(of: Key | None = None) -> AnyReducer:
+def median(of: Key[V] | None = None) -> Reducer[V]:
     """The value in the middle, or half-way between the two there.
 
     holistic · invertible, as all values are kept · state O(n) · O(log n) a row
@@ -211,7 +213,7 @@ def median(of: Key | None = None) -> AnyReducer:
     )
 
 
-def quantile(q: float, of: Key | None = None, *, discrete: bool = False) -> AnyReducer:
+def quantile(q: float, of: Key[V] | None = None, *, discrete: bool = False) -> Reducer[V]:
     """The value at a fraction `q` of the way up, interpolated; with `discrete=True`, the first one
     that has at least this fraction at or below it. (SQL's percentile_cont and percentile_disc.)
 
@@ -229,7 +231,7 @@ def _rank(value: Any, tree: Tree[Any]) -> int:
     return 1 + tree.rank(value)
 
 
-def rank(value: Any, of: Key | None = None) -> AnyReducer:
+def rank(value: Any, of: Key[V] | None = None) -> Reducer[V]:
     """The place that `value` has, or would have, among the values: 1 if none is smaller.
 
     holistic · invertible, as all values are kept · state O(n) · O(log n) a row

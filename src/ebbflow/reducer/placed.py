@@ -15,9 +15,10 @@ from ebbflow.nan import one_nan
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.ordered import ORDERED, keep, tree_merge
-from ebbflow.reducer.reducer import counted
+from ebbflow.reducer.reducer import Reducer, counted
 from ebbflow.reducer.row import Key, getter
 from ebbflow.state.tree import Tree
+from ebbflow.typevars import V
 
 
 def _value_at_end(last: bool, tree: Tree[Any]) -> Any:
@@ -37,7 +38,7 @@ def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
     )  # fmt: skip
 
 
-def first(of: Key | None, by: Key) -> AnyReducer:
+def first(of: Key[V] | None, by: Key[V]) -> Reducer[V]:
     """The value of the row that comes first in the order of `by`.
 
     Rows whose place is None are skipped; a value may be None. Of rows at the same place, the
@@ -51,7 +52,7 @@ def first(of: Key | None, by: Key) -> AnyReducer:
     return _placed((first, (of, by), {}), of, by, last=False)
 
 
-def last(of: Key | None, by: Key) -> AnyReducer:
+def last(of: Key[V] | None, by: Key[V]) -> Reducer[V]:
     """The value of the row that comes last in the order of `by`; of several, the greatest.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
@@ -62,7 +63,7 @@ def last(of: Key | None, by: Key) -> AnyReducer:
     return _placed((last, (of, by), {}), of, by, last=True)
 
 
-def arg_min(by: Key, of: Key | None = None) -> AnyReducer:
+def arg_min(by: Key[V], of: Key[V] | None = None) -> Reducer[V]:
     """The row (or a part of it) for which `by` is smallest; of several, the smallest.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
@@ -73,7 +74,7 @@ def arg_min(by: Key, of: Key | None = None) -> AnyReducer:
     return _placed((arg_min, arguments(by, of), {}), of, by, last=False)
 
 
-def arg_max(by: Key, of: Key | None = None) -> AnyReducer:
+def arg_max(by: Key[V], of: Key[V] | None = None) -> Reducer[V]:
     """The row (or a part of it) for which `by` is greatest; of several, the greatest.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
@@ -91,7 +92,7 @@ def _listed(tree: Tree[Any]) -> tuple[Any, ...]:
     return tuple(chain.from_iterable(repeated(x, n) for x, n in tree))
 
 
-def collect(of: Key | None = None) -> AnyReducer:
+def collect(of: Key[V] | None = None) -> Reducer[V]:
     """All values, sorted, as a tuple. Values of any types: what Python cannot compare is ordered by
     type (see `ebbflow.ordering`).
 
@@ -114,8 +115,8 @@ def _joined(separator: str, tree: Tree[Any]) -> str | None:
 
 
 def string_agg(
-    of: Key | None = None, separator: str = ", ", *, by: Key | None = None
-) -> AnyReducer:
+    of: Key[V] | None = None, separator: str = ", ", *, by: Key[V] | None = None
+) -> Reducer[V]:
     """The values as texts in one string: in the order of `by`, then of the values; equal values
     that print differently, such as 1 and 1.0, in the order of their texts.
 
@@ -165,7 +166,7 @@ def _mode(acc: Modes) -> Any:
     return acc[1].first[1] if acc[1].size else None
 
 
-def mode(of: Key | None = None) -> AnyReducer:
+def mode(of: Key[V] | None = None) -> Reducer[V]:
     """The most frequent value; of several, the smallest.
 
     holistic · invertible · state O(different values) · O(log n) a row

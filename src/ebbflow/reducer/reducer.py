@@ -26,22 +26,19 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 from ebbflow.algebra import Monoid
 from ebbflow.algebra.value import blank, function_name
 from ebbflow.change import BAG
 from ebbflow.errors import AlgebraError, ChangeError, Text, place
 from ebbflow.reducer.row import Key, key_text
+from ebbflow.typevars import A, R, V, V_contra
 from ebbflow.zset import ZSETS, ZSet
 
 if TYPE_CHECKING:
     from ebbflow.operator import Operator
     from ebbflow.stream import Processor
-
-V = TypeVar("V")
-A = TypeVar("A")
-R = TypeVar("R")
 
 CLASSES = ("distributive", "algebraic", "holistic")
 
@@ -74,7 +71,7 @@ class Recompute:
 RECOMPUTE = Recompute()
 
 
-class Reducer(Generic[V, A, R]):
+class Reducer(Generic[V_contra, A, R]):
     """`init`, `add` and, where there is one, `remove`: a fold that can follow changes.
 
     >>> mean = Reducer((0, 0), lambda a, x: (a[0] + x, a[1] + 1),
@@ -102,19 +99,19 @@ class Reducer(Generic[V, A, R]):
 
     def __init__(
         self,
-        init: A | Callable[[], A],
-        add: Callable[[A, V], A],
-        remove: Callable[[A, V], A | Recompute] | None = None,
-        merge: Callable[[A, A], A] | None = None,
-        result: Callable[[A], R] | None = None,
+        init: Any,
+        add: Callable[[Any, V_contra], Any],
+        remove: Callable[[Any, V_contra], Any] | None = None,
+        merge: Callable[[Any, Any], Any] | None = None,
+        result: Callable[[Any], R] | None = None,
         name: str | None = None,
         *,
-        repeat: Callable[[A, V, int], A | Recompute] | None = None,
+        repeat: Callable[[Any, V_contra, int], Any] | None = None,
         partial: bool | None = None,
         aggregate: str = "",
         size: str = "",
         cost: str = "",
-        equal: Callable[[A, A], bool] = operator.eq,
+        equal: Callable[[Any, Any], bool] = operator.eq,
         elements: Any = None,
         inline: Any = None,
         made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
@@ -125,7 +122,7 @@ class Reducer(Generic[V, A, R]):
             raise AlgebraError(
                 f"{aggregate!r} is no class of aggregates", remedy=" or ".join(CLASSES)
             )
-        self.init = init
+        self.init: A | Callable[[], A] = init
         self.add = add
         self.remove = remove
         self.merge = merge
@@ -158,7 +155,7 @@ class Reducer(Generic[V, A, R]):
 
     # ---- everything below is written with these and add, remove, repeat ----
 
-    def added(self, acc: A, row: V, count: int = 1) -> A:
+    def added(self, acc: A, row: V_contra, count: int = 1) -> A:
         """The accumulator with `row` put in `count` times."""
         if self.repeat is not None:
             return cast("A", self.repeat(acc, row, count))
@@ -166,12 +163,12 @@ class Reducer(Generic[V, A, R]):
             acc = self.add(acc, row)
         return acc
 
-    def removed(self, acc: A, row: V, count: int = 1) -> A | Recompute:
+    def removed(self, acc: A, row: V_contra, count: int = 1) -> A | Recompute:
         """The accumulator with `row` taken out `count` times, or RECOMPUTE."""
         if self.remove is None:
             return RECOMPUTE
         if self.repeat is not None:
-            return self.repeat(acc, row, -count)
+            return cast("A", self.repeat(acc, row, -count))
         now: A | Recompute = acc
         for _ in range(count):
             if isinstance(now, Recompute):
@@ -179,7 +176,7 @@ class Reducer(Generic[V, A, R]):
             now = self.remove(now, row)
         return now
 
-    def fold(self, rows: Iterable[V] | ZSet[Any]) -> A:
+    def fold(self, rows: Iterable[V_contra] | ZSet[Any]) -> A:
         """The accumulator of a collection: a bag with weights, or any rows, each once.
 
         >>> Reducer(0, operator.add).fold([3, 5, 7])
@@ -198,7 +195,7 @@ class Reducer(Generic[V, A, R]):
             acc = add(acc, row)
         return acc
 
-    def __call__(self, rows: Iterable[V] | ZSet[Any]) -> R:
+    def __call__(self, rows: Iterable[V_contra] | ZSet[Any]) -> R:
         """What the reducer says about a collection, from scratch."""
         return self.finish(self.fold(rows))
 
@@ -238,7 +235,7 @@ class Reducer(Generic[V, A, R]):
 
     # ---- reducers from reducers ----
 
-    def on(self, *of: Key) -> Reducer[Any, A, R]:
+    def on(self, *of: Key[V]) -> Reducer[V, A, R]:
         """The same of a part of each row: a field, several as a tuple, or a function.
 
         >>> Reducer(0, operator.add, name="total").on(len)(["to", "be", "known"])
@@ -248,7 +245,7 @@ class Reducer(Generic[V, A, R]):
 
         return on(self, *of)
 
-    def where(self, predicate: Key) -> Reducer[V, A, R]:
+    def where(self, predicate: Key[V]) -> Reducer[V, A, R]:
         """The same of those rows only for which `predicate(row)`, or a field, is true.
 
         >>> Reducer(0, operator.add).where(lambda x: x > 0)([3, -4, 5])
@@ -258,7 +255,7 @@ class Reducer(Generic[V, A, R]):
 
         return where(self, predicate)
 
-    def then(self, f: Callable[[R], Any]) -> Reducer[V, A, Any]:
+    def then(self, f: Callable[[R], V]) -> Reducer[V_contra, A, V]:
         """The same with `f` of the result shown.
 
         >>> Reducer(0, operator.add).then(str)([3, 5])
@@ -268,7 +265,7 @@ class Reducer(Generic[V, A, R]):
 
         return then(self, f)
 
-    def by(self, *key: Key) -> Reducer[Any, Any, Any]:
+    def by(self, *key: Key[V]) -> Reducer[V]:
         """One result for each key among the rows, as a mapping.
 
         >>> Reducer(0, operator.add).by(lambda x: "odd" if x % 2 else "even")([1, 2, 3])
@@ -278,7 +275,7 @@ class Reducer(Generic[V, A, R]):
 
         return by(self, *key)
 
-    def __and__(self, other: Reducer[Any, Any, Any]) -> Reducer[Any, Any, Any]:
+    def __and__(self, other: Reducer[Any]) -> Reducer[V_contra]:
         """Both over the same rows, side by side; `a & b & c` gives a tuple of three.
 
         >>> count = Reducer(0, lambda n, _: n + 1)

@@ -8,8 +8,9 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError
 from ebbflow.fn import Field
+from ebbflow.typevars import V
 
-Key = str | Callable[[Any], Any]
+Key = str | Callable[[V], Any]
 
 
 class Fields:

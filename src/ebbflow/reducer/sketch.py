@@ -15,11 +15,12 @@ from ebbflow.errors import AlgebraError
 from ebbflow.hashing import stable_hash
 from ebbflow.nan import is_nan, one_nan
 from ebbflow.reducer.hashed import Map, tally
-from ebbflow.reducer.library import AnyReducer, arguments, ready, tally_merge
+from ebbflow.reducer.library import arguments, ready, tally_merge
 from ebbflow.reducer.ordered import fraction, keep, tree_merge, value_at
-from ebbflow.reducer.reducer import RECOMPUTE
+from ebbflow.reducer.reducer import RECOMPUTE, Reducer
 from ebbflow.reducer.row import Key
 from ebbflow.state.tree import Tree
+from ebbflow.typevars import V
 
 # ---- distinct values ----
 
@@ -111,7 +112,9 @@ class _Cells:
         return round(raw)
 
 
-def approx_count_distinct(of: Key | None = None, *, exact: int = 256, bits: int = 11) -> AnyReducer:
+def approx_count_distinct(
+    of: Key[V] | None = None, *, exact: int = 256, bits: int = 11
+) -> Reducer[V]:
     """About how many different values there are: exact while they are few, then within about
     1.04 / 2**(bits / 2), which is 2.3 %. When many leave again, the group is folded once more and
     is exact again.
@@ -179,7 +182,7 @@ def _as_float(x: Any) -> float:
     return near
 
 
-def approx_quantile(q: float, of: Key | None = None, *, error: float = 0.01) -> AnyReducer:
+def approx_quantile(q: float, of: Key[V] | None = None, *, error: float = 0.01) -> Reducer[V]:
     """A value within `error`, relatively, of the discrete quantile `q`.
 
     holistic, approximated · invertible · state O(log(greatest / smallest) / error) · O(1) a row

@@ -17,15 +17,16 @@ from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.share import Sharing
 from ebbflow.errors import CompositionError
+from ebbflow.typevars import T, W
 from ebbflow.zset import ZSet, add_into, trusted
 
 
-class Branch(View):
+class Branch(View[T, W]):
     """A copy of a view; made by `View.branch`."""
 
     __slots__ = ("_end", "_original", "_sharing")
 
-    def __init__(self, original: View) -> None:
+    def __init__(self, original: View[T, W]) -> None:
         program = original._program
         machine = program.machine
         if machine.backed and not isinstance(original, Branch):
@@ -43,7 +44,7 @@ class Branch(View):
         self._sharing = Sharing(program, self._program)
         self._end = finalize(self, self._sharing.end)
 
-    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> Any:
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> W:
         if batch is not None:
             raise CompositionError(
                 f"step(batch={batch!r}) of a branch: what is only tried out is no batch",
@@ -51,7 +52,7 @@ class Branch(View):
             )
         return super()._advance(given)
 
-    def compare(self) -> Any:
+    def compare(self) -> W:
         """How the outputs of the branch differ from those of its view, in the form that `step`
         gives: rows that only the branch has with positive weights, the others with negative ones.
 
@@ -68,7 +69,7 @@ class Branch(View):
                 add_into(found.setdefault(name, {}), {row: -n for row, n in delta.items()})
         return self._shown(found)
 
-    def adopt(self) -> Any:
+    def adopt(self) -> W:
         """Do to the view, as one epoch, all that was done to the inputs of the branch, and close
         the branch. Gives what that changed in the view.
 

@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic
 
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
@@ -41,6 +42,7 @@ from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
 from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
+from ebbflow.typevars import C, T, W
 from ebbflow.zset import ZSet, trusted
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ class LocalOutput(OutputHandle):
 
     __slots__ = ()
 
-    view: View
+    view: View[Any, Any]
 
     @property
     def value(self) -> ZSet[Any]:
@@ -73,17 +75,17 @@ class LocalOutput(OutputHandle):
     def __len__(self) -> int:
         return rows_in(self.value)
 
-    def changes(self, limit: int = 16) -> Changes:
+    def changes(self, limit: int = 16) -> Changes[ZSet[Any]]:
         """Every change of this output from now on, for `async for`; see `View.changes`."""
         return self.view._stream(limit, self.name)
 
 
-class LocalInput(InputHandle):
+class LocalInput(InputHandle[C]):
     """One input of a local view, to read it and to change it alone."""
 
     __slots__ = ()
 
-    view: View
+    view: View[Any, C]
 
     @property
     def value(self) -> ZSet[Any]:
@@ -96,7 +98,7 @@ class LocalInput(InputHandle):
         return rows_in(self.value)
 
 
-class View(BaseView):
+class View(BaseView[W], Generic[T, W]):
     """A running program; see the module. Made by `run`.
 
     >>> from ebbflow.flow.plan import Plan, Source
@@ -108,9 +110,17 @@ class View(BaseView):
     ZSet({'ebb': -1})
     >>> view.value, view.epoch
     (ZSet({'flow': 1}), 2)
+
+    For a type checker it is a `View[T]`, where `step`, `value` and the others give a `ZSet[T]`; the
+    view of a program of several outputs, where they give dicts, is a `View[Any, dict[str, ZSet]]`.
     """
 
     __slots__ = ("_by_key", "_epoch", "_seconds", "_status")
+
+    if not TYPE_CHECKING:  # at run time a type variable has no default, and View[Order] is enough
+
+        def __class_getitem__(cls, types: Any) -> GenericAlias:
+            return GenericAlias(cls, types)
 
     def __init__(
         self,
@@ -149,7 +159,7 @@ class View(BaseView):
     def step(
         self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
         **named: Any,
-    ) -> Any:  # fmt: skip
+    ) -> W:  # fmt: skip
         """Change some inputs, all at once, and give what that changed in the output.
 
         A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
@@ -163,7 +173,7 @@ class View(BaseView):
             named = merged(changes, named) if named else changes  # type: ignore[assignment]
         return self._advance(named, batch=batch)
 
-    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> Any:
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> W:
         with self._lock:
             if self._status:
                 self._recover()
@@ -184,7 +194,7 @@ class View(BaseView):
         only = self._only
         if only is None:
             return self._shown(deltas)
-        return trusted(deltas[only]) if deltas else NOTHING
+        return trusted(deltas[only]) if deltas else NOTHING  # type: ignore[return-value]
 
     def _finish(self, pending: Pending | None) -> Delivery | None:
         """Make an epoch so. Doing it twice is doing it once."""
@@ -214,7 +224,7 @@ class View(BaseView):
     # ---- reading ----
 
     @property
-    def value(self) -> Any:
+    def value(self) -> W:
         """The output as it is now, as a ZSet; with several outputs, a dict of ZSets by name, all
         of the same epoch."""
         with self._lock:
@@ -222,10 +232,10 @@ class View(BaseView):
                 self._recover()
             outputs = self._program.outputs
             if self._only is not None:
-                return outputs[self._only].value()
-            return {name: output.value() for name, output in outputs.items()}
+                return outputs[self._only].value()  # type: ignore[return-value]
+            return {name: each.value() for name, each in outputs.items()}  # type: ignore[return-value]
 
-    def at(self, epoch: int) -> Any:
+    def at(self, epoch: int) -> W:
         """The output at the end of an older epoch, as `value` gave it then.
 
         For views with a path, while the epoch is kept: see `keep_epochs` of `run`.
@@ -233,13 +243,14 @@ class View(BaseView):
         with self._lock:
             self._require_open()
             found = self._storage.at(epoch)
-        return found if self._only is None else found[self._only]
+        value: W = found if self._only is None else found[self._only]
+        return value
 
     def __getitem__(self, name: str) -> LocalOutput:
         self._require("output", name, self.plan.outputs)
         return LocalOutput(self, name)
 
-    def input(self, name: str) -> LocalInput:
+    def input(self, name: str) -> LocalInput[W]:
         """One input, to read it and to change it alone."""
         self._require("input", name, self.plan.sources)
         return LocalInput(self, name)
@@ -259,7 +270,7 @@ class View(BaseView):
         self._require_open()
         yield self._program.inputs[name]
 
-    def branch(self) -> Branch:
+    def branch(self) -> Branch[T, W]:
         """A copy of this view as it is now, to try something out on: see what a change would do,
         `compare()`, and `close()` it or `adopt()` it.
 
@@ -284,7 +295,7 @@ class View(BaseView):
 
     # ---- listening ----
 
-    def changes(self, limit: int = 16) -> Changes:
+    def changes(self, limit: int = 16) -> Changes[W]:
         """Every change of the output from now on, for `async for`; it ends when the view is closed.
 
         At most `limit` changes wait for a slow reader. Later ones are added up into the last, so
@@ -294,7 +305,7 @@ class View(BaseView):
         """
         return self._stream(limit, None)
 
-    def _stream(self, limit: int, name: str | None) -> Changes:
+    def _stream(self, limit: int, name: str | None) -> Changes[Any]:
         with self._lock:
             self._require_open()
             return self._subscribers.stream(limit, name, self._show(name))
@@ -302,7 +313,7 @@ class View(BaseView):
     async def astep(
         self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
         **named: Any,
-    ) -> Any:  # fmt: skip
+    ) -> W:  # fmt: skip
         """`step`, after every reader of `changes()` has room for what it gives.
 
         It waits without holding up the event loop, and not for readers whose task has ended. Who
@@ -375,13 +386,12 @@ class View(BaseView):
     def _show(self, name: str | None) -> Callable[[OutputDeltas], Any]:
         return self._shown if name is None else lambda deltas: trusted(deltas[name])
 
-    def _shown(self, deltas: OutputDeltas) -> Any:
-        only = self._only
-        if only is not None:
-            return trusted(deltas[only]) if only in deltas else NOTHING
-        return {
+    def _shown(self, deltas: OutputDeltas) -> W:
+        found: Any = {
             name: trusted(deltas[name]) if name in deltas else NOTHING for name in self.plan.outputs
         }
+        shown: W = found if self._only is None else found[self._only]
+        return shown
 
     def _require_open(self) -> None:
         if self._status:

@@ -23,13 +23,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 from weakref import ref
 
 from ebbflow.algebra.value import function_name
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.errors import ChangeError
+from ebbflow.typevars import C
 from ebbflow.zset import add_into
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _together(errors: list[BaseException]) -> BaseException:
     return BaseExceptionGroup("several on_change callbacks failed", errors)
 
 
-class Changes:
+class Changes(Generic[C]):
     """The changes of a view from when it was made on; read it with `async for`.
 
     It ends when the view is closed, after what is still waiting has been read. `close()` ends it
@@ -286,18 +287,19 @@ class Changes:
         self._subscribers.room.wake()
         return deltas
 
-    def __aiter__(self) -> Changes:
+    def __aiter__(self) -> Changes[C]:
         if not self._reading:
             self._reading, self._tasks = True, []
         self._follow()
         return self
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> C:
         while True:
             ended = self._ended
             deltas = self._take()
             if deltas is not None:
-                return self._show(deltas)
+                shown: C = self._show(deltas)
+                return shown
             if ended:
                 raise StopAsyncIteration
             await self._wakeup.wait(lambda: bool(self._buffer) or self._ended)
@@ -308,13 +310,13 @@ class Changes:
         self._subscribers.leave(self)
         self._wakeup.wake()
 
-    def __enter__(self) -> Changes:
+    def __enter__(self) -> Changes[C]:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    async def __aenter__(self) -> Changes:
+    async def __aenter__(self) -> Changes[C]:
         return self
 
     async def __aexit__(self, *error: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from ebbflow.change.requests import LAST, DeleteKeys, Upsert
 from ebbflow.engine.batch import evaluate
@@ -23,10 +23,11 @@ from ebbflow.engine.runtime.tables import is_table
 from ebbflow.errors import CheckError, CompositionError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
+from ebbflow.typevars import C
 from ebbflow.zset import ZSet, trusted
 
 
-class BaseView:
+class BaseView(Generic[C]):
     """A running program: its outputs by name, who subscribes to their changes, and whether they are
     right. `only` is the output of a program that has one."""
 
@@ -85,7 +86,7 @@ class BaseView:
 
     # ---- listening ----
 
-    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
+    def on_change(self, callback: Callable[[C], object]) -> Callable[[], None]:
         """Call `callback` with every change from now on, as `step` gives it; what comes back ends
         that.
 
@@ -126,7 +127,7 @@ class BaseView:
 
     # ---- clocks ----
 
-    def tick(self, now: Any = None) -> Any:
+    def tick(self, now: Any = None) -> C:
         """Set every clock of the program to a time, in one epoch; without one, to the time of this
         machine: a datetime (with a time zone where the type of the clock says so), or seconds since
         1970.
@@ -144,7 +145,7 @@ class BaseView:
             {each.name: wall_time(each) if now is None else now for each in clocks}
         )
 
-    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> Any:
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> C:
         """Run an epoch: the changes of inputs by name."""
         raise NotImplementedError
 
@@ -252,15 +253,15 @@ class OutputHandle:
         return f"<output {self.name} of {self.view!r}>"
 
 
-class InputHandle:
+class InputHandle(Generic[C]):
     """One input of a view, to change it alone. Every call is one epoch, and gives what it changed
     in the outputs."""
 
     __slots__ = ("name", "view")
 
-    view: Any
+    view: BaseView[C]
 
-    def __init__(self, view: BaseView, name: str) -> None:
+    def __init__(self, view: BaseView[C], name: str) -> None:
         self.view = view
         self.name = name
 
@@ -284,33 +285,33 @@ class InputHandle:
         with self.view._lock, self.view._input_state(self.name) as state:
             return bool(state.has(key))
 
-    def apply(self, change: Any) -> Any:
+    def apply(self, change: Any) -> C:
         """Apply a change: whatever `step` takes."""
         return self.view._advance({self.name: change})
 
-    def add(self, *rows: Any) -> Any:
+    def add(self, *rows: Any) -> C:
         """Add these rows."""
         return self.view._advance({self.name: list(rows)})
 
-    def remove(self, *rows: Any) -> Any:
+    def remove(self, *rows: Any) -> C:
         """Remove these rows; each must be there."""
         removed = removal(self.view.plan.sources[self.name], rows)
         return self.view._advance({self.name: trusted(removed)})
 
-    def upsert(self, *rows: Any) -> Any:
+    def upsert(self, *rows: Any) -> C:
         """Put these rows in, each in place of the row that has its key; of several with the same
         key, the last. Or a table of rows, of which no two may have the same key."""
         if len(rows) == 1 and _holds_rows(rows[0]):
             return self.view._advance({self.name: Upsert(rows[0])})
         return self.view._advance({self.name: Upsert(rows, duplicates=LAST)})
 
-    def set(self, time: Any) -> Any:
+    def set(self, time: Any) -> C:
         """Set a clock to a time; see `ebbflow.clock`."""
         if not is_time(self.view.plan.sources[self.name], time):
             raise no_time(self.view.plan.sources[self.name], time)
         return self.view._advance({self.name: time})
 
-    def edit(self, key: Any, field: str, *changes: Any) -> Any:
+    def edit(self, key: Any, field: str, *changes: Any) -> C:
         """Change a field of the row that has this key from inside, by changes one after the other:
         `Insert` and `Delete` for a Text, `InsertItems`, `DeleteItems` and `ReplaceItem` for a list,
         a dict of `Put`, `Drop` and `Replace` for a dict; `Replace(value)` for any of them.
@@ -319,7 +320,7 @@ class InputHandle:
         """
         return self.view._advance({self.name: Edits([KeyedEdit(key, field, changes)])})
 
-    def delete(self, *keys: Any) -> Any:
+    def delete(self, *keys: Any) -> C:
         """Take away the rows that have these keys; each must be there."""
         return self.view._advance({self.name: DeleteKeys(keys)})
 

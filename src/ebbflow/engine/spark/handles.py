@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.view import InputHandle, OutputHandle
+from ebbflow.typevars import C
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 class SparkOutput(OutputHandle):
     """One output of a view on Spark."""
 
-    view: SparkView
+    view: SparkView[Any]
 
     @property
     def value(self) -> DataFrame:
@@ -50,10 +51,10 @@ class SparkOutput(OutputHandle):
         self.view.write_snapshot(path, format, mode, self.name)
 
 
-class SparkInput(InputHandle):
+class SparkInput(InputHandle[C]):
     """One input of a view on Spark. A change may also be a table or a DataFrame."""
 
-    view: SparkView
+    view: SparkView[C]
 
     @property
     def value(self) -> DataFrame:

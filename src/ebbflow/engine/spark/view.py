@@ -66,10 +66,11 @@ from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.paths import local_path
 from ebbflow.record import fields_of
+from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
 
-class SparkView(BaseView):
+class SparkView(BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
 
     def __init__(
@@ -118,7 +119,7 @@ class SparkView(BaseView):
     def step(
         self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
         **named: Any,
-    ) -> Any:  # fmt: skip
+    ) -> C:  # fmt: skip
         """Change some inputs, all at once, and give what that changed: a DataFrame with the columns
         of a row and `__weight`; with several outputs one for each, by name.
 
@@ -131,7 +132,7 @@ class SparkView(BaseView):
         """
         return self._advance(merged(changes or {}, named), batch=batch)
 
-    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> Any:
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> C:
         with self._lock:
             self._require_open()
             self._storage.require()
@@ -191,7 +192,7 @@ class SparkView(BaseView):
         self._require("input", name, self.plan.sources)
         return input_change(self._replica.inputs[name], change, self.options.small)
 
-    def _changes(self, epoch: int, entry: Entry) -> Any:
+    def _changes(self, epoch: int, entry: Entry) -> C:
         return self._shown(lambda name: self._change(name, epoch, entry))
 
     def _change(self, name: str, epoch: int, entry: Entry) -> DataFrame:
@@ -202,26 +203,29 @@ class SparkView(BaseView):
         files = [file for file, _ in found]
         return changed(self.session, self.path, files, self.plan.outputs[name].type)
 
-    def _shown(self, frame: Any) -> Any:
-        return Frames(list(self.plan.outputs), frame) if self._only is None else frame(self._only)
+    def _shown(self, frame: Callable[[str], DataFrame]) -> C:
+        only = self._only
+        found: Any = Frames(list(self.plan.outputs), frame) if only is None else frame(only)
+        shown: C = found
+        return shown
 
     # ---- reading ----
 
     @property
-    def value(self) -> Any:
+    def value(self) -> C:
         """The output as it is now: a DataFrame of rows, each as often as it is there; with several
         outputs one for each, by name, all of the same epoch."""
         return self._read(self.epoch)
 
     @property
-    def weighted(self) -> Any:
+    def weighted(self) -> C:
         """The output as it is now, every row once, with how often it is there in `__weight`."""
         with self._lock:
             self._require_open()
             epoch = self.epoch
             return self._shown(lambda name: self._weighted(name, epoch))
 
-    def at(self, epoch: int) -> Any:
+    def at(self, epoch: int) -> C:
         """The output at the end of an older epoch, as `value` gave it then; see `keep_epochs`."""
         with self._lock:
             self._require_open()
@@ -229,7 +233,7 @@ class SparkView(BaseView):
                 require_same(self._replica, self._store, epoch)
             return self._read(epoch)
 
-    def _read(self, epoch: int) -> Any:
+    def _read(self, epoch: int) -> C:
         with self._lock:
             self._require_open()
             return self._shown(lambda name: repeated(self._weighted(name, epoch), name))
@@ -257,7 +261,7 @@ class SparkView(BaseView):
         self._require("output", name, self.plan.outputs)
         return SparkOutput(self, name)
 
-    def input(self, name: str) -> SparkInput:
+    def input(self, name: str) -> SparkInput[C]:
         """One input, to read it and to change it alone."""
         self._require("input", name, self.plan.sources)
         return SparkInput(self, name)
@@ -353,7 +357,7 @@ class SparkView(BaseView):
                 frame.write.format(format).mode(mode).options(**options).save(file_uri(place))
 
     def each_epoch(
-        self, function: Callable[[Any, int], object], name: str | None = None
+        self, function: Callable[[C, int], object], name: str | None = None
     ) -> Callable[[], None]:
         """Call `function(change, epoch)` after every epoch from now on, with what `step` gives.
         What comes back ends it.

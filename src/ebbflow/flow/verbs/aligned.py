@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ebbflow.flow import aligned
 from ebbflow.flow.parts import Part
 from ebbflow.flow.verbs.base import Verbs
+from ebbflow.typevars import T_co, U, X
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class AlignedVerbs(Verbs):
+class AlignedVerbs(Verbs[T_co]):
     """What is made of the rows of two collections in an order. A row that comes late, on either
     side, changes exactly what it would have changed had it been there in time."""
 
+    @overload
     def asof_join(
-        self, other: Collection, on: Part | None = None, *, left_on: Part | None = None,
-        right_on: Part | None = None, order: Part | None = None, left_order: Part | None = None,
-        right_order: Part | None = None, direction: str = "backward", tolerance: Any = None,
-        allow_exact: bool = True, how: str = "left",
-        select: Callable[[Any, Any], Any] | None = None, type: Any = None,
+        self, other: Collection[U], on: Part[T_co | U] | None = None, *,
+        left_on: Part[T_co] | None = None, right_on: Part[U] | None = None,
+        order: Part[T_co | U] | None = None, left_order: Part[T_co] | None = None,
+        right_order: Part[U] | None = None, direction: str = "backward", tolerance: Any = None,
+        allow_exact: bool = True, how: str = "left", select: Callable[[T_co, U], X],
+        type: Any = None,
+    ) -> Collection[X]: ...  # fmt: skip
+    @overload
+    def asof_join(
+        self, other: Collection[U], on: Part[T_co | U] | None = None, *,
+        left_on: Part[T_co] | None = None, right_on: Part[U] | None = None,
+        order: Part[T_co | U] | None = None, left_order: Part[T_co] | None = None,
+        right_order: Part[U] | None = None, direction: str = "backward", tolerance: Any = None,
+        allow_exact: bool = True, how: str = "left", select: None = None,
         suffixes: tuple[str, str] | None = None,
-    ) -> Collection:  # fmt: skip
+    ) -> Collection[Any]: ...  # fmt: skip
+    def asof_join(
+        self, other: Any, on: Any = None, *, left_on: Any = None, right_on: Any = None,
+        order: Any = None, left_order: Any = None, right_order: Any = None,
+        direction: str = "backward", tolerance: Any = None, allow_exact: bool = True,
+        how: str = "left", select: Any = None, type: Any = None, suffixes: Any = None,
+    ) -> Collection[Any]:  # fmt: skip
         """Every row with the one row of `other` that was there as of its place in the order: of the
         same key, the last whose place is not behind its own. (ASOF JOIN, `merge_asof`.)
 
@@ -54,13 +71,34 @@ size=10, bid=71): 1})
         given = (keys, orders, direction, tolerance, allow_exact, how, select, type, suffixes)
         return self._with("asof_join", other, aligned.asof_joined, *given)
 
+    @overload
     def interval_join(
-        self, other: Collection, on: Part | None = None, *, low: Any, high: Any,
-        left_on: Part | None = None, right_on: Part | None = None, order: Part | None = None,
-        left_order: Part | None = None, right_order: Part | None = None, how: str = "inner",
-        select: Callable[[Any, Any], Any] | None = None, type: Any = None,
+        self, other: Collection[U], on: Part[T_co | U] | None = None, *, low: Any, high: Any,
+        left_on: Part[T_co] | None = None, right_on: Part[U] | None = None,
+        order: Part[T_co | U] | None = None, left_order: Part[T_co] | None = None,
+        right_order: Part[U] | None = None, how: Literal["semi", "anti"],
+    ) -> Collection[T_co]: ...  # fmt: skip
+    @overload
+    def interval_join(
+        self, other: Collection[U], on: Part[T_co | U] | None = None, *, low: Any, high: Any,
+        left_on: Part[T_co] | None = None, right_on: Part[U] | None = None,
+        order: Part[T_co | U] | None = None, left_order: Part[T_co] | None = None,
+        right_order: Part[U] | None = None, how: str = "inner", select: Callable[[T_co, U], X],
+        type: Any = None,
+    ) -> Collection[X]: ...  # fmt: skip
+    @overload
+    def interval_join(
+        self, other: Collection[U], on: Part[T_co | U] | None = None, *, low: Any, high: Any,
+        left_on: Part[T_co] | None = None, right_on: Part[U] | None = None,
+        order: Part[T_co | U] | None = None, left_order: Part[T_co] | None = None,
+        right_order: Part[U] | None = None, how: str = "inner", select: None = None,
         suffixes: tuple[str, str] | None = None,
-    ) -> Collection:  # fmt: skip
+    ) -> Collection[Any]: ...  # fmt: skip
+    def interval_join(
+        self, other: Any, on: Any = None, *, low: Any, high: Any, left_on: Any = None,
+        right_on: Any = None, order: Any = None, left_order: Any = None, right_order: Any = None,
+        how: str = "inner", select: Any = None, type: Any = None, suffixes: Any = None,
+    ) -> Collection[Any]:  # fmt: skip
         """Every row with every row of `other` that has the same key and is near it in the order:
         `low <= right place - left place <= high`.
 

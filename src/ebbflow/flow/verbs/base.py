@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from ebbflow.flow.grouped import NEXT, Grouped
 from ebbflow.flow.parts import refuse
 from ebbflow.flow.plan import Node
+from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class Verbs:
+class Verbs(Generic[T_co]):
     """Verbs of a collection: each makes one node of the plan, and gives the collection of it."""
 
     node: Node
@@ -23,11 +24,13 @@ class Verbs:
         """The type of the rows."""
         return self.node.type
 
-    def with_node(self, node: Node) -> Collection:
+    def with_node(self, node: Node) -> Collection[Any]:
         """A collection of what a node gives."""
         raise NotImplementedError
 
-    def _with(self, call: str, other: Any, make: Callable[..., Node], *given: Any) -> Collection:
+    def _with(
+        self, call: str, other: Any, make: Callable[..., Node], *given: Any
+    ) -> Collection[Any]:
         """What `make` gives for both nodes, and what else was given."""
         if not isinstance(other, Verbs):
             no_collection(call, other)

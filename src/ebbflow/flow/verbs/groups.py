@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ebbflow.errors import place
 from ebbflow.flow.grouped import ONE_GROUP, Grouped, aggregated, reduced
 from ebbflow.flow.parts import Part, key, refuse
 from ebbflow.flow.plan import Distinct
-from ebbflow.flow.results import AnyReducer
 from ebbflow.flow.top import first_rows, top
 from ebbflow.flow.verbs.base import Verbs
+from ebbflow.reducer import Reducer
+from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class GroupVerbs(Verbs):
+class GroupVerbs(Verbs[T_co]):
     """What is made of rows together: of all, or of those of each key."""
 
-    def distinct(self) -> Collection:
+    def distinct(self) -> Collection[T_co]:
         """Every row once, however often it is there.
 
         >>> import ebbflow as ef
@@ -28,7 +29,7 @@ class GroupVerbs(Verbs):
         """
         return self.with_node(Distinct(parent=self.node, type=self.type, place=place()))
 
-    def group_by(self, /, *fields: Part, **named: Part) -> Grouped:
+    def group_by(self, /, *fields: Part[T_co], **named: Part[T_co]) -> Grouped[T_co]:
         """The rows of each key together, to be reduced.
 
         The key's parts become fields: those named here, or `key` for one function without a name.
@@ -44,7 +45,7 @@ class GroupVerbs(Verbs):
             )
         return Grouped(self, key("group_by({})", self.node, fields, named))
 
-    def reduce(self, reducer: AnyReducer) -> Collection:
+    def reduce(self, reducer: Reducer[T_co]) -> Collection[Any]:
         """Keep `reducer(rows)` of all rows up to date: one row `(value,)`, none when there are no
         rows.
 
@@ -54,7 +55,7 @@ class GroupVerbs(Verbs):
         """
         return self.with_node(reduced(self.node, ONE_GROUP, reducer))
 
-    def agg(self, /, *unnamed: Any, **reducers: AnyReducer) -> Collection:
+    def agg(self, /, *unnamed: Any, **reducers: Reducer[T_co]) -> Collection[Any]:
         """Keep several reducers of all rows up to date: one row, none when there are no rows.
 
         >>> import ebbflow as ef
@@ -63,10 +64,20 @@ class GroupVerbs(Verbs):
         """
         return self.with_node(aggregated(self.node, ONE_GROUP, unnamed, reducers))
 
+    @overload
     def top_k(
-        self, n: int, *, by: Part | None = None, per: Part | None = None, smallest: bool = False,
+        self, n: int, *, by: Part[T_co] | None = None, per: Part[T_co] | None = None,
+        smallest: bool = False, ties: bool = False, number: None = None,
+    ) -> Collection[T_co]: ...  # fmt: skip
+    @overload
+    def top_k(
+        self, n: int, *, by: Part[T_co] | None = None, per: Part[T_co] | None = None,
+        smallest: bool = False, ties: bool = False, number: str,
+    ) -> Collection[Any]: ...  # fmt: skip
+    def top_k(
+        self, n: int, *, by: Any = None, per: Any = None, smallest: bool = False,
         ties: bool = False, number: str | None = None,
-    ) -> Collection:  # fmt: skip
+    ) -> Collection[Any]:  # fmt: skip
         """The `n` rows with the greatest `by`, of all or of each `per`; repeated rows count. Rows
         without fields are compared themselves where no `by` is given.
 
@@ -84,9 +95,17 @@ class GroupVerbs(Verbs):
         given: dict[str, Any] = {"smallest": smallest, "ties": ties, "number": number}
         return self.with_node(top(self.node, "top_k", n, by, per, **given))
 
+    @overload
     def last(
-        self, n: int = 1, *, by: Part, per: Part | None = None, number: str | None = None
-    ) -> Collection:
+        self, n: int = 1, *, by: Part[T_co], per: Part[T_co] | None = None, number: None = None
+    ) -> Collection[T_co]: ...
+    @overload
+    def last(
+        self, n: int = 1, *, by: Part[T_co], per: Part[T_co] | None = None, number: str
+    ) -> Collection[Any]: ...
+    def last(
+        self, n: int = 1, *, by: Any, per: Any = None, number: str | None = None
+    ) -> Collection[Any]:
         """The last `n` rows in the order of `by`, of all or of each `per`: `top_k` for what comes
         one after the other. With `number="place"` rows are numbered, the last being 1.
 
@@ -101,9 +120,9 @@ class GroupVerbs(Verbs):
         return self.with_node(top(self.node, "last", n, by, per, **given))
 
     def limit(
-        self, n: int, *, order: Part | None = None, offset: int = 0, per: Part | None = None,
-        descending: bool = False,
-    ) -> Collection:  # fmt: skip
+        self, n: int, *, order: Part[T_co] | None = None, offset: int = 0,
+        per: Part[T_co] | None = None, descending: bool = False,
+    ) -> Collection[T_co]:  # fmt: skip
         """The first `n` rows in this order, behind the first `offset`: of all, or of each `per`;
         repeated rows count. (ORDER BY, LIMIT, OFFSET.) The order ascends unless it is `descending`,
         or a part of it is: `order=("city", ef.desc("price"))`. None is before all; the rows

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.flow.match import matched
+from ebbflow.flow.match import Awaited, Condition, matched
 from ebbflow.flow.parts import Part, refuse
 from ebbflow.flow.verbs.base import Verbs
+from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class MatchVerbs(Verbs):
+class MatchVerbs(Verbs[T_co]):
     """Patterns in the rows of each key in an order."""
 
     def match(
-        self, steps: Mapping[str, Any] | None = None, /, *, order: Part, per: Part | None = None,
-        within: Any = None, adjacent: bool = False, **named: Any,
-    ) -> Collection:  # fmt: skip
+        self, steps: Mapping[str, Condition[T_co] | Awaited[T_co]] | None = None, /, *,
+        order: Part[T_co], per: Part[T_co] | None = None, within: Any = None,
+        adjacent: bool = False, **named: Condition[T_co] | Awaited[T_co],
+    ) -> Collection[Any]:  # fmt: skip
         """One row for each time that the rows of a key, in order, go through some steps: the key,
         and for each step the row that took it.
 
@@ -45,7 +47,7 @@ class MatchVerbs(Verbs):
         >>> view.step(events=[Event("ann", 50, "view")])
         ZSet({Row(user='ann', seconds=40): 1})
         """
-        given = dict(steps or {})
+        given: dict[str, Any] = dict(steps or {})
         for name, step in named.items():
             if name in given:
                 refuse(f"match({name}=...): the step {name!r} is given twice", "each step once")

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ebbflow.flow import order as ordered
 from ebbflow.flow.parts import Part
 from ebbflow.flow.verbs.base import Verbs
+from ebbflow.stream import Processor
+from ebbflow.typevars import T_co, U
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class OrderVerbs(Verbs):
+class OrderVerbs(Verbs[T_co]):
     """What is made of the rows of each key in an order. A row that comes late, is corrected or is
     withdrawn in the middle changes exactly what it would have changed had it been there in time."""
 
+    @overload
     def scan(
-        self, step: Any, start: Any = None, *, order: Part, per: Part | None = None,
-        type: Any = None,
-    ) -> Collection:  # fmt: skip
+        self, step: Callable[[Any, T_co], tuple[Any, Iterable[U]]] | Processor[Any, Any],
+        start: Any = None, *, order: Part[T_co], per: Part[T_co] | None = None,
+    ) -> Collection[U]: ...  # fmt: skip
+    @overload
+    def scan(
+        self, step: Callable[[Any, T_co], Any] | Processor[Any, Any], start: Any = None, *,
+        order: Part[T_co], per: Part[T_co] | None = None, type: type[U],
+    ) -> Collection[U]: ...  # fmt: skip
+    @overload
+    def scan(
+        self, step: Callable[[Any, T_co], Any] | Processor[Any, Any], start: Any = None, *,
+        order: Part[T_co], per: Part[T_co] | None = None, type: object,
+    ) -> Collection[Any]: ...  # fmt: skip
+    def scan(
+        self, step: Any, start: Any = None, *, order: Any, per: Any = None, type: Any = None
+    ) -> Collection[Any]:
         """The rows of each key in order through `step(state, row)`, which gives the next state and
         a list of rows; or through a stream processor of lists. What comes out are those rows.
 
@@ -43,11 +59,12 @@ class OrderVerbs(Verbs):
         return self.with_node(ordered.scanned(self.node, step, start, per, order, type))
 
     def fold(
-        self, step: Any, start: Any = None, *, order: Part, per: Part | None = None,
-        states: Iterable[Hashable] | None = None, of: Callable[[Any], Any] | None = None,
+        self, step: Callable[[Any, T_co], Any] | Processor[Any, Any], start: Any = None, *,
+        order: Part[T_co], per: Part[T_co] | None = None,
+        states: Iterable[Hashable] | None = None, of: Callable[[T_co], Any] | None = None,
         merge: Any = None, act: Callable[[Any, Any], Any] | None = None,
         cuts: Sequence[Any] = (), type: Any = None,
-    ) -> Collection:  # fmt: skip
+    ) -> Collection[Any]:  # fmt: skip
         """The state that `scan` would end in, for each key: rows `(key…, value)`. What steps say is
         not asked for.
 
@@ -70,9 +87,9 @@ class OrderVerbs(Verbs):
         )
 
     def over(
-        self, *, order: Part, per: Part | None = None, rows: Any = ordered.RUNNING,
+        self, *, order: Part[T_co], per: Part[T_co] | None = None, rows: Any = ordered.RUNNING,
         range: Any = None,
-    ) -> ordered.Ordering:  # fmt: skip
+    ) -> ordered.Ordering[T_co]:  # fmt: skip
         """The rows of each key in an order, for window functions and reducers of a frame of rows:
         `over(per="user", order="at").with_fields(n=ebbflow.window.row_number())`.
 

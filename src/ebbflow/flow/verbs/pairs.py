@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from ebbflow.flow import joins
 from ebbflow.flow.parts import Part
 from ebbflow.flow.verbs.base import Verbs, no_collection
+from ebbflow.typevars import T_co, U, X
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class PairVerbs(Verbs):
+class PairVerbs(Verbs[T_co]):
     """What is made of the rows of two collections."""
 
+    @overload
     def join(
-        self, other: Collection, on: Part | None = None, *, left_on: Part | None = None,
-        right_on: Part | None = None, how: str = "inner",
-        select: Callable[[Any, Any], Any] | None = None, type: Any = None,
-        suffixes: tuple[str, str] | None = None, where: Any = None,
-    ) -> Collection:  # fmt: skip
+        self, other: Collection[U], on: Part[T_co | U] | None = None, *,
+        left_on: Part[T_co] | None = None, right_on: Part[U] | None = None,
+        how: Literal["semi", "anti"], where: Any = None,
+    ) -> Collection[T_co]: ...  # fmt: skip
+    @overload
+    def join(
+        self, other: Collection[U], on: Part[T_co | U] | None = None, *,
+        left_on: Part[T_co] | None = None, right_on: Part[U] | None = None, how: str = "inner",
+        select: Callable[[T_co, U], X], type: Any = None, where: Any = None,
+    ) -> Collection[X]: ...  # fmt: skip
+    @overload
+    def join(
+        self, other: Collection[U], on: Part[T_co | U] | None = None, *,
+        left_on: Part[T_co] | None = None, right_on: Part[U] | None = None, how: str = "inner",
+        select: None = None, suffixes: tuple[str, str] | None = None, where: Any = None,
+    ) -> Collection[Any]: ...  # fmt: skip
+    def join(
+        self, other: Any, on: Any = None, *, left_on: Any = None, right_on: Any = None,
+        how: str = "inner", select: Any = None, type: Any = None, suffixes: Any = None,
+        where: Any = None,
+    ) -> Collection[Any]:  # fmt: skip
         """Every row with every row of `other` that has the same key.
 
         `on` is a field of both, several in a tuple, or a function of a row of either; or give the
@@ -50,10 +68,18 @@ class PairVerbs(Verbs):
         given = (on, left_on, right_on, how, select, type, suffixes, where)
         return self._with("join", other, joins.joined, *given)
 
+    @overload
     def cross(
-        self, other: Collection, *, select: Callable[[Any, Any], Any] | None = None,
-        type: Any = None, suffixes: tuple[str, str] | None = None,
-    ) -> Collection:  # fmt: skip
+        self, other: Collection[U], *, select: Callable[[T_co, U], X], type: Any = None
+    ) -> Collection[X]: ...
+    @overload
+    def cross(
+        self, other: Collection[U], *, select: None = None,
+        suffixes: tuple[str, str] | None = None,
+    ) -> Collection[Any]: ...  # fmt: skip
+    def cross(
+        self, other: Any, *, select: Any = None, type: Any = None, suffixes: Any = None
+    ) -> Collection[Any]:
         """Every row with every row of `other`.
 
         >>> import ebbflow as ef
@@ -62,11 +88,11 @@ class PairVerbs(Verbs):
         """
         return self._with("cross", other, joins.crossed, select, type, suffixes)
 
-    def __add__(self, other: Collection) -> Collection:
+    def __add__(self, other: Collection[U]) -> Collection[T_co | U]:
         """The rows of both, each as often as in both together. (UNION ALL.)"""
         return self._with("+", other, joins.concatenated, 1, "a + b")
 
-    def __sub__(self, other: Collection) -> Collection:
+    def __sub__(self, other: Collection[U]) -> Collection[T_co | U]:
         """The rows with those of `other` taken away, each as often as it is there.
 
         This is the difference of Z-sets: what `other` has more often then has a negative weight.
@@ -74,7 +100,7 @@ class PairVerbs(Verbs):
         """
         return self._with("-", other, joins.concatenated, -1, "a - b")
 
-    def __neg__(self) -> Collection:
+    def __neg__(self) -> Collection[T_co]:
         """The rows with their weights negated: `a + -b` is `a - b`."""
         return self.with_node(joins.negated(self.node))
 
@@ -84,7 +110,7 @@ class PairVerbs(Verbs):
     def __rsub__(self, other: object) -> NoReturn:
         no_collection("-", other)
 
-    def union(self, other: Collection) -> Collection:
+    def union(self, other: Collection[U]) -> Collection[T_co | U]:
         """The rows that are in either, every one once.
 
         >>> import ebbflow as ef
@@ -93,7 +119,7 @@ class PairVerbs(Verbs):
         """
         return self._with("union", other, joins.united)
 
-    def intersect(self, other: Collection) -> Collection:
+    def intersect(self, other: Collection[Any]) -> Collection[T_co]:
         """The rows that are in both, every one once.
 
         >>> import ebbflow as ef
@@ -102,7 +128,7 @@ class PairVerbs(Verbs):
         """
         return self._with("intersect", other, joins.compared, "intersect", False)
 
-    def except_(self, other: Collection) -> Collection:
+    def except_(self, other: Collection[Any]) -> Collection[T_co]:
         """The rows that are not in `other`, every one once.
 
         >>> import ebbflow as ef

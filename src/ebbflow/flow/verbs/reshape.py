@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.flow import pivot, reshape
 from ebbflow.flow.grouped import ONE_GROUP, aggregated
 from ebbflow.flow.parts import Part, key
-from ebbflow.flow.results import AnyReducer
 from ebbflow.flow.verbs.base import Verbs
+from ebbflow.reducer import Reducer
+from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class ReshapeVerbs(Verbs):
+class ReshapeVerbs(Verbs[T_co]):
     """What gives rows other fields, or makes several of one, or one of several."""
 
-    def with_fields(self, /, **named: Part) -> Collection:
+    def with_fields(self, /, **named: Part[T_co]) -> Collection[Any]:
         """Rows of all their fields, and of these; one that is there already is replaced. All are
         made of the row as it was.
 
@@ -30,7 +31,7 @@ class ReshapeVerbs(Verbs):
         """
         return self.with_node(reshape.extended(self.node, named))
 
-    def rename(self, /, **names: str) -> Collection:
+    def rename(self, /, **names: str) -> Collection[Any]:
         """The same rows with other names for some fields: `rename(new="old")`.
 
         >>> import ebbflow as ef
@@ -40,7 +41,7 @@ class ReshapeVerbs(Verbs):
         """
         return self.with_node(reshape.renamed(self.node, names))
 
-    def fill_null(self, /, **values: Any) -> Collection:
+    def fill_null(self, /, **values: Any) -> Collection[Any]:
         """A value in the place of None, for each of these fields. (COALESCE.)
 
         >>> import ebbflow as ef
@@ -55,7 +56,7 @@ class ReshapeVerbs(Verbs):
     def explode(
         self, field: str, *, into: str | None = None, position: str | None = None,
         keep_empty: bool = False,
-    ) -> Collection:  # fmt: skip
+    ) -> Collection[Any]:  # fmt: skip
         """One row for each item of a field that holds a list, a tuple or a set: the item takes the
         field's place. (UNNEST.) `into` is another name for it, `position` a field for where in the
         list it was, from 0. A row without items gives none; with `keep_empty`, one with None.
@@ -69,7 +70,7 @@ class ReshapeVerbs(Verbs):
         """
         return self.with_node(reshape.exploded(self.node, field, into, position, keep_empty))
 
-    def unpivot(self, *fields: str, name: str = "name", value: str = "value") -> Collection:
+    def unpivot(self, *fields: str, name: str = "name", value: str = "value") -> Collection[Any]:
         """One row for each of these fields, with its name and its value behind the other fields. A
         value that is None is kept, other than in SQL.
 
@@ -83,9 +84,9 @@ class ReshapeVerbs(Verbs):
         return self.with_node(pivot.unpivoted(self.node, fields, name, value))
 
     def pivot(
-        self, on: Part, values: Iterable[Any] | Mapping[Any, str], *, using: AnyReducer,
-        per: Part | None = None,
-    ) -> Collection:  # fmt: skip
+        self, on: Part[T_co], values: Iterable[Any] | Mapping[Any, str], *, using: Reducer[T_co],
+        per: Part[T_co] | None = None,
+    ) -> Collection[Any]:  # fmt: skip
         """One row for each `per`, with a field for each of these values of `on`: `using` of the
         rows that have it. Without `per`, one row of all.
 
@@ -105,7 +106,9 @@ class ReshapeVerbs(Verbs):
         reducers = pivot.pivoted(self.node, on, values, using, by.fields)
         return self.with_node(aggregated(self.node, by, (), reducers))
 
-    def sample(self, fraction: float, *, by: Part | None = None, seed: int = 0) -> Collection:
+    def sample(
+        self, fraction: float, *, by: Part[T_co] | None = None, seed: int = 0
+    ) -> Collection[T_co]:
         """About this part of the rows. Which ones depends on nothing but the row, or the part of it
         that `by` says, and the seed: so it is the same everywhere, and a row that is taken away was
         in or out as when it came. Rows with equal `by` are in together, or out together.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, overload
 
 from ebbflow.errors import place
 from ebbflow.flow import joins, types
@@ -11,15 +11,22 @@ from ebbflow.flow.parts import Part, named_parts, part, part_type, plain, refuse
 from ebbflow.flow.plan import Filter, FlatMap, Map
 from ebbflow.flow.verbs.base import Verbs
 from ebbflow.fn import Fn
+from ebbflow.typevars import T_co, U
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class RowVerbs(Verbs):
+class RowVerbs(Verbs[T_co]):
     """What is made of each row by itself."""
 
-    def map(self, f: Part, type: Any = None) -> Collection:
+    @overload
+    def map(self, f: Callable[[T_co], U] | str | tuple[Any, ...]) -> Collection[U]: ...
+    @overload
+    def map(self, f: Part[T_co], type: type[U]) -> Collection[U]: ...
+    @overload
+    def map(self, f: Part[T_co], type: object) -> Collection[Any]: ...
+    def map(self, f: Any, type: Any = None) -> Collection[Any]:
         """`f(row)` instead of every row, of the type that `f` says, or is seen, to return.
 
         >>> import ebbflow as ef
@@ -32,10 +39,18 @@ class RowVerbs(Verbs):
         checked = row_type("map({})", part_type(self.node, f) if type is None else type)
         return self.with_node(Map(parent=self.node, fn=fn, type=checked, place=place()))
 
+    @overload
+    def filter(self, f: Part[T_co]) -> Collection[T_co]: ...
+    @overload
     def filter(
-        self, f: Part | Callable[[Any, Any], Any], other: Collection | None = None, *,
-        on: Part | None = None, left_on: Part | None = None, right_on: Part | None = None,
-    ) -> Collection:  # fmt: skip
+        self, f: Callable[[T_co, U], object], other: Collection[U], *,
+        on: Part[T_co | U] | None = None, left_on: Part[T_co] | None = None,
+        right_on: Part[U] | None = None,
+    ) -> Collection[T_co]: ...  # fmt: skip
+    def filter(
+        self, f: Any, other: Any = None, *, on: Any = None, left_on: Any = None,
+        right_on: Any = None,
+    ) -> Collection[Any]:  # fmt: skip
         """The rows for which `f(row)` is true.
 
         >>> import ebbflow as ef
@@ -60,7 +75,15 @@ class RowVerbs(Verbs):
         fn = part("filter({})", self.node, f)
         return self.with_node(Filter(parent=self.node, fn=fn, type=self.type, place=place()))
 
-    def flat_map(self, f: Part, type: Any = None) -> Collection:
+    @overload
+    def flat_map(
+        self, f: Callable[[T_co], Iterable[U]] | str | tuple[Any, ...]
+    ) -> Collection[U]: ...
+    @overload
+    def flat_map(self, f: Part[T_co], type: type[U]) -> Collection[U]: ...
+    @overload
+    def flat_map(self, f: Part[T_co], type: object) -> Collection[Any]: ...
+    def flat_map(self, f: Any, type: Any = None) -> Collection[Any]:
         """All of `f(row)` instead of every row.
 
         >>> import ebbflow as ef
@@ -79,7 +102,7 @@ class RowVerbs(Verbs):
         checked = row_type("flat_map({})", inside if type is None else type)
         return self.with_node(FlatMap(parent=self.node, fn=fn, type=checked, place=place()))
 
-    def select(self, /, *fields: str, **named: Part) -> Collection:
+    def select(self, /, *fields: str, **named: Part[T_co]) -> Collection[Any]:
         """Rows of these fields: fields of the row, and new ones made by a function or renamed.
 
         >>> import ebbflow as ef

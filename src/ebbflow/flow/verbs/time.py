@@ -8,15 +8,16 @@ from ebbflow.flow import windows
 from ebbflow.flow.parts import Part
 from ebbflow.flow.verbs.base import Verbs, no_collection
 from ebbflow.flow.within import kept_within
+from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class TimeVerbs(Verbs):
+class TimeVerbs(Verbs[T_co]):
     """What is made of rows with a time."""
 
-    def tumbling(self, time: Part, size: Any, *, origin: Any = None) -> Collection:
+    def tumbling(self, time: Part[T_co], size: Any, *, origin: Any = None) -> Collection[Any]:
         """Every row with the window of this size that its time is in: `window_start`, `window_end`.
 
         >>> import ebbflow as ef
@@ -26,7 +27,9 @@ class TimeVerbs(Verbs):
         """
         return self.with_node(windows.tumbled(self.node, time, size, origin))
 
-    def sliding(self, time: Part, size: Any, every: Any, *, origin: Any = None) -> Collection:
+    def sliding(
+        self, time: Part[T_co], size: Any, every: Any, *, origin: Any = None
+    ) -> Collection[Any]:
         """Every row once for each window that its time is in; a new window starts every `every`.
 
         >>> import ebbflow as ef
@@ -35,7 +38,9 @@ class TimeVerbs(Verbs):
         """
         return self.with_node(windows.slid(self.node, time, size, every, origin))
 
-    def session(self, time: Part, gap: Any, *, per: Part | None = None) -> Collection:
+    def session(
+        self, time: Part[T_co], gap: Any, *, per: Part[T_co] | None = None
+    ) -> Collection[Any]:
         """Every row with its session: rows of one `per` that follow each other within `gap`.
 
         The session starts with its first row and ends `gap` after its last.
@@ -49,9 +54,10 @@ class TimeVerbs(Verbs):
         return self.with_node(windows.in_sessions(self.node, time, gap, per))
 
     def within(
-        self, time: Part, clock: Collection, span: Any = None, *, days: float | None = None,
-        hours: float | None = None, minutes: float | None = None, seconds: float | None = None,
-    ) -> Collection:  # fmt: skip
+        self, time: Part[T_co], clock: Collection[Any], span: Any = None, *,
+        days: float | None = None, hours: float | None = None, minutes: float | None = None,
+        seconds: float | None = None,
+    ) -> Collection[T_co]:  # fmt: skip
         """The rows whose time has come, and was less than a span ago: `now - span < time <= now`.
 
         `clock` tells the time: `ebbflow.clock(name)`, or any collection of one row with one field.

@@ -1,0 +1,133 @@
+"""mypy, pyright and ebbflow find the mistakes in programs, each at its line, and nothing else.
+
+`mistakes.py` has programs with what is said of them written below; `right.py` those that nobody has
+anything to say of. The page on types shows what the checkers print, and that is compared as well.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests.typing import mistakes, right
+
+from ebbflow.errors import EbbflowError
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "howto" / "types.md"
+SAID = re.compile(r"\s*# (?:by )?(mypy|pyright|ebbflow|remedy): (.*)")
+
+Said = dict[int, list[str]]
+"""What is said of a file, by line."""
+
+
+def expected(file: Path, who: str) -> dict[int, str]:
+    """What someone is to say of each line: it stands in the comments below it."""
+    found, at = {}, 0
+    for number, line in enumerate(file.read_text().splitlines(), start=1):
+        said = SAID.match(line)
+        if said is None:
+            at = number
+        elif said[1] == who:
+            found[at] = said[2]
+    return found
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "MYPYPATH": str(ROOT / "src")}
+
+
+@cache
+def by_mypy(*files: Path) -> dict[Path, Said]:
+    """With the options and the cache of `make test`, so that the library is not checked again."""
+    if find_spec("mypy") is None:
+        pytest.skip("mypy is not installed: nothing was checked")
+    command = [sys.executable, "-m", "mypy", "--no-pretty", "--no-error-summary", *map(str, files)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode < 2, done.stdout + done.stderr
+    found: dict[Path, Said] = {file: {} for file in files}
+    for file, line, text in re.findall(r"^(.*?):(\d+): error: (.*)$", done.stdout, re.M):
+        found[ROOT / file].setdefault(int(line), []).append(text)
+    return found
+
+
+@cache
+def by_pyright(*files: Path) -> dict[Path, Said]:
+    command = Path(sysconfig.get_path("scripts")) / "basedpyright"
+    if not command.exists():
+        pytest.skip("basedpyright is not installed: nothing was checked")
+    done = subprocess.run(
+        [command, "--outputjson", "-p", HERE / "pyrightconfig.json", *files,
+         "--pythonpath", sys.executable],
+        cwd=HERE, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    found: dict[Path, Said] = {file: {} for file in files}
+    for each in json.loads(done.stdout)["generalDiagnostics"]:
+        line = each["range"]["start"]["line"] + 1
+        found[Path(each["file"])].setdefault(line, []).append(each["message"])
+    return found
+
+
+FILES = (HERE / "mistakes.py", HERE / "right.py")
+
+
+@pytest.mark.parametrize("check", [by_mypy, by_pyright])
+def test_a_type_checker_finds_each_mistake_at_its_line_and_nothing_else(
+    check: Callable[..., dict[Path, Said]],
+) -> None:
+    who = check.__name__.removeprefix("by_")
+    found = check(*FILES)
+    wrong, right = (found[file] for file in FILES)
+    assert right == {}
+    wanted = expected(FILES[0], who)
+    assert wrong.keys() == wanted.keys(), (who, wrong.keys() ^ wanted.keys())
+    for line, (text, *more) in wrong.items():
+        assert wanted[line] in text, (who, line)
+        assert not more, (who, line)
+
+
+def programs(module: ModuleType) -> Iterator[Callable[[], None]]:
+    for each in vars(module).values():
+        if inspect.isfunction(each) and each.__module__ == module.__name__:
+            yield each
+
+
+@pytest.mark.parametrize("program", programs(mistakes), ids=lambda each: each.__name__)
+def test_ebbflow_finds_each_mistake_at_its_line_when_the_program_is_built(
+    program: Callable[[], None],
+) -> None:
+    lines, start = inspect.getsourcelines(program)
+    wanted = {
+        line: text
+        for line, text in expected(FILES[0], "ebbflow").items()
+        if start <= line < start + len(lines)
+    }
+    if not wanted:
+        program()
+        return
+    with pytest.raises(EbbflowError) as error:
+        program()
+    ((line, said),) = wanted.items()
+    assert error.value.what == said
+    assert expected(FILES[0], "remedy").get(line, "") in (error.value.remedy or "")
+    assert f"mistakes.py:{line}" in str(error.value)
+
+
+@pytest.mark.parametrize("program", programs(right), ids=lambda each: each.__name__)
+def test_a_program_that_checkers_find_right_can_be_built(program: Callable[..., None]) -> None:
+    if not inspect.signature(program).parameters:
+        program()
