@@ -45,12 +45,10 @@ from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
 from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, from_view
 
 if TYPE_CHECKING:
     from ebbflow.engine.local.branch import Branch
-
-NOTHING: ZSet[Any] = ZSet()
 
 OPEN, RUNNING, BROKEN, CLOSED = "", "running", "broken", "closed"
 
@@ -88,7 +86,7 @@ class View(BaseView):
     (ZSet({'flow': 1}), 2)
     """
 
-    __slots__ = ("_epoch", "_seconds", "_status")
+    __slots__ = ("_epoch", "_origins", "_seconds", "_status")
 
     def __init__(
         self,
@@ -106,6 +104,7 @@ class View(BaseView):
         program = RunningProgram(plan, machine, inputs, computed)
         self._own(program, storage(program))
         self._epoch: int = self._storage.epoch
+        self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}
         self._status = OPEN
         self._seconds = 0.0
 
@@ -152,7 +151,7 @@ class View(BaseView):
         only = self._only
         if only is None:
             return self._shown(deltas)
-        return trusted(deltas[only]) if deltas else NOTHING
+        return from_view(deltas[only] if deltas else {}, self._origins[only])
 
     def _finish(self, pending: Pending | None) -> Delivery | None:
         """Make an epoch so. Doing it twice is doing it once."""
@@ -323,15 +322,15 @@ class View(BaseView):
         )
 
     def _show(self, name: str | None) -> Callable[[OutputDeltas], Any]:
-        return self._shown if name is None else lambda deltas: trusted(deltas[name])
+        return self._shown if name is None else lambda deltas: self._change(name, deltas)
 
     def _shown(self, deltas: OutputDeltas) -> Any:
-        only = self._only
-        if only is not None:
-            return trusted(deltas[only]) if only in deltas else NOTHING
-        return {
-            name: trusted(deltas[name]) if name in deltas else NOTHING for name in self.plan.outputs
-        }
+        if self._only is not None:
+            return self._change(self._only, deltas)
+        return {name: self._change(name, deltas) for name in self.plan.outputs}
+
+    def _change(self, name: str, deltas: OutputDeltas) -> ZSet[Any]:
+        return from_view(deltas.get(name, {}), self._origins[name])
 
     def _require_open(self) -> None:
         if self._status:

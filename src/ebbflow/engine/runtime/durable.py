@@ -30,7 +30,7 @@ from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Source
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, from_view
 
 Place = str | os.PathLike[str] | Files
 FORMAT = 3
@@ -254,7 +254,8 @@ class Disk:
                     )
                 spine = part.spine(snapshot)
                 values = Backing({}, spine, limited=False, codec=part.codec).held
-                found[name] = trusted(values if reader is None else reader.output_of(values))
+                rows = values if reader is None else reader.output_of(values)
+                found[name] = from_view(rows, output.origin)
         return found
 
     def close(self) -> None:

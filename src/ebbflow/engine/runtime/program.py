@@ -55,10 +55,11 @@ class RunningProgram:
         trusting = not all(state.keeps for state in inputs.values())
         self.outputs = {
             name: OutputState(
-                name, machine, negative=negative, trusting=trusting, whole=computed.get(name)
+                name, machine, plan.outputs[name].type,
+                negative=negative, trusting=trusting, whole=computed.get(name),
             )
             for name, negative in may_be_negative(plan).items()
-        }
+        }  # fmt: skip
         self.pending: Pending | None = None
         self.changes: OutputDeltas = {}
         """What the last `run` changes in the inputs."""
