@@ -21,8 +21,10 @@ the putting right is interrupted as well, whoever uses the view next does it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +47,7 @@ from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
 from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
+from ebbflow.paths import PRIVATE
 from ebbflow.zset import ZSet, from_view
 
 if TYPE_CHECKING:
@@ -146,7 +149,9 @@ class View(BaseView):
                 self._settle(error)
                 raise
             self._seconds += perf_counter() - started
-        if delivery is not None:
+        if self._sinks is not None:
+            self._deliver(delivery)
+        elif delivery is not None:
             self._subscribers.deliver(delivery)
         only = self._only
         if only is None:
@@ -162,6 +167,8 @@ class View(BaseView):
         delivery = None
         if deltas and (subscribers.callbacks or subscribers.streams):
             delivery = subscribers.post(epoch, deltas)
+        if self._sinks is not None:
+            self._storage.remember(epoch, deltas)
         self._epoch = epoch
         self._status = OPEN
         self._program.pending = None
@@ -260,6 +267,60 @@ class View(BaseView):
         await self._subscribers.room.wait(lambda: not self._subscribers.full())
         return self.step(changes, **named)
 
+    # ---- for others ----
+
+    def write_snapshot(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "parquet",
+        mode: str = "overwrite",
+        output: str | None = None,
+        *,
+        permissions: int | None = None,
+    ) -> None:
+        """Write the output as it is now as a table, "parquet", "csv" or "jsonl": one file in the
+        folder `path`, in place of what is there, or with `mode="error"` only where nothing is. The
+        file is replaced at once: a reader finds the old one or the new one. Several outputs, which
+        are of one epoch, have a folder each, `path/<output>`.
+        """
+        from ebbflow.engine.runtime.sinks.folder import write_values
+
+        names = self._outputs(output)
+        with self._lock:
+            self._require_open()
+            values = {name: self._program.outputs[name].value() for name in names}
+            otherwise = self._permissions()
+        write_values(values, path, format, mode, permissions, otherwise)
+
+    def _safe(self) -> int:
+        files = self._storage.files
+        return self._epoch if files is None else min(self._epoch, self._storage.store.safe)
+
+    def _logged(self) -> list[int]:
+        found: list[int] = self._storage.logged()
+        return found
+
+    def _entry(self, epoch: int) -> OutputDeltas | None:
+        self._require_open()
+        found: OutputDeltas | None = self._storage.change_of(epoch)
+        return found
+
+    def _changes(self, epoch: int, entry: OutputDeltas) -> Any:
+        return self._shown(entry)
+
+    def _write_change(
+        self, name: str, epoch: int, entry: OutputDeltas, folder: Path, format: str
+    ) -> None:
+        from ebbflow.engine.runtime.sinks.formats import write_part
+
+        write_part(self._change(name, entry).to_arrow(), folder, 0, format)
+
+    def _permissions(self) -> int:
+        return getattr(self._storage.files, "permissions", PRIVATE)
+
+    def _catch_up(self) -> None:
+        self._storage.flush()
+
     # ---- about itself ----
 
     def stats(self) -> ViewStats:
@@ -297,8 +358,16 @@ class View(BaseView):
     def close(self) -> None:
         """Stop, and let go of everything. A closed view can only be closed again.
 
-        Where epochs are still to be written and cannot be, the view stays open.
+        Where epochs are still to be written and cannot be, the view stays open. Sinks get what they
+        have not had for want of writing.
         """
+        try:
+            if self._sinks is not None and self._status != CLOSED and self._safe() < self._epoch:
+                self.deliver()
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
         with self._lock:
             if self._status == RUNNING:
                 self._recover()
