@@ -93,12 +93,18 @@ from ebbflow.zset import ZSet, linear
 
 if TYPE_CHECKING:
     from ebbflow.engine.local import View
+    from ebbflow.engine.runtime.sinks.sink import Sink
     from ebbflow.engine.spark.engine import spark
 else:
-    _LATER = {"View": "ebbflow.engine.local", "spark": "ebbflow.engine.spark.engine"}
+    _LATER = {
+        "Sink": "ebbflow.engine.runtime.sinks.sink",
+        "View": "ebbflow.engine.local",
+        "spark": "ebbflow.engine.spark.engine",
+    }
 
     def __getattr__(name: str) -> object:
-        """`View` and `spark` are there when they are asked for; no engine is loaded before."""
+        """`View`, `spark` and what else runs programs is there when it is asked for; no engine is
+        loaded before."""
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
@@ -116,6 +122,7 @@ __all__ = [
     "LawBroken",
     "List",
     "Reducer",
+    "Sink",
     "Text",
     "View",
     "ZSet",

@@ -21,8 +21,10 @@ the putting right is interrupted as well, whoever uses the view next does it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import perf_counter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic
@@ -42,13 +44,12 @@ from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
 from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
+from ebbflow.paths import PRIVATE
 from ebbflow.typevars import C, T, W
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, from_view
 
 if TYPE_CHECKING:
     from ebbflow.engine.local.branch import Branch
-
-NOTHING: ZSet[Any] = ZSet()
 
 OPEN, RUNNING, BROKEN, CLOSED = "", "running", "broken", "closed"
 
@@ -115,7 +116,7 @@ class View(BaseView[W], Generic[T, W]):
     view of a program of several outputs, where they give dicts, is a `View[Any, dict[str, ZSet]]`.
     """
 
-    __slots__ = ("_by_key", "_epoch", "_seconds", "_status")
+    __slots__ = ("_by_key", "_epoch", "_origins", "_seconds", "_status")
 
     if not TYPE_CHECKING:  # at run time a type variable has no default, and View[Order] is enough
 
@@ -138,6 +139,7 @@ class View(BaseView[W], Generic[T, W]):
         program = RunningProgram(plan, machine, inputs, computed)
         self._own(program, storage(program))
         self._epoch: int = self._storage.epoch
+        self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}
         self._status = OPEN
         self._seconds = 0.0
         self._by_key: dict[str, OutputByKey] = {}
@@ -189,12 +191,15 @@ class View(BaseView[W], Generic[T, W]):
                 self._settle(error)
                 raise
             self._seconds += perf_counter() - started
-        if delivery is not None:
+        if self._sinks is not None:
+            self._deliver(delivery)
+        elif delivery is not None:
             self._subscribers.deliver(delivery)
         only = self._only
         if only is None:
             return self._shown(deltas)
-        return trusted(deltas[only]) if deltas else NOTHING  # type: ignore[return-value]
+        found: W = from_view(deltas[only] if deltas else {}, self._origins[only])  # type: ignore[assignment]
+        return found
 
     def _finish(self, pending: Pending | None) -> Delivery | None:
         """Make an epoch so. Doing it twice is doing it once."""
@@ -205,6 +210,8 @@ class View(BaseView[W], Generic[T, W]):
         delivery = None
         if deltas and (subscribers.callbacks or subscribers.streams):
             delivery = subscribers.post(epoch, deltas)
+        if self._sinks is not None:
+            self._storage.remember(epoch, deltas)
         self._epoch = epoch
         self._status = OPEN
         self._program.pending = None
@@ -322,6 +329,60 @@ class View(BaseView[W], Generic[T, W]):
         await self._subscribers.room.wait(lambda: not self._subscribers.full())
         return self.step(changes, batch=batch, **named)
 
+    # ---- for others ----
+
+    def write_snapshot(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "parquet",
+        mode: str = "overwrite",
+        output: str | None = None,
+        *,
+        permissions: int | None = None,
+    ) -> None:
+        """Write the output as it is now as a table, "parquet", "csv" or "jsonl": one file in the
+        folder `path`, in place of what is there, or with `mode="error"` only where nothing is. The
+        file is replaced at once: a reader finds the old one or the new one. Several outputs, which
+        are of one epoch, have a folder each, `path/<output>`.
+        """
+        from ebbflow.engine.runtime.sinks.folder import write_values
+
+        names = self._outputs(output)
+        with self._lock:
+            self._require_open()
+            values = {name: self._program.outputs[name].value() for name in names}
+            otherwise = self._permissions()
+        write_values(values, path, format, mode, permissions, otherwise)
+
+    def _safe(self) -> int:
+        files = self._storage.files
+        return self._epoch if files is None else min(self._epoch, self._storage.store.safe)
+
+    def _logged(self) -> list[int]:
+        found: list[int] = self._storage.logged()
+        return found
+
+    def _entry(self, epoch: int) -> OutputDeltas | None:
+        self._require_open()
+        found: OutputDeltas | None = self._storage.change_of(epoch)
+        return found
+
+    def _changes(self, epoch: int, entry: OutputDeltas) -> Any:
+        return self._shown(entry)
+
+    def _write_change(
+        self, name: str, epoch: int, entry: OutputDeltas, folder: Path, format: str
+    ) -> None:
+        from ebbflow.engine.runtime.sinks.formats import write_part
+
+        write_part(self._change(name, entry).to_arrow(), folder, 0, format)
+
+    def _permissions(self) -> int:
+        return getattr(self._storage.files, "permissions", PRIVATE)
+
+    def _catch_up(self) -> None:
+        self._storage.flush()
+
     # ---- about itself ----
 
     def stats(self) -> ViewStats:
@@ -359,8 +420,16 @@ class View(BaseView[W], Generic[T, W]):
     def close(self) -> None:
         """Stop, and let go of everything. A closed view can only be closed again.
 
-        Where epochs are still to be written and cannot be, the view stays open.
+        Where epochs are still to be written and cannot be, the view stays open. Sinks get what they
+        have not had for want of writing.
         """
+        try:
+            if self._sinks is not None and self._status != CLOSED and self._safe() < self._epoch:
+                self.deliver()
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
         with self._lock:
             if self._status == RUNNING:
                 self._recover()
@@ -384,14 +453,15 @@ class View(BaseView[W], Generic[T, W]):
         )
 
     def _show(self, name: str | None) -> Callable[[OutputDeltas], Any]:
-        return self._shown if name is None else lambda deltas: trusted(deltas[name])
+        return self._shown if name is None else lambda deltas: self._change(name, deltas)
 
     def _shown(self, deltas: OutputDeltas) -> W:
-        found: Any = {
-            name: trusted(deltas[name]) if name in deltas else NOTHING for name in self.plan.outputs
-        }
-        shown: W = found if self._only is None else found[self._only]
-        return shown
+        if self._only is not None:
+            return self._change(self._only, deltas)  # type: ignore[return-value]
+        return {name: self._change(name, deltas) for name in self.plan.outputs}  # type: ignore[return-value]
+
+    def _change(self, name: str, deltas: OutputDeltas) -> ZSet[Any]:
+        return from_view(deltas.get(name, {}), self._origins[name])
 
     def _require_open(self) -> None:
         if self._status:

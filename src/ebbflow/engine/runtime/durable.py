@@ -23,15 +23,18 @@ from weakref import finalize
 
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
 from ebbflow.engine.runtime.options import in_bytes, require_count
+from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
+from ebbflow.engine.runtime.sinks.log import ChangeLog
+from ebbflow.engine.runtime.sinks.sink import needed, noted
 from ebbflow.errors import EbbflowError, Text, cause_of
 from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Source
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, from_view
 
 Place = str | os.PathLike[str] | Files
 FORMAT = 3
@@ -49,7 +52,7 @@ class Disk:
         self, path: Place, program: RunningProgram, *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
-        keep_batches: int = KEEP,
+        keep_batches: int = KEEP, log: bool = True,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         require_count("keep_epochs", keep_epochs)
@@ -66,6 +69,7 @@ class Disk:
             path if isinstance(path, Files) else Folder(path, permissions),
             keep_epochs=keep_epochs, group=flush_every, memory=mapped, unpickle=unpickle,
         )  # fmt: skip
+        self.files = self.store.files
         self.rebuilt: tuple[str, ...] = ()
         self.strict = strict
         self._settling = False
@@ -75,6 +79,9 @@ class Disk:
         program.batches = Batches(keep_batches)
         try:
             program.batches.attach(self.store)
+            self.done = noted(self.files)
+            """The last epoch that each sink has had."""
+            self.log = ChangeLog(self.store, program, keep_epochs) if log else None
             self._open()
         except BaseException:
             self.store.close()
@@ -96,6 +103,8 @@ class Disk:
         if fresh or known != mine:
             for name in known - mine:
                 store.drop(name)
+            if not fresh and self._outputs_in(known):
+                self._stage_log(store.epoch + 1, {})
             store.commit(store.epoch + 1, self.notes())
             self.settle()
         self._noted = self.store.notes == self.notes()
@@ -183,9 +192,43 @@ class Disk:
         deltas = self.program.run(epoch, given, batch)
         for owner, change in self.program.staged():
             self._append(owner, change)
+        self._stage_log(epoch, deltas)
         self.store.commit(epoch, None if self._noted else self.notes())
         self._noted = True
         return deltas
+
+    # ---- what epochs changed, for sinks ----
+
+    def _stage_log(self, epoch: int, deltas: OutputDeltas) -> None:
+        if self.log is not None:
+            self.log.stage(epoch, deltas, needed(self.done))
+
+    def _outputs_in(self, known: set[str]) -> bool:
+        """Whether all outputs are what they were, in a state with these parts."""
+        return all(self._part_of(name).name in known for name in self.program.outputs)
+
+    def _part_of(self, name: str) -> StatePart:
+        """The part that an output is read from."""
+        reader = self.program.machine.readers.get(name)
+        rows = self.program.outputs[name].rows
+        return self.program.part(rows if reader is None else reader.cells)
+
+    def remember(self, epoch: int, deltas: OutputDeltas) -> None:
+        """What an epoch changed is written with it."""
+
+    def logged(self) -> list[int]:
+        """The epochs whose changes are kept, in order."""
+        return [] if self.log is None else self.log.epochs
+
+    def change_of(self, epoch: int) -> OutputDeltas | None:
+        """What an epoch changed; None where that is not kept."""
+        return None if self.log is None else self.log.of(epoch)
+
+    def flush(self) -> None:
+        """Write the epochs that are not written yet."""
+        self.store.flush()
+
+    # ---- what has happened ----
 
     def keep(self, pending: Pending) -> None:
         """Keep what an epoch did that is safe. Doing it twice is doing it once."""
@@ -249,7 +292,7 @@ class Disk:
             known = snapshot.notes["parts"]
             for name, output in outputs.items():
                 reader = self.program.machine.readers.get(name)
-                part = self.program.part(output.rows if reader is None else reader.cells)
+                part = self._part_of(name)
                 if part.name not in known:
                     raise StateError(
                         f"output {name!r} was another one at epoch {epoch}: the program has "
@@ -259,7 +302,8 @@ class Disk:
                     )
                 spine = part.spine(snapshot)
                 values = Backing({}, spine, limited=False, codec=part.codec).held
-                found[name] = trusted(values if reader is None else reader.output_of(values))
+                rows = values if reader is None else reader.output_of(values)
+                found[name] = from_view(rows, output.origin)
         return found
 
     def close(self) -> None:

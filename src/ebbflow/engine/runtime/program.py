@@ -58,10 +58,11 @@ class RunningProgram:
         trusting = not all(state.keeps for state in inputs.values())
         self.outputs = {
             name: OutputState(
-                name, machine, negative=negative, trusting=trusting, whole=computed.get(name)
+                name, machine, plan.outputs[name].type,
+                negative=negative, trusting=trusting, whole=computed.get(name),
             )
             for name, negative in may_be_negative(plan).items()
-        }
+        }  # fmt: skip
         self.pending: Pending | None = None
         self.changes: OutputDeltas = {}
         """What the last `run` changes in the inputs."""
@@ -187,9 +188,14 @@ class Memory:
     epoch = 0
     rebuilt: tuple[str, ...] = ()
     assumed: Mapping[str, tuple[str, ...]] = {}
+    files = None
+    """Where sinks are noted: nowhere."""
 
     def __init__(self, program: RunningProgram) -> None:
         self.program = program
+        self.done: dict[str, int] = {}
+        """The last epoch that each sink has had."""
+        self._changes: dict[int, OutputDeltas] = {}
         self.advance = program.run
         self.keep = program.keep
 
@@ -213,6 +219,25 @@ class Memory:
             "a view in memory knows its last epoch only",
             remedy='run(path="state/", keep_epochs=10)',
         )
+
+    def remember(self, epoch: int, deltas: OutputDeltas) -> None:
+        """Keep what an epoch changed for as long as a sink needs it. Doing it twice is doing it
+        once."""
+        self._changes[epoch] = deltas
+        had = min(self.done.values(), default=epoch)
+        for each in [each for each in self._changes if each <= had]:
+            del self._changes[each]
+
+    def logged(self) -> list[int]:
+        """The epochs whose changes are kept, in order."""
+        return sorted(self._changes)
+
+    def change_of(self, epoch: int) -> OutputDeltas | None:
+        """What an epoch changed; None where that is not kept."""
+        return self._changes.get(epoch)
+
+    def flush(self) -> None:
+        """There is nothing to write."""
 
     def close_with(self, view: Any, lock: RLock) -> None:
         """There is nothing to do when the view is dropped."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from threading import RLock
@@ -18,6 +19,8 @@ from ebbflow.engine.runtime.lookup import asked
 from ebbflow.engine.runtime.program import RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
+from ebbflow.engine.runtime.sinks.sink import Sinks
+from ebbflow.engine.runtime.sinks.view import ViewWithSinks
 from ebbflow.engine.runtime.subscribe import Subscribers
 from ebbflow.engine.runtime.tables import is_table
 from ebbflow.errors import CheckError, CompositionError, Text
@@ -27,12 +30,12 @@ from ebbflow.typevars import C
 from ebbflow.zset import ZSet, trusted
 
 
-class BaseView(Generic[C]):
+class BaseView(ViewWithSinks, Generic[C]):
     """A running program: its outputs by name, who subscribes to their changes, and whether they are
     right. `only` is the output of a program that has one."""
 
-    __slots__ = ("__weakref__", "_assumed", "_lock", "_only", "_program", "_rebuilt", "_storage",
-                 "_subscribers", "plan")  # fmt: skip
+    __slots__ = ("__weakref__", "_assumed", "_lock", "_only", "_program", "_rebuilt", "_sinks",
+                 "_storage", "_subscribers", "plan")  # fmt: skip
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -45,7 +48,15 @@ class BaseView(Generic[C]):
         self._program, self._storage = program, storage
         self._rebuilt: tuple[str, ...] = storage.rebuilt
         self._assumed: Mapping[str, tuple[str, ...]] = storage.assumed
+        self._sinks = Sinks(self, storage.files, storage.done) if storage.done else None
         storage.close_with(self, self._lock)
+
+    def _all_sinks(self) -> Sinks:
+        with self._lock:
+            self._require_open()
+            if self._sinks is None:
+                self._sinks = Sinks(self, self._storage.files, self._storage.done)
+            return self._sinks
 
     # ---- by the engine ----
 
@@ -224,6 +235,25 @@ class OutputHandle:
     def __init__(self, view: BaseView, name: str) -> None:
         self.view = view
         self.name = name
+
+    def write_changes(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "parquet",
+        permissions: int | None = None,
+    ) -> Callable[[], None]:
+        """Have the change of every epoch in a folder; see `write_changes` of a view."""
+        end: Callable[[], None] = self.view.write_changes(
+            path, self.name, format=format, permissions=permissions
+        )
+        return end
+
+    def write_snapshot(
+        self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
+    ) -> None:
+        """Write this output as a table; see `write_snapshot` of a view."""
+        self.view.write_snapshot(path, format, mode, self.name)
 
     def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
         """Call `callback` with every change of this output; see `on_change` of a view."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.view import InputHandle, OutputHandle
@@ -37,18 +35,6 @@ class SparkOutput(OutputHandle):
 
     def __len__(self) -> int:
         return self.value.count()
-
-    def write_changes(
-        self, path: str | os.PathLike[str], *, permissions: int | None = None
-    ) -> Callable[[], None]:
-        """Have the change of every epoch in a folder; see `SparkView.write_changes`."""
-        return self.view.write_changes(path, self.name, permissions=permissions)
-
-    def write_snapshot(
-        self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
-    ) -> None:
-        """Write this output as a table; see `SparkView.write_snapshot`."""
-        self.view.write_snapshot(path, format, mode, self.name)
 
 
 class SparkInput(InputHandle[C]):

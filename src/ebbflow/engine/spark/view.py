@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -26,6 +27,7 @@ from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import InputState, not_kept
 from ebbflow.engine.runtime.lookup import in_state, origin, required_key
+from ebbflow.engine.runtime.sinks.sink import needed
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput
@@ -45,7 +47,7 @@ from ebbflow.engine.spark.output.frames import (
     zset_of,
 )
 from ebbflow.engine.spark.output.log import Entry, Log, rows_in
-from ebbflow.engine.spark.output.sinks import Sinks
+from ebbflow.engine.spark.output.targets import write_change
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.report import (
     EpochStats,
@@ -66,6 +68,7 @@ from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.paths import local_path
 from ebbflow.record import fields_of
+from ebbflow.state.spine import Folder
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
@@ -87,7 +90,7 @@ class SparkView(BaseView[C]):
             self.path, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, strict=options.strict,
             permissions=options.permissions, unpickle=options.unpickle,
-            keep_batches=options.keep_batches,
+            keep_batches=options.keep_batches, log=False,
         )  # fmt: skip
         try:
             self._replica.detach()
@@ -98,7 +101,6 @@ class SparkView(BaseView[C]):
             )
             self._route = Route(session, options, self._epochs)
             self._log = Log(disk, self.path, options.keep_epochs)
-            self._sinks = Sinks(self)
         except BaseException:
             disk.close()
             raise
@@ -185,8 +187,8 @@ class SparkView(BaseView[C]):
     def _needed(self) -> int | None:
         """The first epoch that somebody has not heard of."""
         deliveries = self._subscribers.undelivered
-        needed = self._sinks.needed
-        return min(deliveries if needed is None else [*deliveries, needed], default=None)
+        first = needed(self._storage.done)
+        return min(deliveries if first is None else [*deliveries, first], default=None)
 
     def _given(self, name: str, change: Any) -> InputChange:
         self._require("input", name, self.plan.sources)
@@ -313,27 +315,6 @@ class SparkView(BaseView[C]):
 
     # ---- for others ----
 
-    def write_changes(
-        self,
-        path: str | os.PathLike[str],
-        output: str | None = None,
-        *,
-        permissions: int | None = None,
-    ) -> Callable[[], None]:
-        """Have the change of every epoch in `path/epoch=<n>`, from now on, exactly once: Parquet
-        files with the columns of a row and `__weight`. What comes back ends it.
-
-        `spark.read.parquet(path)` gives all of them, with a column `epoch`. Several outputs have a
-        folder each, `path/<output>/epoch=<n>`. A folder that has epochs already goes on after them,
-        and gets those it has missed. Who may read it is as with the state, unless there are
-        `permissions`, such as 0o750 for a group.
-        """
-        from ebbflow.engine.spark.output.targets import target_of
-
-        names = self._outputs(output)
-        apart = output is None and len(names) > 1
-        return self._sinks.add(target_of(self, path, names, apart, permissions))
-
     def write_snapshot(
         self,
         path: str | os.PathLike[str],
@@ -345,9 +326,10 @@ class SparkView(BaseView[C]):
         """Write the output as it is now as a table of this format, with the options of Spark's
         writer, and the permissions that it gives. Several outputs have a folder each,
         `path/<output>`. To write it elsewhere, there is `view.value.write`."""
-        from ebbflow.engine.spark.output.targets import places_of
+        from ebbflow.engine.runtime.sinks.folder import places_of
 
         names = self._outputs(output)
+        format = "json" if format == "jsonl" else format
         else_ = "view.value.write.save(...), which is Spark's own"
         places = places_of(path, names, len(names) > 1, "write_snapshot", else_)
         with self._lock:
@@ -356,41 +338,23 @@ class SparkView(BaseView[C]):
                 frame = repeated(self._weighted(name), name)
                 frame.write.format(format).mode(mode).options(**options).save(file_uri(place))
 
-    def each_epoch(
-        self, function: Callable[[C, int], object], name: str | None = None
-    ) -> Callable[[], None]:
-        """Call `function(change, epoch)` after every epoch from now on, with what `step` gives.
-        What comes back ends it.
+    def _safe(self) -> int:
+        return self._posted
 
-        Which epochs it has finished is remembered in the state under `name`, its own when there is
-        none: opened again, it goes on after them, so none is left out and the last may come twice.
-        """
-        from ebbflow.engine.spark.output.sinks import FunctionSink, name_of
+    def _logged(self) -> list[int]:
+        return self._log.epochs
 
-        return self._sinks.add(FunctionSink(self, function, name or name_of(function)))
+    def _entry(self, epoch: int) -> Entry | None:
+        return self._log.of(epoch)
 
-    def deliver(self) -> None:
-        """Give to all sinks what they have not had, as after a failure; else every step does."""
-        with self._lock:
-            self._require_open()
-            delivery = self._settle()
-        self._deliver(delivery)
+    def _catch_up(self) -> Delivery | None:
+        return self._settle()
 
-    def _deliver(self, delivery: Delivery | None) -> None:
-        try:
-            self._sinks.deliver()
-        finally:
-            if delivery is not None:
-                self._subscribers.deliver(delivery)
+    def _write_change(self, name: str, epoch: int, entry: Entry, folder: Path, format: str) -> None:
+        write_change(self, name, epoch, entry, folder, format)
 
-    @property
-    def sinks(self) -> dict[str, int]:
-        """The last epoch that each sink has had, by name; also those of earlier runs."""
-        return dict(self._sinks.done)
-
-    def end_sink(self, name: str) -> None:
-        """Keep nothing for a sink any more. For one of this run, what made it gave this too."""
-        self._sinks.end(name)
+    def _permissions(self) -> int:
+        return Folder(self.path).permissions
 
     def _show(self, name: str | None) -> Callable[[Any], Any]:
         def show(posted: Any) -> Any:
@@ -398,11 +362,6 @@ class SparkView(BaseView[C]):
             return self._changes(epoch, entry) if name is None else self._change(name, epoch, entry)
 
         return show
-
-    def _outputs(self, output: str | None) -> list[str]:
-        if output is not None:
-            self._require("output", output, self.plan.outputs)
-        return list(self.plan.outputs) if output is None else [output]
 
     # ---- about itself ----
 

@@ -13,7 +13,7 @@ from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
 
 Name = tuple[str, int]
-"""The name of a spine, and its number where one name has several, as no engine of ours has."""
+"""The name of a spine, and its number where one name has several, as the changes of epochs have."""
 
 
 class Snapshot:
@@ -113,6 +113,15 @@ class Snapshot:
     def names(self) -> list[Name]:
         """The names and numbers of the spines."""
         return sorted(self._listed)
+
+    def numbers(self, operator: str, layout: str, key_type: Any = Any) -> list[int]:
+        """The numbers of the spines of this name whose keys are of this type, in order."""
+        kept = layout, type_text(key_type)
+        return sorted(
+            number
+            for (name, number), listed in self._listed.items()
+            if name == operator and (listed.layout, listed.key) == kept
+        )
 
     def layout(self, operator: str) -> str:
         """The layout of the spine of an operator that there is state for."""

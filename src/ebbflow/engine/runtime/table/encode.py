@@ -31,6 +31,7 @@ _CLASSES: dict[str, tuple[type, ...]] = {
     "int": (int, bool),
     "float": (float, int),
     "instant": (datetime,),
+    "null": (),
 }
 _TOO_LARGE: dict[str, str] = {
     "int": "has more than 64 bits",
