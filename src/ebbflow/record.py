@@ -14,10 +14,11 @@ from __future__ import annotations
 import copyreg
 import keyword
 from collections import namedtuple
+from collections.abc import Callable, Iterable
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from datetime import tzinfo
-from functools import reduce
+from functools import partial, reduce
 from operator import is_, or_
 from threading import Lock
 from types import UnionType
@@ -171,6 +172,30 @@ def attributes_of(hint: Any) -> dict[str, Any] | None:
         return fields_of(hint)
     hints = hints_of(hint)
     return {each.name: hints.get(each.name, Any) for each in dataclass_fields(hint)}
+
+
+def maker(cls: Any) -> Callable[[Iterable[Any]], Any]:
+    """A function that makes a row of a type of the values of its fields, in order; a row that was
+    taken apart comes out as it was.
+
+    >>> maker(record("City", city=str, n=int))(["Rome", 3])
+    City(city='Rome', n=3)
+    """
+    if issubclass(cls, tuple):
+        return partial(tuple.__new__, cls)
+    names = [each.name for each in dataclass_fields(cls)]
+    first = [each.name for each in dataclass_fields(cls) if each.init]
+    new, put = object.__new__, object.__setattr__
+    begun = hasattr(cls, "__post_init__")
+
+    def make(values: Iterable[Any]) -> Any:
+        found = dict(zip(names, values, strict=True))
+        row = cls(**{name: found[name] for name in first}) if begun else new(cls)
+        for name, value in found.items():
+            put(row, name, value)
+        return row
+
+    return make
 
 
 def hints_of(thing: Any) -> dict[str, Any]:

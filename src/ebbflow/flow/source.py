@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from ebbflow.errors import place
+from ebbflow.errors import Text, place
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.parts import Part, part, plain, refuse, row_type
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import classes, fields_held, name_of
+from ebbflow.record import attributes_of
 from ebbflow.reducer.row import key_text
 
 
@@ -19,7 +21,8 @@ class Input(Collection):
     or nothing. Where a field is hinted as a list, a dict or a set, the row holds a tuple, a
     `Frozen` dict or a frozenset, since rows must be hashable. With a `key`, a field, several in a
     tuple, or a function, there is at most one row of each key: then rows can be upserted, and
-    deleted by key.
+    deleted by key. `renamed` says what fields were called before, `{"old": "new"}`, for state that
+    was stored then; it may stay when that is done.
 
     >>> from typing import NamedTuple
     >>> class Order(NamedTuple):
@@ -41,7 +44,10 @@ class Input(Collection):
 
     _key: Part | None
 
-    def __init__(self, name: str, type: Any = Any, key: Part | None = None) -> None:
+    def __init__(
+        self, name: str, type: Any = Any, key: Part | None = None, *,
+        renamed: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         if not isinstance(name, str) or not name:
             refuse(
                 f"Input({name!r}): an input has a name, by which rows are given to it",
@@ -54,11 +60,12 @@ class Input(Collection):
                 given=type,
             )
         checked = row_type(f"Input({name!r}, {{}})", type, fields_held)
-        source = Source(name=name, type=checked, place=place())
+        names = checked_names(name, checked, renamed or {})
+        source = Source(name=name, type=checked, renamed=names, place=place())
         if key is not None:
             plain(f"Input({name!r}, key={{}})", key)
             fn = part(f"Input({name!r}, key={{}})", source, key)
-            source = Source(name=name, type=checked, key=fn, place=place())
+            source = Source(name=name, type=checked, key=fn, renamed=names, place=place())
         super().__init__(source)
         object.__setattr__(self, "_key", key)
 
@@ -68,6 +75,26 @@ class Input(Collection):
         checked = "" if node.type is Any else f", {name_of(node.type)}"
         key = "" if self._key is None else f", key={key_text(self._key)}"
         return f"Input({node.name!r}{checked}{key})"
+
+
+def checked_names(
+    name: str, row_type: Any, renamed: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """The old and new names of fields, which must lead to fields that there are."""
+    fields = attributes_of(row_type) or {}
+    for old, now in renamed.items():
+        seen = {old}
+        while now in renamed and now not in seen:
+            seen.add(now)
+            now = renamed[now]
+        if now in seen or now not in fields:
+            refuse(
+                f"Input({name!r}, renamed={dict(renamed)!r}): {old!r} becomes {now!r}, "
+                + ("which became it" if now in seen else "which is no field"),
+                "the old name of each field that has another now, with its new one",
+                fields=Text(", ".join(fields)),
+            )
+    return tuple(renamed.items())
 
 
 def _is_a_row(given: Any) -> bool:

@@ -177,6 +177,7 @@ class Memory:
 
     epoch = 0
     rebuilt: tuple[str, ...] = ()
+    converted: tuple[str, ...] = ()
     assumed: Mapping[str, tuple[str, ...]] = {}
 
     def __init__(self, program: RunningProgram) -> None:

@@ -107,6 +107,8 @@ class Source(Node):
     verb = "input"
     name: str
     key: Fn | None = None
+    renamed: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
+    """Fields that had another name when rows were stored: the old name and the new."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
