@@ -10,18 +10,19 @@ from ebbflow.flow.collection import Collection
 from ebbflow.flow.parts import Part, part, plain, refuse, row_type
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import classes, fields_held, name_of
-from ebbflow.record import attributes_of
+from ebbflow.record import attributes_of, no_row_type, record_of
 from ebbflow.reducer.row import key_text
 
 
 class Input(Collection):
     """Rows from outside, by name.
 
-    `type` says what the rows are: a NamedTuple class, `int`, `str`, any class of hashable values,
-    or nothing. Where a field is hinted as a list, a dict or a set, the row holds a tuple, a
-    `Frozen` dict or a frozenset, since rows must be hashable. With a `key`, a field, several in a
-    tuple, or a function, there is at most one row of each key: then rows can be upserted, and
-    deleted by key. `renamed` says what fields were called before, `{"old": "new"}`, for state that
+    `type` says what the rows are: a NamedTuple class, a frozen dataclass, a TypedDict (which makes
+    a record of its name), `int`, `str`, any class of hashable values, or nothing. Rows with fields
+    may be given as dicts, too. Where a field is hinted as a list, a dict or a set, the row holds a
+    tuple, a `Frozen` dict or a frozenset, since rows must be hashable. With a `key`, a field,
+    several in a tuple, or a function, there is at most one row of each key: then rows can be
+    upserted, and deleted by key. `renamed` says what fields were called before, `{"old": "new"}`, for state that
     was stored then; it may stay when that is done.
 
     >>> from typing import NamedTuple
@@ -48,6 +49,7 @@ class Input(Collection):
         self, name: str, type: Any = Any, key: Part | None = None, *,
         renamed: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
+        type = record_of(type)
         if not isinstance(name, str) or not name:
             refuse(
                 f"Input({name!r}): an input has a name, by which rows are given to it",
@@ -58,6 +60,13 @@ class Input(Collection):
                 f"Input({name!r}, ...): the type of the rows is asked for, not a row",
                 f"Input({name!r}, {_class_of(type)})",
                 given=type,
+            )
+        why = no_row_type(type)
+        if why and "of its own" not in why and "InitVar" not in why:
+            refuse(
+                f"Input({name!r}, {name_of(type)}): a dataclass of rows is frozen and compares all "
+                f"of its fields, and of {name_of(type)}, {why}",
+                f"@dataclass(frozen=True) class {name_of(type)}: ..., without compare=False",
             )
         checked = row_type(f"Input({name!r}, {{}})", type, fields_held)
         names = checked_names(name, checked, renamed or {})

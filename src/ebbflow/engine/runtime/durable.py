@@ -36,7 +36,7 @@ from ebbflow.zset import ZSet, trusted
 _log = logging.getLogger("ebbflow")
 
 Place = str | os.PathLike[str] | Files
-FORMAT = 3
+FORMAT = 4
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 PATIENCE = 10.0

@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.nan import NAN, loads_each
-from ebbflow.record import fields_of, maker
+from ebbflow.record import fields_of, maker, taken_apart
 from ebbflow.state.spine import plain
 
 PICKLE = 5
@@ -122,6 +122,8 @@ def encode(values: Sequence[Any], row_type: Any = None) -> tuple[ColumnShape, li
     if len(classes) == 1:
         cls = classes.pop()
         record = cls is row_type and fields_of(cls) is not None
+        if record and not issubclass(cls, tuple):
+            values = list(map(taken_apart(cls), values))
         if (record or cls is tuple) and len(lengths := set(map(len, values))) == 1:
             width = lengths.pop()
             if 0 < width <= _WIDEST:

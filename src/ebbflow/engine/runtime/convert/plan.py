@@ -14,8 +14,6 @@ Everything else is `Unfit`: a field that is gone, a type that is narrower, text 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING
-from dataclasses import fields as dataclass_fields
 from functools import partial
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
@@ -33,7 +31,7 @@ from ebbflow.engine.runtime.convert.stand_in import stand_in
 from ebbflow.expression.schema import class_name
 from ebbflow.flow.types import DIGITS, digits, held
 from ebbflow.frozen import frozen
-from ebbflow.record import attributes_of, maker
+from ebbflow.record import attributes_of, defaults_of, maker
 
 Change = Callable[[Any], Any]
 
@@ -201,27 +199,6 @@ class ConversionPlan:
             if now in fields:
                 came[now] = name
         return came
-
-
-def defaults_of(hint: Any) -> dict[str, Callable[[], Any]]:
-    """The fields of a row type that have a default, each with what gives it.
-
-    >>> from typing import NamedTuple
-    >>> class Order(NamedTuple):
-    ...     id: int
-    ...     note: str = "none"
-    >>> {name: default() for name, default in defaults_of(Order).items()}
-    {'note': 'none'}
-    """
-    if issubclass(hint, tuple):
-        return {name: partial(_same, value) for name, value in hint._field_defaults.items()}
-    return {
-        each.name: each.default_factory
-        if each.default_factory is not MISSING
-        else partial(_same, each.default)
-        for each in dataclass_fields(hint)
-        if each.default is not MISSING or each.default_factory is not MISSING
-    }
 
 
 # ---- what is done to a value ----
