@@ -13,6 +13,7 @@ from typing import Any
 
 from ebbflow.change import Text as EditedText
 from ebbflow.change.fields import as_declared, unchanged
+from ebbflow.engine.runtime.dict_rows import row_of
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.errors import ChangeError, Text, cause_of
@@ -117,6 +118,7 @@ def _is_loose(row_type: Any) -> bool:
 def hashable(source: Source, row: Any) -> Any:
     """The row, with tuples for lists, and so on, where the hints of its fields say so."""
     try:
+        row = row_of(source, row)
         row = frozen(row) if _is_loose(source.type) else row
         hash(row)
         return row

@@ -471,13 +471,17 @@ def require_type(source: Source, row: Any) -> None:
         return
     refuse_table(source, row)
     name = row_type.__name__
-    fits = isinstance(row, tuple) and len(row) == len(row_type._fields)
+    fits = isinstance(row, tuple) and len(row) == len(fields_of(row_type) or ())
     raise ChangeError(
         f"input {source.name!r}: a row must be of type {name}, not {type(row).__name__}",
         row=row,
         fields=Text(type_text(row_type)),
         created=source.place,
-        remedy=f"{name}(*row)" if fits else f"give rows made by {name}(...)",
+        remedy=f"{name}(*row)"
+        if fits
+        else f"{source.name}=[{{...}}], a list of dicts"
+        if row in (fields_of(row_type) or ())
+        else f"give rows made by {name}(...)",
     )
 
 

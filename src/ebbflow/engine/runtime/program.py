@@ -187,6 +187,7 @@ class Memory:
 
     epoch = 0
     rebuilt: tuple[str, ...] = ()
+    converted: tuple[str, ...] = ()
     assumed: Mapping[str, tuple[str, ...]] = {}
     files = None
     """Where sinks are noted: nowhere."""

@@ -34,7 +34,7 @@ class BaseView(ViewWithSinks, Generic[C]):
     """A running program: its outputs by name, who subscribes to their changes, and whether they are
     right. `only` is the output of a program that has one."""
 
-    __slots__ = ("__weakref__", "_assumed", "_lock", "_only", "_program", "_rebuilt", "_sinks",
+    __slots__ = ("__weakref__", "_assumed", "_converted", "_lock", "_only", "_program", "_rebuilt", "_sinks",
                  "_storage", "_subscribers", "plan")  # fmt: skip
 
     def __init__(self, plan: Plan) -> None:
@@ -47,6 +47,7 @@ class BaseView(ViewWithSinks, Generic[C]):
         """Own a program whose state is in a `Memory` or on a `Disk`."""
         self._program, self._storage = program, storage
         self._rebuilt: tuple[str, ...] = storage.rebuilt
+        self._converted: tuple[str, ...] = storage.converted
         self._assumed: Mapping[str, tuple[str, ...]] = storage.assumed
         self._sinks = Sinks(self, storage.files, storage.done) if storage.done else None
         storage.close_with(self, self._lock)
@@ -189,6 +190,12 @@ class BaseView(ViewWithSinks, Generic[C]):
         """What was computed again when the view was opened, because the program has changed since
         its state was written. Empty where everything was found as it is."""
         return self._rebuilt
+
+    @property
+    def converted(self) -> tuple[str, ...]:
+        """What was done to rows of inputs when the view was opened, because their types have
+        changed since they were stored: one line for each such input, which is logged as well."""
+        return self._converted
 
     @property
     def assumed(self) -> dict[str, tuple[str, ...]]:

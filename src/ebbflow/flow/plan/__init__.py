@@ -109,6 +109,8 @@ class Source(Node):
     name: str
     key: Fn | None = None
     sequence: Fn | None = None
+    renamed: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
+    """Fields that had another name when rows were stored: the old name and the new."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

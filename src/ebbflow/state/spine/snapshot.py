@@ -91,6 +91,14 @@ class Snapshot:
             )
         return self._spines[name]
 
+    def reading(self, operator: str, row_type: Any) -> Spine:
+        """The spine of an operator that there is state for, of whatever kind it is, to be read as
+        rows of another class than those that were written. `row_type.load` reads its pickles."""
+        listed = self._listed[operator, 0]
+        segments = map(self._open, listed.segments)
+        plain = not self.unpickle
+        return Spine(listed.layout, row_type, row_type, segments, chunk=self._chunk, plain=plain)
+
     def piece(self, ref: Ref) -> Segment:
         """A segment of a piece for the next epoch, which this one knows nothing of."""
         return self._open(ref)

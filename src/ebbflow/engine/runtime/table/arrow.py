@@ -26,7 +26,7 @@ from ebbflow.engine.runtime.table.column_types import (
 from ebbflow.engine.runtime.table.decode import decode, rows_of
 from ebbflow.engine.runtime.table.encode import encode
 from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, SchemaMismatch, a
-from ebbflow.record import fields_of, type_text
+from ebbflow.record import fields_of, taken_apart, type_text
 
 __all__ = ["SchemaMismatch", "arrow_schema", "arrow_type", "from_arrow", "to_arrow"]
 
@@ -148,13 +148,15 @@ def from_arrow(batch: Any, row_type: Any) -> tuple[list[Any], list[int]]:
 def _turned(rows: Sequence[Any], row_type: Any, width: int) -> list[Any]:
     """Rows as one list of values per field."""
     for each in set(map(type, rows)):
-        if not issubclass(each, tuple):
+        if each is not row_type and not issubclass(each, tuple):
             wrong = next(row for row in rows if type(row) is each)
             raise SchemaMismatch(
                 f"a row is {a(wrong)}, not {type_text(row_type)}",
                 row=wrong,
                 remedy=f"{row_type.__name__}(...)",
             )
+    if not issubclass(row_type, tuple):
+        rows = list(map(taken_apart(row_type), rows))
     if set(map(len, rows)) - {width}:
         wrong = next(row for row in rows if len(row) != width)
         raise SchemaMismatch(
