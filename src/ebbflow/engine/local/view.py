@@ -127,7 +127,9 @@ class View(BaseView):
         """Change some inputs, all at once, and give what that changed in the output.
 
         A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
-        `step({"orders": {row: -1}})`. With several outputs their changes come in a dict, by name.
+        `step({"orders": {row: -1}})`; or a table of pandas, Polars, Arrow, NumPy or a dict of
+        columns: `step(orders={"id": [1, 2], "city": ["Rome", "Oslo"]})`, perhaps with a column of
+        weights. With several outputs their changes come in a dict, by name.
         """
         if changes is not None:
             named = merged(changes, named) if named else changes  # type: ignore[assignment]

@@ -12,10 +12,10 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.change.fields import as_declared, edited_fields, follower
-from ebbflow.engine.runtime.changes import counted, hashable, read, removal
+from ebbflow.engine.runtime.changes import addition, hashable, read, removal
 from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, other_key
 from ebbflow.engine.runtime.rows import Rows, Weights
-from ebbflow.engine.runtime.tables import refuse_table
+from ebbflow.engine.runtime.tables import only_table, read_table, refuse_table
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
@@ -61,7 +61,7 @@ class InputState:
 
     def add(self, rows: tuple[Any, ...]) -> Weights:
         """Be ready to add rows."""
-        return self.apply(trusted(counted(self.source, rows)))
+        return self.apply(trusted(addition(self.source, rows)))
 
     def remove(self, rows: tuple[Any, ...]) -> Weights:
         """Be ready to remove rows."""
@@ -226,7 +226,11 @@ class KeyedInput(InputState):
 
     def upsert(self, rows: Any) -> Weights:
         """Be ready to put rows in, each in place of the row that has its key: in order, so that the
-        last of a key is the one that stays; or with weights, and then there is no order."""
+        last of a key is the one that stays; or with weights, or as a table, and then there is no
+        order."""
+        table = only_table(rows)
+        if table is not None:
+            rows = read_table(self.source, table)
         ordered = type(rows) is tuple or not isinstance(rows, (ZSet, Mapping))
         if not ordered:
             self._require_added(rows)
@@ -236,8 +240,16 @@ class KeyedInput(InputState):
             new = tuple(map(one_nan, new))
         latest = dict(zip(self.keys(new), new, strict=True))
         if not ordered and len(latest) < len(new):
+            at, row = next(
+                (at, row)
+                for at, row in zip(self.keys(new), new, strict=True)
+                if latest[at] is not row
+            )
             raise ChangeError(
                 f"upsert: input {self.name!r} is given several rows of one key, and no order",
+                key=at,
+                row=row,
+                also=latest[at],
                 created=self.source.place,
                 remedy="the last row of each key alone",
             )
@@ -410,7 +422,7 @@ def require_type(source: Source, row: Any) -> None:
     own: Any = type(row)
     if isinstance(row, row_type) and plain_fields(own) == plain_fields(row_type):
         return
-    refuse_table(source, row)
+    refuse_table(source, row, as_row=True)
     name = row_type.__name__
     fits = isinstance(row, tuple) and len(row) == len(row_type._fields)
     raise ChangeError(

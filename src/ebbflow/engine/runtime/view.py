@@ -194,20 +194,20 @@ class InputHandle:
         self.name = name
 
     def apply(self, change: Any) -> Any:
-        """Apply a change: a ZSet, a mapping from row to weight, or rows to add."""
+        """Apply a change: a ZSet, a mapping from row to weight, rows to add, or a table."""
         return self.view._advance({self.name: change})
 
     def add(self, *rows: Any) -> Any:
-        """Add these rows."""
+        """Add these rows, or those of a table."""
         return self.view._advance({self.name: rows}, {self.name: ADD})
 
     def remove(self, *rows: Any) -> Any:
-        """Remove these rows; each must be there."""
+        """Remove these rows, or those of a table; each must be there."""
         return self.view._advance({self.name: rows}, {self.name: REMOVE})
 
     def upsert(self, *rows: Any) -> Any:
         """Put these rows in, each in place of the row that has its key; of several with the same
-        key, the last."""
+        key, the last. Or the rows of a table, in which there is one of each key."""
         return self.view._advance({self.name: rows}, {self.name: UPSERT})
 
     def set(self, time: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.inputs import UPSERT
+from ebbflow.engine.runtime.tables import is_table
 from ebbflow.engine.runtime.view import InputHandle, OutputHandle
 from ebbflow.zset import ZSet
 
@@ -65,4 +66,4 @@ class SparkInput(InputHandle):
 
 def _is_table(given: Any) -> bool:
     """Whether something holds rows, and is none itself."""
-    return isinstance(given, (list, Mapping, ZSet)) or hasattr(given, "columns")
+    return isinstance(given, (list, Mapping, ZSet)) or hasattr(given, "columns") or is_table(given)

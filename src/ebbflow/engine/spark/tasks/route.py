@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from ebbflow.engine.runtime.changes import counted, removal
+from ebbflow.engine.runtime.changes import addition, removal
 from ebbflow.engine.runtime.changes import read as read_rows
 from ebbflow.engine.runtime.clock import is_time
 from ebbflow.engine.runtime.edits import edited_structure
@@ -28,8 +28,9 @@ from ebbflow.engine.runtime.inputs import (
     no_key,
 )
 from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
-from ebbflow.engine.runtime.table.given import rows_of, table_of
+from ebbflow.engine.runtime.table.given import rows_of, table_of, total
 from ebbflow.engine.runtime.table.layout import layout_of
+from ebbflow.engine.runtime.tables import is_columns
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
@@ -45,11 +46,10 @@ from ebbflow.engine.spark.tasks.epochs import (
     InputChange,
     TooMany,
 )
-from ebbflow.engine.spark.tasks.transport import add
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.nan import one_nan
-from ebbflow.zset import ZSet, trusted, without_zeros
+from ebbflow.zset import ZSet, trusted
 
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
@@ -59,7 +59,7 @@ def input_change(source: Source, verb: str, change: Any, small: int = 0) -> Inpu
     if is_time(source, change):
         change, verb = [source.type(change)], UPSERT
     if verb in (ADD, REMOVE):
-        change, verb = counted(source, change) if verb == ADD else removal(source, change), APPLY
+        change, verb = addition(source, change) if verb == ADD else removal(source, change), APPLY
     elif verb != APPLY and source.key is None:
         raise no_key(source, verb)
     if verb == DELETE:
@@ -79,12 +79,12 @@ def input_change(source: Source, verb: str, change: Any, small: int = 0) -> Inpu
             )
         added = layout_of(source, change.columns).how == "rows"
         return InputChange(verb, None, frame_of(source, change), added=added)
-    if isinstance(change, _ROWS):
+    if isinstance(change, _ROWS) and not is_columns(change):
         rows = read_rows(source, change)
         return _small(verb, rows, table_of(source, trusted(rows)))  # what does not fit is refused
     table = table_of(source, change)
     if len(table) <= small:
-        rows = _rows(source, table)
+        rows = total(*rows_of(source, table))
         once = len(rows) == len(table)
         return _small(verb, rows, table if once else table_of(source, trusted(rows)))
     added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
@@ -110,13 +110,6 @@ def _keys(source: Source, given: Any) -> dict[Any, int]:
     if len(keys) < len(given):
         raise deleted_twice(source)
     return keys
-
-
-def _rows(source: Source, table: Any) -> dict[Any, int]:
-    """The rows of a table, with their weights added up."""
-    total: dict[Any, int] = {}
-    add(total, *rows_of(source, table))
-    return without_zeros(total)
 
 
 class Route:
@@ -186,6 +179,6 @@ class Route:
             if each.frame is not None:
                 each = InputChange(each.verb, dict(zset_of(each.frame, source.type).items()))
             elif each.rows is None:
-                each = InputChange(each.verb, _rows(source, each.table))
+                each = InputChange(each.verb, total(*rows_of(source, each.table)))
             found[name] = each
         return found
