@@ -238,13 +238,11 @@ class KeyedInput(InputState):
         new = tuple([hashable(self.source, declared(row)) for row in rows])
         if finder(self.source.type) is not None:
             new = tuple(map(one_nan, new))
-        latest = dict(zip(self.keys(new), new, strict=True))
+        keys = self.keys(new)
+        latest = dict(zip(keys, new, strict=True))
         if not ordered and len(latest) < len(new):
-            at, row = next(
-                (at, row)
-                for at, row in zip(self.keys(new), new, strict=True)
-                if latest[at] is not row
-            )
+            pairs = zip(keys, new, strict=True)
+            at, row = next((at, row) for at, row in pairs if latest[at] is not row)
             raise ChangeError(
                 f"upsert: input {self.name!r} is given several rows of one key, and no order",
                 key=at,

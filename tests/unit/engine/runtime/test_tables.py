@@ -296,7 +296,9 @@ BAD: dict[str, tuple[Any, str, str]] = {
              "column 'id' is null in 2 rows, of which row 1 is the first, and its hint is int\n"
              "    row        {'id': None, 'city': 'b', 'price': 2.0}", "int | None as the hint"),
     "null text": (FRAME.assign(city=["a", None, "c"]),
-                  "column 'city', row 1: None is not allowed here", "str | None as the hint"),
+                  "column 'city' is null in row 1, and its hint is str", "str | None as the hint"),
+    "null in a list": ({"id": [1, 2], "city": ["a", None], "price": [1.0, 2.0]},
+                       "column 'city' is null in row 1, and its hint is str", "str | None as"),
     "NA": (FRAME.assign(id=pd.array([1, 2, pd.NA], "Int64")), "column 'id' is null in row 2",
            "int | None as the hint"),
     "mixed": (FRAME.assign(id=[1, "b", 3]), "column 'id', row 1: 'b' is a str, not int", "Dec"),

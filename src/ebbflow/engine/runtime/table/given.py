@@ -142,7 +142,7 @@ def _weights(source: Source, table: Any, layout: Layout) -> Any:
             raise refused(
                 source, what, row=row_at(table, at), remedy="1 to add a row, -1 to remove it"
             )
-        if not is_.is_integer(given.type):
+        if len(given) and not is_.is_integer(given.type):
             raise wrong_type(source, layout.by, str(given.type), Column("int"))
         return given.cast(pa.int64())
     signs = {**dict.fromkeys(ADDED[layout.how], 1), **dict.fromkeys(REMOVED[layout.how], -1)}

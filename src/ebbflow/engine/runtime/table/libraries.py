@@ -8,6 +8,7 @@ made of them value by value, and a value that does not fit is named with its row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -193,13 +194,25 @@ def _of_dtype(source: Source, name: str, column: Column | None, given: Any) -> A
     pandas = library_of(given) == "pandas"
     if str(given.dtype) != "object":
         return pa.array(given, from_pandas=True) if pandas else _of_array(given)
-    values = list(given)
-    if pandas:
-        absent = column is not None and column.form == "float" and not column.optional
-        blank = NAN if absent else None
-        missing = given.isna().tolist() if hasattr(given, "isna") else [False] * len(values)
-        values = [blank if gone else value for value, gone in zip(values, missing, strict=True)]
+    if pandas and column is not None:
+        seen = _as_seen(given)
+        if seen is not None and seen.type == arrow_type(column):
+            return seen
+    values = given.tolist()
+    if pandas and hasattr(given, "isna"):
+        floats = column is not None and column.form == "float" and not column.optional
+        blank = NAN if floats else None
+        gone = given.isna().tolist()
+        values = [blank if none else each for each, none in zip(values, gone, strict=True)]
     return _of_values(source, name, column, values)
+
+
+def _as_seen(given: Any) -> Any:
+    """A column of Python objects as Arrow sees it; None where it sees different ones."""
+    try:
+        return pa.array(given, from_pandas=True)
+    except (pa.ArrowException, OverflowError):
+        return None
 
 
 def _of_values(source: Source, name: str, column: Column | None, values: list[Any]) -> Any:
@@ -209,7 +222,7 @@ def _of_values(source: Source, name: str, column: Column | None, values: list[An
     misfit: ChangeError | None = None
     if column is not None and not foreign:
         try:
-            return encode(column, values, arrow_type(column))
+            return encode(replace(column, optional=True), values, arrow_type(column))
         except ColumnMismatch as mismatch:
             misfit = _misfit(source, name, mismatch)
             if column.form not in NESTED:
