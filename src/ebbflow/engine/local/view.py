@@ -165,8 +165,10 @@ class View(BaseView[W], Generic[T, W]):
         """Change some inputs, all at once, and give what that changed in the output.
 
         A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
-        `step({"orders": {row: -1}})`; or a request, such as `step(orders=ebbflow.upsert(rows))`.
-        With several outputs their changes come in a dict, by name.
+        `step({"orders": {row: -1}})`; or a table of pandas, Polars, Arrow, NumPy or a dict of
+        columns: `step(orders={"id": [1, 2], "city": ["Rome", "Oslo"]})`, perhaps with a column of
+        weights; or a request, such as `step(orders=ebbflow.upsert(rows))`. With several outputs
+        their changes come in a dict, by name.
 
         With the name of a `batch`, or a source and a number that grows, it happens once: the same
         batch again changes nothing, and warns. See `batches`.

@@ -23,7 +23,7 @@ from ebbflow.change.fields import as_declared
 from ebbflow.change.requests import IGNORE, LAST, DeleteKeys, Feed, Request, Upsert
 from ebbflow.engine.runtime.changes import hashable
 from ebbflow.engine.runtime.edits import KeyedEdit
-from ebbflow.engine.runtime.tables import is_table
+from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.errors import (
     AbsentRow,
     ChangeError,
@@ -278,7 +278,7 @@ class RowsToPut(NamedTuple):
 def rows_given(state: KeyedInput, rows: Any) -> RowsToPut:
     """The rows to upsert, as their type declares them, with their keys."""
     source, ordered = state.source, True
-    if is_table(rows):
+    if holds_rows(rows):
         from ebbflow.engine.runtime.table.given import rows_of, table_of
 
         new, weights = rows_of(source, table_of(source, rows))
@@ -373,7 +373,7 @@ def deleted(state: KeyedInput, request: DeleteKeys) -> Events:
                 remedy="Input(..., sequence=...), or leave out at=",
             )
         require_time(source, request.at, Text("the keys of delete"))
-    if is_table(request.rows):
+    if holds_rows(request.rows):
         from ebbflow.engine.runtime.table.feed_tables import keys_in
 
         events = keys_in(state, request)

@@ -469,7 +469,7 @@ def require_type(source: Source, row: Any) -> None:
     own: Any = type(row)
     if isinstance(row, row_type) and plain_fields(own) == plain_fields(row_type):
         return
-    refuse_table(source, row)
+    refuse_table(source, row, as_row=True)
     name = row_type.__name__
     fits = isinstance(row, tuple) and len(row) == len(fields_of(row_type) or ())
     raise ChangeError(

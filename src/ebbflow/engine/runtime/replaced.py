@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.changes import read
 from ebbflow.engine.runtime.rows import Weights
-from ebbflow.engine.runtime.tables import is_table
+from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.errors import (
     ChangeError,
     FunctionFailed,
@@ -58,7 +58,7 @@ def require_rows(state: InputState) -> None:
 
 def weights_given(source: Source, rows: Any) -> Weights:
     """The rows that there are to be, each with how often."""
-    if is_table(rows):
+    if holds_rows(rows):
         from ebbflow.engine.runtime.table.given import rows_of, table_of
 
         total: Weights = {}

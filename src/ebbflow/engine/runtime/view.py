@@ -11,7 +11,7 @@ from typing import Any, Generic, Self
 from ebbflow.change.requests import LAST, DeleteKeys, Upsert
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.batches import Batch, BatchName
-from ebbflow.engine.runtime.changes import removal
+from ebbflow.engine.runtime.changes import addition, removal
 from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
 from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.events import Edits
@@ -22,7 +22,7 @@ from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.sink import Sinks
 from ebbflow.engine.runtime.sinks.view import ViewWithSinks
 from ebbflow.engine.runtime.subscribe import Subscribers
-from ebbflow.engine.runtime.tables import is_table
+from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.errors import CheckError, CompositionError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
@@ -34,8 +34,8 @@ class BaseView(ViewWithSinks, Generic[C]):
     """A running program: its outputs by name, who subscribes to their changes, and whether they are
     right. `only` is the output of a program that has one."""
 
-    __slots__ = ("__weakref__", "_assumed", "_converted", "_lock", "_only", "_program", "_rebuilt", "_sinks",
-                 "_storage", "_subscribers", "plan")  # fmt: skip
+    __slots__ = ("__weakref__", "_assumed", "_converted", "_lock", "_only", "_program", "_rebuilt",
+                 "_sinks", "_storage", "_subscribers", "plan")  # fmt: skip
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -327,11 +327,12 @@ class InputHandle(Generic[C]):
         return self.view._advance({self.name: change})
 
     def add(self, *rows: Any) -> C:
-        """Add these rows."""
-        return self.view._advance({self.name: list(rows)})
+        """Add these rows, or those of a table."""
+        added = addition(self.view.plan.sources[self.name], rows)
+        return self.view._advance({self.name: trusted(added)})
 
     def remove(self, *rows: Any) -> C:
-        """Remove these rows; each must be there."""
+        """Remove these rows, or those of a table; each must be there."""
         removed = removal(self.view.plan.sources[self.name], rows)
         return self.view._advance({self.name: trusted(removed)})
 
@@ -367,4 +368,4 @@ class InputHandle(Generic[C]):
 
 def _holds_rows(given: Any) -> bool:
     """Whether something holds rows, and is none itself."""
-    return isinstance(given, (list, Mapping, ZSet)) or is_table(given)
+    return isinstance(given, (list, Mapping, ZSet)) or holds_rows(given)

@@ -23,7 +23,8 @@ from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.runtime.table.decode import decode
 from ebbflow.engine.runtime.table.feeds import PUT, SKIP, TAKE, feed_layout
-from ebbflow.engine.runtime.table.given import arrow_table, column_of, row_columns, rows_of
+from ebbflow.engine.runtime.table.fit import fitted
+from ebbflow.engine.runtime.table.given import rows_of
 from ebbflow.engine.runtime.table.layout import (
     AFTER,
     BEFORE,
@@ -32,6 +33,7 @@ from ebbflow.engine.runtime.table.layout import (
     refused,
     require_columns,
 )
+from ebbflow.engine.runtime.table.libraries import Loose, arrow_of
 from ebbflow.errors import Text
 from ebbflow.flow.plan import Source
 from ebbflow.state.cells import ABSENT
@@ -46,7 +48,7 @@ AT = "__at"
 def table_events(state: KeyedInput, request: Feed, order: Ordering) -> list[KeyedEvent]:
     """The events of a feed in a table, in the order of its rows."""
     source = state.source
-    table, loose = arrow_table(request.rows)
+    table, loose = arrow_of(source, request.rows, list)
     layout = feed_layout(source, table.column_names, request, order.column)
     if not layout.images:
         require_columns(source, layout.row)
@@ -75,14 +77,14 @@ def marked_events(state: KeyedInput, table: Any, request: Events) -> list[KeyedE
     times = table.column(AT).to_pylist() if AT in table.schema.names else None
     part = request.by
     timed = part if request.timed else None
-    events = _events(state, signs, put, taken, times, part, timed, loose=False)
+    events = _events(state, signs, put, taken, times, part, timed, loose=frozenset())
     return events if request.at is None else _all_at(events, request.at)
 
 
 def keys_in(state: KeyedInput, request: DeleteKeys) -> list[KeyedEvent]:
     """The keys to delete that are in a table, as events."""
     source = state.source
-    table, loose = arrow_table(request.rows)
+    table, loose = arrow_of(source, request.rows, list)
     times = require_key_columns(source, table.column_names)
     part = source.sequence if times and request.at is None else None
     signs = [TAKE] * len(table)
@@ -126,7 +128,7 @@ def require_key_columns(source: Source, names: Sequence[str]) -> bool:
 
 def _events(
     state: KeyedInput, signs: Sequence[int], put: Any, taken: Any, times: Any, part: Any,
-    timed: Any, *, loose: bool,
+    timed: Any, *, loose: Loose,
 ) -> list[KeyedEvent]:  # fmt: skip
     """Events of rows that are put in and of rows that are taken away, as the signs say. `part` says
     when the former happened and `timed` when the latter did, or else, `times` of all of them."""
@@ -149,7 +151,7 @@ def _events(
     return events
 
 
-def _taken(state: KeyedInput, table: Any, part: Any, loose: bool) -> list[KeyedEvent]:
+def _taken(state: KeyedInput, table: Any, part: Any, loose: Loose) -> list[KeyedEvent]:
     source = state.source
     fields, by = key_fields(source), None if part is None else part_fields(part)
     rows = None
@@ -169,7 +171,7 @@ def _taken(state: KeyedInput, table: Any, part: Any, loose: bool) -> list[KeyedE
     return [KeyedEvent(key, ABSENT, at) for key, at in zip(keys, times, strict=True)]
 
 
-def _parts(source: Source, part: Any, fields: Sequence[str], table: Any, loose: bool) -> list[Any]:
+def _parts(source: Source, part: Any, fields: Sequence[str], table: Any, loose: Loose) -> list[Any]:
     """A part of rows of which only some columns are there."""
     columns = dict(columns_of(source.type))
     missing = [name for name in fields if name not in table.column_names]
@@ -180,16 +182,14 @@ def _parts(source: Source, part: Any, fields: Sequence[str], table: Any, loose: 
             columns=Text(", ".join(table.column_names)),
             remedy="the columns of the key and of the sequence, for deletes too",
         )
-    lists = [
-        decode(columns[name], column_of(source, table, name, columns[name], loose))
-        for name in fields
-    ]
+    arrays = fitted(source, table, loose, fields)
+    lists = [decode(columns[name], each) for name, each in zip(fields, arrays, strict=True)]
     return list(zip(*lists, strict=True)) if is_several(part) else lists[0]
 
 
-def _whole(source: Source, table: Any, loose: bool) -> list[Any]:
+def _whole(source: Source, table: Any, loose: Loose) -> list[Any]:
     schema = arrow_schema(source.type, weight=False)
-    made = pa.Table.from_arrays(row_columns(source, table, loose), schema=schema)
+    made = pa.Table.from_arrays(fitted(source, table, loose), schema=schema)
     return rows_of(source, made)[0]
 
 

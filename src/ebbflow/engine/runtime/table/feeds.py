@@ -38,7 +38,7 @@ from ebbflow.engine.runtime.table.layout import (
     refused,
     require_columns,
 )
-from ebbflow.engine.runtime.tables import is_table
+from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import one_nan
@@ -127,7 +127,7 @@ def _known(source: Source, how: str, column: str, names: Sequence[str]) -> FeedL
 
 def events_in(state: KeyedInput, request: Feed, order: Ordering) -> list[KeyedEvent]:
     """The events of a feed, in the order of its rows."""
-    if is_table(request.rows):
+    if holds_rows(request.rows):
         from ebbflow.engine.runtime.table.feed_tables import table_events
 
         return table_events(state, request, order)

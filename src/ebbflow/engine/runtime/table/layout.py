@@ -128,18 +128,27 @@ def refused(source: Source, what: str, *, remedy: str, **facts: object) -> Chang
 
 def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeError:
     """The error for a column that is not what the hint of its field says."""
+    return refused(source, type_misfit(name, found, column), remedy=cast(name, found, column))
+
+
+def type_misfit(name: str, found: str, column: Column) -> str:
+    """What is wrong with a column of this type."""
     if column.form == "any":
-        return refused(
-            source,
-            f"column {name!r} is {found}, and the field Any, which only rows of Python's can fill",
-            remedy=f"a hint for the field {name!r}, or rows instead of a table",
+        return (
+            f"column {name!r} is {found}, and the field Any, which only rows of Python's can fill"
         )
-    remedy = f"cast the column, or another hint for the field {name!r}"
+    return f"column {name!r} is {found}, not {column}"
+
+
+def cast(name: str, found: str, column: Column) -> str:
+    """What to do about it."""
+    if column.form == "any":
+        return f"a hint for the field {name!r}, or rows instead of a table"
     if column.form == "time" and "timestamp" in found:
-        remedy = f"the hint Annotated[datetime, UTC] for {name!r}, or cast to timestamp_ntz"
+        return f"the hint Annotated[datetime, UTC] for {name!r}, or cast to timestamp_ntz"
     if column.form == "instant" and "timestamp" in found:
-        remedy = f"the hint datetime for {name!r}, or cast to a timestamp with a zone"
-    return refused(source, f"column {name!r} is {found}, not {column}", remedy=remedy)
+        return f"the hint datetime for {name!r}, or cast to a timestamp with a zone"
+    return f"cast the column, or another hint for the field {name!r}"
 
 
 def image_text(name: str) -> str:

@@ -17,7 +17,6 @@ from ebbflow.engine.runtime.events import Ordering, is_several, key_fields, part
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.runtime.table.feed_tables import AT, require_key_columns
 from ebbflow.engine.runtime.table.feeds import PUT, SKIP, TAKE, FeedLayout, feed_layout
-from ebbflow.engine.runtime.table.given import arrow_table
 from ebbflow.engine.runtime.table.layout import (
     AFTER,
     BEFORE,
@@ -26,6 +25,8 @@ from ebbflow.engine.runtime.table.layout import (
     refused,
     require_columns,
 )
+from ebbflow.engine.runtime.table.libraries import arrow_of
+from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.engine.spark.table.frame import (
     fail,
     frame_of,
@@ -116,9 +117,8 @@ def upsert_frame(source: Source, rows: Any, keys: Any) -> tuple[bool, DataFrame]
 
 def _keys_frame(session: SparkSession, source: Source, keys: Any) -> DataFrame:
     """Keys that are here, as a frame with the columns of the key."""
-    table, _ = arrow_table(keys)
-    if table is not None:
-        return session.createDataFrame(table)
+    if holds_rows(keys):
+        return session.createDataFrame(arrow_of(source, keys, list)[0])
     fields = key_fields(source)
     if fields is None:
         raise refused(

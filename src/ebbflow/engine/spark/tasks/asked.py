@@ -37,7 +37,7 @@ from ebbflow.engine.runtime.replaced import chooser, require_rows, takes_away
 from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.runtime.table.given import rows_of, table_of
 from ebbflow.engine.runtime.table.layout import layout_of
-from ebbflow.engine.runtime.tables import is_table
+from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.engine.spark.table.event_frame import feed_frame, upsert_frame
 from ebbflow.engine.spark.table.frame import frame_of
 from ebbflow.engine.spark.tasks.epochs import InputChange
@@ -105,15 +105,15 @@ def _upserted(state: Any, request: Upsert, small: int) -> InputChange:
     if in_spark and not alone:
         rows = given
         if not isinstance(given, DataFrame):
-            rows = table_of(source, given if is_table(given) else list(given))
+            rows = table_of(source, given if holds_rows(given) else list(given))
         _, frame = upsert_frame(source, rows, keys)
         return InputChange(Events((), request.missing, False, part, False), None, frame)
     if not alone:
         return _here(state, upserted(state, request))
     sent = Upsert((), by=request.by)
-    if isinstance(given, DataFrame) or (is_table(given) and request.duplicates != LAST):
+    if isinstance(given, DataFrame) or (holds_rows(given) and request.duplicates != LAST):
         return _rows(source, sent, given, small)
-    if isinstance(given, (ZSet, Mapping)):
+    if isinstance(given, (ZSet, Mapping)) and not holds_rows(given):
         return _rows(source, sent, given, small)
     latest = [event.row for event in upserted(state, request).rows]
     return _rows(source, sent, latest, small)
@@ -137,7 +137,7 @@ def _rows(source: Source, request: Request | None, change: Any, small: int) -> I
         require_end(source, change)
         added = layout_of(source, change.columns).how == "rows"
         return InputChange(request, None, frame_of(source, change), added=added)
-    if isinstance(change, _ROWS):
+    if isinstance(change, _ROWS) and not holds_rows(change):
         rows = read_rows(source, change)
         return _small(
             request, rows, table_of(source, trusted(rows))
