@@ -34,6 +34,8 @@ from typing import TYPE_CHECKING
 
 from ebbflow import window
 from ebbflow.change.edited import List, Text
+from ebbflow.change.requests import delete, feed, forget, upsert
+from ebbflow.change.requests import replace_rows as replace
 from ebbflow.errors import EbbflowError, LawBroken, redact
 from ebbflow.flow import (
     Collection,
@@ -91,12 +93,18 @@ from ebbflow.zset import ZSet, linear
 
 if TYPE_CHECKING:
     from ebbflow.engine.local import View
+    from ebbflow.engine.runtime.sinks.sink import Sink
     from ebbflow.engine.spark.engine import spark
 else:
-    _LATER = {"View": "ebbflow.engine.local", "spark": "ebbflow.engine.spark.engine"}
+    _LATER = {
+        "Sink": "ebbflow.engine.runtime.sinks.sink",
+        "View": "ebbflow.engine.local",
+        "spark": "ebbflow.engine.spark.engine",
+    }
 
     def __getattr__(name: str) -> object:
-        """`View` and `spark` are there when they are asked for; no engine is loaded before."""
+        """`View`, `spark` and what else runs programs is there when it is asked for; no engine is
+        loaded before."""
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
@@ -118,6 +126,7 @@ __all__ = [
     "LawBroken",
     "List",
     "Reducer",
+    "Sink",
     "Text",
     "View",
     "ZSet",
@@ -135,10 +144,13 @@ __all__ = [
     "count",
     "count_distinct",
     "covariance",
+    "delete",
     "desc",
     "empty",
+    "feed",
     "first",
     "fixpoint",
+    "forget",
     "ge",
     "gt",
     "histogram",
@@ -161,6 +173,7 @@ __all__ = [
     "quantile",
     "rank",
     "redact",
+    "replace",
     "set_of",
     "spark",
     "stddev",
@@ -168,6 +181,7 @@ __all__ = [
     "sum",
     "top_k",
     "typed",
+    "upsert",
     "variance",
     "weighted_mean",
     "window",

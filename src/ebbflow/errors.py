@@ -112,6 +112,10 @@ class MayNotEnd(UserWarning):
     """A loop was built whose rounds may go on for ever."""
 
 
+class RepeatedBatch(UserWarning):
+    """A batch came that had happened before; nothing was changed."""
+
+
 class ViewClosed(EbbflowError):
     """A view was used after it was closed."""
 

@@ -26,7 +26,15 @@ from ebbflow.expression.callables import accepts, arity_of, frozen, importable, 
 from ebbflow.expression.fingerprints import assumed, fingerprint
 from ebbflow.expression.identity import Alike, essence
 from ebbflow.expression.kept import kept, one_of
-from ebbflow.expression.node import Bind, Constant, Expression, Get, Record, Tuple
+from ebbflow.expression.node import (
+    Bind,
+    Constant,
+    Expression,
+    GetAttribute,
+    Record,
+    Tuple,
+    field_of,
+)
 from ebbflow.expression.parts import Always, Field, Parts, Then, composed, limited, unknown_field
 from ebbflow.expression.schema import schema
 from ebbflow.expression.trace import trace
@@ -165,8 +173,9 @@ class Fn:
         places = plain_fields(row_type)
         if places is None:
             return cls._make(Field(name), types, name, None, f"Fn({name!r})")
-        get = Get(0, name, places[name])
-        return cls._make(itemgetter(get.index), types, name, get, f"Fn({name!r})")
+        get = field_of(0, name, places[name], row_type)
+        call = Field(name) if isinstance(get, GetAttribute) else itemgetter(get.index)
+        return cls._make(call, types, name, get, f"Fn({name!r})")
 
     @classmethod
     def _several(cls, parts: Sequence[Fn], types: tuple[Any, ...]) -> Fn:

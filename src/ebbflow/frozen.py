@@ -6,7 +6,10 @@ Rows are hashable, and so is what is in them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import is_
 from typing import Any, NoReturn, TypeVar
+
+from ebbflow.record import fields_of, maker, taken_apart
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -51,4 +54,15 @@ def frozen(value: Any) -> Any:
         return inside if cls in (list, tuple) else tuple.__new__(cls, inside)  # type: ignore[type-var]
     if isinstance(value, dict):
         return Frozen({key: frozen(each) for key, each in value.items()})
-    return frozenset(value) if isinstance(value, set) else value
+    if isinstance(value, set):
+        return frozenset(value)
+    return _frozen_fields(value) if hasattr(value, "__dataclass_fields__") else value
+
+
+def _frozen_fields(row: Any) -> Any:
+    cls = type(row)
+    if fields_of(cls) is None:
+        return row
+    values = taken_apart(cls)(row)
+    held = tuple(map(frozen, values))
+    return row if all(map(is_, held, values)) else maker(cls)(held)

@@ -1,12 +1,13 @@
 """Row types: what the rows of a collection are, and types made for the rows of derived ones.
 
-A row is any hashable value. Rows that are `NamedTuple`s have named, typed fields, which can be
-asked for by name and become the columns of a table elsewhere. A program makes such types itself:
-the rows of `orders.group_by("city").agg(n=count())` have the fields `city` and `n`. Two types made
-with the same name and fields are the same type, in every process, so they and their rows can be
-pickled.
+A row is any hashable value. Rows that are `NamedTuple`s or frozen dataclasses have named, typed
+fields, which can be asked for by name and become the columns of a table elsewhere. A program makes
+such types itself: the rows of `orders.group_by("city").agg(n=count())` have the fields `city` and
+`n`. Two types made with the same name and fields are the same type, in every process, so they and
+their rows can be pickled.
 
-A row type is a NamedTuple class, any other class (`int`, `str`), or `Any` where nothing is known.
+A row type is a NamedTuple class, a frozen dataclass, any other class (`int`, `str`), or `Any` where
+nothing is known.
 """
 
 from __future__ import annotations
@@ -14,14 +15,25 @@ from __future__ import annotations
 import copyreg
 import keyword
 from collections import namedtuple
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, is_dataclass
 from dataclasses import fields as dataclass_fields
-from dataclasses import is_dataclass
 from datetime import tzinfo
-from functools import reduce
-from operator import is_, or_
+from functools import partial, reduce
+from operator import attrgetter, is_, or_
 from threading import Lock
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    Required,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 from weakref import WeakKeyDictionary
 
 from ebbflow.errors import CompositionError, Text, place
@@ -54,6 +66,28 @@ def record(name: str, /, **fields: Any) -> type[Any]:
     True
     """
     return _type(name, tuple(fields.items()))
+
+
+def record_of(hint: Any) -> Any:
+    """The record that a TypedDict declares, of its name; any other type as it is. A key that is not
+    required may be None.
+
+    >>> from typing import TypedDict
+    >>> class City(TypedDict):
+    ...     name: str
+    >>> record_of(City)("Rome")
+    City(name='Rome')
+    """
+    if not is_typeddict(hint):
+        return hint
+    fields = {}
+    for name, each in get_type_hints(hint, include_extras=True).items():
+        while get_origin(each) in (Required, NotRequired):
+            (each,) = get_args(each)
+        each = as_stored(each)
+        needed = name in hint.__required_keys__ or each is Any
+        fields[name] = record_of(each) if needed else record_of(each) | None
+    return record(hint.__name__, **fields)
 
 
 def _type(name: str, fields: Fields) -> type[Any]:
@@ -138,17 +172,68 @@ def fields_of(hint: Any) -> dict[str, Any] | None:
     >>> fields_of(int) is None
     True
     """
-    names = getattr(hint, "_fields", None)
-    if not (isinstance(hint, type) and issubclass(hint, tuple) and names is not None):
+    if not isinstance(hint, type):
         return None
     known = _fields.get(hint)
     if known is not None:
         return dict(known)
+    names = getattr(hint, "_fields", None) if issubclass(hint, tuple) else _attributes(hint)
+    if names is None:
+        return None
     hints = hints_of(hint)
     found = {name: hints.get(name, Any) for name in names}
     if hints:  # else they may be found later
         _fields[hint] = found
     return dict(found)
+
+
+def _attributes(hint: type) -> list[str] | None:
+    """The names of the fields of a dataclass that is a row type: one that never changes, and whose
+    rows are equal where their fields are."""
+    if not is_dataclass(hint) or no_row_type(hint):
+        return None
+    return [each.name for each in dataclass_fields(hint)]
+
+
+def no_row_type(hint: type) -> str:
+    """Why a dataclass is no type of rows with fields, in words; nothing where it is one.
+
+    >>> from dataclasses import make_dataclass
+    >>> no_row_type(make_dataclass("City", ["name"])), no_row_type(int)
+    ('it is not frozen', '')
+    """
+    if not is_dataclass(hint):
+        return ""
+    options = hint.__dataclass_params__  # type: ignore[attr-defined]
+    if not options.frozen:
+        return "it is not frozen"
+    if not options.eq:
+        return "its rows are not equal where their fields are (eq=False)"
+    for each in hint.__dataclass_fields__.values():
+        if each._field_type.name == "_FIELD_INITVAR":  # type: ignore[attr-defined]
+            return f"its InitVar {each.name!r} is no field of a row"
+    for each in dataclass_fields(hint):
+        if not each.compare or each.hash is False:
+            return f"its field {each.name!r} is not compared"
+    for name in ("__eq__", "__hash__"):
+        code = getattr(getattr(hint, name), "__code__", None)
+        if code is None or code.co_filename != "<string>":
+            return f"it has an {name} of its own"
+    return ""
+
+
+def taken_apart(cls: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that gives the values of the fields of a row of this type, in order.
+
+    >>> taken_apart(record("City", city=str, n=int))(("Rome", 3))
+    ('Rome', 3)
+    """
+    if issubclass(cls, tuple):
+        return tuple
+    names = [each.name for each in dataclass_fields(cls)]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda row: tuple([getattr(row, name) for name in names])
 
 
 def hints_of_items(cls: Any, count: int) -> list[Any]:
@@ -171,6 +256,59 @@ def attributes_of(hint: Any) -> dict[str, Any] | None:
         return fields_of(hint)
     hints = hints_of(hint)
     return {each.name: hints.get(each.name, Any) for each in dataclass_fields(hint)}
+
+
+def maker(cls: Any) -> Callable[[Iterable[Any]], Any]:
+    """A function that makes a row of a type of the values of its fields, in order; a row that was
+    taken apart comes out as it was.
+
+    >>> maker(record("City", city=str, n=int))(["Rome", 3])
+    City(city='Rome', n=3)
+    """
+    if issubclass(cls, tuple):
+        return partial(tuple.__new__, cls)
+    names = [each.name for each in dataclass_fields(cls)]
+    first = [each.name for each in dataclass_fields(cls) if each.init]
+    new, put = object.__new__, object.__setattr__
+    begun = hasattr(cls, "__post_init__")
+
+    def make(values: Iterable[Any]) -> Any:
+        found = dict(zip(names, values, strict=True))
+        row = cls(**{name: found[name] for name in first}) if begun else new(cls)
+        for name, value in found.items():
+            put(row, name, value)
+        return row
+
+    return make
+
+
+def defaults_of(hint: Any) -> dict[str, Callable[[], Any]]:
+    """The fields of a row type that have a default, each with what gives it; in a type that was
+    made here, None for those that may be None.
+
+    >>> from typing import NamedTuple
+    >>> class Order(NamedTuple):
+    ...     id: int
+    ...     note: str = "none"
+    >>> {name: default() for name, default in defaults_of(Order).items()}
+    {'note': 'none'}
+    """
+    if isinstance(hint, RecordType):
+        optional = [name for name, each in hint.recipe[1] if NoneType in get_args(each)]
+        return {name: partial(_same, None) for name in optional}
+    if issubclass(hint, tuple):
+        return {name: partial(_same, value) for name, value in hint._field_defaults.items()}
+    return {
+        each.name: each.default_factory
+        if each.default_factory is not MISSING
+        else partial(_same, each.default)
+        for each in dataclass_fields(hint)
+        if each.default is not MISSING or each.default_factory is not MISSING
+    }
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def hints_of(thing: Any) -> dict[str, Any]:

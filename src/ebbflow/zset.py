@@ -10,6 +10,7 @@ NaN is one row (see `ebbflow.nan`).
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
@@ -18,7 +19,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from ebbflow.algebra import Basis, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
-from ebbflow.errors import AlgebraError
+from ebbflow.errors import AlgebraError, CompositionError, install
 from ebbflow.nan import one_nan, with_one_nan
 from ebbflow.typevars import T as R
 
@@ -26,6 +27,7 @@ S = TypeVar("S", bound=Hashable)
 Q = TypeVar("Q", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 G = TypeVar("G")
+_EXPORT = "ebbflow.engine.runtime.table.export"
 
 
 class ZSet(Generic[R]):
@@ -37,7 +39,9 @@ class ZSet(Generic[R]):
     ZSet({})
     """
 
-    __slots__ = ("_hash", "_weights")
+    __slots__ = ("_hash", "_origin", "_weights")
+    _origin: tuple[Any, bool]
+    """The row type, and whether this is a change: of those that a view gave (`from_view`)."""
 
     def __init__(self, weights: ZSet[R] | Mapping[R, int] | Iterable[tuple[R, int]] = ()) -> None:
         total: dict[R, int] = {}
@@ -137,6 +141,45 @@ class ZSet(Generic[R]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return trusted, (self._weights,)
+
+    # ---- as tables of others ----
+
+    def to_arrow(self, type: Any = None, *, weights: bool | None = None) -> Any:
+        """The rows as a `pyarrow.Table`, with a column for each field of a row.
+
+        What `view.value` gives has every row as often as it is there. A change, and any Z-set that
+        is no value of a view, has every row once, with its weight in the column `__weight`; that is
+        what `step` takes again. `weights` says it otherwise. A view knows the type of its rows; any
+        other Z-set can be told, else its rows tell.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).run()
+        >>> change = view.step(words=["ebb", "ebb", "flow"])
+        >>> change.to_arrow().to_pydict(), view.value.to_arrow().to_pydict()
+        ({'value': ['ebb', 'flow'], '__weight': [2, 1]}, {'value': ['ebb', 'ebb', 'flow']})
+        """
+        known, change = getattr(self, "_origin", (Any, True))
+        if weights is None:
+            weights = change
+        export = _export("to_arrow()")
+        return export.arrow_table(self, known if type is None else type, weights=weights)
+
+    def to_pandas(self, type: Any = None, *, weights: bool | None = None) -> Any:
+        """The rows as a pandas DataFrame, as `to_arrow`. An int, a float or a bool that may be None
+        has the dtype that knows nulls: `Int64`, `Float64`, `boolean`.
+
+        >>> ZSet({2: 1, 3: -1}).to_pandas(int).values.tolist()
+        [[2, 1], [3, -1]]
+        """
+        return _export("to_pandas()").pandas_frame(self.to_arrow(type, weights=weights))
+
+    def to_polars(self, type: Any = None, *, weights: bool | None = None) -> Any:
+        """The rows as a Polars DataFrame, as `to_arrow`.
+
+        >>> ZSet({2: 1, 3: -1}).to_polars(int).rows()
+        [(2, 1), (3, -1)]
+        """
+        return _export("to_polars()").polars_frame(self.to_arrow(type, weights=weights))
 
     # ---- the group ----
 
@@ -308,6 +351,19 @@ def trusted(weights: dict[Any, int]) -> ZSet[Any]:
     return new
 
 
+def from_view(weights: dict[Any, int], origin: tuple[Any, bool]) -> ZSet[Any]:
+    """The same for what a view gives: it knows its row type, and whether it is a change.
+
+    >>> from_view({}, (int, True)).to_arrow().column_names
+    ['value', '__weight']
+    """
+    new: ZSet[Any] = ZSet.__new__(ZSet)
+    new._weights = weights
+    new._hash = None
+    new._origin = origin
+    return new
+
+
 def weights_of(rows: ZSet[R]) -> dict[R, int]:
     """The dict inside a Z-set, to be read and never changed.
 
@@ -315,6 +371,14 @@ def weights_of(rows: ZSet[R]) -> dict[R, int]:
     {'a': 2, 'b': 1}
     """
     return rows._weights
+
+
+def _export(call: str) -> Any:
+    """What makes tables of Z-sets; it needs pyarrow, which nothing else here does."""
+    try:
+        return importlib.import_module(_EXPORT)
+    except ModuleNotFoundError as error:
+        raise CompositionError(f"{call} needs {error.name}", remedy=install("durable")) from error
 
 
 def _pairs(weights: Any) -> Iterator[tuple[Any, Any]]:

@@ -2,8 +2,9 @@
 
 A fenced `python` block with `>>>` is a session: all sessions of a page share their names. A
 `python` block without prompts is a program, run on its own; when a `text` block follows it, that is
-its output. A `console` block of `$ ebbflow ...` lines is run by the shell's rules, in a folder with
-the page's files: a `python` block whose first line is a comment naming a file (`# shop.py`) is one.
+its output. A `console` block of `$ ebbflow ...` and `$ python ...` lines is run by the shell's
+rules, in a folder with the page's files: a `python` block whose first line is a comment naming a
+file (`# shop.py`) is one, and so is what `$ cat orders.csv` shows of a file that is not there yet.
 A block that begins with `# shop.py, continued` is put at the end of that file, which is run again;
 a `text` block after it shows what is new. Links between pages lead to files that are there.
 
@@ -129,14 +130,17 @@ def check(
 
 
 def shell(body: str, where: str, folder: Path) -> None:
-    """Run each `$ ebbflow ...` line and compare what it prints with what is shown below it."""
+    """Run each line after a `$` and compare what it prints with what is shown below it."""
     for step in re.split(r"^\$ ", body, flags=re.M)[1:]:
         line, _, expected = step.partition("\n")
-        words = shlex.split(line)
-        if words[0] != "ebbflow":
-            continue
-        done = run(Path(where), folder, sys.executable, "-m", "ebbflow", *words[1:])
-        assert (done.stdout + done.stderr).strip() == expected.strip(), where
+        program, *words = shlex.split(line)
+        if program == "cat" and not (folder / words[0]).exists():
+            (folder / words[0]).parent.mkdir(exist_ok=True)
+            (folder / words[0]).write_text(expected)
+        if program in ("ebbflow", "python"):
+            command = [sys.executable, *(["-m", "ebbflow"] if program == "ebbflow" else [])]
+            done = run(Path(where), folder, *command, *words)
+            assert (done.stdout + done.stderr).strip() == expected.strip(), where
 
 
 def test_the_pages_are_there() -> None:

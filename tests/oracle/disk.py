@@ -101,6 +101,14 @@ class Disk(Files):
         self.call()
         self.now[name] = Content(text.encode())
 
+    def replace(self, name: str, text: str) -> None:
+        self.call()
+        new = name not in self.safe
+        self.call()
+        self.now[name] = Content(text.encode(), len(text.encode()))
+        if new:
+            self.settle()
+
     def read(self, name: str) -> str | None:
         return bytes(self.now[name].data).decode("utf-8", "replace") if name in self.now else None
 

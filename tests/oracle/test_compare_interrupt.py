@@ -11,7 +11,7 @@ from tests.oracle.interrupts import interrupted
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
-from ebbflow.state import ordered
+from ebbflow.state import spots
 from ebbflow.zset import ZSet
 
 
@@ -34,7 +34,7 @@ PROGRAM = ef.program(
 def test_oracle_an_interrupt_leaves_every_order_right(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ordered, "KEPT", 2)
+    monkeypatch.setattr(spots, "KEPT", 2)
     dice = Random(4)
     view = PROGRAM.run(**{**options, **({"path": tmp_path / "state"} if options else {})})
     there = {"a": ZSet[Any](), "b": ZSet[Any]()}
@@ -55,7 +55,7 @@ def test_oracle_an_interrupt_leaves_every_order_right(
                 there = {name: there[name] + change[name] for name in there}
             assert view.value == evaluate(PROGRAM.plan, there)
     containers = [each for stage in view._program.machine.stages for each in stage.containers]
-    orders = [each for each in containers if isinstance(each, ordered.OrderedIndex)]
+    orders = [each for each in containers if isinstance(each, spots.SpotIndex)]
     assert orders
     assert all(each.in_order() for each in orders)
     assert raised > 100

@@ -18,6 +18,11 @@ Done = tuple[str, str, Any]
 """What is done in an epoch: to which input, which verb, and with what."""
 
 
+def asked(verb: str, given: Any) -> Any:
+    """What is done to an input, as `step` takes it."""
+    return {"apply": lambda rows: rows, "upsert": ef.upsert, "delete": ef.delete}[verb](given)
+
+
 class History:
     """The inputs of a program so far, and random things done to them."""
 

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from tempfile import mkdtemp
 from typing import Any
 
+from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.inputs import APPLY, DELETE
 from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import ReadOutput
-from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
+from ebbflow.engine.spark.tasks.asked import input_change, rows_in
+from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange, is_sent
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
-from ebbflow.engine.spark.tasks.route import input_change
 from ebbflow.engine.spark.tasks.task import (
     EnterTables,
     EnterTask,
@@ -40,29 +40,38 @@ class Cluster(Epochs):
     calls = 0
 
     def whole(self, given: Mapping[str, InputChange], most: int) -> EpochResult:
-        verbs = tuple((name, each.verb) for name, each in given.items())
+        requests = tuple((name, each.request) for name, each in given.items())
         token = self.program.token
         here = [(name, packed(g.rows, g.rows.values(), token)) for name, g in given.items()]
-        task = SingleTask(self.job(1), verbs, most, tuple(here))
+        task = SingleTask(self.job(1), requests, most, tuple(here))
         return self.stage_reports("single_task", notes(lines_of(task(iter(())))))
 
     def staged(self, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
+        if any(isinstance(each.request, ReplaceRows) for each in given.values()):
+            some = {name: self.in_rows(name, each) for name, each in given.items()}
+            return self.whole(some, 10**9)  # else Spark would find the difference
         job = self.job(tasks, given)
         inputs = self.replica.machine.inputs
-        rows = {name: each for name, each in given.items() if each.verb != DELETE}
+        rows = {name: each for name, each in given.items() if not is_sent(each)}
         by_key = {name: name if name in job.by_key else "" for name in rows}
-        enter = EnterTables(tuple(EnterTask(job, inputs[n], by_key[n]) for n in rows))
+        enter = EnterTables(
+            tuple(EnterTask(job, inputs[n], by_key[n], each.request) for n, each in rows.items())
+        )
         tables = [self.table(name, each) for name, each in rows.items()]
         lines = list(lines_of(enter(iter(in_slices(tables, 2).to_batches()))))
         for name in set(given) - set(rows):
-            lines += self.keys(job, name, given[name])
-        verbs = tuple((name, each.verb) for name, each in given.items())
+            lines += self.sent(job, name, given[name])
+        requests = tuple((name, each.request) for name, each in given.items())
         for number, wave in enumerate(self.replica.waves(job.by_key).waves):
             if wave.loops:
                 lines = self.led(job, number, lines)
             if number and wave.in_tasks:
-                lines = self.run_round(job, WaveTask(job, number, verbs), lines)
+                lines = self.run_round(job, WaveTask(job, number, requests), lines)
         return self.stage_reports("staged", notes(lines))
+
+    def in_rows(self, name: str, each: InputChange) -> InputChange:
+        source = self.replica.plan.sources[name]
+        return each if each.rows is not None else each._replace(rows=rows_in(source, each.table))
 
     def run_round(self, job: EpochJob, task: Any, lines: list[Line]) -> list[Line]:
         found: list[Line] = []
@@ -112,24 +121,25 @@ class View:
     def epoch(self) -> int:
         return self.disk.store.epoch
 
-    def step(self, changes: Mapping[str, Any], verb: str = APPLY) -> Any:
+    def step(self, changes: Mapping[str, Any]) -> Any:
         """One epoch: the change of the output, or of each by name."""
-        return self.advance(
-            {name: (verb, change) for name, change in changes.items() if name in self.plan.sources}
-        )
+        return self.advance({n: change for n, change in changes.items() if n in self.plan.sources})
 
-    def advance(self, asked: Mapping[str, tuple[str, Any]]) -> Any:
+    def advance(self, asked: Mapping[str, Any]) -> Any:
         """One epoch, in which something else may be done to every input."""
-        given = {name: self._given(name, *each) for name, each in asked.items()}
-        given = {name: each for name, each in given.items() if each.rows is None or each.rows}
+        given = {name: self._given(name, each) for name, each in asked.items()}
+        given = {
+            name: each for name, each in given.items()
+            if each.rows is None or each.rows or isinstance(each.request, ReplaceRows)
+        }  # fmt: skip
         done = self._run(given) if given else EpochResult(self.mode, 0, {}, ())
         self.commit()
         moved = {name: self._change(name, done) for name in self.plan.outputs}
         return moved if len(moved) > 1 else next(iter(moved.values()))
 
-    def _given(self, name: str, verb: str, change: Any) -> InputChange:
+    def _given(self, name: str, change: Any) -> InputChange:
         small = 0 if self.mode == "staged" else 10**9  # only waves begin with tables
-        return input_change(self.plan.sources[name], verb, change, small)
+        return input_change(self.replica.inputs[name], change, small)
 
     def _run(self, given: Mapping[str, InputChange]) -> EpochResult:
         if self.mode == "driver":

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ebbflow.demo.again import counted, recompute_rows, recompute_sql
 from ebbflow.demo.data import Shop, arrow_of, rows_of
-from ebbflow.demo.run import run
+from ebbflow.demo.run import ENGINES, run
 from ebbflow.demo.show import Printer
 
 
@@ -19,10 +21,20 @@ def test_spark_sql_computes_what_the_python_program_computes(spark: Any) -> None
     assert found == recompute_rows(rows)
 
 
-def test_every_epoch_is_verified(spark: Any) -> None:
+def test_the_load_and_the_correction_are_verified(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ENGINES["spark"], "warm_up", 0)
     lines: list[str] = []
-    found = run(Printer(lines.append), rows=500, epochs=1, session=spark)
-    assert [each["wrong"] for each in [found["load"], *found["steps"]]] == [[]] * 2
+    found = run(Printer(lines.append), rows=300, epochs=0, session=spark)
+    assert (found["load"]["wrong"], found["correction"]["wrong"], found["steps"]) == ([], [], [])
     assert found["verified"]
     assert found["state"]["bytes"] > 0
     assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.slow
+def test_every_epoch_is_verified(spark: Any) -> None:
+    found = run(Printer([].append), rows=500, epochs=3, session=spark)
+    assert [each["wrong"] for each in found["steps"]] == [[]] * 3
+    assert found["verified"]

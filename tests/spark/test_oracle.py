@@ -18,20 +18,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.oracle.asked import follow_requests, program_of, tables
 from tests.spark.forms import some_form
 from tests.spark.simulated import View
 
-from ebbflow.engine.batch import evaluate
-from ebbflow.engine.runtime.inputs import APPLY, DELETE, UPSERT
 from ebbflow.flow.plan import Plan
-from ebbflow.flow.plan.time import ClockSource
 from ebbflow.flow.source import Input
 from ebbflow.testing import VERB_NAMES, changes, follow, plans, random_epochs, random_program
-from ebbflow.testing.epochs import row_maker
 from ebbflow.testing.functions import Choices, RowShape
 from ebbflow.testing.programs import Bill, Measurement, Moment, Stock, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
-from ebbflow.zset import ZSet
+from ebbflow.testing.requests import RandomRequests
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many examples
 MODES = ["driver", "single_task", "staged"]
@@ -51,8 +48,7 @@ class Reopened(View):
         self.tasks = self.dice.randint(1, 4)
         sources = self.plan.sources
         return super().advance({
-            name: (verb, some_form(change, sources[name].type, self.dice))
-            for name, (verb, change) in asked.items()
+            name: some_form(change, sources[name].type, self.dice) for name, change in asked.items()
         })  # fmt: skip
 
 
@@ -146,82 +142,23 @@ def test_oracle_waves_of_tasks_give_what_batch_gives(data: st.DataObject) -> Non
             view.close()
 
 
-# ---- what is done by key ----
+# ---- requests ----
 
 
-class ByKey:
-    """The rows of inputs with keys, and random things done to them."""
-
-    def __init__(self, plan: Plan, dice: Random) -> None:
-        self.plan, self.dice = plan, dice
-        self.there: dict[str, Counter[Any]] = {name: Counter() for name in plan.sources}
-        self.done: Counter[str] = Counter()
-
-    def epoch(self) -> dict[str, tuple[str, Any]]:
-        names = self.dice.sample(sorted(self.there), self.dice.randint(1, len(self.there)))
-        return {name: each for name in names if (each := self._asked(name)) is not None}
-
-    def _asked(self, name: str) -> tuple[str, Any] | None:
-        source, there, dice = self.plan.sources[name], self.there[name], self.dice
-        row = row_maker(source)
-        rows = [row(dice.randrange(1 << 20)) for _ in range(dice.randint(1, 4))]
-        key = None if source.key is None else source.key.call
-        verb = APPLY if key is None else dice.choice([UPSERT, UPSERT, DELETE, APPLY])
-        self.done[verb] += 1
-        if key is None:
-            gone = Counter(dice.sample([*there], min(len(there), dice.randint(0, 2))))
-            there += (added := Counter(rows)) - gone  # type: ignore[misc]
-            there -= gone - added  # type: ignore[misc]
-            self.there[name] = there
-            return verb, ZSet(added) - ZSet(gone)
-        held = {key(each): each for each in there}
-        if verb == DELETE:
-            gone_keys = dice.sample([*held], min(len(held), dice.randint(1, 3)))
-            for at in gone_keys:
-                del there[held[at]]
-            return (verb, gone_keys) if gone_keys else None
-        latest = {key(each): each for each in rows}
-        old = [held[at] for at in latest if at in held]
-        for each in old:
-            del there[each]
-        there.update(latest.values())
-        if verb == UPSERT:
-            return verb, list(latest.values())
-        return verb, ZSet.of(latest.values()) - ZSet.of(old)
-
-
-def by_key(mode: str, dice: Random, epochs: int) -> Counter[str]:
-    """A random program with keys, changed by them; how often what was done."""
-    while True:
-        program = random_program(dice)
-        sources = program.plan.sources.values()
-        clocks = any(isinstance(source, ClockSource) for source in sources)
-        if not clocks and any(source.key is not None for source in sources):
-            break
-    plan = program.plan
-    inputs = ByKey(plan, dice)
+def requests(mode: str, dice: Random, epochs: int) -> Counter[str]:
+    """A random program with keys, and what is asked of its inputs; how often what was."""
+    program = program_of(dice)
+    asked = RandomRequests(program, dice)
     with running(mode, dice) as run:
-        view = run(plan)
-        total = evaluate(plan, {})
-        for _ in range(epochs):
-            change = view.advance(inputs.epoch())
-            value = view.value
-            if len(plan.outputs) == 1:
-                (only,) = plan.outputs
-                change, value = {only: change}, {only: value}
-            total = {name: rows + change[name] for name, rows in total.items()}
-            expected = evaluate(plan, {name: ZSet(rows) for name, rows in inputs.there.items()})
-            assert total == expected
-            assert value == expected
-    return inputs.done
+        return follow_requests(run(program.plan), program.plan, asked, epochs, tables(asked, dice))
 
 
 @each_mode
-def test_oracle_upserts_and_deletes_between_other_changes(mode: str) -> None:
+def test_oracle_requests_in_tasks_give_what_batch_gives(mode: str) -> None:
     done: Counter[str] = Counter()
     for seed in range(7 * MORE):
-        done += by_key(mode, Random(f"{mode} {seed}"), 7)
-    assert min(done[verb] for verb in (APPLY, UPSERT, DELETE)) > 5
+        done += requests(mode, Random(f"{mode} {seed}"), 7)
+    assert min(done[verb] for verb in ("weights", "upsert", "feed", "replace", "refused")) > 0
 
 
 # ---- more of the same ----
@@ -247,9 +184,9 @@ def test_oracle_each_kind_of_step_often(mode: str, kind: str) -> None:
 
 @pytest.mark.slow
 @each_mode
-def test_oracle_upserts_and_deletes_often(mode: str) -> None:
+def test_oracle_requests_in_tasks_often(mode: str) -> None:
     for seed in range(100, 300):
-        by_key(mode, Random(f"{mode} {seed}"), 10)
+        requests(mode, Random(f"{mode} {seed}"), 10)
 
 
 @pytest.mark.slow

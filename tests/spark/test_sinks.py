@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import ebbflow as ef
+from ebbflow.engine.runtime.sinks.sink import SinkError
 from ebbflow.engine.spark.output.targets import upserts
 from ebbflow.errors import CompositionError, ViewClosed
-from ebbflow.state.spine import StateError
 
 
 class Sale(NamedTuple):
@@ -101,7 +101,7 @@ def test_an_epoch_that_a_log_has_is_not_written_again(opened: Open, tmp_path: Pa
     view, path = opened(), tmp_path / "log"
     view.write_changes(path)
     view.step(sales=[Sale("Rome", 1)])
-    (file,) = Path(view.path, "sinks").glob("*.json")
+    (file,) = Path(view.path).glob("sink-*.json")
     file.write_text(json.dumps({"sink": next(iter(view.sinks)), "epoch": 0}))
     before = {each: each.stat().st_mtime_ns for each in path.rglob("*")}
     view = opened()
@@ -126,7 +126,7 @@ def test_a_gap_that_cannot_be_filled_is_said_with_its_epochs(opened: Open, tmp_p
     end()
     for price in range(5):
         view.step(sales=[Sale("Oslo", price)])
-    with pytest.raises(StateError, match="up to 1, and the changes of some") as caught:
+    with pytest.raises(SinkError, match="up to 1, and the changes of some") as caught:
         view.write_changes(path)
     assert str(caught.value.facts["missing"]) == "2 to 4"
     assert "another path" in caught.value.remedy
@@ -137,7 +137,7 @@ def test_a_gap_that_cannot_be_filled_is_said_with_its_epochs(opened: Open, tmp_p
 
 def test_a_log_of_another_state_is_refused(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "log" / "epoch=7").mkdir(parents=True)
-    with pytest.raises(StateError, match="it is not a sink of this state"):
+    with pytest.raises(SinkError, match="it is not a sink of this state"):
         opened().write_changes(tmp_path / "log")
 
 
@@ -330,7 +330,7 @@ def test_what_a_sink_has_not_had_is_kept_until_it_has_or_is_ended(opened: Open) 
     assert view._log.epochs == [4]
     assert len(list(files.iterdir())) == 1
     assert view.sinks == {}
-    assert not list(Path(view.path, "sinks").iterdir())
+    assert not list(Path(view.path).glob("sink-*"))
     with pytest.raises(CompositionError, match="there is no sink 'lost'"):
         view.end_sink("lost")
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from tests.oracle.witnessed import Beside
+from tests.oracle.witnessed import Beside, asked
 from tests.spark.forms import FORMS, some_form
 from tests.spark.simulated import View
 
@@ -29,7 +29,7 @@ def in_tasks(mode: str, seed: Any, epochs: int = 4) -> None:
             view.tasks = dice.randint(1, 4)
             kinds = {name: source.type for name, source in case.program.plan.sources.items()}
             view.advance({
-                name: (verb, some_form(given, kinds[name], dice)) for name, verb, given in done
+                name: asked(verb, some_form(given, kinds[name], dice)) for name, verb, given in done
             })  # fmt: skip
 
         case.follow(act, lambda: view.value, epochs)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import ebbflow as ef
 from ebbflow import cli
 from ebbflow.engine.runtime.durable import FORMAT
+from ebbflow.engine.runtime.sinks.folder import places_of
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.output.targets import places_of
 from ebbflow.errors import CompositionError
 from ebbflow.paths import (
     allow_all,

@@ -16,7 +16,7 @@ from typing import Any, Union, get_args, get_origin
 from ebbflow.change.edited import EditedSequence, List, Text
 from ebbflow.frozen import frozen
 from ebbflow.nan import mapped, one_nan
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, maker, taken_apart
 
 Change = Callable[[Any], Any]
 _EDITED = (Text, List)
@@ -69,13 +69,17 @@ def as_declared(hint: Any) -> Change:
     if not places:
         return unchanged
 
+    apart, make = taken_apart(hint), maker(hint)
+
     def declared(row: Any) -> Any:
-        if type(row) is not hint or all(type(row[i]) is cls for i, cls in places):
+        if type(row) is not hint:
             return row
-        values = list(row)
+        values = list(apart(row))
+        if all(type(values[i]) is cls for i, cls in places):
+            return row
         for i, cls in places:
             values[i] = _declared(cls, values[i])
-        return tuple.__new__(hint, values)
+        return make(values)
 
     return declared
 
@@ -102,13 +106,15 @@ def follower(hint: Any) -> Callable[[Any, Any], Any]:
     if not places:
         return _first
 
+    apart, make = taken_apart(hint), maker(hint)
+
     def follow(row: Any, old: Any) -> Any:
-        values = list(row)
+        values, there = list(apart(row)), apart(old)
         for i, cls in places:
-            before = old[i]
+            before = there[i]
             if type(values[i]) is cls is type(before):
                 values[i] = before if values[i] == before else before.following(values[i])
-        return tuple.__new__(hint, values)
+        return make(values)
 
     return follow
 
@@ -128,10 +134,10 @@ def remembering_nothing(weights: dict[Any, int], hint: Any) -> dict[Any, int]:
         row = declared(row)
         if not places:
             return _forgotten(row)
-        values = list(row)
+        values = list(taken_apart(type(row))(row))
         for i, _ in places:
             values[i] = _forgotten(values[i])
-        return tuple.__new__(type(row), values)
+        return maker(type(row))(values)
 
     return mapped(forgetting, weights)
 

@@ -6,9 +6,10 @@ What cannot be put together without a difference raises `NotTraced`: then there 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any, NamedTuple
 
-from ebbflow.expression.node import Constant, Expression, Get, Operation, Record, Row
+from ebbflow.expression.node import Constant, Expression, Get, Operation, Record, Row, field_of
 from ebbflow.expression.value import is_simple, plain_fields
 
 
@@ -48,7 +49,7 @@ def attribute(of: Expression, name: str, types: Sequence[Any]) -> Expression:
     fields = plain_fields(types[of.arg])
     if fields is None or name not in fields:
         raise NotTraced
-    return Get(of.arg, name, fields[name])
+    return field_of(of.arg, name, fields[name], types[of.arg])
 
 
 def element(of: Expression, index: Any, types: Sequence[Any]) -> Expression:
@@ -56,7 +57,9 @@ def element(of: Expression, index: Any, types: Sequence[Any]) -> Expression:
     if isinstance(index, Slice):
         return Operation("[:]", (of, index.start, index.stop))
     index = value_of(index)
-    if isinstance(of, Row) and isinstance(index, Constant) and type(index.value) is int:
+    tuples = isinstance(of, Row) and not is_dataclass(types[of.arg])
+    if tuples and isinstance(index, Constant) and type(index.value) is int:
+        assert isinstance(of, Row)
         fields = list(plain_fields(types[of.arg]) or ())
         if -len(fields) <= index.value < len(fields):
             place = index.value % len(fields)

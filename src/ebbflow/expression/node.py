@@ -153,6 +153,17 @@ class Get(Expression):
         return by.get(self), POSTFIX
 
 
+@dataclass(frozen=True, slots=True)
+class GetAttribute(Get):
+    """The same of an argument that is no tuple: an attribute, the field number `index`."""
+
+
+def field_of(arg: int, name: str, index: int, row_type: Any) -> Get:
+    """The field of an argument of this type."""
+    tuples = not isinstance(row_type, type) or issubclass(row_type, tuple)
+    return (Get if tuples else GetAttribute)(arg, name, index)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant(Expression):
     """A value that never changes. Equal ones have the same type too.
@@ -318,7 +329,8 @@ class _Source(ExpressionWriter):
         return self.rows[row.arg]
 
     def get(self, get: Get) -> str:
-        return f"{self.rows[get.arg]}[{get.index}]"
+        row = self.rows[get.arg]
+        return f"{row}.{get.name}" if isinstance(get, GetAttribute) else f"{row}[{get.index}]"
 
     def constant(self, value: Any) -> str:
         text = literal(value)

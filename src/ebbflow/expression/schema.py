@@ -38,13 +38,13 @@ def schema(hint: Any, within: tuple[Any, ...] = ()) -> str:
         return f"Literal[{', '.join(map(repr, given))}]"
     if origin is not None:
         inside = ", ".join([_argument(each, within) for each in given])
-        return f"{_name(origin)}[{inside}]" if given else _name(origin)
+        return f"{class_name(origin)}[{inside}]" if given else class_name(origin)
     held = None if hint in within else declared(hint)
     if held is None:
-        return _name(hint)
+        return class_name(hint)
     parts = [f"{name}: {schema(each, (*within, hint))}" for name, each in held.items()]
     begin, end = "()" if issubclass(hint, tuple) else "{}"
-    return f"{_name(hint)}{begin}{', '.join(parts)}{end}"
+    return f"{class_name(hint)}{begin}{', '.join(parts)}{end}"
 
 
 def _argument(given: Any, within: tuple[Any, ...]) -> str:
@@ -55,7 +55,8 @@ def _argument(given: Any, within: tuple[Any, ...]) -> str:
     return text.partition(" at 0x")[0]
 
 
-def _name(hint: Any) -> str:
+def class_name(hint: Any) -> str:
+    """The name of a class, or how what is none is written."""
     if hint is None or hint is types.NoneType:
         return "None"
     name = getattr(hint, "__name__", None) or repr(hint)

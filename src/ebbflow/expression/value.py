@@ -3,7 +3,8 @@
 A function may be read as an expression when what it uses cannot change under it. A *simple* value
 is such a thing: a number, a text, a date, or a tuple of these. A *plain* row type is a NamedTuple
 class as it was generated: its field is an element of the tuple and nothing else, and making a row
-runs no code of the user's.
+runs no code of the user's. The fields of a frozen dataclass are read like that; rows of it are made
+by its own code.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from collections import namedtuple
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
+from types import MemberDescriptorType
 from typing import Any
+
+from ebbflow.record import fields_of
 
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, Decimal, type(Ellipsis))
 _TIMES = (datetime.date, datetime.timedelta, datetime.timezone)
@@ -91,7 +95,11 @@ def plain_fields(cls: Any) -> dict[str, int] | None:
     >>> plain_fields(record("City", city=str, n=int)), plain_fields(int)
     ({'city': 0, 'n': 1}, None)
     """
-    if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
+    if not isinstance(cls, type):
+        return None
+    if not issubclass(cls, tuple):
+        return _plain_attributes(cls)
+    if not hasattr(cls, "_fields"):
         return None
     for name in ("__getattribute__", "__getitem__"):
         if getattr(cls, name) is not getattr(tuple, name):
@@ -101,6 +109,20 @@ def plain_fields(cls: Any) -> dict[str, int] | None:
         if type(found) is not _ACCESSOR or _index(found) != index:
             return None
     return {name: index for index, name in enumerate(cls._fields)}
+
+
+def _plain_attributes(cls: type) -> dict[str, int] | None:
+    """The same for a frozen dataclass whose fields are attributes and nothing else."""
+    fields = fields_of(cls)
+    if fields is None or hasattr(cls, "__getattr__"):
+        return None
+    if cls.__getattribute__ is not object.__getattribute__:
+        return None
+    for name in fields:
+        found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+        if hasattr(type(found), "__get__") and not isinstance(found, MemberDescriptorType):
+            return None
+    return {name: index for index, name in enumerate(fields)}
 
 
 def _index(accessor: Any) -> Any:
@@ -118,6 +140,8 @@ def is_plain(cls: Any) -> bool:
     >>> is_plain(record("City", city=str)), is_plain(int)
     (True, False)
     """
+    if not (isinstance(cls, type) and issubclass(cls, tuple)):
+        return False
     if plain_fields(cls) is None or type(cls).__call__ is not type.__call__:
         return False
     make = cls.__new__

@@ -295,7 +295,10 @@ def _clock_keeps(node: ClockSource) -> list[str]:
 def _source_keeps(node: Source) -> list[str]:
     if node.key is None:
         return ["its rows, to check what is taken away"]
-    return [f"its rows by {fn_text(node.key)}, to find the one that is replaced"]
+    found = [f"its rows by {fn_text(node.key)}, to find the one that is replaced"]
+    if node.sequence is not None:
+        found.append(f"deleted keys with their {fn_text(node.sequence)}, to know what is older")
+    return found
 
 
 @kept.register

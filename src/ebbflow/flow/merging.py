@@ -13,14 +13,14 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text
-from ebbflow.expression.node import Constant, Get, Record
+from ebbflow.expression.node import Constant, Record, field_of
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow import attributes, types
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.parts import TWO_ROWS, function, plain, refuse, row_type, rows_of
 from ebbflow.flow.plan import Node
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, taken_apart
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class Merge:
     places: tuple[tuple[int, int] | None, ...]
 
     def __call__(self, *rows: Any) -> Any:
+        rows = tuple(
+            [row if isinstance(row, tuple) else taken_apart(type(row))(row) for row in rows]
+        )
         values = [None if at is None else rows[at[0]][at[1]] for at in self.places]
         return tuple.__new__(self.type, values)
 
@@ -50,7 +53,9 @@ class Merge:
         names = [list(plain_fields(hint) or ()) for hint in row_types]
         if all(names):
             fn.expression = Record(self.type, tuple(
-                Constant(None) if at is None else Get(at[0], names[at[0]][at[1]], at[1])
+                Constant(None)
+                if at is None
+                else field_of(at[0], names[at[0]][at[1]], at[1], row_types[at[0]])
                 for at in self.places
             ))  # fmt: skip
         fn.name = self.type.__name__

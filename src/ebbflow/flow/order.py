@@ -44,7 +44,7 @@ from ebbflow.flow.results import given
 from ebbflow.flow.windows import Time, check_times
 from ebbflow.fn import Fn
 from ebbflow.operator import window
-from ebbflow.operator.over import WithValues
+from ebbflow.operator.over import with_values
 from ebbflow.operator.window import FrameReducer, RunningReducer, WindowFunction
 from ebbflow.ordering import total_order_key
 from ebbflow.reducer import Reducer
@@ -201,7 +201,7 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
         made: Any = GenericAlias(tuple, (node.type, *new.values())) if row is None else row
         return self._of.with_node(Over(
             parent=node, key=self._key, order=self._timed(found), functions=tuple(found.values()),
-            merge=WithValues(row),
+            merge=with_values(node.type, row),
             type=row_type("with_fields({})", made), place=place(),
         ))  # fmt: skip
 

@@ -36,6 +36,7 @@ from ebbflow.flow.parts import (
 from ebbflow.flow.plan import Filter, FlatMap, Map, Node
 from ebbflow.fn import Fn
 from ebbflow.hashing import stable_hash
+from ebbflow.record import taken_apart
 from ebbflow.reducer.row import itself
 
 WHOLE = 1 << 64
@@ -227,6 +228,8 @@ class Exploded:
 
     def __call__(self, row: Any) -> list[Any]:
         at, made = self.at, tuple.__new__
+        if not isinstance(row, tuple):
+            row = taken_apart(type(row))(row)
         before, held, after = row[:at], row[at], row[at + 1 :]
         items = () if held is None else held
         if not items and self.keep_empty:

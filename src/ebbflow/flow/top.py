@@ -16,7 +16,7 @@ from ebbflow.flow.plan import FlatMap, Node, Reduce, Semi, TopK
 from ebbflow.flow.results import likely
 from ebbflow.fn import Fn
 from ebbflow.nan import one_nan
-from ebbflow.operator.over import WithValues
+from ebbflow.operator.over import with_values
 from ebbflow.record import fields_of, record
 from ebbflow.reducer.placed import collect
 from ebbflow.reducer.row import itself
@@ -117,5 +117,5 @@ class Numbered:
     def __call__(self, group: Any) -> list[Any]:
         rows = [row for _, row in group[-1]]
         numbers = enumerate(rows if self.smallest else reversed(rows), start=1)
-        merge = WithValues(self.type)
+        merge = with_values(type(rows[0]) if rows else tuple, self.type)
         return [merge(row, (number,)) for number, row in numbers]

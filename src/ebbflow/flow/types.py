@@ -98,6 +98,8 @@ def _common_tuple(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> Any:
 
 def _common_record(first: Any, second: Any) -> Any:
     ours, theirs = fields_of(first) or {}, fields_of(second) or {}
+    if not (issubclass(first, tuple) and issubclass(second, tuple)):
+        return Any
     if list(ours) != list(theirs):
         return None
     both = {name: common(hint, theirs[name]) for name, hint in ours.items()}

@@ -17,7 +17,7 @@ day in Rome, also when the clocks change.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from datetime import UTC, date, datetime, timedelta
 from types import NoneType
 from typing import Any
@@ -27,7 +27,7 @@ from ebbflow.flow import types
 from ebbflow.flow.parts import Part, part, part_type, plain, refuse, row_with
 from ebbflow.flow.plan import FlatMap, Map, Node, Sessions
 from ebbflow.fn import Fn
-from ebbflow.record import with_notes
+from ebbflow.record import taken_apart, with_notes
 
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1)
@@ -46,7 +46,7 @@ def tumbled(node: Node, time: Part, size: Any, origin: Any) -> Map:
     (150, 120, 180)
     """
     clock = _clock("tumbling", node, time, size, size, origin)
-    fn = Fn.of(Tumbling(clock, _Row(clock.row)), node.type)
+    fn = Fn.of(Tumbling(clock, _row_of(node, clock.row)), node.type)
     return Map(parent=node, fn=fn, type=clock.row or _pair(node), place=place())
 
 
@@ -58,7 +58,7 @@ def slid(node: Node, time: Part, size: Any, every: Any, origin: Any) -> FlatMap:
     [(150, 120, 180), (150, 150, 210)]
     """
     clock = _clock("sliding", node, time, size, every, origin)
-    fn = Fn.of(Sliding(clock, _Row(clock.row)), node.type)
+    fn = Fn.of(Sliding(clock, _row_of(node, clock.row)), node.type)
     return FlatMap(parent=node, fn=fn, type=clock.row or _pair(node), place=place())
 
 
@@ -76,7 +76,7 @@ def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
         parent=node,
         time=Fn(Time("session", of, gap), node.type, name=of.text),
         gap=gap,
-        merge=Fn.of(_Row(row), node.type, time_type, time_type, arity=3),
+        merge=Fn.of(_row_of(node, row), node.type, time_type, time_type, arity=3),
         key=None if per is None else part("session(per={})", node, per),
         type=row or _pair(node),
         place=place(),
@@ -100,6 +100,17 @@ class _Row:
         if self.type is None:
             return (row, start, end)
         return tuple.__new__(self.type, (*row, start, end))
+
+
+class _RowOfFields(_Row):
+    """The same for a row that is no tuple."""
+
+    def __call__(self, row: Any, start: Any, end: Any) -> Any:
+        return super().__call__(taken_apart(type(row))(row), start, end)
+
+
+def _row_of(node: Node, row: Any) -> _Row:
+    return (_RowOfFields if is_dataclass(node.type) and row is not None else _Row)(row)
 
 
 _SURE = {(int, int), (datetime, timedelta)}

@@ -13,7 +13,7 @@ there is another than before, the stretch is the whole key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ from ebbflow.operator.scan import (
     state_before,
 )
 from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
+from ebbflow.record import taken_apart
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition
 from ebbflow.zset import ZSet
@@ -56,6 +57,23 @@ class WithValues:
         if self.type is None:
             return f"(row, {', '.join(values)})"
         return f"new({loop.bind(self.type)}, (*row, {', '.join(values)}))"
+
+
+class WithFields(WithValues):
+    """The same for a row that is no tuple."""
+
+    def __call__(self, row: Any, values: tuple[Any, ...]) -> Any:
+        return super().__call__(taken_apart(type(row))(row), values)
+
+    def source(self, loop: GeneratedLoop, values: list[str]) -> str:
+        names = self.type._fields[: -len(values)]
+        inside = ", ".join([*(f"row.{name}" for name in names), *values])
+        return f"new({loop.bind(self.type)}, ({inside},))"
+
+
+def with_values(row_type: Any, made: Any) -> WithValues:
+    """What makes a row of the type `made` of one of `row_type` and more values."""
+    return (WithFields if is_dataclass(row_type) and made is not None else WithValues)(made)
 
 
 PLAIN = WithValues(None)

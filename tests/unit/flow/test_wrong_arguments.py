@@ -81,60 +81,37 @@ def test_an_option_of_a_path_without_one_and_beside_one(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
-# ---- tables ----
+# ---- tables: what is none, though it is nearly one ----
 
 
-def tables() -> dict[str, Any]:
+def test_a_column_is_no_table() -> None:
     pandas = pytest.importorskip("pandas")
-    pyarrow = pytest.importorskip("pyarrow")
-    columns = {"city": ["Rome", "Oslo"], "id": [1, 2]}
-    return {"pandas": pandas.DataFrame(columns), "pyarrow": pyarrow.table(columns)}
-
-
-ROWS = {
-    "pandas": '[Order(*row) for row in table[["id", "city"]].itertuples(index=False, name=None)]',
-    "pyarrow": '[Order(*row) for row in zip(*table.select(["id", "city"]).to_pydict().values())]',
-}
-
-
-@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
-@pytest.mark.parametrize("way", ["step", "apply", "add", "remove"])
-@pytest.mark.parametrize("durable", [False, True], ids=["memory", "path"])
-def test_a_table_is_refused_with_the_line_that_makes_rows(
-    library: str, way: str, durable: bool, tmp_path: Path
-) -> None:
-    table = tables()[library]
-    view = orders.run(path=tmp_path / "state") if durable else orders.run()
-    with view, pytest.raises(ChangeError) as error:
-        view.step(orders=table) if way == "step" else getattr(view.input("orders"), way)(table)
-    name = f"{type(table).__module__}.{type(table).__qualname__}"
+    column = pandas.Series([1, 2])
+    numbers = ef.Input("numbers", int).run()
+    with pytest.raises(ChangeError) as error:
+        numbers.step(numbers=column)
+    assert error.value.remedy == "numbers=column.tolist()"
+    assert set(numbers.step(numbers=column.tolist())) == {1, 2}
+    with pytest.raises(ChangeError) as error:
+        orders.run().step(orders=column)
     assert without_place(error.value) == [
-        f"input 'orders': a {type(table).__name__} of {library} was given where rows are asked",
-        f"    given      {name}",
-        f"    try        {ROWS[library]}",
+        "input 'orders': a Series of pandas was given where rows are asked",
+        "    given      pandas.core.series.Series",
+        "    try        orders=table, with all columns of a row: id, city",
     ]
 
 
-@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
-def test_the_line_makes_rows(library: str) -> None:
-    rows = eval(ROWS[library], {"Order": Order, "table": tables()[library]})
-    view = orders.run()
-    view.step(orders=rows)
-    assert set(view.value) == {Order(1, "Rome"), Order(2, "Oslo")}
-    assert {type(row.id) for row in view.value} == {int}
-
-
-def test_tables_for_inputs_without_fields_and_columns() -> None:
-    table = tables()["pandas"]
-    numbers = ef.Input("numbers", int).run()
+@pytest.mark.parametrize("way", ["step", "add", "upsert"])
+def test_a_table_is_no_row(way: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"id": [1], "city": ["Rome"]})
+    view = ef.Input("orders", Order, key="id").run()
     with pytest.raises(ChangeError) as error:
-        numbers.step(numbers=table["id"])
-    assert error.value.remedy == "numbers=column.tolist()"
-    assert set(numbers.step(numbers=table["id"].tolist())) == {1, 2}
-    anything = ef.Input("rows").run()
-    with pytest.raises(ChangeError) as error:
-        anything.step(rows=table)
-    assert error.value.remedy == "rows, as in: list(table.itertuples(index=False, name=None))"
+        view.step(orders=[table]) if way == "step" else getattr(view.input("orders"), way)(
+            table, table
+        )
+    assert error.value.what == "input 'orders': a DataFrame of pandas was given as a row"
+    assert error.value.remedy == "orders=table, not in a list; several tables put into one"
 
 
 def test_values_of_those_libraries_are_rows_like_any_other() -> None:

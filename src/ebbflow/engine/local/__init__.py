@@ -14,7 +14,7 @@ from ebbflow.flow.plan import Plan
 
 __all__ = ["View", "run"]
 OPTIONS = ("path", "check_input", "memory", "keep_epochs", "flush_every", "strict", "permissions",
-           "unpickle")  # fmt: skip
+           "unpickle", "keep_batches")  # fmt: skip
 """What `run` can be told; all but the first two are about the path."""
 
 
@@ -39,6 +39,7 @@ def run(
       the view is dropped, and at exit; a crash, or a process that is killed, loses them;
     - `strict`: an error where a changed program would have its state computed again, or where a
       change could go unseen, as a function uses what cannot be looked into (`view.assumed`);
+    - `keep_batches`: how many names of batches are remembered, 10,000 unless told otherwise;
     - `permissions`: of the folder, 0o700 unless told otherwise; 0o770 lets a group read and write;
     - `unpickle`: False reads pickles of plain values only; any others could run code.
 

@@ -8,10 +8,12 @@ Afterwards it can be compared with its view, and dropped, or adopted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from weakref import finalize
 
 from ebbflow.engine.local.view import View
+from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.share import Sharing
 from ebbflow.errors import CompositionError
@@ -41,6 +43,14 @@ class Branch(View[T, W]):
         self._original = original
         self._sharing = Sharing(program, self._program)
         self._end = finalize(self, self._sharing.end)
+
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> W:
+        if batch is not None:
+            raise CompositionError(
+                f"step(batch={batch!r}) of a branch: what is only tried out is no batch",
+                remedy="step(...) the branch without it, and then the view with it",
+            )
+        return super()._advance(given)
 
     def compare(self) -> W:
         """How the outputs of the branch differ from those of its view, in the form that `step`

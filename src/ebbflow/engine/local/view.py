@@ -21,23 +21,21 @@ the putting right is interrupted as well, whoever uses the view next does it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import perf_counter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic
 
+from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
-from ebbflow.engine.runtime.inputs import input_state_of
+from ebbflow.engine.runtime.inputs import InputState, input_state_of
+from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
 from ebbflow.engine.runtime.loop_report import loops_of
-from ebbflow.engine.runtime.program import (
-    NO_VERBS,
-    Memory,
-    Pending,
-    RunningProgram,
-    computed_outputs,
-)
+from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, computed_outputs
 from ebbflow.engine.runtime.python import code_of
 from ebbflow.engine.runtime.report import ViewStats
 from ebbflow.engine.runtime.rows import OutputDeltas
@@ -47,15 +45,19 @@ from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
 from ebbflow.notebook import html_of, text_of
-from ebbflow.typevars import T, W
-from ebbflow.zset import ZSet, trusted
+from ebbflow.paths import PRIVATE
+from ebbflow.typevars import C, T, W
+from ebbflow.zset import ZSet, from_view
 
 if TYPE_CHECKING:
     from ebbflow.engine.local.branch import Branch
 
-NOTHING: ZSet[Any] = ZSet()
-
 OPEN, RUNNING, BROKEN, CLOSED = "", "running", "broken", "closed"
+
+
+def rows_in(value: ZSet[Any]) -> int:
+    """How many rows there are, each as often as it is there."""
+    return sum([weight for _, weight in value.items()])
 
 
 class LocalOutput(OutputHandle):
@@ -79,9 +81,30 @@ class LocalOutput(OutputHandle):
     def _html(self) -> str:
         return html_of(self.value)
 
+    def __len__(self) -> int:
+        return rows_in(self.value)
+
     def changes(self, limit: int = 16) -> Changes[ZSet[Any]]:
         """Every change of this output from now on, for `async for`; see `View.changes`."""
         return self.view._stream(limit, self.name)
+
+
+class LocalInput(InputHandle[C]):
+    """One input of a local view, to read it and to change it alone."""
+
+    __slots__ = ()
+
+    view: View[Any, C]
+
+    @property
+    def value(self) -> ZSet[Any]:
+        """The rows of this input, as they are now."""
+        with self.view._lock, self.view._input_state(self.name) as state:
+            rows: ZSet[Any] = state.contents()
+            return rows
+
+    def __len__(self) -> int:
+        return rows_in(self.value)
 
 
 class View(BaseView[W], Generic[T, W]):
@@ -101,7 +124,7 @@ class View(BaseView[W], Generic[T, W]):
     view of a program of several outputs, where they give dicts, is a `View[Any, dict[str, ZSet]]`.
     """
 
-    __slots__ = ("_epoch", "_seconds", "_status")
+    __slots__ = ("_by_key", "_epoch", "_origins", "_seconds", "_status")
 
     if not TYPE_CHECKING:  # at run time a type variable has no default, and View[Order] is enough
 
@@ -124,8 +147,10 @@ class View(BaseView[W], Generic[T, W]):
         program = RunningProgram(plan, machine, inputs, computed)
         self._own(program, storage(program))
         self._epoch: int = self._storage.epoch
+        self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}
         self._status = OPEN
         self._seconds = 0.0
+        self._by_key: dict[str, OutputByKey] = {}
 
     # ---- one epoch ----
 
@@ -141,36 +166,50 @@ class View(BaseView[W], Generic[T, W]):
                 self._lock.release()
         return self._epoch
 
-    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> W:
+    def step(
+        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
+        **named: Any,
+    ) -> W:  # fmt: skip
         """Change some inputs, all at once, and give what that changed in the output.
 
         A change is a ZSet, a mapping from row to weight, or rows to add: `step(orders=[row])`, or
-        `step({"orders": {row: -1}})`. With several outputs their changes come in a dict, by name.
+        `step({"orders": {row: -1}})`; or a table of pandas, Polars, Arrow, NumPy or a dict of
+        columns: `step(orders={"id": [1, 2], "city": ["Rome", "Oslo"]})`, perhaps with a column of
+        weights; or a request, such as `step(orders=ebbflow.upsert(rows))`. With several outputs
+        their changes come in a dict, by name.
+
+        With the name of a `batch`, or a source and a number that grows, it happens once: the same
+        batch again changes nothing, and warns. See `batches`.
         """
         if changes is not None:
             named = merged(changes, named) if named else changes  # type: ignore[assignment]
-        return self._advance(named)
+        return self._advance(named, batch=batch)
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> W:
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> W:
         with self._lock:
             if self._status:
                 self._recover()
+            if batch is not None and self._program.batches.repeated(batch):
+                return self._shown({})
             started = perf_counter()
             epoch = self._epoch + 1
             try:
                 self._status = RUNNING
-                deltas: OutputDeltas = self._storage.advance(epoch, given, verbs)
+                deltas: OutputDeltas = self._storage.advance(epoch, given, batch)
                 delivery = self._finish(self._program.pending)
             except BaseException as error:
                 self._settle(error)
                 raise
             self._seconds += perf_counter() - started
-        if delivery is not None:
+        if self._sinks is not None:
+            self._deliver(delivery)
+        elif delivery is not None:
             self._subscribers.deliver(delivery)
         only = self._only
         if only is None:
             return self._shown(deltas)
-        return trusted(deltas[only]) if deltas else NOTHING  # type: ignore[return-value]
+        found: W = from_view(deltas[only] if deltas else {}, self._origins[only])  # type: ignore[assignment]
+        return found
 
     def _finish(self, pending: Pending | None) -> Delivery | None:
         """Make an epoch so. Doing it twice is doing it once."""
@@ -181,6 +220,8 @@ class View(BaseView[W], Generic[T, W]):
         delivery = None
         if deltas and (subscribers.callbacks or subscribers.streams):
             delivery = subscribers.post(epoch, deltas)
+        if self._sinks is not None:
+            self._storage.remember(epoch, deltas)
         self._epoch = epoch
         self._status = OPEN
         self._program.pending = None
@@ -226,10 +267,25 @@ class View(BaseView[W], Generic[T, W]):
         self._require("output", name, self.plan.outputs)
         return LocalOutput(self, name)
 
-    def input(self, name: str) -> InputHandle[W]:
-        """One input, to change it alone."""
+    def input(self, name: str) -> LocalInput[W]:
+        """One input, to read it and to change it alone."""
         self._require("input", name, self.plan.sources)
-        return InputHandle(self, name)
+        return LocalInput(self, name)
+
+    def _look_up(self, name: str, key: Any) -> Any:
+        program = self._program
+        required_key(program, name)
+        read, row = in_state(program, name, key)
+        if read:
+            return row
+        if name not in self._by_key:
+            self._by_key[name] = OutputByKey(program, name)
+        return self._by_key[name].rows.get(key)
+
+    @contextmanager
+    def _input_state(self, name: str) -> Iterator[InputState]:
+        self._require_open()
+        yield self._program.inputs[name]
 
     def branch(self) -> Branch[T, W]:
         """A copy of this view as it is now, to try something out on: see what a change would do,
@@ -271,14 +327,71 @@ class View(BaseView[W], Generic[T, W]):
             self._require_open()
             return self._subscribers.stream(limit, name, self._show(name))
 
-    async def astep(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> W:
+    async def astep(
+        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
+        **named: Any,
+    ) -> W:  # fmt: skip
         """`step`, after every reader of `changes()` has room for what it gives.
 
         It waits without holding up the event loop, and not for readers whose task has ended. Who
         reads a stream should not wait for it to have room: a reader that writes uses `step`.
         """
         await self._subscribers.room.wait(lambda: not self._subscribers.full())
-        return self.step(changes, **named)
+        return self.step(changes, batch=batch, **named)
+
+    # ---- for others ----
+
+    def write_snapshot(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "parquet",
+        mode: str = "overwrite",
+        output: str | None = None,
+        *,
+        permissions: int | None = None,
+    ) -> None:
+        """Write the output as it is now as a table, "parquet", "csv" or "jsonl": one file in the
+        folder `path`, in place of what is there, or with `mode="error"` only where nothing is. The
+        file is replaced at once: a reader finds the old one or the new one. Several outputs, which
+        are of one epoch, have a folder each, `path/<output>`.
+        """
+        from ebbflow.engine.runtime.sinks.folder import write_values
+
+        names = self._outputs(output)
+        with self._lock:
+            self._require_open()
+            values = {name: self._program.outputs[name].value() for name in names}
+            otherwise = self._permissions()
+        write_values(values, path, format, mode, permissions, otherwise)
+
+    def _safe(self) -> int:
+        files = self._storage.files
+        return self._epoch if files is None else min(self._epoch, self._storage.store.safe)
+
+    def _logged(self) -> list[int]:
+        found: list[int] = self._storage.logged()
+        return found
+
+    def _entry(self, epoch: int) -> OutputDeltas | None:
+        self._require_open()
+        found: OutputDeltas | None = self._storage.change_of(epoch)
+        return found
+
+    def _changes(self, epoch: int, entry: OutputDeltas) -> Any:
+        return self._shown(entry)
+
+    def _write_change(
+        self, name: str, epoch: int, entry: OutputDeltas, folder: Path, format: str
+    ) -> None:
+        from ebbflow.engine.runtime.sinks.formats import write_part
+
+        write_part(self._change(name, entry).to_arrow(), folder, 0, format)
+
+    def _permissions(self) -> int:
+        return getattr(self._storage.files, "permissions", PRIVATE)
+
+    def _catch_up(self) -> None:
+        self._storage.flush()
 
     # ---- about itself ----
 
@@ -317,8 +430,16 @@ class View(BaseView[W], Generic[T, W]):
     def close(self) -> None:
         """Stop, and let go of everything. A closed view can only be closed again.
 
-        Where epochs are still to be written and cannot be, the view stays open.
+        Where epochs are still to be written and cannot be, the view stays open. Sinks get what they
+        have not had for want of writing.
         """
+        try:
+            if self._sinks is not None and self._status != CLOSED and self._safe() < self._epoch:
+                self.deliver()
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
         with self._lock:
             if self._status == RUNNING:
                 self._recover()
@@ -342,14 +463,15 @@ class View(BaseView[W], Generic[T, W]):
         )
 
     def _show(self, name: str | None) -> Callable[[OutputDeltas], Any]:
-        return self._shown if name is None else lambda deltas: trusted(deltas[name])
+        return self._shown if name is None else lambda deltas: self._change(name, deltas)
 
     def _shown(self, deltas: OutputDeltas) -> W:
-        found: Any = {
-            name: trusted(deltas[name]) if name in deltas else NOTHING for name in self.plan.outputs
-        }
-        shown: W = found if self._only is None else found[self._only]
-        return shown
+        if self._only is not None:
+            return self._change(self._only, deltas)  # type: ignore[return-value]
+        return {name: self._change(name, deltas) for name in self.plan.outputs}  # type: ignore[return-value]
+
+    def _change(self, name: str, deltas: OutputDeltas) -> ZSet[Any]:
+        return from_view(deltas.get(name, {}), self._origins[name])
 
     def _require_open(self) -> None:
         if self._status:

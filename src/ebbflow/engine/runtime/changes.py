@@ -1,8 +1,8 @@
 """A change of an input, read: rows with weights.
 
-A change may be given as a ZSet, as a mapping from row to weight, or as rows, each of which counts
-once. However it is given, it is read into one form: a dict of rows with weights, none of them zero,
-with one NaN (see `ebbflow.nan`).
+A change may be given as a ZSet, as a mapping from row to weight, as rows, each of which counts
+once, or as a table (see `tables`). However it is given, it is read into one form: a dict of rows
+with weights, none of them zero, with one NaN (see `ebbflow.nan`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from typing import Any
 
 from ebbflow.change import Text as EditedText
 from ebbflow.change.fields import as_declared, unchanged
+from ebbflow.engine.runtime.dict_rows import row_of
 from ebbflow.engine.runtime.rows import Weights
-from ebbflow.engine.runtime.tables import refuse_table
+from ebbflow.engine.runtime.tables import (
+    is_columns,
+    is_table,
+    only_table,
+    read_table,
+    refuse_table,
+)
 from ebbflow.errors import ChangeError, Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
@@ -37,10 +44,14 @@ def read(source: Source, change: Any) -> Weights:
         weights = change.copy() if type(change) is dict else dict(change)
         for weight in weights.values():
             if type(weight) is not int or not weight:
+                if is_columns(change):
+                    return read_table(source, change)
                 weights = _without_zeros(source, weights)
                 break
         return _declared(source, with_one_nan(weights, source.type))
     if type(change) is not list:
+        if is_table(change):
+            return read_table(source, change)
         refuse_table(source, change)
     if _is_one_row(source, change):
         raise ChangeError(
@@ -54,7 +65,7 @@ def read(source: Source, change: Any) -> Weights:
             f"input {source.name!r}: a {type(change).__name__} is not a change",
             given=change,
             created=source.place,
-            remedy="give a ZSet, a dict from row to weight, or a list of rows",
+            remedy="give a ZSet, a dict from row to weight, a list of rows, or a table",
         )
     return counted(source, change if isinstance(change, (list, tuple)) else list(change))
 
@@ -75,9 +86,26 @@ def _declared(source: Source, weights: Weights) -> Weights:
     return weights if declared is unchanged else mapped(declared, weights)
 
 
-def removal(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
-    """Rows as a change that removes each, once more each time it is repeated."""
-    return {row: -weight for row, weight in counted(source, rows).items()}
+def addition(source: Source, rows: tuple[Any, ...]) -> Weights:
+    """Rows to add, or the rows of a table, as a change."""
+    if len(rows) != 1 or (table := only_table(rows)) is None:
+        return counted(source, rows)
+    weights = read_table(source, table)
+    for row, weight in weights.items():
+        if weight < 0:
+            raise ChangeError(
+                f"input {source.name!r}: the table has changes, and rows were asked",
+                row=row,
+                weight=weight,
+                created=source.place,
+                remedy=f"step({source.name}=table) adds and removes",
+            )
+    return weights
+
+
+def removal(source: Source, rows: tuple[Any, ...]) -> Weights:
+    """Rows to remove, or the rows of a table, as a change."""
+    return {row: -weight for row, weight in addition(source, rows).items()}
 
 
 def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:
@@ -103,9 +131,15 @@ def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
                 row=row,
                 weight=weight,
                 created=source.place,
-                remedy="give {row: 1} to add a row, {row: -1} to remove it, or a list of rows",
+                remedy=_weight_remedy(source, row),
             )
     return {row: weight for row, weight in weights.items() if weight}
+
+
+def _weight_remedy(source: Source, row: Any) -> str:
+    if row in (fields_of(source.type) or ()):
+        return f"[{source.type.__name__}(**row)] for one row; columns are lists"
+    return "give {row: 1} to add a row, {row: -1} to remove it, or a list of rows"
 
 
 @lru_cache(maxsize=256)
@@ -117,11 +151,12 @@ def _is_loose(row_type: Any) -> bool:
 def hashable(source: Source, row: Any) -> Any:
     """The row, with tuples for lists, and so on, where the hints of its fields say so."""
     try:
+        row = row_of(source, row)
         row = frozen(row) if _is_loose(source.type) else row
         hash(row)
         return row
     except TypeError as error:
-        refuse_table(source, row)
+        refuse_table(source, row, as_row=True)
         raise ChangeError(
             f"input {source.name!r}: a row must be hashable, and a {type(row).__name__} "
             + ("with this in it is not" if isinstance(row, tuple) else "is not"),

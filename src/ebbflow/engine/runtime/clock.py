@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from datetime import date, datetime, tzinfo
 from typing import Any
 
+from ebbflow.change.requests import DeleteKeys, Request, Upsert
 from ebbflow.engine.runtime.inputs import KeyedInput
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.errors import ChangeError
@@ -24,14 +24,13 @@ class ClockInput(KeyedInput):
     def apply(self, change: Any) -> Weights:
         """Be ready to apply a change: a time, or what any input takes."""
         if is_time(self.source, change):
-            return self.upsert((self.source.type(change),))
+            return self.request(Upsert([self.source.type(change)]))
         return self._ahead(super().apply(change))
 
-    def upsert(self, rows: Any) -> Weights:
-        return self._ahead(super().upsert(rows))
-
-    def delete(self, keys: Iterable[Any]) -> Weights:
-        raise self._stays()
+    def request(self, request: Request) -> Weights:
+        if isinstance(request, DeleteKeys):
+            raise self._stays()
+        return self._ahead(super().request(request))
 
     def _ahead(self, weights: Weights) -> Weights:
         was = [row.now for row, weight in weights.items() if weight < 0]

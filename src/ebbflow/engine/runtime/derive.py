@@ -15,6 +15,7 @@ from typing import Any
 
 from ebbflow.chain import Chain, RowStep, grouping, key_source
 from ebbflow.codegen import GeneratedLoop
+from ebbflow.expression.node import field_of
 from ebbflow.flow.plan import FusedStep
 from ebbflow.flow.rewrite.monotone import Choice, Term, found_by_key, keeps_value
 from ebbflow.nan import NAN
@@ -204,8 +205,10 @@ def _row_step(step: FusedStep) -> RowStep:
 
 def _marked(loop: GeneratedLoop, choice: Choice, row: str) -> tuple[str, str]:
     """Python text for the key of a candidate row, and for its mark."""
-    inner = list(fields_of(choice.reduce.parent.type) or ())
-    value = f"{row}[{inner.index(choice.value)}]"
+    row_type = choice.reduce.parent.type
+    places = list(fields_of(row_type) or ())
+    get = field_of(0, choice.value, places.index(choice.value), row_type)
+    value = get.source(loop.bind, [row])
     return key_source(loop, choice.reduce.key, row), mark_source(choice, value)
 
 

@@ -14,6 +14,7 @@ again: `undo` does so where an interrupt leaves it unknown what was done here.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,19 +22,25 @@ from threading import RLock
 from typing import Any
 from weakref import finalize
 
+from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
+from ebbflow.engine.runtime.convert import Conversion, Unfit, schema_of, schema_text
+from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.options import in_bytes, require_count
-from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
+from ebbflow.engine.runtime.parts import StatePart
+from ebbflow.engine.runtime.program import Pending, RunningProgram
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
+from ebbflow.engine.runtime.sinks.log import ChangeLog
+from ebbflow.engine.runtime.sinks.sink import needed, noted
 from ebbflow.errors import EbbflowError, Text, cause_of
-from ebbflow.expression.schema import schema
-from ebbflow.flow.plan import Source
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, from_view
+
+_log = logging.getLogger("ebbflow")
 
 Place = str | os.PathLike[str] | Files
-FORMAT = 3
+FORMAT = 4
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 PATIENCE = 10.0
@@ -48,14 +55,17 @@ class Disk:
         self, path: Place, program: RunningProgram, *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
+        keep_batches: int = KEEP, log: bool = True,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         require_count("keep_epochs", keep_epochs)
         require_count("flush_every", flush_every)
+        require_count("keep_batches", keep_batches)
         self.place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else repr(path)
         self.program, names = program, program.identities
         self.assumed = names.assumed(program.plan)
         self.input_names = {n: names.of_input(each.source) for n, each in program.inputs.items()}
+        self.schemas = {n: schema_of(each.source, names) for n, each in program.inputs.items()}
         if strict and self.assumed:
             raise _unseen(self.assumed)
         mapped = None if self.limit is None else self.limit + LIBRARIES
@@ -63,13 +73,21 @@ class Disk:
             path if isinstance(path, Files) else Folder(path, permissions),
             keep_epochs=keep_epochs, group=flush_every, memory=mapped, unpickle=unpickle,
         )  # fmt: skip
+        self.files = self.store.files
         self.rebuilt: tuple[str, ...] = ()
+        self.converted: tuple[str, ...] = ()
+        self._conversions: dict[str, Conversion] = {}
         self.strict = strict
         self._settling = False
         self._end: finalize[..., Any] | None = None
-        known = ("format", "parts", "inputs", "rows")
+        known = ("format", "parts", "inputs", "rows", "schemas")
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
+        program.batches = Batches(keep_batches)
         try:
+            program.batches.attach(self.store)
+            self.done = noted(self.files)
+            """The last epoch that each sink has had."""
+            self.log = ChangeLog(self.store, program, keep_epochs) if log else None
             self._open()
         except BaseException:
             self.store.close()
@@ -87,12 +105,17 @@ class Disk:
         program.attach(store, limited=self.limit is not None)
         if not fresh and not mine <= known:
             self._require_rebuildable(mine - known)
-            self.rebuilt = rebuild(program, store, mine - known, self._append)
+            self.rebuilt = rebuild(program, store, mine - known, self._append, self._conversions)
         if fresh or known != mine:
             for name in known - mine:
                 store.drop(name)
+            if not fresh and self._outputs_in(known):
+                self._stage_log(store.epoch + 1, {})
             store.commit(store.epoch + 1, self.notes())
             self.settle()
+        self.converted = tuple(each.said for each in self._conversions.values())
+        for said in self.converted:
+            _log.warning("%s is converted: %s", self.place, said)
         self._noted = self.store.notes == self.notes()
 
     def _require_same_program(self, notes: Mapping[str, Any]) -> None:
@@ -114,14 +137,10 @@ class Disk:
                 remedy="another path for this program, or the inputs it had",
             )
         for name, was in stored.items():
-            if mine[name] != was:
-                raise StateError(
-                    f"input {name!r} has another type or key than when its rows were stored",
-                    now=Text(_described(inputs[name].source)),
-                    created=inputs[name].source.place,
-                    remedy="the type and key it had, or another path and loading the rows again",
-                )
             kept = name in notes["rows"]
+            if mine[name] != was:
+                known = notes.get("schemas", {}).get(name)
+                self._conversions[name] = self._conversion(inputs[name], known, kept)
             if inputs[name].keeps != kept:
                 raise StateError(
                     f"the rows of input {name!r} are kept in {self.place!r}, and would be no "
@@ -130,6 +149,38 @@ class Disk:
                     created=inputs[name].source.place,
                     remedy=f"run(check_input={kept}) as before, or another path",
                 )  # fmt: skip
+
+    def _conversion(
+        self, state: InputState, stored: Mapping[str, Any] | None, kept: bool
+    ) -> Conversion:
+        """How the rows of an input become rows of the type that it has now."""
+        source = state.source
+        now = schema_of(source, self.program.identities)
+        what = f"input {source.name!r} has another type or key than when its rows were stored"
+        facts = {"now": Text(schema_text(now)), "created": source.place}
+        if stored is None:
+            raise StateError(f"{what}, by a version that did not note the type", **facts,
+                             remedy="the type and key it had, or another path and loading the rows "
+                             "again")  # fmt: skip
+        facts = {"stored": Text(schema_text(stored)), **facts}
+        try:
+            found = Conversion(source, stored, now)
+        except Unfit as unfit:
+            raise StateError(f"{what}: {unfit.what}", **facts, remedy=unfit.remedy) from None
+        if not kept:
+            raise StateError(
+                f"{what}, and they were not kept, so they cannot be converted",
+                **facts,
+                remedy="the type it had, or another path and loading the rows again",
+            )
+        if self.strict:
+            raise StateError(
+                f"{what}, and they would be converted",
+                **facts,
+                conversion=Text(found.said),
+                remedy="strict=False to have it done, or the type and key it had",
+            )
+        return found
 
     def _require_rebuildable(self, new: set[str]) -> None:
         """Refuse to compute the state of these parts again where `strict` forbids it, or where the
@@ -159,6 +210,7 @@ class Disk:
             "parts": {part.name: part.label for part in self.program.parts},
             "inputs": self.input_names,
             "rows": rows_of_inputs(self.program),
+            "schemas": self.schemas,
             **self.extra,
         }
 
@@ -170,17 +222,51 @@ class Disk:
         self.store.files.require()
 
     def advance(
-        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS
+        self, epoch: int, given: Mapping[str, Any], batch: BatchName | None = None
     ) -> OutputDeltas:
         """Run an epoch of the program and make it safe. When that is cut short, `happened` tells
         whether it did, and if not, `undo` is due."""
         self.require()
-        deltas = self.program.run(epoch, given, verbs)
+        deltas = self.program.run(epoch, given, batch)
         for owner, change in self.program.staged():
             self._append(owner, change)
+        self._stage_log(epoch, deltas)
         self.store.commit(epoch, None if self._noted else self.notes())
         self._noted = True
         return deltas
+
+    # ---- what epochs changed, for sinks ----
+
+    def _stage_log(self, epoch: int, deltas: OutputDeltas) -> None:
+        if self.log is not None:
+            self.log.stage(epoch, deltas, needed(self.done))
+
+    def _outputs_in(self, known: set[str]) -> bool:
+        """Whether all outputs are what they were, in a state with these parts."""
+        return all(self._part_of(name).name in known for name in self.program.outputs)
+
+    def _part_of(self, name: str) -> StatePart:
+        """The part that an output is read from."""
+        reader = self.program.machine.readers.get(name)
+        rows = self.program.outputs[name].rows
+        return self.program.part(rows if reader is None else reader.cells)
+
+    def remember(self, epoch: int, deltas: OutputDeltas) -> None:
+        """What an epoch changed is written with it."""
+
+    def logged(self) -> list[int]:
+        """The epochs whose changes are kept, in order."""
+        return [] if self.log is None else self.log.epochs
+
+    def change_of(self, epoch: int) -> OutputDeltas | None:
+        """What an epoch changed; None where that is not kept."""
+        return None if self.log is None else self.log.of(epoch)
+
+    def flush(self) -> None:
+        """Write the epochs that are not written yet."""
+        self.store.flush()
+
+    # ---- what has happened ----
 
     def keep(self, pending: Pending) -> None:
         """Keep what an epoch did that is safe. Doing it twice is doing it once."""
@@ -244,7 +330,7 @@ class Disk:
             known = snapshot.notes["parts"]
             for name, output in outputs.items():
                 reader = self.program.machine.readers.get(name)
-                part = self.program.part(output.rows if reader is None else reader.cells)
+                part = self._part_of(name)
                 if part.name not in known:
                     raise StateError(
                         f"output {name!r} was another one at epoch {epoch}: the program has "
@@ -254,7 +340,8 @@ class Disk:
                     )
                 spine = part.spine(snapshot)
                 values = Backing({}, spine, limited=False, codec=part.codec).held
-                found[name] = trusted(values if reader is None else reader.output_of(values))
+                rows = values if reader is None else reader.output_of(values)
+                found[name] = from_view(rows, output.origin)
         return found
 
     def close(self) -> None:
@@ -292,8 +379,3 @@ def _unseen(assumed: Mapping[str, tuple[str, ...]]) -> StateError:
         **{what: Text("; ".join(why)) for what, why in assumed.items()},
         remedy="values that can be: constants, functions, classes; or strict=False",
     )
-
-
-def _described(source: Source) -> str:
-    key = "" if source.key is None else f", key {source.key.text}"
-    return schema(source.type) + key

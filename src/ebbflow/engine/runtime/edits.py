@@ -30,7 +30,7 @@ from ebbflow.flow.plan import Source
 from ebbflow.flow.types import without_none
 from ebbflow.frozen import Frozen, frozen
 from ebbflow.nan import one_nan
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, maker, taken_apart
 
 
 class KeyedEdit:
@@ -46,8 +46,8 @@ class KeyedEdit:
         return KeyedEdit, (self.key, self.field, self.changes)
 
 
-def key_of(edit: KeyedEdit) -> Any:
-    """The key of the row that is edited."""
+def key_of(edit: Any) -> Any:
+    """The key of the row that an edit, or an event, is about."""
     return edit.key
 
 
@@ -75,12 +75,20 @@ def edited_row(source: Source, row: Any, field: Any, changes: tuple[Any, ...]) -
             created=source.place,
             remedy=f"{trouble.remedy}; nothing was changed",
         ) from trouble
-    new = hashable(source, as_declared(source.type)(row._replace(**{field: frozen(value)})))
+    new = hashable(source, as_declared(source.type)(_with(row, field, frozen(value))))
     value = getattr(new, field)
     whole = any(isinstance(change, Replace) for change in changes)
     if isinstance(old, Remembering) and value is not old and not whole:
         value.remembering(old, structure, changes)
     return follower(source.type)(new, row)
+
+
+def _with(row: Any, field: str, value: Any) -> Any:
+    """The row with another value in one field."""
+    if isinstance(row, tuple):
+        return row._replace(**{field: value})  # type: ignore[attr-defined]
+    values = dict(zip(fields_of(type(row)) or (), taken_apart(type(row))(row), strict=True))
+    return maker(type(row))({**values, field: value}.values())
 
 
 def _held(change: Any) -> Any:

@@ -11,39 +11,64 @@ from functools import partial
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.change.fields import as_declared, edited_fields, follower
-from ebbflow.engine.runtime.changes import counted, hashable, read, removal
-from ebbflow.engine.runtime.edits import KeyedEdit, edited_row, other_key
+from ebbflow.change.fields import edited_fields, follower
+from ebbflow.change.requests import IGNORE, LAST, Feed, Forget, ReplaceRows, Request, Upsert
+from ebbflow.change.requests import DeleteKeys as Delete
+from ebbflow.engine.runtime.changes import read
+from ebbflow.engine.runtime.edits import edited_row, other_key
+from ebbflow.engine.runtime.events import (
+    DELETE_ONCE,
+    Deleted,
+    Edits,
+    Events,
+    deleted,
+    fed,
+    is_older,
+    known_time,
+    newest,
+    no_key,
+    no_row,
+    rows_given,
+    upserted,
+)
+from ebbflow.engine.runtime.replaced import difference
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.engine.runtime.tables import refuse_table
-from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed, Text, cause_of, error_text
+from ebbflow.errors import (
+    AbsentRow,
+    ChangeError,
+    CheckError,
+    FunctionFailed,
+    Text,
+    cause_of,
+    error_text,
+)
 from ebbflow.expression.value import plain_fields
 from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
-from ebbflow.nan import finder, one_nan
+from ebbflow.nan import one_nan
 from ebbflow.record import fields_of, type_text
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet, trusted
 
-APPLY, ADD, REMOVE, UPSERT, DELETE = "apply", "add", "remove", "upsert", "delete"
-EDIT = "edit"
-"""What can be done to an input: the names of methods of `InputState`."""
 NOT_THERE: Any = object()
-DELETE_ONCE = "delete each key once, and only keys that are there"
+NEVER: Mapping[Any, Any] = {}
 
 
 class InputState:
     """The state of one input. This one checks nothing and keeps no rows.
 
-    `apply`, `add`, `remove`, `upsert` and `delete` read what is given, check it, and give the
-    change that it makes of the rows; nothing is changed before `keep`.
+    `apply` and `request` read what is given, check it, and give the change that it makes of the
+    rows; nothing is changed before `keep`.
     """
 
     __slots__ = ("_row_type", "name", "source")
 
     keeps = False
     store: Any = None
+    deleted: Deleted | None = None
+    """What is known of keys that have no row any more."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -59,29 +84,29 @@ class InputState:
         """Be ready to apply a change, and give it as rows with weights."""
         return read(self.source, change)
 
-    def add(self, rows: tuple[Any, ...]) -> Weights:
-        """Be ready to add rows."""
-        return self.apply(trusted(counted(self.source, rows)))
+    def request(self, request: Request) -> Weights:
+        """Be ready to do what is asked."""
+        if isinstance(request, ReplaceRows):
+            return self.replace(request)
+        raise no_key(self.source, request.verb)
 
-    def remove(self, rows: tuple[Any, ...]) -> Weights:
-        """Be ready to remove rows."""
-        return self.apply(trusted(removal(self.source, rows)))
+    def replace(self, request: ReplaceRows) -> Weights:
+        """Be ready to have these rows and no others, or those of a part of the rows."""
+        return self.apply(trusted(difference(self, request)))
 
-    def upsert(self, rows: Any) -> Weights:
-        """Be ready to put rows in, each in place of the row that has its key."""
-        raise no_key(self.source, UPSERT)
+    def get(self, key: Any) -> Any:
+        """The row that has a key, or None."""
+        raise no_key(self.source, "get")
 
-    def delete(self, keys: Iterable[Any]) -> Weights:
-        """Be ready to take away the rows that have these keys."""
-        raise no_key(self.source, DELETE)
+    def has(self, row: Any) -> bool:
+        """Whether a row is there; for an input with a key, whether a row of this key is."""
+        return self.contents().weight(row) != 0
 
-    def edit(self, edits: Iterable[KeyedEdit]) -> Weights:
-        """Be ready to change fields of rows from inside, one edit after the other."""
-        raise no_key(self.source, EDIT)
-
-    def latest(self, rows: Iterable[Any]) -> list[Any]:
-        """Of rows to upsert, in order, the last of each key."""
-        raise no_key(self.source, UPSERT)
+    def contents(self) -> ZSet[Any]:
+        """The rows that are there; an error where nobody knows."""
+        if not self.keeps:
+            raise not_kept(self.source)
+        return self.snapshot()
 
     def keep(self) -> None:
         """Make what was prepared so. Doing it twice is doing it once."""
@@ -136,6 +161,12 @@ class BagInput(CheckedInput):
         self.keep = rows.keep  # type: ignore[method-assign]
         self.snapshot = rows.snapshot  # type: ignore[method-assign]
 
+    def has(self, row: Any) -> bool:
+        rows = self.store
+        if rows.backing is not None:
+            rows.backing.fetch([row])
+        return row in rows.rows
+
     def __len__(self) -> int:
         return len(self.store.rows)
 
@@ -169,11 +200,11 @@ class KeyedInput(InputState):
     >>> words = KeyedInput(Source(name="words", key=Fn(lambda word: word[0])))
     >>> words.apply(["ebb", "flow"]); words.keep()
     {'ebb': 1, 'flow': 1}
-    >>> words.upsert(("east", "flow")); words.keep()
+    >>> words.request(Upsert(["east", "flow"])); words.keep()
     {'ebb': -1, 'east': 1}
     """
 
-    __slots__ = ("_added", "_gone", "_key", "backing", "rows", "store")
+    __slots__ = ("_added", "_gone", "_key", "backing", "deleted", "rows", "store")
 
     keeps = True
 
@@ -184,8 +215,9 @@ class KeyedInput(InputState):
         self.rows: dict[Any, Any] = {}
         self.backing: Backing | None = None
         self.store = self
+        self.deleted = None if source.sequence is None else Deleted()
         self._added: dict[Any, Any] = {}
-        self._gone: Iterable[Any] = ()
+        self._gone: Mapping[Any, Any] = {}
 
     def apply(self, change: Any) -> Weights:
         """Be ready to apply a change; it must leave at most one row of each key."""
@@ -211,7 +243,7 @@ class KeyedInput(InputState):
                 raise self._crowded(at, row, rows[at])
         if edited_fields(self.source.type):
             weights = self._followed(weights, added, gone)
-        self._added, self._gone = added, [at for at in gone if at not in added]
+        self._prepare(added, {at: row for at, row in gone.items() if at not in added})
         return weights
 
     def _followed(self, weights: Weights, added: dict[Any, Any], gone: dict[Any, Any]) -> Weights:
@@ -224,25 +256,93 @@ class KeyedInput(InputState):
                 added[at] = there[id(row)] = following(row, rows[at])
         return {there.get(id(row), row): weight for row, weight in weights.items()}
 
-    def upsert(self, rows: Any) -> Weights:
-        """Be ready to put rows in, each in place of the row that has its key: in order, so that the
-        last of a key is the one that stays; or with weights, and then there is no order."""
-        ordered = type(rows) is tuple or not isinstance(rows, (ZSet, Mapping))
-        if not ordered:
-            self._require_added(rows)
-        declared = as_declared(self.source.type)
-        new = tuple([hashable(self.source, declared(row)) for row in rows])
-        if finder(self.source.type) is not None:
-            new = tuple(map(one_nan, new))
-        latest = dict(zip(self.keys(new), new, strict=True))
-        if not ordered and len(latest) < len(new):
-            raise ChangeError(
-                f"upsert: input {self.name!r} is given several rows of one key, and no order",
-                created=self.source.place,
-                remedy="the last row of each key alone",
-            )
+    def request(self, request: Request) -> Weights:
+        found: Weights = getattr(self, request.verb)(request)
+        return found
+
+    def upsert(self, request: Upsert) -> Weights:
+        """Be ready to put rows in, each in place of the row that has its key, and to take away the
+        rows of some keys."""
+        plain = request.by is None and self.deleted is None
+        if plain and isinstance(request.delete, tuple) and not request.delete:
+            found = rows_given(self, request.rows)
+            latest = dict(zip(found.keys, found.rows, strict=True))
+            if len(latest) == len(found.rows) or (found.ordered and request.duplicates == LAST):
+                self._fetch(latest)
+                return self._replaced(latest)
+            return self.events(upserted(self, request, found))
+        return self.events(upserted(self, request))
+
+    def delete(self, request: Delete) -> Weights:
+        """Be ready to take away the rows that have these keys."""
+        return self.events(deleted(self, request))
+
+    def feed(self, request: Feed) -> Weights:
+        """Be ready to follow a feed."""
+        return self.events(fed(self, request))
+
+    def events(self, request: Events) -> Weights:
+        """Be ready for events: the newest of each key, where it is not older than what is there."""
+        source, rows, part, memory = self.source, self.rows, request.by, self.deleted
+        latest = newest(source, request.rows, request.ordered)
         self._fetch(latest)
-        return self._replaced(latest)
+        added: dict[Any, Any] = {}
+        gone: dict[Any, Any] = {}
+        times: dict[Any, Any] = {}
+        for key, event in latest.items():
+            old, known = rows.get(key, NOT_THERE), ABSENT
+            if event.at is not None and part is not None:
+                if old is not NOT_THERE:
+                    known = known_time(source, part, old)
+                elif memory is not None:
+                    known = memory.rows.get(key, ABSENT)
+                if known is not ABSENT and is_older(source, event.at, known):
+                    continue
+            if event.row is not ABSENT:
+                added[key] = event.row
+                continue
+            if event.at is not None and memory is not None:
+                times[key] = event.at
+            if old is not NOT_THERE:
+                gone[key] = old
+            elif not event.follows and request.missing != IGNORE and key not in times:
+                raise no_row(source, key, DELETE_ONCE)
+        weights = self._replaced(added)
+        weights.update(dict.fromkeys(gone.values(), -1))
+        self._prepare(self._added, gone, times)
+        return weights
+
+    def forget(self, request: Forget) -> Weights:
+        """Be ready to forget when rows were deleted, of those that are long gone."""
+        if self.deleted is None:
+            raise ChangeError(
+                f"forget: input {self.name!r} has no sequence, and remembers nothing",
+                created=self.source.place,
+                remedy=f"Input({self.name!r}, ..., key=..., sequence=...)",
+            )
+        self._prepare({}, {})
+        self.deleted.before(self.source, request.before)
+        return {}
+
+    def _prepare(
+        self, added: dict[Any, Any], gone: Mapping[Any, Any], times: Mapping[Any, Any] = NEVER
+    ) -> None:
+        """Have these rows be what `keep` puts in and takes away, by key; `times` say when keys were
+        deleted, where that is known."""
+        self._added, self._gone = added, gone
+        memory, part = self.deleted, self.source.sequence
+        if memory is None or part is None:
+            return
+        source = self.source
+        waiting = dict(times)
+        for key, row in gone.items():
+            if key not in waiting:
+                at = known_time(source, part, row)
+                if at is not ABSENT:
+                    waiting[key] = at
+        memory.fetch(added)
+        waiting.update(dict.fromkeys([key for key in added if key in memory.rows], ABSENT))
+        memory.waiting = waiting
 
     def _replaced(self, latest: dict[Any, Any]) -> Weights:
         """Be ready to have these rows, by key, in the place of those that are there."""
@@ -259,14 +359,13 @@ class KeyedInput(InputState):
                 weights[old] = -1
             weights[row] = 1
             added[at] = row
-        self._added, self._gone = added, ()
+        self._prepare(added, {})
         return weights
 
-    def edit(self, edits: Iterable[KeyedEdit]) -> Weights:
-        edits = tuple(edits)
-        for each in edits:
-            self._require_hashable(each.key)
-        keys = [one_nan(each.key) for each in edits]
+    def edit(self, request: Edits) -> Weights:
+        """Be ready to change fields of rows from inside, one edit after the other."""
+        edits = tuple(request.rows)
+        keys = [one_nan(self.require_key(each.key)) for each in edits]
         self._fetch(keys)
         new: dict[Any, Any] = {}
         for at, each in zip(keys, edits, strict=True):
@@ -278,43 +377,20 @@ class KeyedInput(InputState):
             new[at] = row
         return self._replaced(new)
 
-    def latest(self, rows: Iterable[Any]) -> list[Any]:
-        rows = list(rows)
-        return list(dict(zip(self.keys(rows), rows, strict=True)).values())
+    def get(self, key: Any) -> Any:
+        at = one_nan(self.require_key(key))
+        self._fetch([at])
+        return self.rows.get(at)
 
-    def _require_added(self, rows: Any) -> None:
-        for row, weight in rows.items():
-            if weight < 1:
-                raise ChangeError(
-                    f"upsert: input {self.name!r} is given a row to take away",
-                    row=row,
-                    created=self.source.place,
-                    remedy="rows alone, each to be put in; changes, with weights or kinds, by "
-                    "step()",
-                )
-
-    def delete(self, keys: Iterable[Any]) -> Weights:
-        rows = self.rows
-        gone: dict[Any, Any] = {}
-        for at in keys:
-            self._require_hashable(at)
-        keys = tuple(map(one_nan, keys))
-        self._fetch(keys)
-        for at in keys:
-            if at in gone:
-                raise deleted_twice(self.source, key=at)
-            if at not in rows:
-                raise no_row(self.source, at, DELETE_ONCE)
-            gone[at] = rows[at]
-        self._added, self._gone = {}, gone
-        return dict.fromkeys(gone.values(), -1)
+    def has(self, row: Any) -> bool:
+        return self.get(row) is not None
 
     def keep(self) -> None:
         rows = self.rows
         rows.update(self._added)
         for at in self._gone:
             rows.pop(at, None)
-        self._added, self._gone = {}, ()
+        self._added, self._gone = {}, {}
 
     def changed(self) -> dict[Any, Any]:
         """The rows that `keep` will write, by key; ABSENT for keys that go."""
@@ -323,6 +399,8 @@ class KeyedInput(InputState):
     def _fetch(self, keys: Iterable[Any]) -> None:
         if self.backing is not None:
             self.backing.fetch(keys)
+        if self.deleted is not None:
+            self.deleted.fetch(keys)
 
     def snapshot(self) -> ZSet[Any]:
         here = self.rows if self.backing is None else self.backing.everything()
@@ -349,13 +427,14 @@ class KeyedInput(InputState):
                     created=self.source.place,
                     remedy="make the key work for every row of this input",
                 ) from cause_of(error)
-            self._require_hashable(at)
-            keys.append(at)
+            keys.append(self.require_key(at))
         return keys
 
-    def _require_hashable(self, at: Any) -> None:
+    def require_key(self, at: Any) -> Any:
+        """A key that a row may have: hashable."""
         try:
             hash(at)
+            return at
         except TypeError as error:
             raise ChangeError(
                 f"input {self.name!r}: a key must be hashable, and a {type(at).__name__} is not",
@@ -375,32 +454,12 @@ class KeyedInput(InputState):
         )
 
 
-def no_key(source: Source, verb: str) -> ChangeError:
-    """The error for what can be done only to an input with a key."""
-    return ChangeError(
-        f"{verb}: input {source.name!r} has no key",
+def not_kept(source: Source) -> CheckError:
+    """The error for asking an input for rows that it does not keep."""
+    return CheckError(
+        f"input {source.name!r} is trusted, and its rows are not kept",
         created=source.place,
-        remedy=f"Input({source.name!r}, ..., key=...), or add and remove rows",
-    )
-
-
-def no_row(source: Source, at: Any, remedy: str) -> AbsentRow:
-    """The error for a key that no row has."""
-    return AbsentRow(
-        f"input {source.name!r}: there is no row of this key",
-        key=at,
-        created=source.place,
-        remedy=remedy,
-    )
-
-
-def deleted_twice(source: Source, **facts: Any) -> AbsentRow:
-    """The error for a key that is given twice to be deleted."""
-    return AbsentRow(
-        f"input {source.name!r}: a key was deleted twice",
-        **facts,
-        created=source.place,
-        remedy=DELETE_ONCE,
+        remedy="run() without check_input=False, or an input with a key",
     )
 
 
@@ -410,15 +469,19 @@ def require_type(source: Source, row: Any) -> None:
     own: Any = type(row)
     if isinstance(row, row_type) and plain_fields(own) == plain_fields(row_type):
         return
-    refuse_table(source, row)
+    refuse_table(source, row, as_row=True)
     name = row_type.__name__
-    fits = isinstance(row, tuple) and len(row) == len(row_type._fields)
+    fits = isinstance(row, tuple) and len(row) == len(fields_of(row_type) or ())
     raise ChangeError(
         f"input {source.name!r}: a row must be of type {name}, not {type(row).__name__}",
         row=row,
         fields=Text(type_text(row_type)),
         created=source.place,
-        remedy=f"{name}(*row)" if fits else f"give rows made by {name}(...)",
+        remedy=f"{name}(*row)"
+        if fits
+        else f"{source.name}=[{{...}}], a list of dicts"
+        if row in (fields_of(row_type) or ())
+        else f"give rows made by {name}(...)",
     )
 
 

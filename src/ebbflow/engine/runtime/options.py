@@ -50,6 +50,6 @@ def in_bytes(memory: int | str) -> int:
 def require_count(name: str, given: Any) -> None:
     if type(given) is not int or given < 1:
         raise CompositionError(
-            f"run({name}={shown(given, width=40)}): that is no number of epochs",
+            f"run({name}={shown(given, width=40)}): that is no number of them",
             remedy=f"run({name}=1), or more",
         )

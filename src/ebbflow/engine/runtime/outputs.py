@@ -15,23 +15,25 @@ from typing import Any
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.errors import NotDeterministic
 from ebbflow.flow.plan import Plan
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet, from_view
 
 
 class OutputState:
     """One output: its rows, kept here or read from the machine, and the last snapshot of them."""
 
-    __slots__ = ("_read", "_when_negative", "_whole", "rows", "seen")
+    __slots__ = ("_read", "_when_negative", "_whole", "origin", "rows", "seen")
 
     def __init__(
         self,
         name: str,
         machine: Any,
+        row_type: Any = Any,
         *,
         negative: bool,
         trusting: bool,
         whole: Callable[[], Weights] | None = None,
     ) -> None:
+        self.origin = row_type, False
         self._read = _reader(machine, name)
         self._whole = whole
         self._when_negative = None if negative else partial(_when_negative, name, trusting)
@@ -48,13 +50,13 @@ class OutputState:
 
     def _now(self) -> ZSet[Any]:
         if self._read is not None:
-            return trusted(self._read())
+            return from_view(self._read(), self.origin)
         if self.rows is None:
             assert self._whole is not None
             rows = Rows(self._when_negative)
             rows.rows = self._whole()
             self.rows = rows
-        return self.rows.snapshot()
+        return from_view(self.rows.whole(), self.origin)
 
 
 def _reader(machine: Any, name: str) -> Callable[[], Weights] | None:

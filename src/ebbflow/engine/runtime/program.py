@@ -20,6 +20,9 @@ from functools import cached_property
 from threading import RLock
 from typing import Any
 
+from ebbflow.change.requests import Request
+from ebbflow.engine.runtime.batches import Batches, BatchName
+from ebbflow.engine.runtime.events import Deleted
 from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
@@ -31,11 +34,11 @@ from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
 from ebbflow.zset import ZSet
 
-Pending = tuple[int, list[InputState | Rows], OutputDeltas]
-"""An epoch that has run: its number, the inputs and outputs with something to keep, and what
-changed in the outputs."""
+Kept = InputState | Deleted | Rows | Batches
+Pending = tuple[int, list[Kept], OutputDeltas]
+"""An epoch that has run: its number, the inputs, outputs and batches with something to keep,
+and what changed in the outputs."""
 Computed = Mapping[str, Callable[[], Weights]]
-NO_VERBS: Mapping[str, str] = {}
 
 
 class RunningProgram:
@@ -55,13 +58,15 @@ class RunningProgram:
         trusting = not all(state.keeps for state in inputs.values())
         self.outputs = {
             name: OutputState(
-                name, machine, negative=negative, trusting=trusting, whole=computed.get(name)
+                name, machine, plan.outputs[name].type,
+                negative=negative, trusting=trusting, whole=computed.get(name),
             )
             for name, negative in may_be_negative(plan).items()
-        }
+        }  # fmt: skip
         self.pending: Pending | None = None
         self.changes: OutputDeltas = {}
         """What the last `run` changes in the inputs."""
+        self.batches = Batches()
         self.observers: list[Callable[[Pending], None]] = []
         """Called before an epoch is kept, perhaps twice."""
 
@@ -87,21 +92,23 @@ class RunningProgram:
     # ---- one epoch ----
 
     def run(
-        self, epoch: int, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS
+        self, epoch: int, given: Mapping[str, Any], batch: BatchName | None = None
     ) -> OutputDeltas:
-        """Run an epoch of what is given to each input, to apply unless `verbs` says otherwise, and
-        give what it changes in the outputs. It is `pending` then."""
+        """Run an epoch of the change, or the request, that is given to each input, and give what it
+        changes in the outputs. It is `pending` then, with its batch."""
         inputs, outputs = self.inputs, self.outputs
         changes: dict[str, Weights] = {}
-        keeping: list[InputState | Rows] = []
+        keeping: list[Kept] = []
         for name, change in given.items():
             state = inputs.get(name)
             if state is None:
                 raise unknown_name("input", name, inputs)
-            delta = getattr(state, verbs[name])(change) if verbs else state.apply(change)
+            delta = state.request(change) if isinstance(change, Request) else state.apply(change)
             if delta:
                 changes[name] = delta
                 keeping.append(state)
+            if state.deleted is not None and state.deleted.waiting:
+                keeping.append(state.deleted)
         self.changes = changes
         deltas: OutputDeltas = self.machine.run(changes)
         for name, delta in deltas.items():
@@ -109,6 +116,9 @@ class RunningProgram:
             if rows is not None:
                 rows.prepare(delta)
                 keeping.append(rows)
+        if batch is not None:
+            self.batches.prepare(batch, epoch)
+            keeping.append(self.batches)
         self.pending = epoch, keeping, deltas
         return deltas
 
@@ -177,10 +187,16 @@ class Memory:
 
     epoch = 0
     rebuilt: tuple[str, ...] = ()
+    converted: tuple[str, ...] = ()
     assumed: Mapping[str, tuple[str, ...]] = {}
+    files = None
+    """Where sinks are noted: nowhere."""
 
     def __init__(self, program: RunningProgram) -> None:
         self.program = program
+        self.done: dict[str, int] = {}
+        """The last epoch that each sink has had."""
+        self._changes: dict[int, OutputDeltas] = {}
         self.advance = program.run
         self.keep = program.keep
 
@@ -204,6 +220,25 @@ class Memory:
             "a view in memory knows its last epoch only",
             remedy='run(path="state/", keep_epochs=10)',
         )
+
+    def remember(self, epoch: int, deltas: OutputDeltas) -> None:
+        """Keep what an epoch changed for as long as a sink needs it. Doing it twice is doing it
+        once."""
+        self._changes[epoch] = deltas
+        had = min(self.done.values(), default=epoch)
+        for each in [each for each in self._changes if each <= had]:
+            del self._changes[each]
+
+    def logged(self) -> list[int]:
+        """The epochs whose changes are kept, in order."""
+        return sorted(self._changes)
+
+    def change_of(self, epoch: int) -> OutputDeltas | None:
+        """What an epoch changed; None where that is not kept."""
+        return self._changes.get(epoch)
+
+    def flush(self) -> None:
+        """There is nothing to write."""
 
     def close_with(self, view: Any, lock: RLock) -> None:
         """There is nothing to do when the view is dropped."""

@@ -7,9 +7,10 @@ of an input that are in another part than they were, and those of an output that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from ebbflow.engine.runtime.convert import Conversion
 from ebbflow.engine.runtime.failure import explaining
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.machine import act
@@ -19,11 +20,16 @@ from ebbflow.engine.runtime.stage import Stage
 from ebbflow.state.spine import Store
 from ebbflow.zset import trusted
 
+NO_CONVERSIONS: Mapping[str, Conversion] = {}
 Append = Callable[[Any, Any], None]
 
 
 def rebuild(
-    program: RunningProgram, store: Store, new: set[str], append: Append
+    program: RunningProgram,
+    store: Store,
+    new: set[str],
+    append: Append,
+    conversions: Mapping[str, Conversion] = NO_CONVERSIONS,
 ) -> tuple[str, ...]:
     """Fill the parts that have no state, those named in `new`, and give their labels. What is done
     to a container is handed to `append`, at once: what comes after may read it from the store."""
@@ -35,6 +41,8 @@ def rebuild(
         state = program.inputs[name]
         if was.get(name, now[name]) == now[name]:
             return dict(state.snapshot().items())
+        if name in conversions:
+            return conversions[name].rows(store, was[name], state)
         return _stored_rows(store, state, was[name])
 
     def fill(stage: Stage) -> None:
@@ -64,7 +72,8 @@ def rebuild(
             append(output.rows, output.rows.changed())
             output.rows.keep()
     machine.count_anew()
-    inputs = {id(state.store) for state in program.inputs.values()}
+    states = program.inputs.values()
+    inputs = {id(each) for state in states for each in (state.store, state.deleted)}
     computed = [part.label for part in program.parts if id(part.owner) in lacking - inputs]
     return tuple(dict.fromkeys(computed))
 

@@ -101,5 +101,9 @@ class Rows:
 
     def snapshot(self) -> ZSet[Any]:
         """The rows as they are now."""
+        return trusted(self.whole())
+
+    def whole(self) -> Weights:
+        """The rows as they are now, in a dict of their own."""
         here = self.rows if self.backing is None else self.backing.everything()
-        return trusted(here.copy())
+        return here.copy()

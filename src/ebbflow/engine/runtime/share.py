@@ -160,7 +160,8 @@ class Sharing:
         for container in self.original.machine.open:
             if id(container) in self.backings and container.journal is not None:
                 self.backings[id(container)].save(container.before())
-        for store in [each.store for each in keeping]:
+        stores: list[Any] = [each.store for each in keeping]
+        for store in stores:
             if id(store) in self.backings:
                 there = store.rows.get
                 self.backings[id(store)].save({key: there(key, ABSENT) for key in store.changed()})
@@ -184,6 +185,8 @@ def _pairs(original: RunningProgram, copy: RunningProgram) -> Iterator[tuple[Any
     for name, state in copy.inputs.items():
         if state.store is not None:
             yield original.inputs[name].store, state.store
+        if state.deleted is not None:
+            yield original.inputs[name].deleted, state.deleted
     for stage, own in zip(original.machine.stages, copy.machine.stages, strict=True):
         yield from zip(stage.containers, own.containers, strict=True)
     for name, output in copy.outputs.items():

@@ -1,47 +1,141 @@
-"""Tables of other libraries, given where rows are asked: refused, with the line that makes rows."""
+"""What is a table, and what only looks like one: told without the library that it comes from.
+
+A *table* is rows by columns: a DataFrame of pandas or Polars, an Arrow table, batch or reader, a
+structured array of NumPy, anything else with the Arrow C stream interface, and a dict of columns. A
+dict of rows has weights for values, which are ints, and one of columns has none: no dict can be
+taken for the other. `read_table` makes rows of a table, with pyarrow, which is loaded when the
+first one is met.
+
+One column is no table, and neither is a query that has not run, or a DataFrame of Spark outside of
+Spark: they are refused, with what to do.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
-from ebbflow.errors import ChangeError, Text
+from ebbflow.engine.runtime.rows import Weights
+from ebbflow.errors import ChangeError, Text, install
 from ebbflow.flow.plan import Source
 from ebbflow.record import fields_of
+from ebbflow.zset import ZSet
 
-_ROWS = {
-    "pandas": "{table}.itertuples(index=False, name=None)",
-    "polars": "{table}.iter_rows()",
-    "pyarrow": "zip(*{table}.to_pydict().values())",
-    "pyspark": "{table}.collect()",
-}
-_CHOSEN = {"pandas": "table[[{}]]", "polars": "table.select({})", "pyarrow": "table.select([{}])",
-           "pyspark": "table.select({})"}  # fmt: skip
+_STREAM = "__arrow_c_stream__"
 _VALUES = {"pandas": "tolist", "polars": "to_list", "pyarrow": "to_pylist"}
+_SCALARS = ("Timestamp", "Timedelta", "Row", "Interval", "Period")
 
 
-def refuse_table(source: Source, given: Any) -> None:
-    """An error where a table or a column of pandas, polars, pyarrow or Spark is given as rows."""
-    cls = type(given)
-    library = cls.__module__.partition(".")[0]
-    if library not in _ROWS or cls.__name__ in ("Timestamp", "Timedelta", "Row", "Interval"):
+def library_of(given: Any) -> str:
+    """The library that something comes from.
+
+    >>> library_of(Source(name="orders"))
+    'ebbflow'
+    """
+    return type(given).__module__.partition(".")[0]
+
+
+def is_table(given: Any) -> bool:
+    """Whether something is a table; a dict of columns is told by `is_columns`.
+
+    >>> is_table([1]), is_table({"id": [1]})
+    (False, False)
+    """
+    cls: Any = type(given)
+    if hasattr(cls, _STREAM):
+        return not _is_column(given) and not isinstance(given, ZSet)
+    if library_of(given) == "numpy":
+        return bool(getattr(given, "shape", ())) and given.dtype.names is not None
+    return cls.__name__ == "DataFrame" and library_of(given) == "pandas"
+
+
+def is_columns(given: Any) -> bool:
+    """Whether a change is a dict of columns: there are names, and under one of them many values.
+
+    >>> is_columns({"id": [1, 2]}), is_columns({"id": 1, "city": "Rome"}), is_columns({})
+    (True, False, False)
+    """
+    if not isinstance(given, Mapping) or type(next(iter(given), None)) is not str:
+        return False
+    return any(type(each) is not int and _is_many(each) for each in given.values())
+
+
+def _is_many(given: Any) -> bool:
+    return hasattr(given, "__len__") and not isinstance(given, (str, bytes))
+
+
+def holds_rows(given: Any) -> bool:
+    """Whether something is a table, or a dict of columns.
+
+    >>> holds_rows({"id": [1]}), holds_rows([1])
+    (True, False)
+    """
+    return is_table(given) or is_columns(given)
+
+
+def only_table(rows: Any) -> Any:
+    """The table, where the rows that were given are one; else None.
+
+    >>> only_table([1]) is only_table(({"id": [1]}, 2)) is None
+    True
+    """
+    if type(rows) is tuple:
+        if len(rows) != 1:
+            return None
+        (rows,) = rows
+    if isinstance(rows, tuple):
+        return None
+    return rows if is_table(rows) or is_columns(rows) else None
+
+
+def read_table(source: Source, given: Any) -> Weights:
+    """The rows of a table, with their weights; none of them is zero."""
+    require_arrow(f"input {source.name!r}: a table was given, and to read it takes")
+    from ebbflow.engine.runtime.table.given import weights_of_table
+
+    return weights_of_table(source, given)
+
+
+def require_arrow(what: str) -> None:
+    """Refuse to go on without pyarrow and NumPy."""
+    missing = [name for name in ("pyarrow", "numpy") if find_spec(name) is None]
+    if missing:
+        raise ChangeError(f"{what} {' and '.join(missing)}", remedy=install("tables"))
+
+
+def refuse_table(source: Source, given: Any, *, as_row: bool = False) -> None:
+    """An error where something of these libraries is given that is no table; or, `as_row`, where a
+    table is."""
+    library, cls = library_of(given), type(given)
+    if cls.__name__ in _SCALARS:
         return
-    if hasattr(given, "columns"):
-        remedy = _rows_text(library, source.type)
-    elif library in _VALUES and hasattr(given, _VALUES[library]):
-        remedy = f"{source.name}=column.{_VALUES[library]}()"
+    name = source.name
+    if as_row and is_table(given):
+        what, remedy = "as a row", f"{name}=table, not in a list; several tables put into one"
+    elif library == "pyspark" and hasattr(given, "columns"):
+        what, remedy = "to a view that is not on Spark", f"{name}=table.toArrow()"
+    elif library == "polars" and cls.__name__ == "LazyFrame":
+        what, remedy = "where rows are asked", f"{name}=table.collect()"
+    elif library in _VALUES and hasattr(given, _VALUES[library]) and not is_table(given):
+        what, remedy = "where rows are asked", _of_column(source, library)
     else:
         return
     raise ChangeError(
-        f"input {source.name!r}: a {cls.__name__} of {library} was given where rows are asked",
+        f"input {name!r}: a {cls.__name__} of {library} was given {what}",
         given=Text(f"{cls.__module__}.{cls.__qualname__}"),
         created=source.place,
         remedy=remedy,
     )
 
 
-def _rows_text(library: str, row_type: Any) -> str:
-    fields = fields_of(row_type)
+def _of_column(source: Source, library: str) -> str:
+    fields = fields_of(source.type)
     if fields is None:
-        return f"rows, as in: list({_ROWS[library].format(table='table')})"
-    chosen = _CHOSEN[library].format(", ".join(f'"{name}"' for name in fields))
-    return f"[{row_type.__name__}(*row) for row in {_ROWS[library].format(table=chosen)}]"
+        return f"{source.name}=column.{_VALUES[library]}()"
+    return f"{source.name}=table, with all columns of a row: {', '.join(fields)}"
+
+
+def _is_column(given: Any) -> bool:
+    """Whether it is one column of a table, though it can be read as a stream."""
+    return library_of(given) in _VALUES and type(given).__name__ in ("Series", "ChunkedArray")

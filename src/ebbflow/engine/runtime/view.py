@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, Generic, Self
 
+from ebbflow.change.requests import LAST, DeleteKeys, Upsert
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.batches import Batch, BatchName
+from ebbflow.engine.runtime.changes import addition, removal
 from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
 from ebbflow.engine.runtime.edits import KeyedEdit
-from ebbflow.engine.runtime.inputs import ADD, DELETE, EDIT, REMOVE, UPSERT
-from ebbflow.engine.runtime.program import NO_VERBS, RunningProgram, unknown_name
+from ebbflow.engine.runtime.events import Edits
+from ebbflow.engine.runtime.lookup import asked
+from ebbflow.engine.runtime.program import RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import Verified, compare
 from ebbflow.engine.runtime.rows import OutputDeltas
+from ebbflow.engine.runtime.sinks.sink import Sinks
+from ebbflow.engine.runtime.sinks.view import ViewWithSinks
 from ebbflow.engine.runtime.subscribe import Subscribers
-from ebbflow.errors import CheckError, EbbflowError, Text
+from ebbflow.engine.runtime.tables import holds_rows
+from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.notebook import page
 from ebbflow.typevars import C
-from ebbflow.zset import ZSet
+from ebbflow.zset import ZSet, trusted
 
 
-class BaseView(Generic[C]):
+class BaseView(ViewWithSinks, Generic[C]):
     """A running program: its outputs by name, who subscribes to their changes, and whether they are
     right. `only` is the output of a program that has one."""
 
-    __slots__ = ("__weakref__", "_assumed", "_lock", "_only", "_program", "_rebuilt", "_storage",
-                 "_subscribers", "plan")  # fmt: skip
+    __slots__ = ("__weakref__", "_assumed", "_converted", "_lock", "_only", "_program", "_rebuilt",
+                 "_sinks", "_storage", "_subscribers", "plan")  # fmt: skip
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -39,8 +48,17 @@ class BaseView(Generic[C]):
         """Own a program whose state is in a `Memory` or on a `Disk`."""
         self._program, self._storage = program, storage
         self._rebuilt: tuple[str, ...] = storage.rebuilt
+        self._converted: tuple[str, ...] = storage.converted
         self._assumed: Mapping[str, tuple[str, ...]] = storage.assumed
+        self._sinks = Sinks(self, storage.files, storage.done) if storage.done else None
         storage.close_with(self, self._lock)
+
+    def _all_sinks(self) -> Sinks:
+        with self._lock:
+            self._require_open()
+            if self._sinks is None:
+                self._sinks = Sinks(self, self._storage.files, self._storage.done)
+            return self._sinks
 
     # ---- by the engine ----
 
@@ -63,10 +81,6 @@ class BaseView(Generic[C]):
 
     def _contents(self) -> tuple[dict[str, ZSet[Any]], dict[str, ZSet[Any]]]:
         """The rows of all inputs, and those of all outputs."""
-        raise NotImplementedError
-
-    def __getitem__(self, name: str) -> OutputHandle:
-        """One output, to read it and to hear of it alone."""
         raise NotImplementedError
 
     # ---- names ----
@@ -100,6 +114,31 @@ class BaseView(Generic[C]):
             self._require_open()
             return self._subscribers.subscribe(callback, name, self._show(name))
 
+    # ---- looking up ----
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The row of the output that has this key, for a program with one output; see `get` of an
+        output."""
+        if self._only is None:
+            raise CompositionError(
+                "get: the program has several outputs",
+                outputs=Text(", ".join(self.plan.outputs)),
+                remedy="view[name].get(key)",
+            )
+        return self[self._only].get(key, default)
+
+    def __getitem__(self, name: str) -> OutputHandle:
+        """One output, to read it and to hear of it alone."""
+        raise NotImplementedError
+
+    def _look_up(self, name: str, key: Any) -> Any:
+        """The row of an output that has a key, or None."""
+        raise NotImplementedError
+
+    def _input_state(self, name: str) -> AbstractContextManager[Any]:
+        """The state of an input, for the time of a question."""
+        raise NotImplementedError
+
     # ---- clocks ----
 
     def tick(self, now: Any = None) -> C:
@@ -120,17 +159,45 @@ class BaseView(Generic[C]):
             {each.name: wall_time(each) if now is None else now for each in clocks}
         )
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> C:
-        """Run an epoch: what is done to inputs by name."""
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> C:
+        """Run an epoch: the changes of inputs by name."""
         raise NotImplementedError
 
     # ---- about itself ----
+
+    def batches(self) -> list[Batch]:
+        """The batches that happened, in the order of their epochs: of those with a name the last
+        `keep_batches`, and of each source the last.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).run()
+        >>> view.step(words=["ebb"], batch="monday.txt")
+        ZSet({'ebb': 1})
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as said:
+        ...     warnings.simplefilter("always")
+        ...     view.step(words=["ebb"], batch="monday.txt")
+        ZSet({})
+        >>> print(said[0].message)
+        batch 'monday.txt' happened before, in epoch 1; nothing was changed
+        >>> view.batches()
+        [Batch(name='monday.txt', epoch=1)]
+        """
+        with self._lock:
+            self._require_open()
+            return self._program.batches.listed()
 
     @property
     def rebuilt(self) -> tuple[str, ...]:
         """What was computed again when the view was opened, because the program has changed since
         its state was written. Empty where everything was found as it is."""
         return self._rebuilt
+
+    @property
+    def converted(self) -> tuple[str, ...]:
+        """What was done to rows of inputs when the view was opened, because their types have
+        changed since they were stored: one line for each such input, which is logged as well."""
+        return self._converted
 
     @property
     def assumed(self) -> dict[str, tuple[str, ...]]:
@@ -204,6 +271,25 @@ class OutputHandle:
         self.view = view
         self.name = name
 
+    def write_changes(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "parquet",
+        permissions: int | None = None,
+    ) -> Callable[[], None]:
+        """Have the change of every epoch in a folder; see `write_changes` of a view."""
+        end: Callable[[], None] = self.view.write_changes(
+            path, self.name, format=format, permissions=permissions
+        )
+        return end
+
+    def write_snapshot(
+        self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
+    ) -> None:
+        """Write this output as a table; see `write_snapshot` of a view."""
+        self.view.write_snapshot(path, format, mode, self.name)
+
     def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
         """Call `callback` with every change of this output; see `on_change` of a view."""
         unsubscribe: Callable[[], None] = self.view._subscribe(callback, self.name)
@@ -219,6 +305,25 @@ class OutputHandle:
 
     def _repr_html_(self) -> str:
         return page(self, {"": self._html})
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The row that has this key, or `default`; for outputs with a key: the results of groups,
+        rows of an input with a key, and what is left of them after a filter.
+
+        >>> import ebbflow as ef
+        >>> sizes = ef.Input("words", str).group_by(size=len).agg(n=ef.count())
+        >>> view = sizes.run(); view.step(words=["ebb", "sea"])
+        ZSet({Group(size=3, n=2): 1})
+        >>> view["output"].get(3), view["output"].get(4), 3 in view["output"]
+        (Group(size=3, n=2), None, True)
+        """
+        with self.view._lock:
+            self.view._require_open()
+            found = self.view._look_up(self.name, asked(key))
+        return default if found is None else found
+
+    def __contains__(self, key: Any) -> bool:
+        return self.get(key) is not None
 
     def __repr__(self) -> str:
         return f"<output {self.name} of {self.view!r}>"
@@ -236,22 +341,46 @@ class InputHandle(Generic[C]):
         self.view = view
         self.name = name
 
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The row that has this key, or `default`; for an input with a key.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str, key=len).run(); view.step(words=["ebb"])
+        ZSet({'ebb': 1})
+        >>> words = view.input("words")
+        >>> words.get(3), words.get(4), 3 in words, len(words), words.value
+        ('ebb', None, True, 1, ZSet({'ebb': 1}))
+        """
+        with self.view._lock, self.view._input_state(self.name) as state:
+            found = state.get(key)
+        return default if found is None else found
+
+    def __contains__(self, key: Any) -> bool:
+        """Whether there is a row of this key; for an input without a key, whether there is this
+        row."""
+        with self.view._lock, self.view._input_state(self.name) as state:
+            return bool(state.has(key))
+
     def apply(self, change: Any) -> C:
-        """Apply a change: a ZSet, a mapping from row to weight, or rows to add."""
+        """Apply a change: whatever `step` takes."""
         return self.view._advance({self.name: change})
 
     def add(self, *rows: Any) -> C:
-        """Add these rows."""
-        return self.view._advance({self.name: rows}, {self.name: ADD})
+        """Add these rows, or those of a table."""
+        added = addition(self.view.plan.sources[self.name], rows)
+        return self.view._advance({self.name: trusted(added)})
 
     def remove(self, *rows: Any) -> C:
-        """Remove these rows; each must be there."""
-        return self.view._advance({self.name: rows}, {self.name: REMOVE})
+        """Remove these rows, or those of a table; each must be there."""
+        removed = removal(self.view.plan.sources[self.name], rows)
+        return self.view._advance({self.name: trusted(removed)})
 
     def upsert(self, *rows: Any) -> C:
         """Put these rows in, each in place of the row that has its key; of several with the same
-        key, the last."""
-        return self.view._advance({self.name: rows}, {self.name: UPSERT})
+        key, the last. Or a table of rows, of which no two may have the same key."""
+        if len(rows) == 1 and _holds_rows(rows[0]):
+            return self.view._advance({self.name: Upsert(rows[0])})
+        return self.view._advance({self.name: Upsert(rows, duplicates=LAST)})
 
     def set(self, time: Any) -> C:
         """Set a clock to a time; see `ebbflow.clock`."""
@@ -266,12 +395,16 @@ class InputHandle(Generic[C]):
 
         Operators on the field follow the changes, so the cost is that of the edit.
         """
-        edit = KeyedEdit(key, field, changes)
-        return self.view._advance({self.name: {edit: 1}}, {self.name: EDIT})
+        return self.view._advance({self.name: Edits([KeyedEdit(key, field, changes)])})
 
     def delete(self, *keys: Any) -> C:
         """Take away the rows that have these keys; each must be there."""
-        return self.view._advance({self.name: keys}, {self.name: DELETE})
+        return self.view._advance({self.name: DeleteKeys(keys)})
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"
+
+
+def _holds_rows(given: Any) -> bool:
+    """Whether something holds rows, and is none itself."""
+    return isinstance(given, (list, Mapping, ZSet)) or holds_rows(given)

@@ -59,6 +59,7 @@ def spark(
     - `mode`: "driver", "single_task", "staged" or "bulk", instead of what the size of a change
       suggests;
     - `keep_epochs`: for how many epochs what `value` and `step` gave can be read;
+    - `keep_batches`: how many names of batches are remembered, 10,000 unless told otherwise;
     - `progress`: whether to show how far a long epoch is; by default, on a terminal;
     - `strict`: an error where a changed program would have its state computed again, or where a
       change could go unseen (`view.assumed`);

@@ -1,17 +1,13 @@
-"""One input of a view on Spark, to change it alone; one output, to read it alone."""
+"""One input of a view on Spark, to read it and to change it alone; one output, to read it alone."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.runtime.inputs import UPSERT
 from ebbflow.engine.runtime.view import InputHandle, OutputHandle
 from ebbflow.notebook import paragraph
 from ebbflow.record import type_text
 from ebbflow.typevars import C
-from ebbflow.zset import ZSet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,17 +44,8 @@ class SparkOutput(OutputHandle):
             view._require_open()
             return view._weighted(self.name, view.epoch)
 
-    def write_changes(
-        self, path: str | os.PathLike[str], *, permissions: int | None = None
-    ) -> Callable[[], None]:
-        """Have the change of every epoch in a folder; see `SparkView.write_changes`."""
-        return self.view.write_changes(path, self.name, permissions=permissions)
-
-    def write_snapshot(
-        self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
-    ) -> None:
-        """Write this output as a table; see `SparkView.write_snapshot`."""
-        self.view.write_snapshot(path, format, mode, self.name)
+    def __len__(self) -> int:
+        return self.value.count()
 
 
 class SparkInput(InputHandle[C]):
@@ -66,15 +53,10 @@ class SparkInput(InputHandle[C]):
 
     view: SparkView[C]
 
-    def upsert(self, *rows: Any) -> C:
-        """Put rows in, each in place of the row that has its key: rows, or a table of them."""
-        if len(rows) == 1 and _is_table(rows[0]):
-            (given,) = rows
-        else:
-            given = self.view._program.inputs[self.name].latest(rows)
-        return self.view._advance({self.name: given}, {self.name: UPSERT})
+    @property
+    def value(self) -> DataFrame:
+        """The rows of this input as they are now, each as often as it is there."""
+        return self.view._input_rows(self.name)
 
-
-def _is_table(given: Any) -> bool:
-    """Whether something holds rows, and is none itself."""
-    return isinstance(given, (list, Mapping, ZSet)) or hasattr(given, "columns")
+    def __len__(self) -> int:
+        return self.value.count()

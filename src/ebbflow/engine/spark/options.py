@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.engine.runtime.batches import KEEP
 from ebbflow.errors import CompositionError
 from ebbflow.paths import checked_permissions, local_path
 
@@ -31,6 +32,7 @@ class Options:
     progress: bool | None = None
     permissions: int | None = None
     unpickle: bool = True
+    keep_batches: int = KEEP
 
     def __post_init__(self) -> None:
         local_path(self.path, "spark(): path")

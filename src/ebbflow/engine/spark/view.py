@@ -13,17 +13,21 @@ an epoch that did happen those are told who listen.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.inputs import APPLY
-from ebbflow.engine.runtime.program import NO_VERBS
+from ebbflow.engine.runtime.inputs import InputState, not_kept
+from ebbflow.engine.runtime.lookup import in_state, origin, required_key
+from ebbflow.engine.runtime.sinks.sink import needed
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput
@@ -35,13 +39,15 @@ from ebbflow.engine.spark.output.frames import (
     derived,
     derived_outputs,
     file_uri,
+    having,
     repeated,
     require_same,
+    stored,
     weighted,
     zset_of,
 )
 from ebbflow.engine.spark.output.log import Entry, Log, rows_in
-from ebbflow.engine.spark.output.sinks import Sinks
+from ebbflow.engine.spark.output.targets import write_change
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.report import (
     EpochStats,
@@ -52,13 +58,17 @@ from ebbflow.engine.spark.report import (
     staged_entries,
 )
 from ebbflow.engine.spark.session import require_running
+from ebbflow.engine.spark.table.schema import schema_of
+from ebbflow.engine.spark.tasks.asked import input_change
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.route import Route, input_change
+from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
-from ebbflow.flow.plan import Plan
+from ebbflow.flow.plan import Plan, Source
 from ebbflow.paths import local_path
+from ebbflow.record import fields_of
+from ebbflow.state.spine import Folder
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
@@ -80,6 +90,7 @@ class SparkView(BaseView[C]):
             self.path, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, strict=options.strict,
             permissions=options.permissions, unpickle=options.unpickle,
+            keep_batches=options.keep_batches, log=False,
         )  # fmt: skip
         try:
             self._replica.detach()
@@ -90,7 +101,6 @@ class SparkView(BaseView[C]):
             )
             self._route = Route(session, options, self._epochs)
             self._log = Log(disk, self.path, options.keep_epochs)
-            self._sinks = Sinks(self)
         except BaseException:
             disk.close()
             raise
@@ -108,33 +118,42 @@ class SparkView(BaseView[C]):
         """The number of epochs so far."""
         return self._store.epoch
 
-    def step(self, changes: Mapping[str, Any] | None = None, /, **named: Any) -> C:
+    def step(
+        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
+        **named: Any,
+    ) -> C:  # fmt: skip
         """Change some inputs, all at once, and give what that changed: a DataFrame with the columns
         of a row and `__weight`; with several outputs one for each, by name.
 
         A change is a DataFrame, a pandas or Arrow table, or what a local view takes. Tables have
         the columns of a row, and may say what happens to it: `weight`, Debezium's `op`, or the
-        `_change_type` of a Delta change feed.
-        """
-        return self._advance(merged(changes or {}, named))
+        `_change_type` of a Delta change feed. Requests, such as `ebbflow.upsert`, take tables too.
 
-    def _advance(self, given: Mapping[str, Any], verbs: Mapping[str, str] = NO_VERBS) -> C:
+        With the name of a `batch`, or a source and a number that grows, it happens once: the same
+        batch again changes nothing, and warns. See `batches`.
+        """
+        return self._advance(merged(changes or {}, named), batch=batch)
+
+    def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> C:
         with self._lock:
             self._require_open()
             self._storage.require()
             self._settle()
+            batches = self._replica.batches
+            if batch is not None and batches.repeated(batch):
+                return self._changes(self.epoch, {})
             started = perf_counter()
             epoch = self.epoch + 1
             try:
-                read = {
-                    name: self._given(name, verbs.get(name, APPLY), change)
-                    for name, change in given.items()
-                }
+                read = {name: self._given(name, change) for name, change in given.items()}
                 with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                     running = perf_counter()
                     done = self._route.run(read)
                     ran = perf_counter()
                     written = staged_entries(self._replica, self._store)
+                    batches.prepare(batch, epoch)
+                    if batch is not None:
+                        batches.backing.append(batches.changed())
                     entry = self._log.commit(done, self._needed())
                     shown.rows = done.rows_in
                 self.last, now = done, perf_counter()
@@ -159,6 +178,7 @@ class SparkView(BaseView[C]):
             posted: Any = {
                 name: (epoch, entry) for name, rows in rows_in(entry).items() if rows != 0
             }
+            self._replica.batches.keep()
             if posted and self._subscribers.callbacks:
                 delivery = self._subscribers.post(epoch, posted) or delivery
             self._posted = epoch
@@ -167,12 +187,12 @@ class SparkView(BaseView[C]):
     def _needed(self) -> int | None:
         """The first epoch that somebody has not heard of."""
         deliveries = self._subscribers.undelivered
-        needed = self._sinks.needed
-        return min(deliveries if needed is None else [*deliveries, needed], default=None)
+        first = needed(self._storage.done)
+        return min(deliveries if first is None else [*deliveries, first], default=None)
 
-    def _given(self, name: str, verb: str, change: Any) -> InputChange:
+    def _given(self, name: str, change: Any) -> InputChange:
         self._require("input", name, self.plan.sources)
-        return input_change(self.plan.sources[name], verb, change, self.options.small)
+        return input_change(self._replica.inputs[name], change, self.options.small)
 
     def _changes(self, epoch: int, entry: Entry) -> C:
         return self._shown(lambda name: self._change(name, epoch, entry))
@@ -244,32 +264,56 @@ class SparkView(BaseView[C]):
         return SparkOutput(self, name)
 
     def input(self, name: str) -> SparkInput[C]:
-        """One input, to change it alone."""
+        """One input, to read it and to change it alone."""
         self._require("input", name, self.plan.sources)
         return SparkInput(self, name)
 
+    def _look_up(self, name: str, key: Any) -> Any:
+        key_of = required_key(self._replica, name)
+        with self._opened() as replica:
+            read, row = in_state(replica, name, key)
+        if read:
+            return row
+        node = self.plan.outputs[name]
+        first = origin(node)
+        columns = list(fields_of(node.type) or ())
+        if isinstance(first, Source):
+            with self._input_state(first.name) as state:
+                row = state.get(key)
+            if row is None or first is node:
+                return row
+            wanted = dict(zip(columns, row, strict=False))
+        else:
+            parts = key if getattr(first, "width", 1) > 1 else (key,)
+            wanted = dict(zip(columns, parts, strict=False))
+        rows = zset_of(having(self._weighted(name), wanted), node.type)
+        return next((row for row in rows if key_of(row) == key), None)
+
+    def _input_rows(self, name: str) -> DataFrame:
+        with self._lock:
+            self._require_open()
+            if not self._replica.inputs[name].keeps:
+                raise not_kept(self.plan.sources[name])
+            job = self._epochs.job(self.options.tasks(self.session))
+            schema = schema_of(self.plan.sources[name].type, weight=True)
+            return repeated(stored(self.session, job, name, schema), name)
+
+    @contextmanager
+    def _input_state(self, name: str) -> Iterator[InputState]:
+        with self._opened() as replica:
+            yield replica.inputs[name]
+
+    @contextmanager
+    def _opened(self) -> Iterator[Replica]:
+        """The program here, with its state at hand, for the time of a question."""
+        self._require_open()
+        try:
+            self._replica.open(self._store)
+            yield self._replica
+        finally:
+            self._replica.detach()
+
     # ---- for others ----
-
-    def write_changes(
-        self,
-        path: str | os.PathLike[str],
-        output: str | None = None,
-        *,
-        permissions: int | None = None,
-    ) -> Callable[[], None]:
-        """Have the change of every epoch in `path/epoch=<n>`, from now on, exactly once: Parquet
-        files with the columns of a row and `__weight`. What comes back ends it.
-
-        `spark.read.parquet(path)` gives all of them, with a column `epoch`. Several outputs have a
-        folder each, `path/<output>/epoch=<n>`. A folder that has epochs already goes on after them,
-        and gets those it has missed. Who may read it is as with the state, unless there are
-        `permissions`, such as 0o750 for a group.
-        """
-        from ebbflow.engine.spark.output.targets import target_of
-
-        names = self._outputs(output)
-        apart = output is None and len(names) > 1
-        return self._sinks.add(target_of(self, path, names, apart, permissions))
 
     def write_snapshot(
         self,
@@ -282,9 +326,10 @@ class SparkView(BaseView[C]):
         """Write the output as it is now as a table of this format, with the options of Spark's
         writer, and the permissions that it gives. Several outputs have a folder each,
         `path/<output>`. To write it elsewhere, there is `view.value.write`."""
-        from ebbflow.engine.spark.output.targets import places_of
+        from ebbflow.engine.runtime.sinks.folder import places_of
 
         names = self._outputs(output)
+        format = "json" if format == "jsonl" else format
         else_ = "view.value.write.save(...), which is Spark's own"
         places = places_of(path, names, len(names) > 1, "write_snapshot", else_)
         with self._lock:
@@ -293,41 +338,23 @@ class SparkView(BaseView[C]):
                 frame = repeated(self._weighted(name), name)
                 frame.write.format(format).mode(mode).options(**options).save(file_uri(place))
 
-    def each_epoch(
-        self, function: Callable[[C, int], object], name: str | None = None
-    ) -> Callable[[], None]:
-        """Call `function(change, epoch)` after every epoch from now on, with what `step` gives.
-        What comes back ends it.
+    def _safe(self) -> int:
+        return self._posted
 
-        Which epochs it has finished is remembered in the state under `name`, its own when there is
-        none: opened again, it goes on after them, so none is left out and the last may come twice.
-        """
-        from ebbflow.engine.spark.output.sinks import FunctionSink, name_of
+    def _logged(self) -> list[int]:
+        return self._log.epochs
 
-        return self._sinks.add(FunctionSink(self, function, name or name_of(function)))
+    def _entry(self, epoch: int) -> Entry | None:
+        return self._log.of(epoch)
 
-    def deliver(self) -> None:
-        """Give to all sinks what they have not had, as after a failure; else every step does."""
-        with self._lock:
-            self._require_open()
-            delivery = self._settle()
-        self._deliver(delivery)
+    def _catch_up(self) -> Delivery | None:
+        return self._settle()
 
-    def _deliver(self, delivery: Delivery | None) -> None:
-        try:
-            self._sinks.deliver()
-        finally:
-            if delivery is not None:
-                self._subscribers.deliver(delivery)
+    def _write_change(self, name: str, epoch: int, entry: Entry, folder: Path, format: str) -> None:
+        write_change(self, name, epoch, entry, folder, format)
 
-    @property
-    def sinks(self) -> dict[str, int]:
-        """The last epoch that each sink has had, by name; also those of earlier runs."""
-        return dict(self._sinks.done)
-
-    def end_sink(self, name: str) -> None:
-        """Keep nothing for a sink any more. For one of this run, what made it gave this too."""
-        self._sinks.end(name)
+    def _permissions(self) -> int:
+        return Folder(self.path).permissions
 
     def _show(self, name: str | None) -> Callable[[Any], Any]:
         def show(posted: Any) -> Any:
@@ -335,11 +362,6 @@ class SparkView(BaseView[C]):
             return self._changes(epoch, entry) if name is None else self._change(name, epoch, entry)
 
         return show
-
-    def _outputs(self, output: str | None) -> list[str]:
-        if output is not None:
-            self._require("output", output, self.plan.outputs)
-        return list(self.plan.outputs) if output is None else [output]
 
     # ---- about itself ----
 

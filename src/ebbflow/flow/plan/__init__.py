@@ -102,11 +102,15 @@ def _hash(part: Any) -> int:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Source(Node):
-    """Rows from outside, by name. With a `key` there is at most one row of each key."""
+    """Rows from outside, by name. With a `key` there is at most one row of each key; with a
+    `sequence` too, it says of two rows of one key which is the newer one."""
 
     verb = "input"
     name: str
     key: Fn | None = None
+    sequence: Fn | None = None
+    renamed: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
+    """Fields that had another name when rows were stored: the old name and the new."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

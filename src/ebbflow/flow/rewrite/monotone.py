@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 from ebbflow import reducer
 from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row, Tuple
+from ebbflow.expression.node import field_of
 from ebbflow.flow.plan import (
     Concat,
     Distinct,
@@ -304,7 +305,7 @@ def _bounded(
     found: set[Expression] = set()
     while steps and steps[-1].verb == "filter":
         found |= {
-            Get(1 - term.side, field.name, field.index)
+            type(field)(1 - term.side, field.name, field.index)
             for field, bound in _compared(steps[-1], signs)
             if fits(bound)
         }
@@ -328,7 +329,7 @@ def _is_number(made: Expression) -> bool:
 
 def _field(choice: Choice) -> Get:
     inner = list(fields_of(choice.reduce.parent.type) or ())
-    return Get(0, choice.value, inner.index(choice.value))
+    return field_of(0, choice.value, inner.index(choice.value), choice.reduce.parent.type)
 
 
 def may_read(fn: Fn, arg: int, name: str) -> bool:
@@ -346,7 +347,7 @@ def _through(outer: Expression | None, inner: Expression | None) -> Expression |
         if isinstance(leaf, Get) and isinstance(inner, Record):
             return inner.items[leaf.index]
         if isinstance(leaf, Get) and isinstance(inner, Row):
-            return Get(inner.arg, leaf.name, leaf.index)
+            return type(leaf)(inner.arg, leaf.name, leaf.index)
         return inner
 
     return outer.substitute(by)

@@ -146,7 +146,7 @@ def _part_of(made: Expression, part: Row | Get) -> Expression:
     if isinstance(part, Row):
         return made
     if isinstance(made, Row):
-        return Get(made.arg, part.name, part.index)
+        return type(part)(made.arg, part.name, part.index)
     if isinstance(made, (Record, Tuple)):
         return made.items[part.index]
     raise LookupError(part.name)
@@ -223,7 +223,7 @@ def of_side(fn: Fn, side: int) -> Fn | None:
     if used != {side}:
         return None
     alone = fn.expression.substitute(
-        lambda part: Row(0) if isinstance(part, Row) else Get(0, part.name, part.index)
+        lambda part: Row(0) if isinstance(part, Row) else type(part)(0, part.name, part.index)
     )
     return written(alone, fn.types[side])
 

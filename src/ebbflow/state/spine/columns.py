@@ -22,7 +22,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -32,7 +31,7 @@ import pyarrow.compute as pc
 
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.nan import NAN, loads_each
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, maker, taken_apart
 from ebbflow.state.spine import plain
 
 PICKLE = 5
@@ -123,6 +122,8 @@ def encode(values: Sequence[Any], row_type: Any = None) -> tuple[ColumnShape, li
     if len(classes) == 1:
         cls = classes.pop()
         record = cls is row_type and fields_of(cls) is not None
+        if record and not issubclass(cls, tuple):
+            values = list(map(taken_apart(cls), values))
         if (record or cls is tuple) and len(lengths := set(map(len, values))) == 1:
             width = lengths.pop()
             if 0 < width <= _WIDEST:
@@ -141,15 +142,16 @@ def decode(
     """The values again. A column may be in several pieces; with `at`, arrays of places in each
     piece, the values are those there.
     """
+    load = getattr(row_type, "load", loads_each)
     lists = [
-        _values(encoding, column, at)
+        _values(encoding, column, at, load)
         for encoding, column in zip(shape.encodings, columns, strict=True)
     ]
     if shape.how == "one":
         return lists[0]
     rows: Iterator[Any] = zip(*lists, strict=True)
     if shape.how == "record":
-        rows = map(partial(tuple.__new__, row_type), rows)
+        rows = map(maker(row_type), rows)
     return list(rows)
 
 
@@ -384,7 +386,9 @@ def _can_pickle(value: Any) -> bool:
     return True
 
 
-def _values(encoding: str, column: Any, at: list[Any] | None = None) -> list[Any]:
+def _values(
+    encoding: str, column: Any, at: list[Any] | None = None, load: Any = loads_each
+) -> list[Any]:
     pieces = column if isinstance(column, tuple) else (column,)
     found: list[Any]
     if encoding in _NUMBERS and not any(piece.null_count for piece in pieces):
@@ -404,7 +408,8 @@ def _values(encoding: str, column: Any, at: list[Any] | None = None) -> list[Any
     if encoding == "float":
         return [value if value == value else NAN for value in found]
     if encoding == PICKLED:
-        return loads_each(found)
+        loaded: list[Any] = load(found)
+        return loaded
     if encoding == PLAIN:
         return [None if value is None else plain.loads(value) for value in found]
     if encoding == "decimal":

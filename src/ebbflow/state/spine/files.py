@@ -118,8 +118,13 @@ class Files(ABC):
         """Replace a short file. It need not survive a crash."""
 
     @abstractmethod
+    def replace(self, name: str, text: str) -> None:
+        """Replace a short file: after a crash it is the old one or the new one, as a whole. When
+        there was none, it is there from when this has returned."""
+
+    @abstractmethod
     def read(self, name: str) -> str | None:
-        """What was jotted down under this name, or None."""
+        """What is in a short file, or None."""
 
     @abstractmethod
     def forget(self, view: memoryview) -> None:
@@ -257,6 +262,18 @@ class Folder(Files):
             os.ftruncate(file, len(text.encode()))
         finally:
             os.close(file)
+
+    def replace(self, name: str, text: str) -> None:
+        temporary, final = self.path / f"{name}.tmp", self.path / name
+        new = not final.exists()
+        opened = open_file(temporary, os.O_WRONLY | os.O_TRUNC, self.permissions)
+        with open(opened, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, final)
+        if new:
+            self.settle()
 
     def read(self, name: str) -> str | None:
         try:

@@ -10,7 +10,7 @@ How a value is hashed is part of the format on disk. By kind:
 
     numbers      Python's numeric hash, which is defined by the number alone, mixed (-1 is its own)
     text, bytes  eight bytes at a time, mixed; longer than 64 bytes: BLAKE2b; a `Text` as its str
-    tuples       the hashes of the items, in order; a `List` as the tuple
+    tuples       the hashes of the items, in order; a `List` and a frozen dataclass as the tuple
     sets         the hashes of the elements, added up
     dates, times days, or microseconds (with a zone: of the instant)
     NumPy's      as the value of Python's that it equals
@@ -40,6 +40,7 @@ import numpy as np
 
 from ebbflow.change import List, Text
 from ebbflow.nan import one_nan
+from ebbflow.record import fields_of, taken_apart
 
 Words = Any
 """A NumPy array of unsigned 64-bit integers."""
@@ -110,6 +111,8 @@ def seed(family: int) -> Any:
 
 @lru_cache(maxsize=1024)
 def _family(cls: type) -> Callable[[Sequence[Any]], Words]:
+    if not issubclass(cls, tuple) and fields_of(cls) is not None:
+        return _records
     for classes, function in _FAMILIES:
         if issubclass(cls, classes):
             return function
@@ -173,6 +176,11 @@ def _tuples(values: Sequence[tuple[Any, ...]]) -> Words:
     for i in range(width):
         found = mixed(found ^ hashes(list(map(itemgetter(i), values)))) + seed(4)
     return found
+
+
+def _records(values: Sequence[Any]) -> Words:
+    """Frozen dataclasses, as the tuples of their fields."""
+    return _tuples([*map(taken_apart(type(values[0])), values)])
 
 
 def _wide(value: tuple[Any, ...]) -> int:

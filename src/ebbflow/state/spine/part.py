@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ebbflow.record import taken_apart
 from ebbflow.state.spine.columns import PICKLED, PLAIN, ColumnShape, decode, numbers_of
 from ebbflow.state.spine.files import StateError
 from ebbflow.state.spine.hashing import Words
@@ -222,5 +223,10 @@ def values(
     if form.row.how == "one":
         lists = [rows] * len(form.within)
     else:
-        lists = [list(map(itemgetter(columns[0]), rows)) for columns in form.within]
+        apart = (
+            rows
+            if not rows or isinstance(rows[0], tuple)
+            else [*map(taken_apart(type(rows[0])), rows)]
+        )
+        lists = [list(map(itemgetter(columns[0]), apart)) for columns in form.within]
     return lists[0] if form.key.how == "one" else list(zip(*lists, strict=True)), rows

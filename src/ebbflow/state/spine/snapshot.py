@@ -13,7 +13,7 @@ from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
 
 Name = tuple[str, int]
-"""The name of a spine, and its number where one name has several, as no engine of ours has."""
+"""The name of a spine, and its number where one name has several, as the changes of epochs have."""
 
 
 class Snapshot:
@@ -91,6 +91,14 @@ class Snapshot:
             )
         return self._spines[name]
 
+    def reading(self, operator: str, row_type: Any) -> Spine:
+        """The spine of an operator that there is state for, of whatever kind it is, to be read as
+        rows of another class than those that were written. `row_type.load` reads its pickles."""
+        listed = self._listed[operator, 0]
+        segments = map(self._open, listed.segments)
+        plain = not self.unpickle
+        return Spine(listed.layout, row_type, row_type, segments, chunk=self._chunk, plain=plain)
+
     def piece(self, ref: Ref) -> Segment:
         """A segment of a piece for the next epoch, which this one knows nothing of."""
         return self._open(ref)
@@ -113,6 +121,15 @@ class Snapshot:
     def names(self) -> list[Name]:
         """The names and numbers of the spines."""
         return sorted(self._listed)
+
+    def numbers(self, operator: str, layout: str, key_type: Any = Any) -> list[int]:
+        """The numbers of the spines of this name whose keys are of this type, in order."""
+        kept = layout, type_text(key_type)
+        return sorted(
+            number
+            for (name, number), listed in self._listed.items()
+            if name == operator and (listed.layout, listed.key) == kept
+        )
 
     def layout(self, operator: str) -> str:
         """The layout of the spine of an operator that there is state for."""

@@ -141,6 +141,17 @@ class Store(Publisher):
             self._listed.pop(name, None)
             self._spines.pop(name, None)
 
+    def release(self, operator: str, bucket: int = 0) -> None:
+        """Let go of a spine that is written as it is; whoever asks for it reads it again."""
+        spine = self._spines.get((operator, bucket))
+        if spine is not None and not self._waiting and not spine.staged:
+            del self._spines[operator, bucket]
+
+    @property
+    def writes_next(self) -> bool:
+        """Whether the next commit is written, and does not wait for others to be written with."""
+        return self._waiting + 1 >= self.group
+
     def at(self, epoch: int) -> Pinned:
         """The state at the end of an epoch that is retained; close it after use."""
         return Pinned(self.files, epoch, self._pins, unpickle=self.unpickle)

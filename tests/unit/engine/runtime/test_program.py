@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ebbflow as ef
-from ebbflow.engine.runtime.inputs import DELETE, UPSERT, KeyedInput, input_state_of
+from ebbflow.engine.runtime.inputs import KeyedInput, input_state_of
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.program import Memory, RunningProgram
 from ebbflow.errors import ChangeError, CompositionError, ViewClosed
@@ -69,13 +69,14 @@ def test_keeping_an_epoch_twice_is_keeping_it_once() -> None:
     assert values(program) == {"sums": ZSet({(1, 2): 1}), "keys": ZSet({7: 1})}
 
 
-def test_what_is_done_to_an_input_is_said_by_its_verb() -> None:
+def test_what_is_done_to_an_input_is_said_by_a_request() -> None:
     program = sums()
-    kept(program, 1, {"people": (Row(1, 0), Row(2, 0), Row(1, 5))}, {"people": UPSERT})
+    upsert = ef.upsert((Row(1, 0), Row(2, 0), Row(1, 5)), duplicates="last")
+    kept(program, 1, {"people": upsert})
     assert program.inputs["people"].snapshot() == ZSet({Row(1, 5): 1, Row(2, 0): 1})
-    assert kept(program, 2, {"people": (1,)}, {"people": DELETE}) == {"keys": {1: -1}}
+    assert kept(program, 2, {"people": ef.delete([1])}) == {"keys": {1: -1}}
     with pytest.raises(ChangeError, match="upsert: input 'rows' has no key"):
-        program.run(3, {"rows": (Row(1, 1),)}, {"rows": UPSERT})
+        program.run(3, {"rows": ef.upsert([Row(1, 1)])})
     with pytest.raises(CompositionError, match="the program has no input 'people_'"):
         program.run(3, {"people_": []})
 
@@ -88,15 +89,16 @@ def test_the_keys_of_an_upsert_are_computed_once_and_looked_through_once() -> No
         return row.k
 
     state = KeyedInput(Source(name="people", type=Row, key=Fn(key)))
-    assert state.upsert({Row(1, 2): 1, Row(2, 2): 1}) == {Row(1, 2): 1, Row(2, 2): 1}
+    two = ef.upsert({Row(1, 2): 1, Row(2, 2): 1})
+    assert state.upsert(two) == {Row(1, 2): 1, Row(2, 2): 1}
     assert len(asked) == 2
     with pytest.raises(ChangeError, match="several rows of one key, and no order"):
-        state.upsert(ZSet.of([Row(1, 2), Row(1, 3)]))
+        state.upsert(ef.upsert(ZSet.of([Row(1, 2), Row(1, 3)])))
     assert len(asked) == 4
     with pytest.raises(ChangeError, match="a row to take away"):
-        state.upsert({Row(1, 2): -1})
-    assert state.upsert([Row(1, 2), Row(1, 3)]) == {Row(1, 3): 1}
-    assert state.latest([Row(1, 2), Row(2, 2), Row(1, 3)]) == [Row(1, 3), Row(2, 2)]
+        state.upsert(ef.upsert({Row(1, 2): -1}))
+    last = ef.upsert([Row(1, 2), Row(1, 3)], duplicates="last")
+    assert state.upsert(last) == {Row(1, 3): 1}
 
 
 def test_state_that_is_attached_is_staged_and_can_be_forgotten(tmp_path: Path) -> None:

@@ -16,11 +16,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from ebbflow.engine.runtime.table.column_types import PICKLED, WEIGHT, Column, columns_of
+from ebbflow.engine.runtime.table.column_types import (
+    PICKLED,
+    WEIGHT,
+    Column,
+    Columns,
+    columns_of,
+)
 from ebbflow.engine.runtime.table.decode import decode, rows_of
 from ebbflow.engine.runtime.table.encode import encode
 from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, SchemaMismatch, a
-from ebbflow.record import fields_of, type_text
+from ebbflow.record import fields_of, taken_apart, type_text
 
 __all__ = ["SchemaMismatch", "arrow_schema", "arrow_type", "from_arrow", "to_arrow"]
 
@@ -34,6 +40,7 @@ _TYPES: dict[str, Any] = {
     "time": pa.timestamp("us"),
     "instant": pa.timestamp("us", "UTC"),
     "any": pa.binary(),
+    "null": pa.null(),
 }
 _COUNT = Column("int")
 
@@ -65,12 +72,20 @@ def arrow_schema(row_type: Any, *, weight: bool = True) -> Any:
     value: int64 not null
     __weight: int64 not null
     """
+    return columns_schema(columns_of(row_type), weight=weight)
+
+
+def columns_schema(columns: Columns, *, weight: bool = True) -> Any:
+    """The Arrow schema of these columns; with `weight`, and of the weights of rows."""
     weights = [pa.field(WEIGHT, pa.int64(), False)] if weight else []
-    return pa.schema([*(_field(name, column) for name, column in columns_of(row_type)), *weights])
+    return pa.schema([*(_field(name, column) for name, column in columns), *weights])
 
 
-def to_arrow(rows: Iterable[Any], weights: Iterable[int], row_type: Any) -> Any:
-    """Rows and their weights as one Arrow batch.
+def to_arrow(
+    rows: Iterable[Any], weights: Iterable[int], row_type: Any, columns: Columns | None = None
+) -> Any:
+    """Rows and their weights as one Arrow batch; in other `columns` than those of their type, where
+    these are given.
 
     >>> from ebbflow.record import record
     >>> City = record("City", name=str, size=int)
@@ -85,9 +100,9 @@ def to_arrow(rows: Iterable[Any], weights: Iterable[int], row_type: Any) -> Any:
         try        Decimals of the hint Annotated[Decimal, (38, 0)], or texts
     """
     rows = rows if isinstance(rows, (list, tuple)) else list(rows)
-    columns = columns_of(row_type)
+    columns = columns_of(row_type) if columns is None else columns
     lists = [rows] if fields_of(row_type) is None else _turned(rows, row_type, len(columns))
-    schema = arrow_schema(row_type)
+    schema = columns_schema(columns)
     arrays = []
     for (name, column), values in zip(columns, lists, strict=True):
         try:
@@ -133,13 +148,15 @@ def from_arrow(batch: Any, row_type: Any) -> tuple[list[Any], list[int]]:
 def _turned(rows: Sequence[Any], row_type: Any, width: int) -> list[Any]:
     """Rows as one list of values per field."""
     for each in set(map(type, rows)):
-        if not issubclass(each, tuple):
+        if each is not row_type and not issubclass(each, tuple):
             wrong = next(row for row in rows if type(row) is each)
             raise SchemaMismatch(
                 f"a row is {a(wrong)}, not {type_text(row_type)}",
                 row=wrong,
                 remedy=f"{row_type.__name__}(...)",
             )
+    if not issubclass(row_type, tuple):
+        rows = list(map(taken_apart(row_type), rows))
     if set(map(len, rows)) - {width}:
         wrong = next(row for row in rows if len(row) != width)
         raise SchemaMismatch(

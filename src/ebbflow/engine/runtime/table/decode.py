@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 from ebbflow.engine.runtime.table.column_types import Column
 from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, in_list
 from ebbflow.nan import NAN, loads_each
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, maker
 
 
 def decode(column: Column, array: Any) -> list[Any]:
@@ -37,8 +36,8 @@ def rows_of(row_type: Any, lists: list[list[Any]], count: int) -> list[Any]:
     if fields_of(row_type) is None:
         return lists[0]
     if not lists:
-        return [tuple.__new__(row_type)] * count
-    return list(map(partial(tuple.__new__, row_type), zip(*lists, strict=True)))
+        return [maker(row_type)(())] * count
+    return list(map(maker(row_type), zip(*lists, strict=True)))
 
 
 def _read_numbers(column: Column, array: Any) -> list[Any]:

@@ -24,6 +24,7 @@ from ebbflow.engine.runtime.table.column_types import PLAIN, Column
 from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, a, in_list
 from ebbflow.errors import EbbflowError, cause_of, value_text
 from ebbflow.ordering import total_order_key
+from ebbflow.record import taken_apart
 from ebbflow.state.spine.columns import PICKLE
 
 _CLASSES: dict[str, tuple[type, ...]] = {
@@ -31,6 +32,7 @@ _CLASSES: dict[str, tuple[type, ...]] = {
     "int": (int, bool),
     "float": (float, int),
     "instant": (datetime,),
+    "null": (),
 }
 _TOO_LARGE: dict[str, str] = {
     "int": "has more than 64 bits",
@@ -194,7 +196,12 @@ def _maps(
 def _records(
     column: Column, values: Sequence[Any], arrow_type: Any, types: set[type], holes: Any
 ) -> Any:
-    _require(column, values, types, (tuple,))
+    if column.make is not tuple and not issubclass(column.make, tuple):
+        _require(column, values, types, (column.make, tuple))  # a blank is a tuple
+        apart = taken_apart(column.make)
+        values = [value if type(value) is tuple else apart(value) for value in values]
+    else:
+        _require(column, values, types, (tuple,))
     width = len(column.parts)
     for at, value in enumerate(values):
         if len(value) != width:

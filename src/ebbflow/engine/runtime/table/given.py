@@ -1,14 +1,14 @@
 """Changes that are here already, as one Arrow table: the columns of a row, and `__weight`.
 
-Rows, Z-sets and dicts are read as the local engine reads them. Arrow tables, and what can become
-one, such as a DataFrame of pandas, may have any `layout`. Columns are widened where nothing is
-lost, `int32` to `int64`; what would lose something is refused. A field that is Any has no column in
-a table from elsewhere: ours hold pickles, and what comes from elsewhere is never unpickled. Rows of
-weight 0 are left out; equal rows are not added up.
+Rows, Z-sets and dicts are read into weights first. Tables, of whatever library, may have any
+`layout`; `libraries` makes Arrow tables of them, and `fit` their columns those of a row. A field
+that is Any has no column in a table from elsewhere: ours hold pickles, and what comes from
+elsewhere is never unpickled. Rows of weight 0 are left out; equal rows are not added up.
 """
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,16 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from ebbflow.engine.runtime.changes import read as read_rows
+from ebbflow.engine.runtime.gc_paused import pause_gc
+from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.table.arrow import (
     SchemaMismatch,
     arrow_schema,
-    arrow_type,
     from_arrow,
     to_arrow,
 )
-from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
+from ebbflow.engine.runtime.table.column_types import WEIGHT, Column
+from ebbflow.engine.runtime.table.fit import fitted, row_at
 from ebbflow.engine.runtime.table.layout import (
     ADDED,
     AFTER,
@@ -32,14 +34,18 @@ from ebbflow.engine.runtime.table.layout import (
     CHANGED,
     REMOVED,
     Layout,
+    image_remedy,
+    image_text,
     layout_of,
     refused,
     require_columns,
     wrong_type,
 )
+from ebbflow.engine.runtime.table.libraries import Loose, arrow_of
+from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import ChangeError, cause_of, value_text
 from ebbflow.flow.plan import Source
-from ebbflow.nan import NAN
+from ebbflow.zset import without_zeros
 
 BATCH = 1 << 16
 
@@ -55,14 +61,8 @@ def table_of(source: Source, given: Any) -> Any:
     >>> table_of(orders, pa.table({"id": [1, 2], "op": ["c", "d"]})).to_pydict()
     {'id': [1, 2], '__weight': [1, -1]}
     """
-    if type(given).__module__.partition(".")[0] == "pandas":
-        return _fitted(source, pa.Table.from_pandas(given, preserve_index=False), loose=True)
-    if isinstance(given, pa.RecordBatch):
-        given = pa.Table.from_batches([given])
-    if not isinstance(given, pa.Table) and hasattr(given, "__arrow_c_stream__"):
-        given = pa.table(given)
-    if isinstance(given, pa.Table):
-        return _fitted(source, given, loose=False)
+    if is_table(given) or is_columns(given):
+        return _fitted(source, *arrow_of(source, given))
     weights = read_rows(source, given)
     rows, counts = list(weights), list(weights.values())
     try:
@@ -83,20 +83,52 @@ def rows_of(source: Source, batch: Any) -> tuple[list[Any], list[int]]:
         raise of_input(source, error) from cause_of(error)
 
 
+def weights_of_table(source: Source, given: Any) -> Weights:
+    """The rows of a table of whatever library with their weights, those of equal rows added up.
+
+    >>> from ebbflow.record import record
+    >>> orders = Source(name="orders", type=record("Order", id=int))
+    >>> weights_of_table(orders, {"id": [1, 2, 1]})
+    {Order(id=1): 2, Order(id=2): 1}
+    """
+    ran = pause_gc()
+    try:
+        return total(*rows_of(source, table_of(source, given)))
+    finally:
+        if ran:
+            gc.enable()
+
+
+def total(rows: list[Any], weights: list[int]) -> Weights:
+    """Rows with weights, those of equal rows added up; none is zero, if none of these is.
+
+    >>> total(["ebb", "flow", "ebb", "flow"], [1, 1, 1, -1])
+    {'ebb': 2}
+    """
+    found = dict(zip(rows, weights, strict=True))
+    if len(found) == len(rows):
+        return found
+    found.clear()
+    get = found.get
+    for row, weight in zip(rows, weights, strict=True):
+        found[row] = get(row, 0) + weight
+    return without_zeros(found)
+
+
 def of_input(source: Source, error: SchemaMismatch) -> ChangeError:
     """The error for a row that does not fit the type of its input."""
     what = f"input {source.name!r}: {error.what}"
     return ChangeError(what, **error.facts, remedy=error.remedy)
 
 
-def _fitted(source: Source, table: Any, *, loose: bool) -> Any:
-    """A table as one of rows with weights. `loose`: integers may have become floats, for nulls."""
+def _fitted(source: Source, table: Any, loose: Loose) -> Any:
+    """A table as one of rows with weights. In `loose` columns integers may have become floats."""
     layout = layout_of(source, table.column_names)
     if layout.how == "images":
         return _images(source, table, layout, loose)
     weights = _weights(source, table, layout)
     made = pa.Table.from_arrays(
-        [*_row(source, table, loose), weights], schema=arrow_schema(source.type)
+        [*fitted(source, table, loose), weights], schema=arrow_schema(source.type)
     )
     return made if not pc.any(pc.equal(weights, 0)).as_py() else made.filter(pc.field(WEIGHT) != 0)
 
@@ -106,17 +138,21 @@ def _weights(source: Source, table: Any, layout: Layout) -> Any:
         return pa.array(np.ones(len(table), np.int64))
     given = table.column(layout.by)
     if layout.how == "weight":
-        if not is_.is_integer(given.type):
-            raise wrong_type(source, layout.by, str(given.type), Column("int"))
         if given.null_count:
-            raise refused(source, "a weight is null", remedy="1 to add a row, -1 to remove it")
+            at = given.is_null().index(True).as_py()
+            what = f"a weight is null, in row {at}"
+            raise refused(
+                source, what, row=row_at(table, at), remedy="1 to add a row, -1 to remove it"
+            )
+        if len(given) and not is_.is_integer(given.type):
+            raise wrong_type(source, layout.by, str(given.type), Column("int"))
         return given.cast(pa.int64())
-    ops = given.to_pylist()
     signs = {**dict.fromkeys(ADDED[layout.how], 1), **dict.fromkeys(REMOVED[layout.how], -1)}
-    for i, op in enumerate(ops):
+    for op in given.unique().to_pylist():
         if op not in signs:
-            raise unknown(source, layout, op, table.slice(i, 1).to_pylist()[0])
-    return pa.array([signs[op] for op in ops], pa.int64())
+            at = given.to_pylist().index(op)
+            raise unknown(source, layout, op, row_at(table, at))
+    return pc.if_else(pc.is_in(given.cast(pa.string()), pa.array(ADDED[layout.how])), 1, -1)
 
 
 def unknown(source: Source, layout: Layout, op: Any, row: Any) -> ChangeError:
@@ -135,19 +171,19 @@ def unknown_remedy(layout: Layout, op: Any) -> str:
     """What to do about it."""
     how = "op" if layout.how == "images" else layout.how
     if layout.how == "op" and op == CHANGED:
-        return "give the columns before and after as well, or upserts to an input with a key"
+        return "ebbflow.feed(...) for an input with a key, or the columns before and after as well"
     both = layout.how == "images"
     return "one of " + ", ".join((*ADDED[how], *REMOVED[how], *([CHANGED] if both else [])))
 
 
-def _images(source: Source, table: Any, layout: Layout, loose: bool) -> Any:
+def _images(source: Source, table: Any, layout: Layout, loose: Loose) -> Any:
     """The rows before and after, of those changes that have them."""
     ops = table.column(layout.by).to_pylist()
     empty = pc.and_(table.column(BEFORE).is_null(), table.column(AFTER).is_null()).to_pylist()
     known = (*ADDED["op"], *REMOVED["op"], CHANGED)
     for i, op in enumerate(ops):
         if op not in known and not (op is None and empty[i]):
-            raise unknown(source, layout, op, table.slice(i, 1).to_pylist()[0])
+            raise unknown(source, layout, op, row_at(table, i))
     parts = []
     for name, signs, weight in (
         (BEFORE, (*REMOVED["op"], CHANGED), -1),
@@ -167,104 +203,7 @@ def _images(source: Source, table: Any, layout: Layout, loose: bool) -> Any:
         weights = pa.array(np.full(len(rows), weight, np.int64))
         parts.append(
             pa.Table.from_arrays(
-                [*_row(source, rows, loose), weights], schema=arrow_schema(source.type)
+                [*fitted(source, rows, loose), weights], schema=arrow_schema(source.type)
             )
         )
     return pa.concat_tables(parts) if parts else arrow_schema(source.type).empty_table()
-
-
-def image_text(name: str) -> str:
-    """What is wrong when the row before or after a change is not there."""
-    verbs = "updated or deleted" if name == BEFORE else "added or updated"
-    return f"a row is {verbs}, and {name!r} is null"
-
-
-def image_remedy(name: str) -> str:
-    """What to do about it."""
-    if name == BEFORE:
-        return "have the database log old rows, as with REPLICA IDENTITY FULL of PostgreSQL"
-    return "leave such records out"
-
-
-# ---- columns ----
-
-
-def _row(source: Source, table: Any, loose: bool) -> list[Any]:
-    return [_column(source, table, name, column, loose) for name, column in columns_of(source.type)]
-
-
-def _column(source: Source, table: Any, name: str, column: Column, loose: bool) -> Any:
-    array = table.column(name)
-    if loose and column.form == "float" and not column.optional and is_.is_floating(array.type):
-        array = array.fill_null(NAN)  # pandas does not tell NaN from what is missing
-    if array.null_count and not column.optional:
-        at = array.is_null().index(True).as_py()
-        raise refused(
-            source,
-            f"field {name!r} is null, and its hint is {column}",
-            row=table.slice(at, 1).to_pylist()[0],
-            remedy=f"{column} | None as the hint, where None may be",
-        )
-    if not _fits(array.type, column, loose):
-        raise wrong_type(source, name, str(array.type), column)
-    try:
-        return array.cast(arrow_type(column))
-    except pa.ArrowInvalid as error:
-        raise refused(
-            source,
-            f"a value of column {name!r}, which is {array.type}, is no {column}",
-            cause=error,
-            remedy=f"another hint for the field {name!r}, or other values",
-        ) from cause_of(error)
-
-
-def _fits(found: Any, column: Column, loose: bool) -> bool:
-    """Whether a column of this type can be cast, as long as every value fits."""
-    return bool(_castable(found, column, loose))
-
-
-def _castable(found: Any, column: Column, loose: bool) -> Any:
-    if is_.is_dictionary(found):
-        found = found.value_type
-    if is_.is_null(found):
-        return column.form == "any" or column.optional
-    match column.form:
-        case "int":
-            return is_.is_integer(found) or (loose and is_.is_floating(found))
-        case "float":
-            return is_.is_floating(found) or is_.is_integer(found)
-        case "bool":
-            return is_.is_boolean(found)
-        case "text":
-            return is_.is_string(found) or is_.is_large_string(found) or is_.is_string_view(found)
-        case "bytes":
-            return (
-                is_.is_binary(found)
-                or is_.is_large_binary(found)
-                or is_.is_fixed_size_binary(found)
-            )
-        case "date":
-            return is_.is_date(found)
-        case "time":
-            return is_.is_timestamp(found) and found.tz is None
-        case "instant":
-            return is_.is_timestamp(found) and found.tz is not None
-        case "decimal":
-            return is_.is_decimal(found) or is_.is_integer(found)
-        case "list" | "set":
-            listed = is_.is_list(found) or is_.is_large_list(found) or is_.is_fixed_size_list(found)
-            return listed and _fits(found.value_type, column.parts[0][1], loose)
-        case "map":
-            (_, key), (_, value) = column.parts
-            return (
-                is_.is_map(found)
-                and _fits(found.key_type, key, loose)
-                and _fits(found.item_type, value, loose)
-            )
-        case "record":
-            fields = list(found) if is_.is_struct(found) else []
-            return [field.name for field in fields] == [name for name, _ in column.parts] and all(
-                _fits(field.type, part, loose)
-                for field, (_, part) in zip(fields, column.parts, strict=True)
-            )
-    return False

@@ -53,14 +53,14 @@ def layout_of(source: Source, names: Sequence[str]) -> Layout:
         try        rename 'idd' to 'id'
     """
     fields = {name for name, _ in columns_of(source.type)}
-    found = _layout(set(names) - fields)
+    found = layout_by_names(set(names) - fields)
     if found.how == "images":
         return found
-    require_columns(source, [name for name in names if name in fields or not _extra(found, name)])
+    require_columns(source, [name for name in names if name in fields or not is_extra(found, name)])
     return found
 
 
-def _layout(others: set[str]) -> Layout:
+def layout_by_names(others: set[str]) -> Layout:
     """The layout, by the columns that are no fields."""
     if WEIGHT in others:
         return Layout("weight", WEIGHT)
@@ -74,7 +74,7 @@ def _layout(others: set[str]) -> Layout:
     return Layout("weight", "weight") if "weight" in others else Layout("rows")
 
 
-def _extra(layout: Layout, name: str) -> bool:
+def is_extra(layout: Layout, name: str) -> bool:
     """Whether a column that is no field belongs to the layout."""
     if layout.how == "feed":
         return name in _FEED or name == layout.by
@@ -128,15 +128,38 @@ def refused(source: Source, what: str, *, remedy: str, **facts: object) -> Chang
 
 def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeError:
     """The error for a column that is not what the hint of its field says."""
+    return refused(source, type_misfit(name, found, column), remedy=cast(name, found, column))
+
+
+def type_misfit(name: str, found: str, column: Column) -> str:
+    """What is wrong with a column of this type."""
     if column.form == "any":
-        return refused(
-            source,
-            f"column {name!r} is {found}, and the field Any, which only rows of Python's can fill",
-            remedy=f"a hint for the field {name!r}, or rows instead of a table",
+        return (
+            f"column {name!r} is {found}, and the field Any, which only rows of Python's can fill"
         )
-    remedy = f"cast the column, or another hint for the field {name!r}"
+    return f"column {name!r} is {found}, not {column}"
+
+
+def cast(name: str, found: str, column: Column) -> str:
+    """What to do about it."""
+    if column.form == "any":
+        return f"a hint for the field {name!r}, or rows instead of a table"
     if column.form == "time" and "timestamp" in found:
-        remedy = f"the hint Annotated[datetime, UTC] for {name!r}, or cast to timestamp_ntz"
+        return f"the hint Annotated[datetime, UTC] for {name!r}, or cast to timestamp_ntz"
     if column.form == "instant" and "timestamp" in found:
-        remedy = f"the hint datetime for {name!r}, or cast to a timestamp with a zone"
-    return refused(source, f"column {name!r} is {found}, not {column}", remedy=remedy)
+        return f"the hint datetime for {name!r}, or cast to a timestamp with a zone"
+    return f"cast the column, or another hint for the field {name!r}"
+
+
+def image_text(name: str) -> str:
+    """What is wrong when the row before or after a change is not there."""
+    verbs = "updated or deleted" if name == BEFORE else "added or updated"
+    return f"a row is {verbs}, and {name!r} is null"
+
+
+def image_remedy(name: str) -> str:
+    """What to do about it."""
+    if name == BEFORE:
+        full = "have the database log old rows, as with REPLICA IDENTITY FULL of PostgreSQL"
+        return f"{full}; or, for an input with a key, ebbflow.feed(...), which needs keys alone"
+    return "leave such records out"

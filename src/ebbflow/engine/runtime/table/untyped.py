@@ -20,17 +20,17 @@ def require_types(plan: Plan) -> None:
     """Refuse a plan with an output that has a column of pickles."""
     for output, node in plan.outputs.items():
         for name, column in columns_of(node.type):
-            path = _pickled(column)
+            path = pickled(column)
             if path is not None:
                 raise _refused(output, node, name, path)
 
 
-def _pickled(column: Column) -> str | None:
+def pickled(column: Column) -> str | None:
     """Where in a column there is a pickle."""
     if column.form == "any":
         return ""
     for name, part in column.parts:
-        inside = _pickled(part)
+        inside = pickled(part)
         if inside is not None:
             return f"{'.' + name if column.form == 'record' else '[]'}{inside}"
     return None

@@ -74,7 +74,12 @@ def native_merge(
 
 def native_filter(fn: Fn, frame: DataFrame, row_type: Any) -> DataFrame:
     """The rows for which `fn(row)` is true."""
-    return frame.filter(Walk((row_type,), (quoted,)).truth(_expression(fn)).sql)
+    return frame.filter(native_truth(fn, row_type))
+
+
+def native_truth(fn: Fn, row_type: Any) -> SparkColumn:
+    """Whether `fn(row)` is true, as a column."""
+    return Walk((row_type,), (quoted,)).truth(_expression(fn)).sql
 
 
 def native_value(fn: Fn, row_type: Any) -> Value:

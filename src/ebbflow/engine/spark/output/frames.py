@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import BooleanType, DateType, LongType, StringType
 
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.parts import StatePart
@@ -37,6 +39,10 @@ from ebbflow.state.spine.part import EntryBatch
 from ebbflow.zset import trusted, without_zeros
 
 _CHUNK = 1 << 16
+_COMPARED: dict[type, Any] = {
+    bool: BooleanType(), int: LongType(), str: StringType(), date: DateType(),
+}  # fmt: skip
+"""The types of values that Spark compares as Python does, and those of their columns."""
 
 
 class Frames(Mapping[str, DataFrame]):
@@ -95,6 +101,18 @@ def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> 
     return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadOutput(job, name), schema)
 
 
+def having(frame: DataFrame, wanted: Mapping[str, Any]) -> DataFrame:
+    """The rows of a frame with these values in these columns, as far as Spark can compare them: a
+    few others may be among them."""
+    for name, value in wanted.items():
+        column = f.col(f"`{name}`")
+        if value is None:
+            frame = frame.filter(column.isNull())
+        elif _COMPARED.get(type(value)) == frame.schema[name].dataType:
+            frame = frame.filter(column == f.lit(value))
+    return frame
+
+
 def repeated(frame: DataFrame, name: str) -> DataFrame:
     """Every row as often as it is there."""
     negative = f.raise_error(
@@ -118,9 +136,7 @@ def derived(
 
     def rows(each: str) -> DataFrame:
         schema = schema_of(replica.plan.sources[each].type, weight=True)
-        if again:
-            return session.createDataFrame([], schema)
-        return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, each), schema)
+        return session.createDataFrame([], schema) if again else stored(session, job, each, schema)
 
     lowering = Lowering(replica, job, rows)
     slot = replica.machine.outputs[name]
@@ -128,6 +144,11 @@ def derived(
         if not (lowering.native(slot) and lowering.sure(slot)):
             return None
         return once_each(lowering.rows(slot))
+
+
+def stored(session: SparkSession, job: EpochJob, name: str, schema: Any) -> DataFrame:
+    """The rows of an input that are in the state, with their weights."""
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, name), schema)
 
 
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
@@ -260,11 +281,15 @@ class ReadOutput:
 def zset_of(frame: DataFrame, row_type: Any) -> Any:
     """A DataFrame of rows with weights as a ZSet, collected here."""
     total: dict[Any, int] = {}
-    try:
-        with unprinted():
-            table = frame.toArrow()
-    except Exception as error:
-        raise failed(error, "Spark could not read these rows") from said_by(error)
-    for batch in table.to_batches():
+    for batch in arrow_of(frame).to_batches():
         add(total, *from_arrow(batch, row_type))
     return trusted(without_zeros(total))
+
+
+def arrow_of(frame: DataFrame) -> Any:
+    """A DataFrame as a table of Arrow, collected here."""
+    try:
+        with unprinted():
+            return frame.toArrow()
+    except Exception as error:
+        raise failed(error, "Spark could not read these rows") from said_by(error)

@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from ebbflow.engine.runtime.table.column_types import PICKLED, WEIGHT, Column, columns_of
-from ebbflow.engine.runtime.table.given import image_text, table_of, unknown_text
+from ebbflow.engine.runtime.table.given import table_of, unknown_text
 from ebbflow.engine.runtime.table.layout import (
     ADDED,
     AFTER,
@@ -30,6 +30,7 @@ from ebbflow.engine.runtime.table.layout import (
     CHANGED,
     REMOVED,
     Layout,
+    image_text,
     layout_of,
     refused,
     require_columns,
@@ -85,8 +86,8 @@ def _weight(source: Source, field: t.StructField, layout: Layout) -> Expression:
     given = f.col(_quoted(layout.by))
     if layout.how == "weight":
         if not isinstance(field.dataType, tuple(_INTEGERS)):
-            raise wrong_type(source, layout.by, _shown(field.dataType), Column("int"))
-        return f.coalesce(given.cast("long"), _fail(source, f.lit("a weight is null"), "long"))
+            raise wrong_type(source, layout.by, shown_type(field.dataType), Column("int"))
+        return f.coalesce(given.cast("long"), fail(source, f.lit("a weight is null"), "long"))
     _require_text(source, field)
     weight = f.when(given.isin(*ADDED[layout.how]), _long(1))
     weight = weight.when(given.isin(*REMOVED[layout.how]), _long(-1))
@@ -99,12 +100,16 @@ def _otherwise(
     """Everything else fails, and an update alone says why."""
     if layout.how == "op":
         alone = f.lit(unknown_text(layout, CHANGED))
-        cases = cases.when(given == CHANGED, _fail(source, alone, data_type))
+        cases = cases.when(given == CHANGED, fail(source, alone, data_type))
+    return cases.otherwise(fail(source, has_no_change(layout.by, given), data_type))
+
+
+def has_no_change(column: str, given: Expression) -> Expression:
+    """What is wrong with a text that should say what happens to a row."""
     said = (
         f.lit("<str>") if is_redacted() else f.substring(f.coalesce(given, f.lit("null")), 1, 400)
     )
-    words = f.concat(f.lit(f"{layout.by} "), said, f.lit(" is no change of a row"))
-    return cases.otherwise(_fail(source, words, data_type))
+    return f.concat(f.lit(f"{column} "), said, f.lit(" is no change of a row"))
 
 
 def _images(source: Source, frame: DataFrame, layout: Layout) -> DataFrame:
@@ -126,17 +131,17 @@ def _image(source: Source, field: t.StructField, weight: int) -> Expression:
     """The row in a struct, with its weight, as one struct."""
     data_type = field.dataType
     if not isinstance(data_type, t.StructType):
-        what = f"column {field.name!r} is {_shown(data_type)}, not a row"
+        what = f"column {field.name!r} is {shown_type(data_type)}, not a row"
         raise refused(source, what, remedy="a struct of the columns of a row")
     require_columns(source, data_type.fieldNames(), f" in {field.name!r}")
     row = list(_row(source, data_type, lambda name: f.col(f"{field.name}.{name}")))
     made = f.struct(*row, _long(weight).alias(WEIGHT))
-    missing = _fail(source, f.lit(image_text(field.name)), _entry(source))
+    missing = fail(source, f.lit(image_text(field.name)), _entry(source))
     return f.when(f.col(field.name).isNull(), missing).otherwise(made)
 
 
 def _entry(source: Source) -> t.StructType:
-    row = [t.StructField(name, _open_type(column)) for name, column in columns_of(source.type)]
+    row = [t.StructField(name, open_type(column)) for name, column in columns_of(source.type)]
     return t.StructType([*row, t.StructField(WEIGHT, t.LongType())])
 
 
@@ -145,17 +150,21 @@ def _entry(source: Source) -> t.StructType:
 
 def _row(source: Source, schema: t.StructType, column_at: Any) -> Iterator[Expression]:
     for name, column in columns_of(source.type):
-        field = schema[name]
-        data_type, wanted = field.dataType, _open_type(column)
-        if not _fits(field, column):
-            raise wrong_type(source, name, _shown(data_type), column)
-        made = column_at(_quoted(name))
-        if data_type.simpleString() != wanted.simpleString():
-            made = made.cast(wanted)
-        if field.nullable and not column.optional:
+        made = open_column(source, schema[name], column, column_at(_quoted(name)))
+        if schema[name].nullable and not column.optional:
             words = f"field {name!r} is null, and its hint is {column}"
-            made = f.coalesce(made, _fail(source, f.lit(words), wanted))
+            made = f.coalesce(made, fail(source, f.lit(words), open_type(column)))
         yield made.alias(name, metadata=dict(PICKLED)) if column.form == "any" else made.alias(name)
+
+
+def open_column(
+    source: Source, field: t.StructField, column: Column, made: Expression
+) -> Expression:
+    """A column of a frame as the field of a row, with nulls where it has them."""
+    data_type, wanted = field.dataType, open_type(column)
+    if not _fits(field, column):
+        raise wrong_type(source, field.name, shown_type(data_type), column)
+    return made if data_type.simpleString() == wanted.simpleString() else made.cast(wanted)
 
 
 def _fits(field: t.StructField, column: Column) -> bool:
@@ -189,7 +198,7 @@ def _fits(field: t.StructField, column: Column) -> bool:
     return isinstance(data_type, _SAME[column.form])
 
 
-def _open_type(column: Column) -> t.DataType:
+def open_type(column: Column) -> t.DataType:
     """The type of a column with nulls everywhere: Spark refuses to cast to one without."""
 
     def opened(column: Column) -> Column:
@@ -203,16 +212,17 @@ def _part(data_type: t.DataType) -> t.StructField:
     return t.StructField("part", data_type)
 
 
-def _shown(data_type: t.DataType) -> str:
+def shown_type(data_type: t.DataType) -> str:
+    """A type as Spark writes it."""
     return str(data_type.simpleString())
 
 
 def _require_text(source: Source, field: t.StructField) -> None:
     if not isinstance(field.dataType, t.StringType):
-        raise wrong_type(source, field.name, _shown(field.dataType), Column("text"))
+        raise wrong_type(source, field.name, shown_type(field.dataType), Column("text"))
 
 
-def _fail(source: Source, words: Expression, data_type: Any) -> Expression:
+def fail(source: Source, words: Expression, data_type: Any) -> Expression:
     """An expression that fails the job, where it is evaluated."""
     said = f.concat(f.lit(f"input {source.name!r}: "), words)
     return f.raise_error(said).cast(data_type)

@@ -23,9 +23,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ebbflow.change.requests import Forget, Request
 from ebbflow.engine.runtime.edits import key_of
-from ebbflow.engine.runtime.inputs import DELETE, EDIT
-from ebbflow.engine.runtime.stage import by_row
+from ebbflow.engine.runtime.events import Edits, Events
 from ebbflow.engine.runtime.table.given import table_of
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.options import SMALL
@@ -40,6 +40,7 @@ from ebbflow.engine.spark.tasks.task import (
     EnterTables,
     EnterTask,
     EpochJob,
+    Requests,
     SingleTask,
     WaveTask,
     batches,
@@ -47,6 +48,7 @@ from ebbflow.engine.spark.tasks.task import (
     remove_changes,
     routes,
     struct_of,
+    taken,
     write_changes,
 )
 from ebbflow.engine.spark.tasks.transport import PackedProgram, packed, routed, unpacked
@@ -59,9 +61,9 @@ DRIVER, SINGLE_TASK, STAGED, BULK = "driver", "single_task", "staged", "bulk"
 
 class InputChange(NamedTuple):
     """What is done to one input: rows with weights that are here, or an Arrow table of them, or
-    both, or a frame."""
+    both, or a frame. They are added up, unless a `request` says what to do with them."""
 
-    verb: str
+    request: Request | None
     rows: dict[Any, int] | None
     frame: DataFrame | None = None
     size: int | None = None
@@ -109,7 +111,7 @@ class Epochs:
 
     def job(self, tasks: int, given: Mapping[str, InputChange] | None = None) -> EpochJob:
         """What the tasks of the next epoch have to know."""
-        by_key = frozenset(name for name, each in (given or {}).items() if each.verb != "apply")
+        by_key = frozenset(name for name, each in (given or {}).items() if each.request is not None)
         unpickle = self.store.unpickle
         return EpochJob(self.program, self.path, self.store.epoch, tasks, by_key, unpickle=unpickle)
 
@@ -120,7 +122,7 @@ class Epochs:
         replica, epoch = self.replica, self.store.epoch + 1
         try:
             replica.open(self.store)
-            found = {n: (each.verb, trusted(each.rows or {})) for n, each in given.items()}
+            found = {n: taken(each.request, each.rows or {}) for n, each in given.items()}
             deltas = replica.all_at_once(found)
             changes = write_changes(replica, deltas, self.path, epoch, uuid4().hex)
             rows = sum(len(each.rows or ()) for each in given.values())
@@ -147,9 +149,9 @@ class Epochs:
             frame.select(f.struct("*").alias(struct_of(number)))
             for number, frame in enumerate(frames.values())
         ]
-        verbs = tuple((name, each.verb) for name, each in given.items())
+        requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
-        task = SingleTask(job, verbs, most, tuple(here.items()), tuple(frames))
+        task = SingleTask(job, requests, most, tuple(here.items()), tuple(frames))
         if structs:
             rows = reduce(side_by_side, structs).coalesce(1)
         else:
@@ -163,12 +165,12 @@ class Epochs:
         job = self.job(tasks, given)
         frames, here = [], []
         for name, each in given.items():
-            if each.verb in (DELETE, EDIT):
-                keys = pa.Table.from_batches(batches(self.keys(job, name, each)))
+            if is_sent(each):
+                keys = pa.Table.from_batches(batches(self.sent(job, name, each)))
                 frames.append(self.session.createDataFrame(keys))
                 continue
             slot = self.replica.machine.inputs[name]
-            task = EnterTask(job, slot, name if name in job.by_key else "")
+            task = EnterTask(job, slot, name if name in job.by_key else "", each.request)
             if each.frame is not None:
                 frames.append(each.frame.mapInArrow(task, SCHEMA))
             else:
@@ -177,21 +179,22 @@ class Epochs:
             tables = self.session.createDataFrame(in_slices([t for _, t in here], tasks))
             task_of_each = EnterTables(tuple(task for task, _ in here))
             frames.append(tables.mapInArrow(task_of_each, SCHEMA))
-        verbs = tuple((name, each.verb) for name, each in given.items())
-        return self._done(STAGED, job, self.through(job, reduce(DataFrame.union, frames), verbs))
+        requests = tuple((name, each.request) for name, each in given.items())
+        return self._done(STAGED, job, self.through(job, reduce(DataFrame.union, frames), requests))
 
-    def keys(self, job: EpochJob, name: str, given: InputChange) -> Iterator[Line]:
-        """Lines with the keys of rows to take away, or with edits of rows, for the tasks that have
-        them."""
-        number, keys = job.waves(self.replica).looked_up[name], given.rows or {}
-        of = key_of if given.verb == EDIT else by_row
-        for task, blob in routed(keys, of, job.tasks, self.program.token):
-            yield task, number, blob
-        yield TaskReport(rows_in=len(keys)).line()
+    def sent(self, job: EpochJob, name: str, given: InputChange) -> Iterator[Line]:
+        """Lines with events or edits of rows that are here, for the tasks that have their keys.
+        What is to be forgotten, the first task looks for."""
+        number, rows = job.waves(self.replica).looked_up[name], given.rows or {}
+        token = self.program.token
+        if isinstance(given.request, Forget):
+            yield 0, number, packed(rows, rows.values(), token)
+        else:
+            for task, blob in routed(rows, key_of, job.tasks, token):
+                yield task, number, blob
+        yield TaskReport(rows_in=len(rows)).line()
 
-    def through(
-        self, job: EpochJob, lines: DataFrame, verbs: tuple[tuple[str, str], ...] = ()
-    ) -> DataFrame:
+    def through(self, job: EpochJob, lines: DataFrame, requests: Requests = ()) -> DataFrame:
         """Lines through all waves; reports come out. Where a wave has loops, all that was before is
         one job, and what comes after another."""
         for number, wave in enumerate(job.waves(self.replica).waves):
@@ -199,7 +202,7 @@ class Epochs:
                 arrived = gathered(lines, job, once=not job.bulk)
                 lines = self._frame(self.led(job, number, arrived))
             if number and wave.in_tasks:
-                lines = self._in_tasks(job, lines, WaveTask(job, number, verbs))
+                lines = self._in_tasks(job, lines, WaveTask(job, number, requests))
         return lines
 
     def _in_tasks(self, job: EpochJob, lines: DataFrame, task: Any) -> DataFrame:
@@ -246,7 +249,7 @@ class Epochs:
 
     def empty(self, name: str) -> DataFrame:
         """A frame without rows of an input."""
-        return self.frame(name, InputChange("apply", {}))
+        return self.frame(name, InputChange(None, {}))
 
     def table(self, name: str, given: InputChange) -> Any:
         """What is done to an input, as a table of rows with weights."""
@@ -293,6 +296,13 @@ class Epochs:
         with suppress(OSError):
             self.store.discard(files)
             remove_changes(self.path, [change for report in reports for change in report.changes])
+
+
+def is_sent(given: InputChange) -> bool:
+    """Whether what is done to an input is no table, and is sent from here to those who have the
+    keys."""
+    here = isinstance(given.request, (Events, Edits, Forget))
+    return here and given.frame is None
 
 
 def side_by_side(left: DataFrame, right: DataFrame) -> DataFrame:

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
+from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.failure import explained, explaining
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
 from ebbflow.engine.runtime.loop_report import last_epoch
 from ebbflow.engine.runtime.machine import Machine, act
 from ebbflow.engine.runtime.parts import StatePart, state_parts
-from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.engine.runtime.program import Kept, RunningProgram
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows
 from ebbflow.engine.runtime.stage import Partial, by_row
 from ebbflow.engine.spark.tasks.waves import Act, Key, Waves
@@ -98,10 +99,9 @@ class Replica(RunningProgram):
         for name, _, ref in added:
             spines[name].segments.append(snapshot.piece(ref))
 
-    def all_at_once(self, given: Mapping[str, tuple[str, Any]]) -> OutputDeltas:
+    def all_at_once(self, given: Mapping[str, Any]) -> OutputDeltas:
         """Run a whole epoch, stage its changes of the state, and give those of the outputs."""
-        verbs = {name: verb for name, (verb, _) in given.items()}
-        deltas = self.run(0, {name: rows for name, (_, rows) in given.items()}, verbs)
+        deltas = self.run(0, given)
         self.stage_changes()
         return deltas
 
@@ -116,16 +116,15 @@ class Replica(RunningProgram):
         outputs that are whole. Changes of the state are staged."""
         wave, machine = waves.waves[number], self.machine
         pieces: dict[int, Delta] = {}
-        keeping: list[InputState | Rows] = []
+        keeping: list[Kept] = []
         for port, name in wave.checks.items():
             if arrived.get(port):
                 self.inputs[name].apply(trusted(arrived[port]))
-                keeping.append(self.inputs[name])
+                keeping += prepared(self.inputs[name])
         for port, name in wave.lookups.items():
-            if arrived.get(port):
-                verb, rows = arrived[port]
-                pieces[machine.inputs[name]] = getattr(self.inputs[name], verb)(rows)
-                keeping.append(self.inputs[name])
+            if port in arrived:
+                pieces[machine.inputs[name]] = self.inputs[name].request(arrived[port])
+                keeping += prepared(self.inputs[name])
         pieces |= self._executed(wave.acts, arrived, len(waves.ports))
         made = self._spread(pieces, waves.provided)
         deltas = {
@@ -160,7 +159,7 @@ class Replica(RunningProgram):
         begin = machine.width  # where what has arrived is among the values
         values: list[Any] = [None] * begin
         values += [arrived.get(port) for port in range(ports)]
-        sizes = [0 if isinstance(each, Partial) else len(each or ()) for each in values]
+        sizes = [0 if isinstance(each, (Partial, Request)) else len(each or ()) for each in values]
         acts = [
             act(stage, [begin + each.at if each.port else each.at for each in reads])
             for stage, reads in wanted
@@ -245,6 +244,11 @@ class Replica(RunningProgram):
             for i, stage in enumerate(self.machine.stages)
             if stage.counts.rows_in or stage.counts.rows_out
         ]
+
+
+def prepared(state: InputState) -> list[Kept]:
+    """What of an input has something to keep."""
+    return [state] if state.deleted is None else [state, state.deleted]
 
 
 def _input_state(machine: Machine, source: Source, check_input: bool) -> InputState:

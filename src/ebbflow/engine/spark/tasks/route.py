@@ -10,31 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from ebbflow.engine.runtime.changes import counted, removal
-from ebbflow.engine.runtime.changes import read as read_rows
-from ebbflow.engine.runtime.clock import is_time
-from ebbflow.engine.runtime.edits import edited_structure
-from ebbflow.engine.runtime.inputs import (
-    ADD,
-    APPLY,
-    DELETE,
-    EDIT,
-    REMOVE,
-    UPSERT,
-    deleted_twice,
-    no_key,
-)
-from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
-from ebbflow.engine.runtime.table.given import rows_of, table_of
-from ebbflow.engine.runtime.table.layout import layout_of
+from ebbflow.change.requests import ReplaceRows
+from ebbflow.engine.runtime.batches import SPINE
+from ebbflow.engine.runtime.events import Events
+from ebbflow.engine.runtime.table.column_types import comparable
+from ebbflow.engine.runtime.table.feed_tables import marked_events
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.output.frames import zset_of
-from ebbflow.engine.spark.table.frame import frame_of
+from ebbflow.engine.spark.output.frames import arrow_of, zset_of
+from ebbflow.engine.spark.tasks.asked import rows_in
 from ebbflow.engine.spark.tasks.epochs import (
     BULK,
     DRIVER,
@@ -45,78 +32,7 @@ from ebbflow.engine.spark.tasks.epochs import (
     InputChange,
     TooMany,
 )
-from ebbflow.engine.spark.tasks.transport import add
-from ebbflow.errors import ChangeError
-from ebbflow.flow.plan import Source
-from ebbflow.nan import one_nan
-from ebbflow.zset import ZSet, trusted, without_zeros
-
-_ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
-
-
-def input_change(source: Source, verb: str, change: Any, small: int = 0) -> InputChange:
-    """The change of an input, from what a user hands in; a `small` table becomes rows."""
-    if is_time(source, change):
-        change, verb = [source.type(change)], UPSERT
-    if verb in (ADD, REMOVE):
-        change, verb = counted(source, change) if verb == ADD else removal(source, change), APPLY
-    elif verb != APPLY and source.key is None:
-        raise no_key(source, verb)
-    if verb == DELETE:
-        keys = _keys(source, change)
-        return InputChange(verb, keys, size=len(keys))
-    if verb == EDIT:
-        for each in change:
-            edited_structure(source, each.field)
-        return InputChange(verb, change, size=len(change))
-    if isinstance(change, DataFrame):
-        if change.isStreaming:
-            raise ChangeError(
-                f"input {source.name!r}: a streaming DataFrame has no end, and a step needs one",
-                created=source.place,
-                remedy="stream.writeStream.foreachBatch("
-                f"lambda batch, number: view.step({source.name}=batch)).start()",
-            )
-        added = layout_of(source, change.columns).how == "rows"
-        return InputChange(verb, None, frame_of(source, change), added=added)
-    if isinstance(change, _ROWS):
-        rows = read_rows(source, change)
-        return _small(verb, rows, table_of(source, trusted(rows)))  # what does not fit is refused
-    table = table_of(source, change)
-    if len(table) <= small:
-        rows = _rows(source, table)
-        once = len(rows) == len(table)
-        return _small(verb, rows, table if once else table_of(source, trusted(rows)))
-    added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
-    return InputChange(verb, None, None, len(table), table, added)
-
-
-def _small(verb: str, rows: dict[Any, int], table: Any) -> InputChange:
-    added = min(rows.values(), default=1) > 0
-    return InputChange(verb, rows, size=len(rows), table=table, added=added)
-
-
-def _keys(source: Source, given: Any) -> dict[Any, int]:
-    """The keys to delete, each once."""
-    for key in given:
-        if isinstance(key, (list, set, dict)) or hasattr(key, "columns"):
-            raise ChangeError(
-                f"delete: a key of input {source.name!r} cannot be a {type(key).__name__}",
-                key=key,
-                created=source.place,
-                remedy="delete(*keys) for many keys, and a tuple for one of several fields",
-            )
-    keys = dict.fromkeys(map(one_nan, given), 1)
-    if len(keys) < len(given):
-        raise deleted_twice(source)
-    return keys
-
-
-def _rows(source: Source, table: Any) -> dict[Any, int]:
-    """The rows of a table, with their weights added up."""
-    total: dict[Any, int] = {}
-    add(total, *rows_of(source, table))
-    return without_zeros(total)
+from ebbflow.engine.spark.tasks.replacing import Replacing
 
 
 class Route:
@@ -127,9 +43,16 @@ class Route:
 
     def run(self, given: Mapping[str, InputChange]) -> EpochResult:
         """Run an epoch, and stage its changes of the state."""
-        given = {name: each for name, each in given.items() if each.rows is None or each.rows}
+        given = {
+            name: each for name, each in given.items()
+            if each.rows is None or each.rows or isinstance(each.request, ReplaceRows)
+        }  # fmt: skip
         if not given:
             return EpochResult(DRIVER, 0, {}, ())
+        with Replacing(self.epochs, self.options, self.session) as replacing:
+            return self._run({name: replacing.of(name, each) for name, each in given.items()})
+
+    def _run(self, given: Mapping[str, InputChange]) -> EpochResult:
         options, epochs = self.options, self.epochs
         tasks = options.tasks(self.session)
         mode = options.mode if options.mode != "auto" else self._mode(given)
@@ -159,14 +82,15 @@ class Route:
         tell whether two rows are equal."""
         sources = self.epochs.replica.plan.sources
         return all(
-            each.verb == APPLY and (each.added or comparable(sources[name].type))
+            each.request is None and (each.added or comparable(sources[name].type))
             for name, each in given.items()
         )
 
     @property
     def _empty(self) -> bool:
         """Whether the state has no rows yet."""
-        return not any(listed.segments for listed in self.epochs.store.manifest.spines)
+        spines = self.epochs.store.manifest.spines
+        return not any(each.segments for each in spines if each.operator != SPINE)
 
     def _mode(self, given: Mapping[str, InputChange]) -> str:
         """The mode for a change, by its size. Where that is not known, one task looks first."""
@@ -183,9 +107,13 @@ class Route:
         found = {}
         for name, each in given.items():
             source = self.epochs.replica.plan.sources[name]
-            if each.frame is not None:
-                each = InputChange(each.verb, dict(zset_of(each.frame, source.type).items()))
+            if isinstance(each.request, Events) and each.frame is not None:
+                state: Any = self.epochs.replica.inputs[name]
+                events = marked_events(state, arrow_of(each.frame), each.request)
+                each = InputChange(each.request, dict.fromkeys(events, 1))
+            elif each.frame is not None:
+                each = InputChange(each.request, dict(zset_of(each.frame, source.type).items()))
             elif each.rows is None:
-                each = InputChange(each.verb, _rows(source, each.table))
+                each = InputChange(each.request, rows_in(source, each.table))
             found[name] = each
         return found

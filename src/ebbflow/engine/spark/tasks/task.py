@@ -24,9 +24,13 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ebbflow.change.requests import Request
+from ebbflow.engine.runtime.edits import key_of
+from ebbflow.engine.runtime.events import Events
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.runtime.table.feed_tables import marked_events
 from ebbflow.engine.runtime.table.given import rows_of
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
@@ -40,7 +44,6 @@ from ebbflow.engine.spark.tasks.transport import (
 )
 from ebbflow.engine.spark.tasks.waves import Waves
 from ebbflow.errors import EbbflowError, cause_of
-from ebbflow.flow.plan import Source
 from ebbflow.paths import PRIVATE, make_folder, open_file
 from ebbflow.state.spine import Folder, Snapshot, StateError
 from ebbflow.state.spine.piece import Piece
@@ -49,6 +52,8 @@ from ebbflow.zset import trusted, without_zeros
 
 Segment = tuple[str, str, Ref]
 """Of a segment in a piece: the name of the part, its layout, and where it is."""
+Requests = tuple[tuple[str, Request | None], ...]
+"""What is asked of each input, without its rows; None where they are added up."""
 Worked = tuple[list[Line], Mapping[str, Delta]]
 SCHEMA = "task int, port int, blob binary"
 CHANGES = "changes"
@@ -141,14 +146,20 @@ def lines_of(given: Iterable[Any]) -> Iterator[Line]:
 # ---- tasks ----
 
 
+def taken(request: Request | None, rows: Delta) -> Any:
+    """The change of an input: rows to add up, or a request with its rows."""
+    return trusted(rows) if request is None else request.taking(trusted(rows))
+
+
 @dataclass(frozen=True)
 class EnterTask:
-    """Wave 0: rows of a slot come in, as columns. What is done to an input by key, by `verb`, goes
-    to the input itself."""
+    """Wave 0: rows of a slot come in, as columns. What is done to an input by key, as a `request`,
+    goes to the input itself: rows, or the events that a table of them is."""
 
     job: EpochJob
     slot: int
     by_key: str = ""
+    request: Request | None = None
 
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
@@ -160,7 +171,12 @@ class EnterTask:
         try:
             for batch in given:
                 rows_in += batch.num_rows
-                rows, weights = from_arrow(batch, row_type)
+                if isinstance(self.request, Events):
+                    state: Any = replica.inputs[self.by_key]
+                    rows: list[Any] = marked_events(state, batch, self.request)
+                    weights = [1] * len(rows)
+                else:
+                    rows, weights = from_arrow(batch, row_type)
                 if len(total) > _BATCH:
                     yield from batches(self._lines(replica, without_zeros(total)))
                     total = {}
@@ -176,6 +192,10 @@ class EnterTask:
         waves = self.job.waves(replica)
         if self.by_key:
             number = waves.looked_up[self.by_key]
+            if isinstance(self.request, Events):
+                for task, blob in routed(delta, key_of, self.job.tasks, replica.token):
+                    yield task, number, blob
+                return
             yield from _sent(replica, waves, number, delta, self.job.tasks)
             return
         pieces = replica.enter(waves, self.slot, delta)
@@ -237,7 +257,7 @@ class WaveTask:
 
     job: EpochJob
     wave: int
-    verbs: tuple[tuple[str, str], ...] = ()
+    requests: Requests = ()
 
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
@@ -258,7 +278,7 @@ class WaveTask:
             }
             for port, name in waves.waves[self.wave].lookups.items():
                 if port in arrived:
-                    arrived[port] = (dict(self.verbs)[name], arrived[port])
+                    arrived[port] = taken(dict(self.requests)[name], arrived[port])
 
             def work() -> Worked:
                 made, deltas = replica.wave(waves, self.wave, arrived)
@@ -270,12 +290,12 @@ class WaveTask:
 
 @dataclass(frozen=True)
 class SingleTask:
-    """A whole epoch in one task, unless there are more than `most` rows. `verbs` says what is done
-    to which input. What the driver has is `here`; for what is in frames it `waits`: tables with a
-    column for each input, in which the rows of that input are structs."""
+    """A whole epoch in one task, unless there are more than `most` rows. `requests` say what is
+    done to which input. What the driver has is `here`; for what is in frames it `waits`: tables
+    with a column for each input, in which the rows of that input are structs."""
 
     job: EpochJob
-    verbs: tuple[tuple[str, str], ...]
+    requests: Requests
     most: int
     here: tuple[tuple[str, bytes], ...] = ()
     waits: tuple[str, ...] = ()
@@ -294,11 +314,12 @@ class SingleTask:
         try:
             rows = {name: unpacked([blob]) for name, blob in self.here}
             for number, name in enumerate(self.waits):
-                rows[name] = _in_structs(arrived, number, replica.plan.sources[name])
+                request = dict(self.requests)[name]
+                rows[name] = _in_structs(arrived, number, replica.inputs[name], request)
         except EbbflowError as error:
             yield from batches([TaskReport.failed(error, 0).line()])
             return
-        found = {name: (verb, trusted(rows[name])) for name, verb in self.verbs}
+        found = {name: taken(request, rows[name]) for name, request in self.requests}
         task = StatefulTask(self.job, replica, 1)
         rows_in = sum(map(len, rows.values()))
         yield from batches(task.run(lambda: ([], replica.all_at_once(found)), rows_in))
@@ -309,13 +330,19 @@ def struct_of(number: int) -> str:
     return f"input{number}"
 
 
-def _in_structs(tables: Iterable[Any], number: int, source: Source) -> Delta:
-    """The rows of one input; where a row is one of another input, there is no struct."""
+def _in_structs(tables: Iterable[Any], number: int, state: Any, request: Request | None) -> Delta:
+    """The rows of one input, or their events; where a row is one of another input, there is no
+    struct."""
     total: Delta = {}
     for batch in tables:
         structs = batch.column(struct_of(number)).drop_null()
-        if len(structs):
-            add(total, *rows_of(source, pa.RecordBatch.from_struct_array(structs)))
+        if not len(structs):
+            continue
+        table = pa.RecordBatch.from_struct_array(structs)
+        if isinstance(request, Events):
+            total.update(dict.fromkeys(marked_events(state, table, request), 1))
+        else:
+            add(total, *rows_of(state.source, table))
     return without_zeros(total)
 
 

@@ -15,7 +15,6 @@ import pickle
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from types import ModuleType
 from typing import Any
@@ -29,7 +28,7 @@ from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.errors import CompositionError, Text, cause_of, error_text, is_redacted, redact
 from ebbflow.flow.plan import Plan
 from ebbflow.nan import loads
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, maker, taken_apart
 from ebbflow.state.spine.columns import PICKLE
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.zset import without_zeros
@@ -166,7 +165,7 @@ def packed(rows: Iterable[Any], weights: Iterable[int], token: str = "") -> byte
     if cls is None or fields_of(cls) is None:
         cls = None
     else:
-        rows = list(map(tuple, rows))
+        rows = list(map(taken_apart(cls), rows))
     out = BytesIO()
     try:
         Pickler(out, token).dump((cls, rows, list(weights)))
@@ -211,7 +210,7 @@ def opened(blob: bytes) -> tuple[list[Any], list[Any]]:
     """The rows of one blob, and their weights."""
     cls, rows, weights = loads(blob)
     if cls is not None:
-        rows = list(map(partial(tuple.__new__, cls), rows))
+        rows = list(map(maker(cls), rows))
     return rows, weights
 
 

@@ -101,7 +101,7 @@ def test_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(frame.assign(weight=[2, -1]).iloc[1:]) == {OSLO: -1}
     few = Source(name="few", type=record("Few", n=int | None))
     assert read(pandas.DataFrame({"n": [1, None]}), few) == {(1,): 1, (None,): 1}
-    with pytest.raises(ChangeError, match="a value of column 'n', which is double, is no int"):
+    with pytest.raises(ChangeError, match=r"'n', which is double, has 1\.5 in row 0"):
         read(pandas.DataFrame({"n": [1.5, None]}), few)
 
 
@@ -220,7 +220,7 @@ def test_a_column_is_widened_where_nothing_is_lost(hint: Any, array: Any, value:
         (pa.table({"id": [1, None], "city": ["a", "b"], "price": [1.0, 1.0]}), "'id' is null"),
         (pa.table({"id": pa.nulls(1), "city": ["a"], "price": [1.0]}), "'id' is null"),
         (pa.table({"id": pa.array([2**63], pa.uint64()), "city": ["a"], "price": [1.0]}),
-         "a value of column 'id', which is uint64, is no int"),
+         "column 'id', which is uint64, has 9223372036854775808 in row 0, which is no int"),
         (columns(weight=["1", "2"]), "'weight' is string, not int"),
         (columns(weight=[1, None]), "a weight is null"),
         (columns(_change_type=["insert", "upsert"]), "_change_type 'upsert' is no change"),
@@ -270,7 +270,7 @@ def test_times_and_anything_say_which_hint_would_do(hint: Any, array: Any, remed
 
 def test_microseconds_are_not_lost_in_silence() -> None:
     source = Source(name="x", type=record("Row", f=datetime))
-    with pytest.raises(ChangeError, match="a value of column 'f', which is timestamp"):
+    with pytest.raises(ChangeError, match="column 'f', which is timestamp"):
         table_of(source, pa.table({"f": pa.array([1], pa.timestamp("ns"))}))
 
 

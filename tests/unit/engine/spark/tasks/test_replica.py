@@ -11,14 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.runtime.inputs import (
-    APPLY,
-    DELETE,
-    UPSERT,
-    BagInput,
-    KeyedInput,
-    SharedInput,
-)
+from ebbflow.engine.runtime.inputs import BagInput, KeyedInput, SharedInput
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed
 from ebbflow.flow.plan import Plan
@@ -44,14 +37,14 @@ def test_what_a_task_did_is_staged_and_forgotten(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         store.commit(0)
         replica.open(store)
-        moved = replica.all_at_once({"a": (APPLY, ZSet.of([Row(1, 2), Row(1, 3)]))})
+        moved = replica.all_at_once({"a": ZSet.of([Row(1, 2), Row(1, 3)])})
         assert moved == {"output": {(1, 5): 1}}
         assert {part.label.split()[0] for part, _ in replica.changed_parts()} == {"input", "reduce"}
         store.commit(1)
         replica.detach()
         assert not any(part.contents for part in replica.parts)
         replica.open(Snapshot(tmp_path, unpickle=True))
-        moved = replica.all_at_once({"a": (APPLY, ZSet({Row(1, 2): -1}))})
+        moved = replica.all_at_once({"a": ZSet({Row(1, 2): -1})})
         assert moved == {"output": {(1, 5): -1, (1, 3): 1}}
 
 
@@ -61,10 +54,10 @@ def test_a_task_that_fails_leaves_nothing_for_the_next(tmp_path: Path) -> None:
         store.commit(0)
         replica.open(store)
         with pytest.raises(FunctionFailed):
-            replica.all_at_once({"a": (APPLY, ZSet.of([Row(1, 1), Row(1, 0)]))})
+            replica.all_at_once({"a": ZSet.of([Row(1, 1), Row(1, 0)])})
         store.rollback()
         replica.open(store)
-        assert replica.all_at_once({"a": (APPLY, ZSet.of([Row(1, 1)]))}) == {"output": {10: 1}}
+        assert replica.all_at_once({"a": ZSet.of([Row(1, 1)])}) == {"output": {10: 1}}
 
 
 def test_an_input_whose_rows_an_index_has_does_not_keep_them_again() -> None:
@@ -82,17 +75,17 @@ def test_an_index_tells_when_a_row_is_not_there(tmp_path: Path) -> None:
         store.commit(0)
         replica.open(store)
         with pytest.raises(AbsentRow, match="input 'a'"):
-            replica.all_at_once({"a": (APPLY, ZSet({Row(1, 2): -1}))})
+            replica.all_at_once({"a": ZSet({Row(1, 2): -1})})
 
 
-@pytest.mark.parametrize("verb", [UPSERT, DELETE])
-def test_only_inputs_with_keys_are_changed_by_key(verb: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [ef.upsert([Row(1, 2)]), ef.delete([1])])
+def test_only_inputs_with_keys_are_changed_by_key(asked: Any, tmp_path: Path) -> None:
     replica = replica_of(A.distinct())
     with Store(tmp_path) as store:
         store.commit(0)
         replica.open(store)
-        with pytest.raises(ChangeError, match=f"{verb}: input 'a' has no key"):
-            replica.all_at_once({"a": (verb, [Row(1, 2)])})
+        with pytest.raises(ChangeError, match=f"{asked.verb}: input 'a' has no key"):
+            replica.all_at_once({"a": asked})
 
 
 def test_names_that_are_known_need_not_be_found_again() -> None:
@@ -118,7 +111,7 @@ def test_a_replica_that_forgets_everything_is_as_good_as_one_that_does_not(
                 continue
             used = {name: rows for name, rows in epoch.items() if name in program.plan.sources}
             forgetful.open(store)
-            found = forgetful.all_at_once({n: (APPLY, rows) for n, rows in used.items()})
+            found = forgetful.all_at_once(used)
             store.commit(store.epoch + 1)
             forgetful.detach()
             if isinstance(wanted, ZSet):

@@ -1,0 +1,146 @@
+"""Batches: changes that have a name, and so happen once.
+
+Whoever brings changes may not know whether they have arrived: a job is started twice, a consumer is
+killed between a step and the note of its offset. `step(..., batch="orders-2026-11-16.csv")` gives
+the change a name. The name becomes part of the state in the same commit as the epoch, so there are
+both or neither; when the same batch comes again, nothing happens.
+
+A batch may also be a source and a number that grows, as `("orders", 17)` for a stream and the
+number of its batch, or a partition and an offset. Then one number for each source is all there is
+to remember: every batch up to it is over. Of names, the last `keep_batches` are remembered.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ebbflow.errors import ChangeError, RepeatedBatch, Text, place, value_text
+from ebbflow.state.backing import ABSENT
+
+KEEP = 10_000
+SPINE = "batches"
+"""The name of the batches among the parts of a state."""
+
+BatchName = str | tuple[str, int]
+
+
+class Batch(NamedTuple):
+    """A batch that happened: its name, and in which epoch. Of a source it is the last."""
+
+    name: BatchName
+    epoch: int
+
+
+class Batches:
+    """The batches of one state that happened: a container of it, which keeps what was `prepared`.
+
+    >>> batches = Batches(most=2)
+    >>> for epoch, name in enumerate(["a", "b", ("s", 7), "c"], 1):
+    ...     batches.prepare(name, epoch)
+    ...     batches.keep()
+    >>> batches.epoch_of("c"), batches.epoch_of("a"), batches.epoch_of(("s", 6))
+    (4, None, 3)
+    >>> batches.listed()
+    [Batch(name='b', epoch=2), Batch(name=('s', 7), epoch=3), Batch(name='c', epoch=4)]
+    """
+
+    def __init__(self, most: int = KEEP) -> None:
+        self.most = most
+        self.store = self
+        self._place: Any = None
+        self._named: dict[str, int] = {}
+        self._sources: dict[str, tuple[int, int]] = {}
+        self._next: dict[Any, Any] = {}
+
+    def attach(self, place: Any) -> None:
+        """Have what a store has of them, and write to it."""
+        self._place = place
+        if any(each.operator == SPINE for each in place.manifest.spines):
+            found = [(key, value) for key, value, _ in self.backing.scan()]
+            self._change(sorted(found, key=_epoch))
+
+    @property
+    def backing(self) -> Any:
+        """The spine that has them, where they are stored; the first batch makes it."""
+        return None if self._place is None else self._place.spine(SPINE, layout="value")
+
+    def epoch_of(self, batch: BatchName) -> int | None:
+        """The epoch in which a batch happened; None where it is not known. Of an older batch of a
+        source, that of the last is given."""
+        if isinstance(batch, str):
+            return self._named.get(batch)
+        last, epoch = self._sources.get(batch[0], (None, None))
+        return epoch if last is not None and batch[1] <= last else None
+
+    def prepare(self, batch: BatchName | None, epoch: int) -> None:
+        """Be ready for a batch, or for none, to happen in an epoch."""
+        if batch is None:
+            self._next = {}
+        elif isinstance(batch, str):
+            forgotten = max(0, len(self._named) + 1 - self.most)
+            self._next = dict.fromkeys(list(self._named)[:forgotten], ABSENT) | {batch: epoch}
+        else:
+            source, number = batch
+            self._next = {(source,): (number, epoch)}
+
+    def changed(self) -> dict[Any, Any]:
+        """What `keep` will change of what is stored."""
+        return self._next
+
+    def keep(self) -> None:
+        """Have what was prepared be so. Doing it twice is doing it once."""
+        self._change(self._next.items())
+
+    def _change(self, stored: Iterable[tuple[Any, Any]]) -> None:
+        for key, value in stored:
+            if not isinstance(key, str):
+                self._sources[key[0]] = value
+            elif value is ABSENT:
+                self._named.pop(key, None)
+            else:
+                self._named[key] = value
+
+    def listed(self) -> list[Batch]:
+        """All that is known, in the order of epochs."""
+        found = [Batch(name, epoch) for name, epoch in self._named.items()]
+        found += [Batch((each, number), epoch) for each, (number, epoch) in self._sources.items()]
+        return sorted(found, key=lambda batch: batch.epoch)
+
+    def repeated(self, batch: BatchName | None) -> bool:
+        """Whether a batch has happened already; if so, a warning says when."""
+        if batch is None:
+            return False
+        require_batch(batch)
+        epoch = self.epoch_of(batch)
+        if epoch is None:
+            return False
+        file, _, line = place().rpartition(":")
+        warnings.warn_explicit(
+            f"batch {value_text(batch)} happened before, in epoch {epoch}; nothing was changed",
+            RepeatedBatch, file, int(line) if line.isdigit() else 0,
+        )  # fmt: skip
+        return True
+
+
+def _epoch(stored: tuple[Any, Any]) -> int:
+    value: Any = stored[1]
+    return int(value if isinstance(value, int) else value[1])
+
+
+def require_batch(batch: object) -> None:
+    """Refuse what cannot be the name of a batch."""
+    if isinstance(batch, str) and batch:
+        return
+    if isinstance(batch, tuple) and len(batch) == 2:
+        source, number = batch
+        if isinstance(source, str) and source and type(number) is int:
+            return
+    raise ChangeError(
+        "batch= is the name of a batch, which then happens once, and this is none",
+        given=batch,
+        created=Text(place()),
+        remedy='batch="orders-2026-11-16.csv", or batch=("orders", 17) with a number that grows; '
+        'for an input that is called batch: step({"batch": rows})',
+    )

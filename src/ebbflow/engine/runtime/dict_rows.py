@@ -1,0 +1,80 @@
+"""Rows that are given as dicts, made into rows of the type of their input.
+
+A dict has the fields of the row type as keys, in any order. A field that it lacks has the default
+of the type; a key that is no field, or a field without a value, is refused by name. Where a field
+is a record itself, or a list of records, dicts are taken for those too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, get_args, get_origin
+
+from ebbflow.errors import ChangeError, Text
+from ebbflow.flow.plan import Source
+from ebbflow.flow.types import without_none
+from ebbflow.record import defaults_of, fields_of, maker, type_text
+
+
+def row_of(source: Source, given: Any) -> Any:
+    """A row of an input from a dict of its fields; anything else as it is.
+
+    >>> from ebbflow.record import record
+    >>> orders = Source(name="orders", type=record("Order", id=int, city=str))
+    >>> row_of(orders, {"city": "Rome", "id": 1})
+    Order(id=1, city='Rome')
+    """
+    if isinstance(given, Mapping) and fields_of(source.type) is not None:
+        return _made(source, source.type, given, given)
+    return given
+
+
+@lru_cache(maxsize=256)
+def _recipe(row_type: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    return fields_of(row_type) or {}, defaults_of(row_type), maker(row_type)
+
+
+def _made(source: Source, row_type: Any, given: Mapping[Any, Any], whole: Any) -> Any:
+    fields, defaults, make = _recipe(row_type)
+    for key in given:
+        if key not in fields:
+            near = get_close_matches(str(key), fields, n=1, cutoff=0.5)
+            remedy = repr(near[0]) if near else "the fields of the row type alone"
+            what = f"a dict has the key {key!r}, which is no field"
+            raise _misfit(source, what, row_type, whole, remedy)
+    values = []
+    for name, hint in fields.items():
+        if name in given:
+            values.append(_value(source, hint, given[name], whole))
+        elif name in defaults:
+            values.append(defaults[name]())
+        else:
+            remedy = f"a value for {name!r}, or a default for it in {row_type.__name__}"
+            raise _misfit(source, f"a dict lacks the field {name!r}", row_type, whole, remedy)
+    return make(values)
+
+
+def _value(source: Source, hint: Any, value: Any, whole: Any) -> Any:
+    """The value of a field, with rows for the dicts in it where its type says so."""
+    if isinstance(value, Mapping):
+        record = without_none(hint)
+        return _made(source, record, value, whole) if fields_of(record) is not None else value
+    if isinstance(value, (list, tuple)) and get_origin(without_none(hint)) in (list, tuple):
+        inside = get_args(without_none(hint))
+        hints = inside[:1] * len(value) if inside[1:] in ((), (...,)) else inside
+        if len(hints) == len(value) and any(isinstance(each, Mapping) for each in value):
+            pairs = zip(hints, value, strict=True)
+            return tuple([_value(source, each, part, whole) for each, part in pairs])
+    return value
+
+
+def _misfit(source: Source, what: str, row_type: Any, row: Any, remedy: str) -> ChangeError:
+    return ChangeError(
+        f"input {source.name!r}: {what}",
+        row=dict(row),
+        fields=Text(type_text(row_type)),
+        created=source.place,
+        remedy=remedy,
+    )

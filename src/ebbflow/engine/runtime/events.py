@@ -1,0 +1,473 @@
+"""Events: what happened to the row of a key, at some time.
+
+Whatever is asked of an input by key comes to *events*, each of which puts a row in the place of the
+one that has its key, or takes that away. Of several events of one key only the newest counts. What
+says which is newer is one of these, in the order in which they are looked at:
+
+    the sequence of the input    a part of its rows that never gets less for a key; a delete says it
+    the order of the change      `by=`, a part of the row, or a column of the table
+    the order of the rows        where they have one: a list does, a table of Spark does not
+
+By a part of the row an event is also compared with the row that is there, and left out when it is
+older. An input with a sequence remembers it when a row goes (`Deleted`), so that an older event
+which comes late does not bring the row back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ebbflow.change.fields import as_declared
+from ebbflow.change.requests import IGNORE, LAST, DeleteKeys, Feed, Request, Upsert
+from ebbflow.engine.runtime.changes import hashable
+from ebbflow.engine.runtime.edits import KeyedEdit
+from ebbflow.engine.runtime.tables import holds_rows
+from ebbflow.errors import (
+    AbsentRow,
+    ChangeError,
+    FunctionFailed,
+    Text,
+    UnknownField,
+    cause_of,
+    error_text,
+)
+from ebbflow.expression.node import Get, Tuple
+from ebbflow.flow.plan import Source
+from ebbflow.fn import Fn
+from ebbflow.nan import finder, one_nan
+from ebbflow.record import fields_of
+from ebbflow.state.backing import Backing
+from ebbflow.state.cells import ABSENT
+from ebbflow.zset import ZSet
+
+if TYPE_CHECKING:
+    from ebbflow.engine.runtime.inputs import KeyedInput
+
+DELETE_ONCE = 'delete each key once, and only keys that are there, or missing="ignore"'
+
+
+class KeyedEvent:
+    """The row that a key has from now on, ABSENT for none, and when that happened, if it is known;
+    and whether another event of the same change had put a row there. It is equal to itself alone,
+    so that many are the keys of a dict, in their order, as rows are."""
+
+    __slots__ = ("at", "follows", "key", "row")
+
+    def __init__(self, key: Any, row: Any, at: Any = None, follows: bool = False) -> None:
+        self.key, self.row, self.at, self.follows = key, row, at, follows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeyedEvent, (self.key, self.row, self.at, self.follows)
+
+    def __repr__(self) -> str:
+        return f"KeyedEvent({self.key!r}, {self.row!r}, {self.at!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Events(Request):
+    """Events of keys, in their order where they are `ordered`. By `by`, a part of the row, they are
+    compared with the rows that are there. While they are in a table, deletes that are `timed` have
+    this part too; the others happened `at` one time, if that is known."""
+
+    verb = "events"
+    rows: Any
+    missing: str = IGNORE
+    ordered: bool = False
+    by: Callable[[Any], Any] | None = None
+    timed: bool = True
+    at: Any = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Edits(Request):
+    """Changes of fields from inside, one after the other."""
+
+    verb = "edit"
+    rows: Iterable[KeyedEdit]
+
+
+class Deleted:
+    """The keys that have no row any more, each with the sequence it had when it went. It is a
+    container beside the rows of its input, and is kept and stored as they are."""
+
+    __slots__ = ("backing", "rows", "waiting")
+
+    def __init__(self) -> None:
+        self.rows: dict[Any, Any] = {}
+        self.backing: Backing | None = None
+        self.waiting: dict[Any, Any] = {}
+        """What `keep` will write: the sequence of keys that go, ABSENT for keys that come."""
+
+    @property
+    def store(self) -> Deleted:
+        """The container that is stored, as with an input."""
+        return self
+
+    def fetch(self, keys: Iterable[Any]) -> None:
+        """Have what is known of these keys here."""
+        if self.backing is not None:
+            self.backing.fetch(keys)
+
+    def keep(self) -> None:
+        """Make what was prepared so. Doing it twice is doing it once."""
+        for key, at in self.waiting.items():
+            if at is ABSENT:
+                self.rows.pop(key, None)
+            else:
+                self.rows[key] = at
+        self.waiting = {}
+
+    def changed(self) -> dict[Any, Any]:
+        """What `keep` will write."""
+        return self.waiting
+
+    def before(self, source: Source, at: Any) -> None:
+        """Be ready to forget all that is less."""
+        backing = self.backing
+        if backing is None or backing.resident is None:
+            everything = self.rows
+        else:
+            everything = backing.everything()
+        self.waiting = {
+            key: ABSENT for key, known in everything.items() if is_older(source, known, at)
+        }
+        self.fetch(self.waiting)
+
+
+# ---- which is newer ----
+
+
+class Ordering(NamedTuple):
+    """The `part` of a row that says when it happened; or the `column` of a table that does."""
+
+    part: Callable[[Any], Any] | None = None
+    column: str = ""
+
+
+def ordering(source: Source, by: Any) -> Ordering:
+    """What the events of a request are ordered by."""
+    if source.sequence is not None:
+        if by is not None:
+            raise ChangeError(
+                f"input {source.name!r} has a sequence, and a change cannot have another order",
+                by=by,
+                sequence=Text(source.sequence.text),
+                created=source.place,
+                remedy="leave out by=, or Input(...) without a sequence",
+            )
+        return Ordering(source.sequence)
+    if by is None:
+        return Ordering()
+    fields = fields_of(source.type)
+    if isinstance(by, str) and fields is not None and by not in fields:
+        return Ordering(column=by)
+    return Ordering(Fn.of(by, source.type))
+
+
+def part_of(source: Source, found: Ordering, verb: str) -> Callable[[Any], Any] | None:
+    """The part of a row that events are ordered by, where there are no other columns."""
+    if found.column:
+        fields = fields_of(source.type) or ()
+        raise UnknownField(
+            f"{verb}: rows of input {source.name!r} have no field {found.column!r}, to order by",
+            fields=Text(", ".join(fields)),
+            created=source.place,
+            remedy="one of its fields, or a function of the row",
+        )
+    return found.part
+
+
+def time_of(source: Source, part: Callable[[Any], Any], row: Any) -> Any:
+    """When a row happened."""
+    return require_time(source, _time(source, part, row), row)
+
+
+def known_time(source: Source, part: Callable[[Any], Any], row: Any) -> Any:
+    """When a row happened that is there; ABSENT where it does not say."""
+    at = _time(source, part, row)
+    return ABSENT if at is None or at != at else at
+
+
+def _time(source: Source, part: Callable[[Any], Any], row: Any) -> Any:
+    try:
+        return part(row)
+    except Exception as error:
+        raise FunctionFailed(
+            f"input {source.name!r}: the order of its events failed on a row",
+            row=row,
+            error=Text(error_text(error)),
+            created=source.place,
+            remedy="make it work for every row of this input",
+        ) from cause_of(error)
+
+
+def require_time(source: Source, at: Any, row: Any) -> Any:
+    """Refuse what cannot say when something happened: nothing, and NaN."""
+    if at is None or at != at:
+        raise ChangeError(
+            f"input {source.name!r}: what events are ordered by is {at} in one of them",
+            row=row,
+            created=source.place,
+            remedy="a value for every event, deletes as well",
+        )
+    return at
+
+
+def is_older(source: Source, at: Any, known: Any) -> bool:
+    """Whether the one is before the other."""
+    try:
+        return bool(at < known)
+    except TypeError as error:
+        raise ChangeError(
+            f"input {source.name!r}: two events cannot be ordered, by a {type(at).__name__} and a "
+            f"{type(known).__name__}",
+            one=at,
+            other=known,
+            created=source.place,
+            remedy="values that can be compared, all of one type",
+        ) from cause_of(error)
+
+
+def newest(source: Source, events: Iterable[KeyedEvent], ordered: bool) -> dict[Any, KeyedEvent]:
+    """Of each key the newest event; where they are `ordered`, of equally new ones the last."""
+    found: dict[Any, KeyedEvent] = {}
+    for event in events:
+        other = found.setdefault(event.key, event)
+        if other is event:
+            continue
+        timed = event.at is not None and other.at is not None
+        if timed and is_older(source, event.at, other.at):
+            other.follows |= event.row is not ABSENT
+            continue
+        if not ordered and not (timed and is_older(source, other.at, event.at)):
+            if event.row is other.row or (event.row is not ABSENT and event.row == other.row):
+                continue
+            raise _several(source, other, event)
+        event.follows |= other.follows or other.row is not ABSENT
+        found[event.key] = event
+    return found
+
+
+def _several(source: Source, one: KeyedEvent, other: KeyedEvent) -> ChangeError:
+    rows = [Text("deleted") if each.row is ABSENT else each.row for each in (one, other)]
+    same = "" if one.at is None else ", equally new"
+    return ChangeError(
+        f"input {source.name!r} is given several rows of one key{same}, and no order",
+        key=one.key,
+        row=rows[0],
+        also=rows[1],
+        created=source.place,
+        remedy="the last row of each key alone; by=, what says which is the newest; or "
+        'duplicates="last" for rows that are in order',
+    )
+
+
+# ---- what is asked, as events ----
+
+
+class RowsToPut(NamedTuple):
+    """Rows to put in, their keys, and whether they are in order."""
+
+    rows: list[Any]
+    keys: list[Any]
+    ordered: bool
+
+
+def rows_given(state: KeyedInput, rows: Any) -> RowsToPut:
+    """The rows to upsert, as their type declares them, with their keys."""
+    source, ordered = state.source, True
+    if holds_rows(rows):
+        from ebbflow.engine.runtime.table.given import rows_of, table_of
+
+        new, weights = rows_of(source, table_of(source, rows))
+        if min(weights, default=1) < 1:
+            require_added(source, dict(zip(new, weights, strict=True)))
+        return RowsToPut(new, state.keys(new), ordered)
+    if is_request(rows):
+        raise nested(source, rows)
+    if isinstance(rows, (ZSet, Mapping)):
+        ordered = False
+        require_added(source, rows)
+    declared = as_declared(source.type)
+    new = [hashable(source, declared(row)) for row in rows]
+    if finder(source.type) is not None:
+        new = list(map(one_nan, new))
+    return RowsToPut(new, state.keys(new), ordered)
+
+
+def require_added(source: Source, rows: Any) -> None:
+    """Refuse rows with weights of which some are taken away, where rows are put in."""
+    for row, weight in rows.items():
+        if weight < 1:
+            raise ChangeError(
+                f"upsert: input {source.name!r} is given a row to take away",
+                row=row,
+                created=source.place,
+                remedy="rows alone, each to be put in; changes, with weights or kinds, by step()",
+            )
+
+
+def is_request(given: Any) -> bool:
+    """Whether something is a request, or was made to be one."""
+    return isinstance(given, Request)
+
+
+def nested(source: Source, given: Any) -> ChangeError:
+    """The error for a request where rows are asked."""
+    return ChangeError(
+        f"input {source.name!r}: a request was given where rows are asked",
+        given=Text(repr(given)),
+        created=source.place,
+        remedy=f"step({source.name}={given!r})",
+    )
+
+
+def upserted(state: KeyedInput, request: Upsert, found_rows: RowsToPut | None = None) -> Events:
+    """The events of an upsert, in order: rows that come, and then keys that go."""
+    source = state.source
+    part = part_of(source, ordering(source, request.by), "upsert")
+    rows, keys, ordered = found_rows or rows_given(state, request.rows)
+    events = [
+        KeyedEvent(key, row, None if part is None else time_of(source, part, row))
+        for key, row in zip(keys, rows, strict=True)
+    ]
+    last = ordered and (part is not None or request.duplicates == LAST)
+    if request.duplicates == LAST and not ordered and part is None:
+        raise no_order(source)
+    found = newest(source, events, last)
+    for event in deleted(state, DeleteKeys(request.delete, None, request.missing)).rows:
+        if event.key in found:
+            raise ChangeError(
+                f"upsert: input {source.name!r} is given a key both to upsert and to delete",
+                key=event.key,
+                row=found[event.key].row,
+                created=source.place,
+                remedy="one or the other for each key",
+            )
+        found[event.key] = event
+    return Events(list(found.values()), request.missing, True, part)
+
+
+def no_order(source: Source) -> ChangeError:
+    """The error for asking for the last of rows that have no order."""
+    return ChangeError(
+        f'input {source.name!r}: there is no last row: what is given for duplicates="last" has no '
+        "order",
+        created=source.place,
+        remedy="by=, a field or a function that says which row of a key is the newest",
+    )
+
+
+def deleted(state: KeyedInput, request: DeleteKeys) -> Events:
+    """The events of a delete."""
+    source = state.source
+    part = ordering(source, None).part
+    if request.at is not None:
+        if part is None:
+            raise ChangeError(
+                f"delete: input {source.name!r} has no sequence, and at= says nothing",
+                at=request.at,
+                created=source.place,
+                remedy="Input(..., sequence=...), or leave out at=",
+            )
+        require_time(source, request.at, Text("the keys of delete"))
+    if holds_rows(request.rows):
+        from ebbflow.engine.runtime.table.feed_tables import keys_in
+
+        events = keys_in(state, request)
+    else:
+        keys = _keys(source, request.rows)
+        events = [KeyedEvent(one_nan(state.require_key(key)), ABSENT, request.at) for key in keys]
+    if request.missing != IGNORE:
+        seen = set()
+        for event in events:
+            if event.key in seen:
+                raise deleted_twice(source, key=event.key)
+            seen.add(event.key)
+    return Events(events, request.missing, True, part)
+
+
+def _keys(source: Source, given: Any) -> list[Any]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise ChangeError(
+            f"delete: one key of input {source.name!r} was given where several are asked",
+            key=given,
+            created=source.place,
+            remedy="a list of keys: delete([key])",
+        )
+    keys = list(given)
+    for key in keys:
+        if isinstance(key, (list, set, dict)) or hasattr(key, "columns"):
+            raise ChangeError(
+                f"delete: a key of input {source.name!r} cannot be a {type(key).__name__}",
+                key=key,
+                created=source.place,
+                remedy="delete(*keys) of an input, or ebbflow.delete(keys), for many keys, and a "
+                "tuple for one of several fields",
+            )
+    return keys
+
+
+def fed(state: KeyedInput, request: Feed) -> Events:
+    """The events of a feed."""
+    from ebbflow.engine.runtime.table.feeds import events_in
+
+    found = ordering(state.source, request.by)
+    return Events(events_in(state, request, found), request.missing, True, found.part)
+
+
+def key_fields(source: Source) -> tuple[str, ...] | None:
+    """The fields that a key is made of; None where it is made otherwise.
+
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", id=int, line=int)
+    >>> key_fields(Source(name="orders", type=Order, key=Fn.of(("id", "line"), Order)))
+    ('id', 'line')
+    """
+    return None if source.key is None else part_fields(source.key)
+
+
+def part_fields(part: Any) -> tuple[str, ...] | None:
+    """The fields of a row that a part of it is: one, or a tuple of several."""
+    found = getattr(part, "expression", None)
+    if isinstance(found, Get):
+        return (found.name,)
+    if isinstance(found, Tuple) and all(isinstance(each, Get) for each in found.items):
+        return tuple(each.name for each in found.items if isinstance(each, Get))
+    return None
+
+
+def is_several(part: Any) -> bool:
+    """Whether a part of a row is a tuple of fields."""
+    return isinstance(getattr(part, "expression", None), Tuple)
+
+
+def no_key(source: Source, verb: str) -> ChangeError:
+    """The error for what can be done only to an input with a key."""
+    return ChangeError(
+        f"{verb}: input {source.name!r} has no key",
+        created=source.place,
+        remedy=f"Input({source.name!r}, ..., key=...), or add and remove rows",
+    )
+
+
+def no_row(source: Source, at: Any, remedy: str) -> AbsentRow:
+    """The error for a key that no row has."""
+    return AbsentRow(
+        f"input {source.name!r}: there is no row of this key",
+        key=at,
+        created=source.place,
+        remedy=remedy,
+    )
+
+
+def deleted_twice(source: Source, **facts: Any) -> AbsentRow:
+    """The error for a key that is given twice to be deleted."""
+    return AbsentRow(
+        f"input {source.name!r}: a key was deleted twice",
+        **facts,
+        created=source.place,
+        remedy=DELETE_ONCE,
+    )

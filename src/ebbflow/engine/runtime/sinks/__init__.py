@@ -1,0 +1,1 @@
+"""Sinks: who gets the changes of a view, epoch by epoch; the same for every engine."""

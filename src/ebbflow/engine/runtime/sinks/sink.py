@@ -1,0 +1,252 @@
+"""Sinks: who gets the changes of a view, epoch by epoch, also after a crash.
+
+A *sink* has a name, and has had the changes of all epochs up to one. Where the view has a path,
+that number is in a small file beside its state. After every epoch each sink is given what it has
+not had yet, in order. What a sink has not had is kept for it, also while the view is closed, until
+it has, or is ended:
+
+    a folder       each epoch is there as a whole, or not; so it has every epoch exactly once
+    a `Sink`       is given an epoch again when a crash came after `publish` and before that was
+                   noted; one that can ask its target for the last epoch, in `had`, is exactly once
+    a function     is called again for an epoch that it did not finish: at least once, and with the
+                   number of the epoch, by which the other side can tell
+
+A sink is only given epochs that are safe: where a view writes every tenth epoch (`flush_every`), it
+gets ten at a time. A sink that fails leaves the epoch as it is. The error comes out of `step`, all
+the same; the next step tries again, and so does `deliver`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from ebbflow.engine.runtime.callers import under_way
+from ebbflow.errors import CompositionError, EbbflowError, Text
+from ebbflow.paths import file_name
+
+if TYPE_CHECKING:
+    from ebbflow.engine.runtime.sinks.view import ViewWithSinks
+    from ebbflow.state.spine import Files
+
+Entry = Mapping[str, Any]
+"""What an epoch changed, as an engine keeps it for sinks."""
+
+
+class SinkError(EbbflowError):
+    """A sink cannot go on from where it is."""
+
+
+class Sink:
+    """Somebody who gets every epoch: to be subclassed, and given to `view.add_sink`.
+
+    >>> import ebbflow as ef
+    >>> class Printer(ef.Sink):
+    ...     def publish(self, epoch, change):
+    ...         print(epoch, change)
+    >>> view = ef.Input("words", str).run()
+    >>> end = view.add_sink(Printer())
+    >>> _ = view.step(words=["ebb"]); _ = view.step(); end()
+    1 ZSet({'ebb': 1})
+    2 ZSet({})
+    """
+
+    name = ""
+    """What the sink is called where its epochs are noted; that of the class, unless it has one."""
+    remedy = "view.end_sink(name), then begin again, from view.value"
+
+    def publish(self, epoch: int, change: Any) -> None:
+        """Take what an epoch changed: what `step` gave. When this returns, the sink has had it."""
+        raise NotImplementedError
+
+    def had(self, known: int | None, first: int, last: int) -> int:
+        """The last epoch this sink has had: `known`, where that was noted; a new one begins after
+        the `last` epoch, and could begin with the `first` whose change is kept.
+
+        Where the target itself can say, as from a table in which `publish` writes the number of the
+        epoch in the same transaction, that is the better answer: then no epoch comes twice.
+        """
+        return last if known is None else known
+
+    def give(self, view: ViewWithSinks, epoch: int, entry: Entry) -> None:
+        """What an epoch changed. To be given it twice must do no harm, or be what one can bear."""
+        self.publish(epoch, view._changes(epoch, entry))
+
+
+class FunctionSink(Sink):
+    """A function of the user's."""
+
+    def __init__(self, function: Callable[[Any, int], object], name: str) -> None:
+        self.function, self.name = function, name
+
+    def publish(self, epoch: int, change: Any) -> None:
+        self.function(change, epoch)
+
+
+def name_of(function: Any) -> str:
+    """The name of a function, for a sink that was given none.
+
+    >>> name_of(spans)
+    'spans'
+    """
+    name = getattr(function, "__name__", "<")
+    if name.startswith("<"):
+        raise CompositionError(
+            "each_epoch: a function without a name", remedy='each_epoch(function, name="...")'
+        )
+    return str(name)
+
+
+class Sinks:
+    """All sinks of a view, and those of earlier runs, which are noted among its `files`; a view in
+    memory has none."""
+
+    def __init__(self, view: ViewWithSinks, files: Files | None, done: dict[str, int]) -> None:
+        self.view, self.files, self.done = view, files, done
+        self.active: dict[str, Sink] = {}
+        self._lock = RLock()
+
+    def add(self, sink: Sink) -> Callable[[], None]:
+        """Give everything to a sink from now on, and what it has missed at once."""
+        view, name = self.view, sink.name or type(sink).__name__
+        with self._lock:
+            with view._lock:
+                view._require_open()
+                if name in self.active:
+                    raise CompositionError(
+                        f"there is a sink {name!r} already", remedy="another name="
+                    )
+                kept, last = view._logged(), view._safe()
+                first = kept[0] if kept else last + 1
+                had = sink.had(self.done.get(name), first, last)
+                _require_no_gap(sink, name, had, kept, last)
+                self._note(name, had)
+                self.active[name] = sink
+            self.deliver()
+        return lambda: self.end(name)
+
+    def end(self, name: str) -> None:
+        """Give nothing to a sink any more, and keep nothing for it."""
+        with self._lock:
+            if name not in self.done:
+                raise CompositionError(
+                    f"there is no sink {name!r}",
+                    sinks=Text(", ".join(self.done) or "none"),
+                    remedy="one of these" if self.done else "each_epoch or write_changes",
+                )
+            self.active.pop(name, None)
+            del self.done[name]
+            if self.files is not None:
+                self.files.remove(_file(name))
+
+    def deliver(self) -> None:
+        """Give every sink what it has not had; raise what they raised."""
+        errors: dict[str, Exception] = {}
+        with self._lock:
+            if under_way(Sinks.deliver, self):
+                return  # a sink has stepped the view: it gets this epoch after the present one
+            while waiting := self._waiting(errors):
+                name = min(waiting, key=lambda each: self.done[each])
+                epoch = self.done[name] + 1
+                try:
+                    self._give(name, epoch)
+                except Exception as error:
+                    error.add_note(
+                        f"raised by the sink {name!r} for epoch {epoch}, which is done and "
+                        "stays; the next step tries again, and so does view.deliver()"
+                    )
+                    errors[name] = error
+        if len(errors) == 1:
+            raise next(iter(errors.values()))
+        if errors:
+            raise ExceptionGroup("several sinks failed", list(errors.values()))
+
+    def _waiting(self, but: Mapping[str, object]) -> list[str]:
+        last = self.view._safe()  # others may be in the middle of a later one
+        return [name for name in self.active if self.done[name] < last and name not in but]
+
+    def _give(self, name: str, epoch: int) -> None:
+        sink = self.active[name]
+        with self.view._lock:
+            entry = self.view._entry(epoch)
+        if entry is None:
+            raise _gap(sink, name, epoch - 1, [epoch])
+        sink.give(self.view, epoch, entry)
+        if name in self.done:  # it may have ended itself
+            self._note(name, epoch)
+
+    def _note(self, name: str, epoch: int) -> None:
+        if self.done.get(name) == epoch:
+            return
+        if self.files is not None:
+            self.files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+        self.done[name] = epoch
+
+
+# ---- what is noted ----
+
+_BEGIN, _END = "sink-", ".json"
+
+
+def _file(name: str) -> str:
+    return f"{_BEGIN}{file_name(name)}{_END}"
+
+
+def needed(done: Mapping[str, int]) -> int | None:
+    """The first epoch that some sink has not had.
+
+    >>> needed({"a": 7, "b": 5}), needed({})
+    (6, None)
+    """
+    had = list(done.values())
+    return min(had) + 1 if had else None
+
+
+def noted(files: Files) -> dict[str, int]:
+    """The last epoch that each sink of a state has had, by name."""
+    found: dict[str, int] = {}
+    for file in files.names():
+        if file.startswith(_BEGIN) and file.endswith(_END):
+            with suppress(ValueError, KeyError, TypeError):
+                said = json.loads(files.read(file) or "")
+                found[said["sink"]] = int(said["epoch"])
+    return found
+
+
+def _require_no_gap(sink: Sink, name: str, had: int, kept: list[int], last: int) -> None:
+    if had > last:
+        raise SinkError(
+            f"the sink {name!r} has had epoch {had}, and the view is at epoch {last}: it is "
+            "not a sink of this state",
+            remedy=sink.remedy,
+        )
+    missing = [epoch for epoch in range(had + 1, last + 1) if epoch not in kept]
+    if missing:
+        raise _gap(sink, name, had, missing)
+
+
+def _gap(sink: Sink, name: str, had: int, missing: list[int]) -> SinkError:
+    return SinkError(
+        f"the sink {name!r} has had the epochs up to {had}, and the changes of some after "
+        "that are not there any more",
+        missing=Text(spans(missing)),
+        remedy=f"{sink.remedy}; keep_epochs=... keeps more for sinks that are new",
+    )
+
+
+def spans(numbers: list[int]) -> str:
+    """Numbers in order, as people say them.
+
+    >>> spans([1, 2, 3, 7, 9, 10])
+    '1 to 3, 7, 9 to 10'
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1] = [found[-1][0], number]
+        else:
+            found.append([number])
+    return ", ".join(" to ".join(map(str, each)) for each in found)

@@ -1,0 +1,148 @@
+"""What a view of any engine does for its sinks: `write_changes`, `each_epoch`, `add_sink`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from ebbflow.errors import CompositionError
+from ebbflow.flow.plan import Plan
+
+if TYPE_CHECKING:
+    from ebbflow.engine.runtime.sinks.folder import PathLike
+    from ebbflow.engine.runtime.sinks.sink import Entry, Sink, Sinks
+    from ebbflow.engine.runtime.subscribe import Delivery, Subscribers
+
+
+class ViewWithSinks:
+    """The part of a view that has to do with sinks."""
+
+    __slots__ = ()
+
+    plan: Plan
+    _lock: RLock
+    _sinks: Sinks | None
+    _subscribers: Subscribers
+
+    # ---- by the engine ----
+
+    def _require_open(self) -> None:
+        raise NotImplementedError
+
+    def _require(self, what: str, name: str, known: Any) -> None:
+        raise NotImplementedError
+
+    def _all_sinks(self) -> Sinks:
+        """The sinks of this view; made when the first one is asked for."""
+        raise NotImplementedError
+
+    def _safe(self) -> int:
+        """The last epoch that sinks may be told of: whatever comes, it has happened."""
+        raise NotImplementedError
+
+    def _logged(self) -> list[int]:
+        """The epochs whose changes are kept, in order."""
+        raise NotImplementedError
+
+    def _entry(self, epoch: int) -> Entry | None:
+        """What an epoch changed; None where that is not kept."""
+        raise NotImplementedError
+
+    def _changes(self, epoch: int, entry: Entry) -> Any:
+        """What an epoch changed, as `step` gave it."""
+        raise NotImplementedError
+
+    def _write_change(self, name: str, epoch: int, entry: Entry, folder: Path, format: str) -> None:
+        """Write what an epoch changed in an output into files in a folder."""
+        raise NotImplementedError
+
+    def _permissions(self) -> int:
+        """The permissions of the folder of the state; of a view in memory, those for one owner."""
+        raise NotImplementedError
+
+    def _catch_up(self) -> Delivery | None:
+        """Have all epochs safe, and give what callbacks have not been told of."""
+        raise NotImplementedError
+
+    # ---- for the user ----
+
+    def write_changes(
+        self,
+        path: PathLike,
+        output: str | None = None,
+        *,
+        format: str = "parquet",
+        permissions: int | None = None,
+    ) -> Callable[[], None]:
+        """Have the change of every epoch in `path/epoch=<n>`, from now on, exactly once: files with
+        the columns of a row and `__weight`, as "parquet", "csv" or "jsonl". What comes back ends
+        it.
+
+        The whole folder is one table with a column `epoch`, to all that read partitioned folders.
+        Several outputs have a folder each, `path/<output>/epoch=<n>`. A folder that has epochs
+        already goes on after them, and gets those it has missed. Who may read it is as with the
+        state, unless there are `permissions`, such as 0o750 for a group.
+        """
+        from ebbflow.engine.runtime.sinks.folder import allowed, folder_sink
+
+        names = self._outputs(output)
+        apart = output is None and len(names) > 1
+        mode = allowed(permissions, self._permissions())
+        return self._all_sinks().add(folder_sink(self.plan, path, names, apart, format, mode))
+
+    def each_epoch(
+        self, function: Callable[[Any, int], object], name: str | None = None
+    ) -> Callable[[], None]:
+        """Call `function(change, epoch)` after every epoch from now on, with what `step` gives.
+        What comes back ends it.
+
+        Which epochs it has finished is remembered in the state under `name`, its own when there is
+        none: opened again, it goes on after them, so none is left out and the last may come twice.
+        A view in memory remembers for as long as it lives.
+        """
+        from ebbflow.engine.runtime.sinks.sink import FunctionSink, name_of
+
+        return self._all_sinks().add(FunctionSink(function, name or name_of(function)))
+
+    def add_sink(self, sink: Sink) -> Callable[[], None]:
+        """Give every epoch to a sink from now on, by `sink.publish(epoch, change)`, and what it has
+        missed at once; see `ebbflow.Sink`. What comes back ends it."""
+        from ebbflow.engine.runtime.sinks.sink import Sink
+
+        if not isinstance(sink, Sink):
+            raise CompositionError(
+                f"add_sink({sink!r}): that is not a sink",
+                remedy="a subclass of ebbflow.Sink, or each_epoch(function)",
+            )
+        return self._all_sinks().add(sink)
+
+    def deliver(self) -> None:
+        """Give to all sinks what they have not had, as after a failure; else every step does."""
+        with self._lock:
+            self._require_open()
+            delivery = self._catch_up()
+        self._deliver(delivery)
+
+    def _deliver(self, delivery: Delivery | None) -> None:
+        try:
+            if self._sinks is not None:
+                self._sinks.deliver()
+        finally:
+            if delivery is not None:
+                self._subscribers.deliver(delivery)
+
+    @property
+    def sinks(self) -> dict[str, int]:
+        """The last epoch that each sink has had, by name; also those of earlier runs."""
+        return {} if self._sinks is None else dict(self._sinks.done)
+
+    def end_sink(self, name: str) -> None:
+        """Keep nothing for a sink any more. For one of this run, what made it gave this too."""
+        self._all_sinks().end(name)
+
+    def _outputs(self, output: str | None) -> list[str]:
+        if output is not None:
+            self._require("output", output, self.plan.outputs)
+        return list(self.plan.outputs) if output is None else [output]

@@ -1,0 +1,293 @@
+"""Tables of other libraries, as Arrow tables.
+
+Only the columns that are asked for are converted: those of a row, and those that say what changes.
+What Arrow cannot know by itself is said by the hints of the fields: a column of Python objects is
+made of them value by value, and a value that does not fit is named with its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as is_
+
+from ebbflow.engine.runtime.table.arrow import arrow_type
+from ebbflow.engine.runtime.table.column_types import Column, columns_of
+from ebbflow.engine.runtime.table.encode import encode
+from ebbflow.engine.runtime.table.layout import AFTER, BEFORE, layout_of, refused
+from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, a
+from ebbflow.engine.runtime.tables import library_of
+from ebbflow.errors import ChangeError, Text, cause_of, value_text
+from ebbflow.flow.plan import Source
+from ebbflow.nan import NAN
+
+Loose = frozenset[str]
+Wanted = Callable[[Sequence[str]], list[str]]
+NESTED = ("list", "set", "map", "record")
+
+
+def arrow_of(source: Source, given: Any, wanted: Wanted | None = None) -> tuple[Any, Loose]:
+    """A table as one of Arrow's, and the columns in which pandas may have made floats of integers.
+    `wanted` says which of its columns are read: those of a change, unless told otherwise.
+
+    >>> from ebbflow.record import record
+    >>> orders = Source(name="orders", type=record("Order", id=int, city=str))
+    >>> table, _ = arrow_of(orders, {"city": ["Rome", "Oslo"], "id": np.array([1, 2])})
+    >>> table.to_pydict()
+    {'city': ['Rome', 'Oslo'], 'id': [1, 2]}
+    """
+    wanted = partial(_wanted, source) if wanted is None else wanted
+    if isinstance(given, Mapping):
+        return _of_columns(source, given, wanted)
+    library = library_of(given)
+    if library == "numpy":
+        return _of_structured(source, given, wanted), frozenset()
+    if library == "pandas":
+        return _of_pandas(source, given, wanted)
+    if library == "polars":
+        given = _of_polars(given.select(wanted(given.columns)))
+    if isinstance(given, pa.RecordBatch):
+        given = pa.Table.from_batches([given])
+    if not isinstance(given, pa.Table):
+        given = _of_stream(source, given)
+    return _without_views(given), frozenset()
+
+
+def _of_stream(source: Source, given: Any) -> Any:
+    """A table of anything with the Arrow C stream interface."""
+    try:
+        return pa.table(given)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise refused(
+            source,
+            f"{a(given)} cannot be read as a table",
+            cause=error,
+            remedy="a stream of records: pyarrow.table(given) must work",
+        ) from cause_of(error)
+
+
+def _of_polars(given: Any) -> Any:
+    """A table or column of Polars, in types that Arrow can compute with."""
+    return given.to_arrow(compat_level=import_module("polars").CompatLevel.oldest())
+
+
+def _without_views(table: Any) -> Any:
+    """A table with texts and bytes for views of them, with which Arrow can do little."""
+    if "_view" not in str(table.schema):
+        return table
+    try:
+        return table.cast(
+            pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
+        )
+    except pa.ArrowException:  # views in a dictionary: columns of plain values can be cast later
+        return table
+
+
+def _plain(found: Any) -> Any:
+    if is_.is_string_view(found):
+        return pa.large_string()
+    if is_.is_binary_view(found):
+        return pa.large_binary()
+    if is_.is_struct(found):
+        return pa.struct([field.with_type(_plain(field.type)) for field in found])
+    if is_.is_list(found) or is_.is_large_list(found):
+        return pa.large_list(_plain(found.value_type))
+    return found
+
+
+def _wanted(source: Source, names: Sequence[str]) -> list[str]:
+    """The columns that are read; an error where they do not make a row."""
+    layout = layout_of(source, names)
+    fields = {name for name, _ in columns_of(source.type)}
+    marks = {layout.by, BEFORE, AFTER} if layout.how == "images" else {layout.by}
+    read = marks if layout.how == "images" else fields | marks
+    return [name for name in names if name in read]
+
+
+# ---- pandas ----
+
+
+def _of_pandas(source: Source, frame: Any, wanted: Wanted) -> tuple[Any, Loose]:
+    names = list(frame.columns)
+    _require_names(source, names)
+    missing = [name for name, _ in columns_of(source.type) if name not in names]
+    index = [name for name in missing if name in frame.index.names]
+    if index:
+        raise refused(
+            source,
+            f"{', '.join(map(repr, index))} is the index of the table, and no column",
+            columns=Text(", ".join(names)),
+            remedy=f"{source.name}=table.reset_index()",
+        )
+    return _of_columns(source, {name: frame[name] for name in wanted(names)}, list)
+
+
+def _require_names(source: Source, names: list[Any]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise refused(
+                source,
+                f"the columns of a table have texts as names, and one has {value_text(name)}",
+                columns=Text(", ".join(map(str, names))),
+                remedy="table.columns = [...], the names of the fields of a row",
+            )
+
+
+# ---- columns by name ----
+
+
+def _of_columns(source: Source, given: Mapping[str, Any], wanted: Wanted) -> tuple[Any, Loose]:
+    _require_names(source, list(given))
+    hints = dict(columns_of(source.type))
+    arrays, loose = {}, set()
+    for name in wanted(list(given)):
+        arrays[name] = _column(source, name, hints.get(name), given[name])
+        if library_of(given[name]) == "pandas":
+            loose.add(name)
+    sizes = {name: len(array) for name, array in arrays.items()}
+    if len(set(sizes.values())) > 1:
+        raise refused(
+            source,
+            "the columns have different lengths",
+            lengths=Text(", ".join(f"{name} {size:,}" for name, size in sizes.items())),
+            remedy="one value of every column for each row",
+        )
+    return pa.table(arrays), frozenset(loose)
+
+
+def _column(source: Source, name: str, column: Column | None, given: Any) -> Any:
+    """One column, of what any library has for it, or of values of Python."""
+    library = library_of(given)
+    try:
+        if isinstance(given, (pa.Array, pa.ChunkedArray)):
+            return given
+        if library == "polars":
+            return _of_polars(given)
+        if library in ("pandas", "numpy") and hasattr(given, "dtype"):
+            return _of_dtype(source, name, column, given)
+        if hasattr(type(given), "__arrow_c_stream__"):
+            return pa.chunked_array(given)
+        if hasattr(type(given), "__arrow_c_array__"):
+            return pa.array(given)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        found = getattr(given, "dtype", type(given).__name__)
+        raise refused(
+            source,
+            f"column {name!r} is {found}, which has no form as a table",
+            cause=error,
+            remedy="a column of numbers, texts, times, lists or records",
+        ) from cause_of(error)
+    if not isinstance(given, Sequence) or isinstance(given, (str, bytes)):
+        raise refused(
+            source,
+            f"column {name!r} is {a(given)}, not a list of values",
+            given=given,
+            remedy="a list, or a column of NumPy, pandas, Polars or Arrow, for each field",
+        )
+    return _of_values(source, name, column, list(given))
+
+
+def _of_dtype(source: Source, name: str, column: Column | None, given: Any) -> Any:
+    """A column of pandas or NumPy, by its dtype."""
+    pandas = library_of(given) == "pandas"
+    if str(given.dtype) != "object":
+        return pa.array(given, from_pandas=True) if pandas else _of_array(given)
+    if pandas and column is not None:
+        seen = _as_seen(given)
+        if seen is not None and seen.type == arrow_type(column):
+            return seen
+    values = given.tolist()
+    if pandas and hasattr(given, "isna"):
+        floats = column is not None and column.form == "float" and not column.optional
+        blank = NAN if floats else None
+        gone = given.isna().tolist()
+        values = [blank if none else each for each, none in zip(values, gone, strict=True)]
+    return _of_values(source, name, column, values)
+
+
+def _as_seen(given: Any) -> Any:
+    """A column of Python objects as Arrow sees it; None where it sees different ones."""
+    try:
+        return pa.array(given, from_pandas=True)
+    except (pa.ArrowException, OverflowError):
+        return None
+
+
+def _of_values(source: Source, name: str, column: Column | None, values: list[Any]) -> Any:
+    """A column of values of Python: by the hint of its field; where that does not do, and lists and
+    dicts may stand for others, or values of NumPy for Python's, as Arrow sees them."""
+    foreign = any(cls.__module__.startswith(("numpy", "pandas")) for cls in set(map(type, values)))
+    misfit: ChangeError | None = None
+    if column is not None and not foreign:
+        try:
+            return encode(replace(column, optional=True), values, arrow_type(column))
+        except ColumnMismatch as mismatch:
+            misfit = _misfit(source, name, mismatch)
+            if column.form not in NESTED:
+                raise misfit from mismatch.__cause__
+    try:
+        wanted = arrow_type(column) if column is not None and column.form == "map" else None
+        return pa.array(values, wanted, from_pandas=foreign)
+    except (pa.ArrowException, OverflowError) as error:
+        raise misfit or _mixed(source, name, column, values, error) from cause_of(error)
+
+
+def _misfit(source: Source, name: str, mismatch: ColumnMismatch) -> ChangeError:
+    remedy = mismatch.error(name, None).remedy
+    return refused(
+        source,
+        f"column {name + mismatch.path!r}, row {mismatch.at}: {mismatch.why}",
+        type=Text(str(mismatch.column)),
+        remedy=remedy or f"values of one type, or another hint for the field {name!r}",
+    )
+
+
+def _mixed(
+    source: Source, name: str, column: Column | None, values: list[Any], error: Exception
+) -> ChangeError:
+    first = next((value for value in values if value is not None), None)
+    at = next((i for i, v in enumerate(values) if v is not None and type(v) is not type(first)), 0)
+    also = value_text(values[at])
+    what = f"column {name!r} has {value_text(first)} and, in row {at}, {also}: values of two types"
+    if type(values[at]) is type(first):
+        what = f"column {name!r} cannot be read as a table"
+    remedy = "values of one type" + ("" if column is None else f": {column}")
+    return refused(source, what, cause=error, remedy=remedy)
+
+
+# ---- NumPy ----
+
+
+def _of_structured(source: Source, array: Any, wanted: Wanted) -> Any:
+    """A structured array, or a record array: a column for each of its fields."""
+    if array.ndim != 1:
+        raise refused(
+            source,
+            f"a structured array has {array.ndim} dimensions, and a table one",
+            shape=Text(str(array.shape)),
+            remedy=f"{source.name}=array.ravel()",
+        )
+    names = wanted(list(array.dtype.names))
+    hints = dict(columns_of(source.type))
+    return pa.table({name: _column(source, name, hints.get(name), array[name]) for name in names})
+
+
+def _of_array(array: Any) -> Any:
+    """An array of NumPy; its fields, if it has any, and its further dimensions, as lists."""
+    if array.dtype.names is not None:
+        return pa.StructArray.from_arrays(
+            [_of_array(array[name]) for name in array.dtype.names], list(array.dtype.names)
+        )
+    if array.ndim > 1:
+        inside = _of_array(array.reshape((-1, *array.shape[2:])))
+        return pa.FixedSizeListArray.from_arrays(inside, array.shape[1])
+    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in ("W", "h", "m", "M", "Y"):
+        array = array.astype("datetime64[s]" if array.dtype.str[4] in "hm" else "datetime64[D]")
+    native = array.dtype.newbyteorder("=")
+    return pa.array(np.asanyarray(array.astype(native, copy=False)))

@@ -1,0 +1,174 @@
+"""What is asked of an input, in the form that tasks take it.
+
+A change becomes rows with weights; so do the rows of an upsert, of which a task finds the old ones.
+All else that is asked by key becomes events (`ebbflow.engine.runtime.events`). What is here already
+is read here, in its order, so that one event of each key is left; what is in Spark stays there, has
+no order, and is read by the tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from ebbflow.change.requests import LAST, DeleteKeys, Feed, Forget, ReplaceRows, Request, Upsert
+from ebbflow.engine.runtime.changes import read as read_rows
+from ebbflow.engine.runtime.clock import is_time
+from ebbflow.engine.runtime.edits import edited_structure
+from ebbflow.engine.runtime.events import (
+    Edits,
+    Events,
+    deleted,
+    fed,
+    is_request,
+    nested,
+    newest,
+    no_key,
+    no_order,
+    ordering,
+    part_of,
+    upserted,
+)
+from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.replaced import chooser, require_rows, takes_away
+from ebbflow.engine.runtime.table.column_types import WEIGHT
+from ebbflow.engine.runtime.table.given import rows_of, table_of
+from ebbflow.engine.runtime.table.layout import layout_of
+from ebbflow.engine.runtime.tables import holds_rows
+from ebbflow.engine.spark.table.event_frame import feed_frame, upsert_frame
+from ebbflow.engine.spark.table.frame import frame_of
+from ebbflow.engine.spark.tasks.epochs import InputChange
+from ebbflow.engine.spark.tasks.transport import add
+from ebbflow.errors import ChangeError
+from ebbflow.flow.plan import Source
+from ebbflow.zset import ZSet, trusted, without_zeros
+
+_ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
+
+
+def input_change(state: InputState, change: Any, small: int = 0) -> InputChange:
+    """The change of an input, from what a user hands in; a `small` table becomes rows."""
+    source = state.source
+    if is_time(source, change):
+        change = Upsert([source.type(change)])
+    if not isinstance(change, Request):
+        return _rows(source, None, change, small)
+    if isinstance(change, ReplaceRows):
+        return _replaced(state, change, small)
+    if source.key is None:
+        raise no_key(source, change.verb)
+    return _by_key(state, change, small)
+
+
+def _by_key(state: Any, request: Request, small: int) -> InputChange:
+    source = state.source
+    if isinstance(request, Upsert):
+        return _upserted(state, request, small)
+    if isinstance(request, DeleteKeys):
+        if isinstance(request.rows, DataFrame):
+            timed, frame = upsert_frame(source, None, request.rows)
+            events = Events((), request.missing, False, source.sequence, timed, request.at)
+            return InputChange(events, None, frame)
+        return _here(state, deleted(state, request))
+    if isinstance(request, Feed):
+        if isinstance(request.rows, DataFrame):
+            order = ordering(source, request.by)
+            frame = feed_frame(source, request, order)
+            return InputChange(Events((), request.missing, False, order.part), None, frame)
+        return _here(state, fed(state, request))
+    if isinstance(request, Edits):
+        for each in request.rows:
+            edited_structure(source, each.field)
+        return InputChange(Edits(()), dict.fromkeys(request.rows, 1), size=len(list(request.rows)))
+    assert isinstance(request, Forget)
+    return InputChange(request, {request.before: 1}, size=1)
+
+
+def _here(state: Any, events: Events) -> InputChange:
+    """Events that are here: the newest of each key."""
+    rows = dict.fromkeys(newest(state.source, events.rows, events.ordered).values(), 1)
+    return InputChange(events.taking(()), rows, size=len(rows))
+
+
+def _upserted(state: Any, request: Upsert, small: int) -> InputChange:
+    source, given, keys = state.source, request.rows, request.delete
+    part = part_of(source, ordering(source, request.by), "upsert")
+    if is_request(given):
+        raise nested(source, given)
+    alone = isinstance(keys, tuple) and not keys
+    in_spark = isinstance(given, DataFrame) or isinstance(keys, DataFrame)
+    if in_spark and request.duplicates == LAST and part is None:
+        raise no_order(source)
+    if in_spark and not alone:
+        rows = given
+        if not isinstance(given, DataFrame):
+            rows = table_of(source, given if holds_rows(given) else list(given))
+        _, frame = upsert_frame(source, rows, keys)
+        return InputChange(Events((), request.missing, False, part, False), None, frame)
+    if not alone:
+        return _here(state, upserted(state, request))
+    sent = Upsert((), by=request.by)
+    if isinstance(given, DataFrame) or (holds_rows(given) and request.duplicates != LAST):
+        return _rows(source, sent, given, small)
+    if isinstance(given, (ZSet, Mapping)) and not holds_rows(given):
+        return _rows(source, sent, given, small)
+    latest = [event.row for event in upserted(state, request).rows]
+    return _rows(source, sent, latest, small)
+
+
+def _replaced(state: InputState, request: ReplaceRows, small: int) -> InputChange:
+    require_rows(state)
+    source = state.source
+    chooser(source, request.where)
+    if is_request(request.rows):
+        raise nested(source, request.rows)
+    found = _rows(source, request.taking(()), request.rows, small)
+    if not found.added:
+        raise takes_away(source)
+    return found
+
+
+def _rows(source: Source, request: Request | None, change: Any, small: int) -> InputChange:
+    """Rows with weights."""
+    if isinstance(change, DataFrame):
+        require_end(source, change)
+        added = layout_of(source, change.columns).how == "rows"
+        return InputChange(request, None, frame_of(source, change), added=added)
+    if isinstance(change, _ROWS) and not holds_rows(change):
+        rows = read_rows(source, change)
+        return _small(
+            request, rows, table_of(source, trusted(rows))
+        )  # what does not fit is refused
+    table = table_of(source, change)
+    if len(table) <= small:
+        rows = rows_in(source, table)
+        once = len(rows) == len(table)
+        return _small(request, rows, table if once else table_of(source, trusted(rows)))
+    added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
+    return InputChange(request, None, None, len(table), table, added)
+
+
+def _small(request: Request | None, rows: dict[Any, int], table: Any) -> InputChange:
+    added = min(rows.values(), default=1) > 0
+    return InputChange(request, rows, size=len(rows), table=table, added=added)
+
+
+def require_end(source: Source, frame: DataFrame) -> None:
+    """Refuse a streaming DataFrame."""
+    if frame.isStreaming:
+        raise ChangeError(
+            f"input {source.name!r}: a streaming DataFrame has no end, and a step needs one",
+            created=source.place,
+            remedy="stream.writeStream.foreachBatch("
+            f"lambda batch, number: view.step({source.name}=batch)).start()",
+        )
+
+
+def rows_in(source: Source, table: Any) -> dict[Any, int]:
+    """The rows of a table, with their weights added up."""
+    total: dict[Any, int] = {}
+    add(total, *rows_of(source, table))
+    return without_zeros(total)

@@ -1,0 +1,86 @@
+"""Frozen dataclasses are rows like NamedTuples: programs over either give the same.
+
+The same random programs run over both, change by change: over dataclasses against batch, and the
+two against each other, with rows taken apart.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields, is_dataclass, make_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ebbflow.engine.local import run
+from ebbflow.record import fields_of
+from ebbflow.testing import follow, random_epochs, random_program
+from ebbflow.testing.programs import TYPES
+from ebbflow.zset import ZSet
+
+
+def as_dataclass(cls: Any) -> Any:
+    """A frozen dataclass with the fields of a NamedTuple, which pickles find here."""
+    if not isinstance(cls, type) or not issubclass(cls, tuple):
+        return cls
+    made = make_dataclass(cls.__name__, list((fields_of(cls) or {}).items()), frozen=True)
+    made.__module__ = __name__
+    setattr(sys.modules[__name__], cls.__name__, made)
+    return made
+
+
+DATACLASSES = tuple(map(as_dataclass, TYPES))
+OF = dict(zip(DATACLASSES, TYPES, strict=True))
+
+
+def apart(value: Any) -> Any:
+    """A value with the NamedTuples that dataclasses were made of."""
+    if is_dataclass(value) and type(value) in OF:
+        return OF[type(value)](*[apart(getattr(value, each.name)) for each in fields(value)])
+    if isinstance(value, tuple):
+        inside = map(apart, value)
+        return tuple(inside) if type(value) is tuple else tuple.__new__(type(value), inside)
+    return value
+
+
+def flat(rows: ZSet[Any]) -> dict[Any, int]:
+    return {apart(row): weight for row, weight in rows.items()}
+
+
+def compared(seed: int, path: Path | None = None) -> None:
+    """One program over both types of rows."""
+    program, other = (random_program(seed, types=types) for types in (DATACLASSES, TYPES))
+    epochs = random_epochs(program, seed, 5)
+    view = follow(run, program, epochs)
+    plain = run(other.plan)
+    for epoch in epochs:
+        plain.step({name: flat(ZSet(change)) for name, change in epoch.items()})
+    both = (each.value for each in (view, plain))
+    mine, theirs = ({"out": v} if isinstance(v, ZSet) else v for v in both)
+    for name, rows in mine.items():
+        assert flat(rows) == dict(theirs[name].items())
+    if path is not None:
+        for again in range(2):
+            with program.run(path=path) as stored:
+                if not again:
+                    for epoch in epochs:
+                        stored.step(epoch)
+                assert (stored.value, stored.rebuilt) == (view.value, ())
+                stored.verify()
+
+
+def test_oracle_dataclasses_equal_batch_and_tuples() -> None:
+    for seed in range(40):
+        compared(seed)
+
+
+def test_oracle_dataclasses_on_disk_equal_tuples(tmp_path: Path) -> None:
+    for seed in range(6):
+        compared(seed, tmp_path / str(seed))
+
+
+@pytest.mark.slow
+def test_oracle_many_dataclasses_equal_batch_and_tuples(tmp_path: Path) -> None:
+    for seed in range(100, 500):
+        compared(seed, tmp_path / str(seed) if seed % 4 == 0 else None)
