@@ -309,6 +309,11 @@ def require_added(source: Source, rows: Any) -> None:
             )
 
 
+def are_none(keys: Any) -> bool:
+    """Whether there are plainly no keys to delete."""
+    return isinstance(keys, (tuple, list, set, frozenset)) and not keys
+
+
 def is_request(given: Any) -> bool:
     """Whether something is a request, or was made to be one."""
     return isinstance(given, Request)

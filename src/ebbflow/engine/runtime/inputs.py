@@ -21,6 +21,7 @@ from ebbflow.engine.runtime.events import (
     Deleted,
     Edits,
     Events,
+    are_none,
     deleted,
     fed,
     is_older,
@@ -263,8 +264,7 @@ class KeyedInput(InputState):
     def upsert(self, request: Upsert) -> Weights:
         """Be ready to put rows in, each in place of the row that has its key, and to take away the
         rows of some keys."""
-        plain = request.by is None and self.deleted is None
-        if plain and isinstance(request.delete, tuple) and not request.delete:
+        if request.by is None and self.deleted is None and are_none(request.delete):
             found = rows_given(self, request.rows)
             latest = dict(zip(found.keys, found.rows, strict=True))
             if len(latest) == len(found.rows) or (found.ordered and request.duplicates == LAST):

@@ -21,6 +21,7 @@ from ebbflow.engine.runtime.edits import edited_structure
 from ebbflow.engine.runtime.events import (
     Edits,
     Events,
+    are_none,
     deleted,
     fed,
     is_request,
@@ -60,6 +61,9 @@ def input_change(state: InputState, change: Any, small: int = 0) -> InputChange:
         return _replaced(state, change, small)
     if source.key is None:
         raise no_key(source, change.verb)
+    for given in (getattr(change, "rows", None), getattr(change, "delete", None)):
+        if isinstance(given, DataFrame):
+            require_end(source, given)
     return _by_key(state, change, small)
 
 
@@ -80,9 +84,10 @@ def _by_key(state: Any, request: Request, small: int) -> InputChange:
             return InputChange(Events((), request.missing, False, order.part), None, frame)
         return _here(state, fed(state, request))
     if isinstance(request, Edits):
-        for each in request.rows:
+        edits = dict.fromkeys(request.rows, 1)
+        for each in edits:
             edited_structure(source, each.field)
-        return InputChange(Edits(()), dict.fromkeys(request.rows, 1), size=len(list(request.rows)))
+        return InputChange(Edits(()), edits, size=len(edits))
     assert isinstance(request, Forget)
     return InputChange(request, {request.before: 1}, size=1)
 
@@ -98,7 +103,7 @@ def _upserted(state: Any, request: Upsert, small: int) -> InputChange:
     part = part_of(source, ordering(source, request.by), "upsert")
     if is_request(given):
         raise nested(source, given)
-    alone = isinstance(keys, tuple) and not keys
+    alone = are_none(keys)
     in_spark = isinstance(given, DataFrame) or isinstance(keys, DataFrame)
     if in_spark and request.duplicates == LAST and part is None:
         raise no_order(source)
