@@ -154,7 +154,7 @@ def test_a_sample_of_crashes_leaves_sinks_with_every_epoch(
 ) -> None:
     at = 67 * OPTIONS.index(options)
     while crash(tmp_path / str(at), at, HOWS[at % 3], **options):
-        at += 211
+        at += 307
     assert at > 300
 
 

@@ -24,6 +24,7 @@ from weakref import finalize
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
+from ebbflow.engine.runtime.reader.stored import noted_outputs
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.log import ChangeLog
@@ -72,7 +73,7 @@ class Disk:
         self.strict = strict
         self._settling = False
         self._end: finalize[..., Any] | None = None
-        known = ("format", "parts", "inputs", "rows")
+        known = ("format", "parts", "inputs", "rows", "outputs")
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         try:
             self.done = noted(self.files)
@@ -169,6 +170,7 @@ class Disk:
             "parts": {part.name: part.label for part in self.program.parts},
             "inputs": self.input_names,
             "rows": rows_of_inputs(self.program),
+            "outputs": noted_outputs(self.program),
             **self.extra,
         }
 

@@ -31,6 +31,7 @@ class Options:
     progress: bool | None = None
     permissions: int | None = None
     unpickle: bool = True
+    readable: bool = False
 
     def __post_init__(self) -> None:
         local_path(self.path, "spark(): path")
