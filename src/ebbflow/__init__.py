@@ -93,12 +93,14 @@ from ebbflow.zset import ZSet, linear
 
 if TYPE_CHECKING:
     from ebbflow.engine.local import View
+    from ebbflow.engine.runtime.reader.reader import open
     from ebbflow.engine.runtime.sinks.sink import Sink
     from ebbflow.engine.spark.engine import spark
 else:
     _LATER = {
         "Sink": "ebbflow.engine.runtime.sinks.sink",
         "View": "ebbflow.engine.local",
+        "open": "ebbflow.engine.runtime.reader.reader",
         "spark": "ebbflow.engine.spark.engine",
     }
 
@@ -168,6 +170,7 @@ __all__ = [
     "naive_sum",
     "ne",
     "once",
+    "open",
     "product",
     "program",
     "quantile",

@@ -223,21 +223,14 @@ def _figures(found: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _read_state(folder: str) -> dict[str, Any]:
-    """The figures of the newest snapshot. Where a writer removes it meanwhile, a later one is read
-    instead."""
+    """The figures of the newest snapshot."""
     try:
-        from ebbflow.state.spine import Snapshot, StateError
+        from ebbflow.state.spine import live_snapshot
     except ModuleNotFoundError as error:
         raise CheckError(f"reading state needs {error.name}", remedy=install("durable")) from error
 
     place = local_path(folder, "DIR")
-    for tries in range(20):
-        try:
-            found = Snapshot(place)
-            break
-        except (StateError, OSError):
-            if tries == 19:
-                raise
+    found = live_snapshot(place)
     if found.epoch < 0:
         there = place.is_dir()
         raise CheckError(

@@ -13,9 +13,9 @@ from ebbflow.errors import CompositionError, install
 from ebbflow.flow.plan import Plan
 
 __all__ = ["View", "run"]
-OPTIONS = ("path", "check_input", "memory", "keep_epochs", "flush_every", "strict", "permissions",
-           "unpickle", "keep_batches")  # fmt: skip
-"""What `run` can be told; all but the first two are about the path."""
+OPTIONS = ("path", "check_input", "readable", "memory", "keep_epochs", "flush_every", "strict",
+           "permissions", "unpickle", "keep_batches")  # fmt: skip
+"""What `run` can be told; all but `check_input` are about the path."""
 
 
 def run(
@@ -23,6 +23,7 @@ def run(
     *,
     check_input: bool = True,
     path: str | os.PathLike[str] | None = None,
+    readable: bool = False,
     **options: Any,
 ) -> View:
     """Run a plan here, starting from empty inputs, or from the state at `path`.
@@ -34,7 +35,10 @@ def run(
     returns. Opened again, the view goes on with the last epoch. The options then are:
 
     - `memory`: at most about so much of the state in memory, such as "512MB"; without it, all;
-    - `keep_epochs`: how many epochs can be read back by `view.at(epoch)`;
+    - `keep_epochs`: how many epochs can be read back by `view.at(epoch)`, and, where it is more
+      than one, what they changed, by sinks that are new and by readers (`ebbflow.open`);
+    - `readable`: keep the rows of all outputs, also of those that can be computed from the state of
+      an operator, so that `ebbflow.open` reads them without the program;
     - `flush_every`: write only every so many epochs. Those that wait are written by `close()`, when
       the view is dropped, and at exit; a crash, or a process that is killed, loses them;
     - `strict`: an error where a changed program would have its state computed again, or where a
@@ -60,7 +64,10 @@ def run(
         near="did you mean {}?", otherwise="one of these, or an engine: run(engine)",
     )  # fmt: skip
     machine = Machine(plan, trusting=not check_input)
+    if readable:
+        machine.readers = {}
     if path is None:
+        options |= {"readable": True} if readable else {}
         if options:
             raise CompositionError(
                 f"run({', '.join(f'{name}=...' for name in options)}): only with a path=",

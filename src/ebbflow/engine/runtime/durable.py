@@ -28,6 +28,7 @@ from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
+from ebbflow.engine.runtime.reader.stored import noted_outputs
 from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.log import ChangeLog
@@ -80,7 +81,7 @@ class Disk:
         self.strict = strict
         self._settling = False
         self._end: finalize[..., Any] | None = None
-        known = ("format", "parts", "inputs", "rows", "schemas")
+        known = ("format", "parts", "inputs", "rows", "schemas", "outputs")
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         program.batches = Batches(keep_batches)
         try:
@@ -211,6 +212,7 @@ class Disk:
             "inputs": self.input_names,
             "rows": rows_of_inputs(self.program),
             "schemas": self.schemas,
+            "outputs": noted_outputs(self.program),
             **self.extra,
         }
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from ebbflow.engine.runtime.convert import Conversion
 from ebbflow.engine.runtime.failure import explaining
-from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.machine import act
 from ebbflow.engine.runtime.parts import typed
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.stage import Stage
-from ebbflow.state.spine import Store
+from ebbflow.flow.plan import Source
+from ebbflow.state.spine import Snapshot, Store
 from ebbflow.zset import trusted
 
 NO_CONVERSIONS: Mapping[str, Conversion] = {}
@@ -43,7 +43,7 @@ def rebuild(
             return dict(state.snapshot().items())
         if name in conversions:
             return conversions[name].rows(store, was[name], state)
-        return _stored_rows(store, state, was[name])
+        return stored_rows(store, state.source, was[name])
 
     def fill(stage: Stage) -> None:
         values: list[Any] = [None] * machine.width
@@ -84,10 +84,10 @@ def rows_of_inputs(program: RunningProgram) -> dict[str, str]:
     return {name: program.part(state.holder).name for name, state in inputs if state.keeps}
 
 
-def _stored_rows(store: Store, state: InputState, name: str) -> dict[Any, int]:
-    """The rows of an input, from a part that the program does not have any more."""
-    row_type, layout = typed(state.source.type), store.layout(name)
-    by_row = layout == "value" and state.source.key is None
+def stored_rows(store: Snapshot, source: Source, name: str) -> dict[Any, int]:
+    """The rows of an input, from a part that the program need not have any more."""
+    row_type, layout = typed(source.type), store.layout(name)
+    by_row = layout == "value" and source.key is None
     types = (row_type, Any) if by_row else (Any, row_type)
     spine = store.spine(name, layout=layout, key_type=types[0], row_type=types[1])
     if by_row:

@@ -65,7 +65,9 @@ def spark(
       change could go unseen (`view.assumed`);
     - `permissions`: of the folder, 0o700 unless told otherwise; 0o770 lets a group read and write,
       as when workers run as another user;
-    - `unpickle`: False reads pickles of plain values only; any others could run code.
+    - `unpickle`: False reads pickles of plain values only; any others could run code;
+    - `readable`: keep the rows of all outputs, so that `ebbflow.open` reads them without the
+      program.
 
     >>> spark(path="state/")
     spark(path='state/')

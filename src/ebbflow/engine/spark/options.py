@@ -33,6 +33,7 @@ class Options:
     permissions: int | None = None
     unpickle: bool = True
     keep_batches: int = KEEP
+    readable: bool = False
 
     def __post_init__(self) -> None:
         local_path(self.path, "spark(): path")

@@ -84,8 +84,9 @@ class SparkView(BaseView[C]):
         self.path = str(local_path(options.path))
         self._closed = False
         self._replica = Replica(
-            plan, check_input=check_input, derived=derived_outputs(session, plan, check_input)
-        )
+            plan, check_input=check_input, readable=options.readable,
+            derived=() if options.readable else derived_outputs(session, plan, check_input),
+        )  # fmt: skip
         disk = Disk(
             self.path, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, strict=options.strict,

@@ -5,6 +5,7 @@ It needs `pyarrow` and `numpy`, which `import ebbflow` does not load: install `e
 
 from ebbflow.state.cells import ABSENT
 from ebbflow.state.spine.files import Damaged, Files, FileWriter, Folder, InUse, Lost, StateError
+from ebbflow.state.spine.live import live_snapshot
 from ebbflow.state.spine.piece import Piece
 from ebbflow.state.spine.segment import Ref
 from ebbflow.state.spine.snapshot import Snapshot
@@ -25,4 +26,5 @@ __all__ = [
     "Spine",
     "StateError",
     "Store",
+    "live_snapshot",
 ]

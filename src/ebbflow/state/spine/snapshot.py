@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ebbflow.record import type_text
@@ -117,6 +117,13 @@ class Snapshot:
         if file not in self._maps:
             self._maps[file] = self.files.map(file)
         return self._maps[file]
+
+    def hold(self, operators: Collection[str]) -> None:
+        """Have the files of these spines at hand: they can be read after they were removed."""
+        for (operator, _), listed in self._listed.items():
+            if operator in operators:
+                for ref in listed.segments:
+                    self._map(ref.file)
 
     def names(self) -> list[Name]:
         """The names and numbers of the spines."""

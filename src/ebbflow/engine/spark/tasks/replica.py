@@ -32,8 +32,8 @@ Delta = dict[Any, int]
 
 
 class Replica(RunningProgram):
-    """A program with no state of its own. Outputs that are `derived` keep no rows; `names` are
-    those of its parts, where they are known."""
+    """A program with no state of its own. Outputs that are `derived` keep no rows; where it is to
+    be `readable`, all others do. `names` are those of its parts, where they are known."""
 
     machine: Machine
 
@@ -44,12 +44,15 @@ class Replica(RunningProgram):
         check_input: bool = True,
         names: Sequence[str] | None = None,
         derived: Iterable[str] = (),
+        readable: bool = False,
     ) -> None:
         machine = Machine(plan, trusting=not check_input, apart=True)
+        if readable:
+            machine.readers = {}
         inputs = {n: _input_state(machine, each, check_input) for n, each in plan.sources.items()}
         shared = [name for name, each in inputs.items() if isinstance(each, SharedInput)]
         machine.unchecked = frozenset(shared)
-        self.derived = frozenset(derived)
+        self.derived, self.readable = frozenset(derived), readable
         super().__init__(plan, machine, inputs, dict.fromkeys(self.derived, dict))
         if names is not None:
             self.parts = state_parts(self, names)

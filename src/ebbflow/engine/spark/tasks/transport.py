@@ -59,7 +59,8 @@ def pack_program(replica: Replica, check_input: bool) -> PackedProgram:
     plan = replica.plan
     classes = _classes(plan)
     try:
-        program = _dumps((plan, replica.names, check_input, replica.derived, classes))
+        kept = replica.derived, replica.readable
+        program = _dumps((plan, replica.names, check_input, *kept, classes))
     except Exception as error:
         raise CompositionError(
             "this program cannot be sent to Spark's workers",
@@ -103,13 +104,15 @@ def replica_of(packed_program: PackedProgram) -> Replica:
     if found is None:
         path, program = pickle.loads(packed_program.payload)
         sys.path += [each for each in path if each not in sys.path]
-        plan, names, check_input, derived, classes = pickle.loads(program)
+        plan, names, check_input, derived, readable, classes = pickle.loads(program)
         for cls in classes:
             _install(cls)
         while len(_replicas) >= _KEPT:
             _replicas.pop(next(iter(_replicas)))
         _known[packed_program.token] = classes
-        found = Replica(plan, check_input=check_input, names=names, derived=derived)
+        found = Replica(
+            plan, check_input=check_input, names=names, derived=derived, readable=readable
+        )
         found.token = packed_program.token
         _replicas[packed_program.token] = found
     return found

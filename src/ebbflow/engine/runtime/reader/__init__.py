@@ -1,0 +1,1 @@
+"""Readers: a second process that reads the state of a view while the view writes it."""

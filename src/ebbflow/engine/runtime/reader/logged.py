@@ -1,0 +1,57 @@
+"""Logged changes: what the writer has kept of what the last epochs changed.
+
+A local view keeps the change of an epoch as spines in its state; a view on Spark as Parquet files
+in the folder `changes`, which are noted in its manifest. A reader finds either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from ebbflow.engine.runtime.sinks.log import PREFIX, logged, logged_change
+from ebbflow.engine.runtime.table.arrow import from_arrow
+from ebbflow.state.spine import Snapshot
+from ebbflow.state.spine.manifest import missing
+from ebbflow.zset import add_into
+
+CHANGES = "changes"
+Deltas = dict[str, dict[Any, int]]
+
+
+def change_spines(snapshot: Snapshot) -> Iterable[str]:
+    """The names of the spines that hold changes."""
+    return {operator for operator, _ in snapshot.names() if operator.startswith(PREFIX)}
+
+
+def logged_epochs(snapshot: Snapshot, types: Mapping[str, Any]) -> set[int]:
+    """The epochs of which a state has what they changed in outputs of these types."""
+    entries: Mapping[str, Any] = snapshot.notes.get(CHANGES, {})
+    whole = {int(epoch) for epoch, entry in entries.items() if None not in entry.values()}
+    return whole | set(logged(snapshot, types))
+
+
+def logged_changes(snapshot: Snapshot, path: Path, epoch: int, types: Mapping[str, Any]) -> Deltas:
+    """What an epoch that is logged changed in each output."""
+    entry = snapshot.notes.get(CHANGES, {}).get(str(epoch))
+    if entry is None:
+        return {name: logged_change(snapshot, epoch, name, each) for name, each in types.items()}
+    return {
+        name: _added_up(path, [file for file, _ in entry.get(name, ())], row_type)
+        for name, row_type in types.items()
+    }
+
+
+def _added_up(path: Path, files: Iterable[str], row_type: Any) -> dict[Any, int]:
+    total: dict[Any, int] = {}
+    for file in files:
+        try:
+            table = pq.ParquetFile(path / CHANGES / file).read()
+        except FileNotFoundError:  # the writer has gone on
+            raise missing(file) from None
+        for row, weight in zip(*from_arrow(table, row_type), strict=True):
+            add_into(total, {row: weight})
+    return total

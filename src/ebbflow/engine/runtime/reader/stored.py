@@ -1,0 +1,154 @@
+"""Stored outputs: how the rows of an output are found in a state.
+
+An output whose rows are kept is a part of the state, and its manifest notes which one, and the type
+of its rows; whoever reads it needs no program. Other outputs are computed from what an operator
+keeps, or from the rows of inputs. To read those takes the program, or a view that was told to keep
+all outputs (`readable=True`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.inputs import input_state_of
+from ebbflow.engine.runtime.machine import Machine
+from ebbflow.engine.runtime.parts import StatePart, typed
+from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.engine.runtime.rebuild import stored_rows
+from ebbflow.engine.runtime.table.stored import row_type_of, stored_type
+from ebbflow.errors import Text
+from ebbflow.flow.plan import Plan
+from ebbflow.state.backing import Backing
+from ebbflow.state.spine import Snapshot, StateError
+from ebbflow.zset import ZSet, trusted, weights_of
+
+Weights = dict[Any, int]
+
+
+class StoredOutput(NamedTuple):
+    """An output in a state: the type of its rows, the parts it is read from, and how."""
+
+    type: Any
+    parts: tuple[str, ...]
+    read: Callable[[Snapshot], Weights]
+
+
+def noted_outputs(program: RunningProgram) -> dict[str, Any]:
+    """What the manifest notes of each output: the part that has its rows, if one has, and their
+    type."""
+    return {
+        name: {
+            "part": None if output.rows is None else program.part(output.rows).name,
+            "type": stored_type(program.plan.outputs[name].type),
+        }
+        for name, output in program.outputs.items()
+    }
+
+
+def stored_outputs(snapshot: Snapshot, plan: Plan | None) -> dict[str, StoredOutput]:
+    """The outputs of a state, each with how it is read; those of a plan, where one is given."""
+    noted: Mapping[str, Any] = snapshot.notes.get("outputs", {})
+    if plan is not None:
+        return _planned(snapshot, noted, plan)
+    found = {}
+    for name, said in noted.items():
+        row_type = row_type_of(said["type"])
+        part = said["part"]
+        found[name] = (
+            StoredOutput(row_type, (), _needs_program(name))
+            if part is None
+            else StoredOutput(row_type, (part,), _rows_in(part, row_type))
+        )
+    return found
+
+
+def _rows_in(part: str, row_type: Any) -> Callable[[Snapshot], Weights]:
+    def read(snapshot: Snapshot) -> Weights:
+        spine = snapshot.spine(part, layout="value", key_type=typed(row_type))
+        return {row: weight for row, weight, _ in spine.scan()}
+
+    return read
+
+
+def _needs_program(name: str) -> Callable[[Snapshot], Weights]:
+    def read(snapshot: Snapshot) -> Weights:
+        raise StateError(
+            f"output {name!r} keeps no rows of its own: it is computed from the state of an "
+            "operator, by the program",
+            remedy="ebbflow.open(path, program); or run(path=..., readable=True) where it is "
+            "written, which keeps them",
+        )
+
+    return read
+
+
+# ---- with the program ----
+
+
+def _planned(snapshot: Snapshot, noted: Mapping[str, Any], plan: Plan) -> dict[str, StoredOutput]:
+    known = set(snapshot.notes.get("parts", {}))
+    programs = [_compiled(plan, apart) for apart in (False, True)]
+    found = {}
+    for name, node in plan.outputs.items():
+        said = noted.get(name)
+        if said is None:
+            raise _another(name, noted)
+        if said["part"] is not None and said["type"] == stored_type(node.type):
+            found[name] = StoredOutput(
+                node.type, (said["part"],), _rows_in(said["part"], node.type)
+            )
+            continue
+        parts = [_cells(program, name) for program in programs]
+        there = [(part, stage) for part, stage in parts if part is not None and part.name in known]
+        if there:
+            part, stage = there[0]
+            found[name] = StoredOutput(node.type, (part.name,), _computed(part, stage))
+        else:
+            found[name] = _from_inputs(snapshot, plan, name)
+    return found
+
+
+def _compiled(plan: Plan, apart: bool) -> RunningProgram:
+    inputs = {name: input_state_of(source, True) for name, source in plan.sources.items()}
+    return RunningProgram(plan, Machine(plan, apart=apart), inputs, {})
+
+
+def _cells(program: RunningProgram, name: str) -> tuple[StatePart | None, Any]:
+    stage = program.machine.readers.get(name)
+    return (None, None) if stage is None else (program.part(stage.cells), stage)
+
+
+def _computed(part: StatePart, stage: Any) -> Callable[[Snapshot], Weights]:
+    def read(snapshot: Snapshot) -> Weights:
+        held = Backing({}, part.spine(snapshot), limited=False, codec=part.codec).held
+        rows: Weights = stage.output_of(held)
+        return rows
+
+    return read
+
+
+def _from_inputs(snapshot: Snapshot, plan: Plan, name: str) -> StoredOutput:
+    """An output that is computed from the rows of its inputs."""
+    alone = Plan({name: plan.outputs[name]})
+    kept: Mapping[str, str] = snapshot.notes.get("rows", {})
+    if not set(alone.sources) <= set(kept):
+        raise _another(name, kept)
+
+    def read(snapshot: Snapshot) -> Weights:
+        rows: dict[str, ZSet[Any]] = {
+            each: trusted(stored_rows(snapshot, source, kept[each]))
+            for each, source in alone.sources.items()
+        }
+        return weights_of(evaluate(alone, rows)[name])
+
+    return StoredOutput(plan.outputs[name].type, tuple(kept[each] for each in alone.sources), read)
+
+
+def _another(name: str, known: Iterable[str]) -> StateError:
+    return StateError(
+        f"output {name!r} cannot be read: this is the state of another program",
+        stored=Text(", ".join(known) or "nothing"),
+        remedy="the program that writes it, as it is there; or none, to read what rows are kept",
+    )
