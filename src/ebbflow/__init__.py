@@ -91,12 +91,15 @@ from ebbflow.zset import ZSet, linear
 
 if TYPE_CHECKING:
     from ebbflow.engine.local import View
+    from ebbflow.engine.runtime.files import read_csv, read_json, read_parquet
     from ebbflow.engine.spark.engine import spark
 else:
-    _LATER = {"View": "ebbflow.engine.local", "spark": "ebbflow.engine.spark.engine"}
+    _FILES = "ebbflow.engine.runtime.files"
+    _LATER = {"View": "ebbflow.engine.local", "spark": "ebbflow.engine.spark.engine",
+              "read_csv": _FILES, "read_json": _FILES, "read_parquet": _FILES}  # fmt: skip
 
     def __getattr__(name: str) -> object:
-        """`View` and `spark` are there when they are asked for; no engine is loaded before."""
+        """What runs programs is there when it is asked for; no engine is loaded before."""
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
@@ -156,6 +159,9 @@ __all__ = [
     "program",
     "quantile",
     "rank",
+    "read_csv",
+    "read_json",
+    "read_parquet",
     "redact",
     "set_of",
     "spark",

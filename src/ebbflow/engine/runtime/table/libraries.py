@@ -46,6 +46,8 @@ def arrow_of(source: Source, given: Any) -> tuple[Any, Loose]:
         return _of_structured(source, given), frozenset()
     if library == "pandas":
         return _of_pandas(source, given)
+    if library == "ebbflow":
+        given = given.table()  # of files; a stream would lose which error it ends with
     if library == "polars":
         given = _of_polars(given.select(_wanted(source, given.columns)))
     if isinstance(given, pa.RecordBatch):
