@@ -65,22 +65,24 @@ class FileColumns:
     def fitted(self, path: str, raw: Any, line: Callable[[int], int]) -> tuple[Any, list[Rejected]]:
         """The rows of a block that fit, and those that do not."""
         bad: dict[int, Rejected] = {}
+        made: dict[str, Any] = {}
         for name in raw.column_names:
-            made, array = partial(self._column, name), raw.column(name)
-            why = _misfit(made, array)
-            if why is None:
-                continue
-            if why.at is None:
-                raise ChangeError(f"{path}: {why.what}", remedy=why.remedy)
-            for at in all_bad(array, made):
-                misfit = _misfit(made, array.slice(at, 1))
-                if at not in bad and misfit is not None:
-                    bad[at] = Rejected(path, line(at), name, misfit.why, row_at(raw, at))
+            make, array = partial(self._column, name), raw.column(name)
+            try:
+                made[name] = make(array)
+            except Misfit as misfit:
+                if misfit.at is None:
+                    raise ChangeError(f"{path}: {misfit.what}", remedy=misfit.remedy) from None
+                for at in all_bad(array, make):
+                    if at not in bad:
+                        why = _why(make, array.slice(at, 1))
+                        bad[at] = Rejected(path, line(at), name, why, row_at(raw, at))
         if bad:
-            raw = raw.filter(pa.array([at not in bad for at in range(len(raw))], pa.bool_()))
+            fits = pa.array([at not in bad for at in range(len(raw))], pa.bool_())
+            raw = raw.filter(fits)
+            made = {name: self._column(name, raw.column(name)) for name in raw.column_names}
         names = [*self.fields, *(name for name in raw.column_names if name in self.marks)]
-        arrays = [self._column(name, raw.column(name)) for name in names]
-        return pa.table(arrays, names), list(bad.values())
+        return pa.table([made[name] for name in names], names), list(bad.values())
 
     def _column(self, name: str, array: Any) -> Any:
         """A column of a file as one of the row type: read, if it is texts, and fitted."""
@@ -94,12 +96,13 @@ class FileColumns:
         return made
 
 
-def _misfit(made: Callable[[Any], Any], array: Any) -> Misfit | None:
+def _why(make: Callable[[Any], Any], one: Any) -> str:
+    """What is wrong with a value."""
     try:
-        made(array)
+        make(one)
     except Misfit as misfit:
-        return misfit
-    return None
+        return misfit.why
+    return ""
 
 
 def _require_inside(name: str, column: Column, array: Any) -> None:

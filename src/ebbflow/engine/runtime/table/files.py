@@ -135,7 +135,7 @@ def _putting(rejected: Rejecting, stack: ExitStack) -> Callable[[Rejected, str],
         return lambda each, unit: rejected.append(each)
     if callable(rejected):
         return lambda each, unit: rejected(each)
-    file = Path(rejected).open("w", encoding="utf-8")  # noqa: SIM115: the stack closes it
+    file = Path(rejected).open("w", encoding="utf-8")  # noqa: SIM115  (the stack closes it)
     stack.enter_context(file)
     return lambda each, unit: file.write(json.dumps(each._asdict(), default=str) + "\n")
 
