@@ -93,14 +93,19 @@ from ebbflow.zset import ZSet, linear
 
 if TYPE_CHECKING:
     from ebbflow.engine.local import View
+    from ebbflow.engine.runtime.files import read_csv, read_json, read_parquet
     from ebbflow.engine.runtime.reader.reader import open
     from ebbflow.engine.runtime.sinks.sink import Sink
     from ebbflow.engine.spark.engine import spark
 else:
+    _FILES = "ebbflow.engine.runtime.files"
     _LATER = {
         "Sink": "ebbflow.engine.runtime.sinks.sink",
         "View": "ebbflow.engine.local",
         "open": "ebbflow.engine.runtime.reader.reader",
+        "read_csv": _FILES,
+        "read_json": _FILES,
+        "read_parquet": _FILES,
         "spark": "ebbflow.engine.spark.engine",
     }
 
@@ -175,6 +180,9 @@ __all__ = [
     "program",
     "quantile",
     "rank",
+    "read_csv",
+    "read_json",
+    "read_parquet",
     "redact",
     "replace",
     "set_of",

@@ -31,11 +31,12 @@ _EXACT = 1 << 53
 
 
 class Misfit(Exception):
-    """What is wrong with a column, and in which row `at` first; None where all of it is."""
+    """What is wrong with a column, and in which row `at` first; None where all of it is. `why` is
+    what is wrong with the value there."""
 
-    def __init__(self, what: str, remedy: str, at: int | None = None) -> None:
+    def __init__(self, what: str, remedy: str, at: int | None = None, why: str = "") -> None:
         super().__init__(what)
-        self.what, self.remedy, self.at = what, remedy, at
+        self.what, self.remedy, self.at, self.why = what, remedy, at, why or what
 
 
 def fitted(
@@ -87,6 +88,7 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
             f"column {name!r} is null in {_first_of(array.is_null())}, and its hint is {column}",
             f"{column} | None as the hint, where None may be; or leave those rows out",
             array.is_null().index(True).as_py(),
+            f"it is missing, and its hint is {column}",
         )
     if column.form == "int" and is_.is_floating(array.type):
         _require_exact(name, array)
@@ -101,6 +103,7 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
                 f"column {name!r} is part of the key, and NaN in {_first_of(nans)}",
                 "leave those rows out, or give them a key",
                 nans.index(True).as_py(),
+                "it is part of the key, and NaN",
             )
     return made
 
@@ -143,6 +146,7 @@ def _cast(name: str, column: Column, array: Any) -> Any:
             f"no {column}",
             _value_remedy(name, column, array.type),
             at,
+            f"{shown(array[at])} is no {column}",
         ) from error
 
 
@@ -227,6 +231,7 @@ def _require_chosen(name: str, array: Any, allowed: tuple[Any, ...]) -> None:
             f"column {name!r} has {shown(array[at])} in row {at}, which its Literal has not",
             "one of " + ", ".join(value_text(each) for each in allowed),
             at,
+            f"{shown(array[at])} is not one of {', '.join(map(value_text, allowed))}",
         )
 
 

@@ -50,6 +50,8 @@ def arrow_of(source: Source, given: Any, wanted: Wanted | None = None) -> tuple[
         return _of_structured(source, given, wanted), frozenset()
     if library == "pandas":
         return _of_pandas(source, given, wanted)
+    if library == "ebbflow":
+        given = given.table()  # of files; a stream would lose which error it ends with
     if library == "polars":
         given = _of_polars(given.select(wanted(given.columns)))
     if isinstance(given, pa.RecordBatch):

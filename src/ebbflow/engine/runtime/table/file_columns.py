@@ -1,0 +1,142 @@
+"""The columns of files: which are read, and how they become those of a row type.
+
+A format gives a table of the columns that are asked for, with texts where it has nothing better, as
+CSV has for everything. Each column is made one of the row type; where some values do not fit, their
+rows are found, by halves, and put aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as is_
+
+from ebbflow.engine.runtime.files import Rejected
+from ebbflow.engine.runtime.table.arrow import arrow_type
+from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
+from ebbflow.engine.runtime.table.decode import decode
+from ebbflow.engine.runtime.table.fit import Misfit, all_bad, first_bad, fit, row_at, shown
+from ebbflow.engine.runtime.table.layout import layout_of
+from ebbflow.engine.runtime.table.libraries import NESTED
+from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
+from ebbflow.errors import ChangeError, CompositionError, Text
+from ebbflow.flow.plan import Source
+from ebbflow.record import type_text
+
+Block = tuple[Any, Callable[[int], int], list[Rejected]]
+"""A table, the line of each of its rows, and the lines among them that are no rows at all."""
+_MARKS = {
+    WEIGHT: Column("int"), "_change_type": Column("text"), "op": Column("text"),
+    "__op": Column("text"), "weight": Column("int"),
+}  # fmt: skip
+_MARKED = {"int": Source(name="files", type=int), "text": Source(name="files", type=str)}
+
+
+class FileColumns:
+    """The `fields` of a row type as columns, and `marks`: columns that say what changes."""
+
+    def __init__(self, verb: str, row_type: Any) -> None:
+        self.row_type = row_type
+        self.fields = dict(columns_of(row_type))
+        self.marks = {name: each for name, each in _MARKS.items() if name not in self.fields}
+        self.known = {**self.fields, **self.marks}
+        self._source = Source(name=verb, type=row_type)
+        for name, column in self.fields.items():
+            if column.form == "any":
+                raise CompositionError(
+                    f"{verb}: {name!r} of {type_text(row_type)} is of no type that files have",
+                    remedy=f"{verb}(path, Order), a NamedTuple class with hints for its fields",
+                )
+
+    def among(self, path: str, names: Sequence[str]) -> dict[str, Column]:
+        """Those of the columns of a file that are read; an error where a field is missing."""
+        some = [name for name in names if name in self.known]
+        try:
+            layout_of(self._source, some)
+        except ChangeError as error:
+            what = error.what.removeprefix(f"input {self._source.name!r}: ")
+            facts = {**error.facts, "columns": Text(", ".join(names))}
+            raise ChangeError(f"{path}: {what}", **facts, remedy=error.remedy) from None
+        return {name: self.known[name] for name in some}
+
+    def fitted(self, path: str, raw: Any, line: Callable[[int], int]) -> tuple[Any, list[Rejected]]:
+        """The rows of a block that fit, and those that do not."""
+        bad: dict[int, Rejected] = {}
+        made: dict[str, Any] = {}
+        for name in raw.column_names:
+            make, array = partial(self._column, name), raw.column(name)
+            try:
+                made[name] = make(array)
+            except Misfit as misfit:
+                if misfit.at is None:
+                    raise ChangeError(f"{path}: {misfit.what}", remedy=misfit.remedy) from None
+                for at in all_bad(array, make):
+                    if at not in bad:
+                        why = _why(make, array.slice(at, 1))
+                        bad[at] = Rejected(path, line(at), name, why, row_at(raw, at))
+        if bad:
+            fits = pa.array([at not in bad for at in range(len(raw))], pa.bool_())
+            raw = raw.filter(fits)
+            made = {name: self._column(name, raw.column(name)) for name in raw.column_names}
+        names = [*self.fields, *(name for name in raw.column_names if name in self.marks)]
+        return pa.table([made[name] for name in names], names), list(bad.values())
+
+    def _column(self, name: str, array: Any) -> Any:
+        """A column of a file as one of the row type: read, if it is texts, and fitted."""
+        column = self.known[name]
+        array = _read(name, column, array)
+        if name in self.marks:
+            return fit(_MARKED[column.form], "value", column, array)
+        made = fit(self._source, name, column, array)
+        if column.form in NESTED:
+            _require_inside(name, column, made)
+        return made
+
+
+def _why(make: Callable[[Any], Any], one: Any) -> str:
+    """What is wrong with a value."""
+    try:
+        make(one)
+    except Misfit as misfit:
+        return misfit.why
+    return ""
+
+
+def _require_inside(name: str, column: Column, array: Any) -> None:
+    """What is inside lists and records is seen by who makes rows of them; so some are made now."""
+    start = 0
+    for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
+        try:
+            decode(column, chunk)
+        except ColumnMismatch as misfit:
+            why = f"{misfit.path.lstrip('.')}: {misfit.why}"
+            raise Misfit(f"column {name!r}: {why}", "", start + misfit.at, why) from None
+        start += len(chunk)
+
+
+def _read(name: str, column: Column, array: Any) -> Any:
+    """Texts as what the hint of their field says; all else as it is."""
+    if not _stands_for(array.type, column):
+        return array
+    wanted = arrow_type(column)
+    try:
+        return array.cast(wanted)
+    except pa.ArrowException as error:
+        at = first_bad(array, lambda some: some.cast(wanted))
+        if at is None:
+            return array
+        why = f"{shown(array[at])} is no {column}"
+        raise Misfit(f"column {name!r}: {why}", "", at, why) from error
+
+
+def _stands_for(found: Any, column: Column) -> bool:
+    """Whether there are texts in a column of this type that stand for something else."""
+    if is_.is_list(found) and column.form in ("list", "set"):
+        return _stands_for(found.value_type, column.parts[0][1])
+    if is_.is_struct(found) and column.form == "record":
+        parts = dict(column.parts)
+        return any(_stands_for(each.type, parts[each.name]) for each in found if each.name in parts)
+    return bool(is_.is_string(found)) and column.form not in ("text", "bytes", *NESTED)
