@@ -60,7 +60,7 @@ class RandomRequests:
     >>> from ebbflow.flow.source import Input
     >>> asked = RandomRequests(Input("words", str), 4)
     >>> [asked.epoch().verbs for _ in range(3)]
-    [('weights',), ('weights',), ('replace',)]
+    [('weights',), ('where',), ('where',)]
     """
 
     def __init__(self, program: Any, seed: int | str | Random, refused: float = 0.1) -> None:

@@ -139,14 +139,14 @@ class Deleted:
 # ---- which is newer ----
 
 
-class Ordering(NamedTuple):
+class EventOrder(NamedTuple):
     """The `part` of a row that says when it happened; or the `column` of a table that does."""
 
     part: Callable[[Any], Any] | None = None
     column: str = ""
 
 
-def ordering(source: Source, by: Any) -> Ordering:
+def ordering(source: Source, by: Any) -> EventOrder:
     """What the events of a request are ordered by."""
     if source.sequence is not None:
         if by is not None:
@@ -157,16 +157,16 @@ def ordering(source: Source, by: Any) -> Ordering:
                 created=source.place,
                 remedy="leave out by=, or Input(...) without a sequence",
             )
-        return Ordering(source.sequence)
+        return EventOrder(source.sequence)
     if by is None:
-        return Ordering()
+        return EventOrder()
     fields = fields_of(source.type)
     if isinstance(by, str) and fields is not None and by not in fields:
-        return Ordering(column=by)
-    return Ordering(Fn.of(by, source.type))
+        return EventOrder(column=by)
+    return EventOrder(Fn.of(by, source.type))
 
 
-def part_of(source: Source, found: Ordering, verb: str) -> Callable[[Any], Any] | None:
+def part_of(source: Source, found: EventOrder, verb: str) -> Callable[[Any], Any] | None:
     """The part of a row that events are ordered by, where there are no other columns."""
     if found.column:
         fields = fields_of(source.type) or ()

@@ -391,7 +391,7 @@ def test_a_key_and_a_row_that_cannot_be_hashed_are_refused() -> None:
     refused(view, ChangeError, lambda view: view.step(words=["a"]))
     view = view_of(rows=Source(name="rows", key=Fn(len)))
     assert "a row must be hashable" in refused(
-        view, ChangeError, lambda view: view.input("rows").upsert(["a"])
+        view, ChangeError, lambda view: view.input("rows").upsert(["a"], ["b"])
     )
 
 

@@ -10,9 +10,9 @@ import pyarrow.types as is_
 
 from ebbflow.change.requests import DeleteKeys, Feed
 from ebbflow.engine.runtime.events import (
+    EventOrder,
     Events,
     KeyedEvent,
-    Ordering,
     is_several,
     key_fields,
     part_fields,
@@ -45,7 +45,7 @@ AT = "__at"
 """The column of a table of events that says when each happened, where no field does."""
 
 
-def table_events(state: KeyedInput, request: Feed, order: Ordering) -> list[KeyedEvent]:
+def table_events(state: KeyedInput, request: Feed, order: EventOrder) -> list[KeyedEvent]:
     """The events of a feed in a table, in the order of its rows."""
     source = state.source
     table, loose = arrow_of(source, request.rows, list)

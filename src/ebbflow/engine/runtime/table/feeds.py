@@ -16,8 +16,8 @@ from ebbflow.change.fields import as_declared
 from ebbflow.change.requests import Feed
 from ebbflow.engine.runtime.changes import hashable
 from ebbflow.engine.runtime.events import (
+    EventOrder,
     KeyedEvent,
-    Ordering,
     is_several,
     key_fields,
     part_fields,
@@ -125,7 +125,7 @@ def _known(source: Source, how: str, column: str, names: Sequence[str]) -> FeedL
     )
 
 
-def events_in(state: KeyedInput, request: Feed, order: Ordering) -> list[KeyedEvent]:
+def events_in(state: KeyedInput, request: Feed, order: EventOrder) -> list[KeyedEvent]:
     """The events of a feed, in the order of its rows."""
     if holds_rows(request.rows):
         from ebbflow.engine.runtime.table.feed_tables import table_events
@@ -183,7 +183,7 @@ def _image(
 
 
 def _event(
-    state: KeyedInput, sign: int, image: Mapping[str, Any], given: Mapping[str, Any], by: Ordering
+    state: KeyedInput, sign: int, image: Mapping[str, Any], given: Mapping[str, Any], by: EventOrder
 ) -> KeyedEvent:
     source = state.source
     at = require_time(source, given[by.column], given) if by.column else None

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from ebbflow.change.requests import Feed
-from ebbflow.engine.runtime.events import Ordering, is_several, key_fields, part_fields
+from ebbflow.engine.runtime.events import EventOrder, is_several, key_fields, part_fields
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.runtime.table.feed_tables import AT, require_key_columns
 from ebbflow.engine.runtime.table.feeds import PUT, SKIP, TAKE, FeedLayout, feed_layout
@@ -39,7 +39,7 @@ from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.flow.plan import Source
 
 
-def feed_frame(source: Source, request: Feed, order: Ordering) -> DataFrame:
+def feed_frame(source: Source, request: Feed, order: EventOrder) -> DataFrame:
     """A feed as a frame of events."""
     frame: DataFrame = request.rows
     layout = feed_layout(source, frame.columns, request, order.column)
@@ -105,7 +105,7 @@ def upsert_frame(source: Source, rows: Any, keys: Any) -> tuple[bool, DataFrame]
         assert isinstance(rows, DataFrame)
         keys = _keys_frame(rows.sparkSession, source, keys)
     timed = require_key_columns(source, keys.columns)
-    some = [name for name in keys.columns if name in _needed(source, Ordering(source.sequence))]
+    some = [name for name in keys.columns if name in _needed(source, EventOrder(source.sequence))]
     made = [made.alias(name) for name, made in _row(source, keys.schema, "", some)]
     gone = keys.select(*made, f.lit(TAKE).cast("long").alias(WEIGHT))
     if rows is None:
@@ -132,7 +132,7 @@ def _keys_frame(session: SparkSession, source: Source, keys: Any) -> DataFrame:
     return session.createDataFrame([tuple(key) if several else (key,) for key in keys], schema)
 
 
-def _needed(source: Source, order: Ordering) -> set[str]:
+def _needed(source: Source, order: EventOrder) -> set[str]:
     """The fields that a row which is taken away must have."""
     by = None if order.part is None else part_fields(order.part)
     fields = key_fields(source)

@@ -128,7 +128,7 @@ def test_the_rows_of_all_inputs_come_in_one_table(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         store.commit(0)
         _, job = made(JOINED, path=str(tmp_path))
-        task = SingleTask(job, (("a", "apply"), ("b", "apply")), 100, (), ("a", "b"))
+        task = SingleTask(job, (("a", None), ("b", None)), 100, (), ("a", "b"))
         batch = side_by_side(a=[Row(1, 1), Row(2, 2), Row(1, 1)], b=[Row(1, 5)])
         (note,) = notes(lines_of(task(iter([batch, batch.slice(3)]))))
         assert note.error is None
@@ -145,7 +145,7 @@ def test_too_many_rows_are_read_to_the_end_and_nothing_is_done() -> None:
             read.append(i)
             yield side_by_side(a=[Row(i, 1), Row(i, 2)])
 
-    (note,) = notes(lines_of(SingleTask(job, (("a", "apply"),), 4, (), ("a",))(given())))
+    (note,) = notes(lines_of(SingleTask(job, (("a", None),), 4, (), ("a",))(given())))
     assert note.too_many
     assert read == [0, 1, 2, 3, 4]
 
