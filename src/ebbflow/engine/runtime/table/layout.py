@@ -128,10 +128,10 @@ def refused(source: Source, what: str, *, remedy: str, **facts: object) -> Chang
 
 def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeError:
     """The error for a column that is not what the hint of its field says."""
-    return refused(source, type_misfit(name, found, column), remedy=cast(name, found, column))
+    return refused(source, type_mismatch(name, found, column), remedy=cast(name, found, column))
 
 
-def type_misfit(name: str, found: str, column: Column) -> str:
+def type_mismatch(name: str, found: str, column: Column) -> str:
     """What is wrong with a column of this type."""
     if column.form == "any":
         return (
