@@ -393,6 +393,9 @@ def test_keys_of_bad_tables() -> None:
          "column 'f' is null in row 1", "datetime | None as the hint"),
         (Annotated[Decimal, (4, 2)], [Decimal("1.234")],
          "column 'f', row 0: Decimal('1.234') does not fit decimal128(4, 2)", "other digits"),
+        (date, pd.Series(pd.to_datetime(["2024-01-01"])), "column 'f' is timestamp[ns], not date",
+         ".dt.date in pandas"),
+        (int, pl.Series([1], dtype=pl.Int128), "column 'f' is Int128, which has no form", "a colu"),
         (Decimal, pd.Series([0.1]), "column 'f' is double, not Decimal", "cast the column"),
         (Literal["a", "b"], ["a", "c"],
          "column 'f' has 'c' in row 1, which its Literal has not", "one of 'a', 'b'"),
@@ -437,6 +440,22 @@ def test_a_dict_is_rows_or_columns_and_never_both() -> None:
     assert not is_table(np.zeros(3))
     assert not is_table(structured()[0])
     assert not is_table(ef.ZSet())
+
+
+def test_a_dataframe_of_spark_is_for_views_on_spark() -> None:
+    """Also where it could be read as a stream: that would collect it, and nobody has said so."""
+    frame = pytest.importorskip("pyspark.sql").DataFrame
+    fake = type("DataFrame", (frame,), {"__new__": lambda cls: object.__new__(cls)})()
+    with pytest.raises(ChangeError, match="given to a view that is not on Spark") as error:
+        ORDERS.run().step(orders=fake)
+    assert error.value.remedy == "orders=table.toArrow()"
+
+
+def test_a_class_of_ones_own_is_read_as_the_library_does() -> None:
+    class Mine(pd.DataFrame):
+        pass
+
+    assert ORDERS.run().step(orders=Mine(COLUMNS)) == ef.ZSet.of(ROWS)
 
 
 def test_without_pyarrow_the_remedy_names_the_extra() -> None:

@@ -144,8 +144,14 @@ def cast(name: str, found: str, column: Column) -> str:
     """What to do about it."""
     if column.form == "any":
         return f"a hint for the field {name!r}, or rows instead of a table"
+    spark = "[" not in found
     if column.form == "time" and "timestamp" in found:
-        return f"the hint Annotated[datetime, UTC] for {name!r}, or cast to timestamp_ntz"
+        how = "cast to timestamp_ntz" if spark else ".dt.tz_convert(None) in pandas"
+        return f"the hint Annotated[datetime, UTC] for {name!r}, or {how}"
     if column.form == "instant" and "timestamp" in found:
-        return f"the hint datetime for {name!r}, or cast to a timestamp with a zone"
+        how = "cast to a timestamp with a zone" if spark else '.dt.tz_localize("UTC") in pandas'
+        return f"the hint datetime for {name!r}, or {how}"
+    if column.form == "date" and "timestamp" in found:
+        how = "cast to date" if spark else ".dt.date in pandas"
+        return f"the hint datetime for {name!r}, or {how}"
     return f"cast the column, or another hint for the field {name!r}"

@@ -49,7 +49,8 @@ def arrow_of(source: Source, given: Any) -> tuple[Any, Loose]:
     if library == "ebbflow":
         given = given.table()  # of files; a stream would lose which error it ends with
     if library == "polars":
-        given = _of_polars(given.select(_wanted(source, given.columns)))
+        columns = {name: given[name] for name in _wanted(source, given.columns)}
+        return _of_columns(source, columns)
     if isinstance(given, pa.RecordBatch):
         given = pa.Table.from_batches([given])
     if not isinstance(given, pa.Table):
