@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from random import Random
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,10 +19,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.spark.forms import some_form
 
 import ebbflow as ef
+from ebbflow.engine.local import run
+from ebbflow.errors import EbbflowError
 from ebbflow.nan import one_nan
 from ebbflow.record import record
+from ebbflow.testing import random_epochs, random_program
 
 Inner = record("Inner", n=int, word=str | None)
 TIMES = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1))
@@ -165,3 +170,25 @@ def test_oracle_pandas_by_its_own_choice_of_types(rows: list[Any]) -> None:
         assert ef.Input("rows", kind).run().step(rows=each) == expected
     types = {"n": "Int64", "word": "string", "yes": "boolean", "x": "Float64"}
     assert ef.Input("rows", kind).run().step(rows=frame.astype(types)) == expected
+
+
+def test_oracle_random_programs_are_told_the_same_by_tables_as_by_rows() -> None:
+    """Every change of a random program, in the form of some library, with weights or operations."""
+    tables_given = 0
+    for seed in range(25):
+        program, dice = random_program(seed), Random(seed)
+        by_rows, by_tables = run(program.plan), run(program.plan)
+        for epoch in random_epochs(program, seed, 5):
+            sources = program.plan.sources
+            formed = {name: some_form(change, sources[name].type, dice)
+                      for name, change in epoch.items()}  # fmt: skip
+            tables_given += sum(formed[name] is not change for name, change in epoch.items())
+            try:
+                expected = by_rows.step(epoch)
+            except EbbflowError as refused:
+                with pytest.raises(type(refused)):
+                    by_tables.step(formed)
+                continue
+            assert by_tables.step(formed) == expected
+        assert by_tables.value == by_rows.value
+    assert tables_given > 50

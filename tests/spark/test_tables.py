@@ -37,6 +37,12 @@ def given() -> dict[str, Any]:
     }
 
 
+def file_of(folder: Path) -> Any:
+    """A file with one order that fits, and one that does not."""
+    (folder / "orders.csv").write_text("id,city,price,weight\n11,Rome,1.5,1\nx,Rome,,1\n")
+    return ef.read_csv(folder / "orders.csv", Order, rejected=[])
+
+
 def test_tables_of_every_library_are_the_same_rows_on_both_engines(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -47,9 +53,11 @@ def test_tables_of_every_library_are_the_same_rows_on_both_engines(
                 each.step(orders=table) if way == "step" else getattr(each.input("orders"), way)(
                     table
                 )
+        for each in (local, view):
+            each.step(orders=file_of(tmp_path))
         found = {Order(*row) for row in view.value.collect()}
         assert found == set(local.value)
-        assert len(found) == len(local.value) == 6
+        assert len(found) == len(local.value) == 7
         wrong = [
             pd.DataFrame({"id": [9, None], "city": ["a", "b"], "price": [1.0, 2.0]}),
             {"id": [9, 10], "city": ["a"], "price": [1.0, 2.0]},

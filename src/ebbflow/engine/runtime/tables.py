@@ -24,16 +24,18 @@ from ebbflow.zset import ZSet
 
 _STREAM = "__arrow_c_stream__"
 _VALUES = {"pandas": "tolist", "polars": "to_list", "pyarrow": "to_pylist"}
+_LIBRARIES = {*_VALUES, "numpy", "pyspark"}
 _SCALARS = ("Timestamp", "Timedelta", "Row", "Interval", "Period")
 
 
 def library_of(given: Any) -> str:
-    """The library that something comes from.
+    """The library that something comes from, or the class that it extends.
 
-    >>> library_of(Source(name="orders"))
-    'ebbflow'
+    >>> library_of(Source(name="orders")), library_of("Rome")
+    ('ebbflow', 'builtins')
     """
-    return type(given).__module__.partition(".")[0]
+    roots = [cls.__module__.partition(".")[0] for cls in type(given).__mro__]
+    return next((root for root in roots if root in _LIBRARIES), roots[0])
 
 
 def is_table(given: Any) -> bool:
@@ -44,10 +46,10 @@ def is_table(given: Any) -> bool:
     """
     cls: Any = type(given)
     if hasattr(cls, _STREAM):
-        return not _is_column(given) and not isinstance(given, ZSet)
+        return not (_is_column(given) or library_of(given) == "pyspark" or isinstance(given, ZSet))
     if library_of(given) == "numpy":
         return bool(getattr(given, "shape", ())) and given.dtype.names is not None
-    return cls.__name__ == "DataFrame" and library_of(given) == "pandas"
+    return library_of(given) == "pandas" and hasattr(cls, "columns")
 
 
 def is_columns(given: Any) -> bool:

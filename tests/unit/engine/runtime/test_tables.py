@@ -285,8 +285,8 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "numbers as names": (pd.DataFrame([[1, "a", 2.0]]),
                          "the columns of a table have texts as names, and one has 0",
                          "table.columns = [...], the names of the fields of a row"),
-    "wrong type": (FRAME.astype({"id": str}), "column 'id', row 0: '1' is a str, not int",
-                   "Decimals of"),
+    "wrong type": (FRAME.astype({"id": str}), "column 'id', row 0: '1' is a str, not int\n    type",
+                   "cast the column to int, or another hint for the field 'id'"),
     "wrong type, polars": (pl.DataFrame(FRAME).cast({"id": pl.String}),
                            "column 'id' is large_string, not int", "cast the column"),
     "several wrong": (pa.table({"id": ["1"], "city": [1], "price": [1.0]}),
@@ -301,7 +301,8 @@ BAD: dict[str, tuple[Any, str, str]] = {
                        "column 'city' is null in row 1, and its hint is str", "str | None as"),
     "NA": (FRAME.assign(id=pd.array([1, 2, pd.NA], "Int64")), "column 'id' is null in row 2",
            "int | None as the hint"),
-    "mixed": (FRAME.assign(id=[1, "b", 3]), "column 'id', row 1: 'b' is a str, not int", "Dec"),
+    "mixed": (FRAME.assign(id=[1, "b", 3]), "column 'id', row 1: 'b' is a str, not int\n    type",
+              "cast the column"),
     "fractions": (FRAME.assign(id=[1.5, 2, 3]),
                   "column 'id', which is double, has 1.5 in row 0, which is no int", "round the"),
     "inexact": (FRAME.assign(id=[1, None, 2.0**53]).iloc[[0, 2]],
@@ -392,6 +393,9 @@ def test_keys_of_bad_tables() -> None:
          "column 'f' is null in row 1", "datetime | None as the hint"),
         (Annotated[Decimal, (4, 2)], [Decimal("1.234")],
          "column 'f', row 0: Decimal('1.234') does not fit decimal128(4, 2)", "other digits"),
+        (date, pd.Series(pd.to_datetime(["2024-01-01"])), "column 'f' is timestamp[ns], not date",
+         ".dt.date in pandas"),
+        (int, pl.Series([1], dtype=pl.Int128), "column 'f' is Int128, which has no form", "a colu"),
         (Decimal, pd.Series([0.1]), "column 'f' is double, not Decimal", "cast the column"),
         (Literal["a", "b"], ["a", "c"],
          "column 'f' has 'c' in row 1, which its Literal has not", "one of 'a', 'b'"),
@@ -403,7 +407,7 @@ def test_keys_of_bad_tables() -> None:
         (float, [2**53 + 1], "column 'f', row 0: 9007199254740993 is no float", "the hint int"),
         (float, pl.Series([2**53 + 1]), "column 'f', which is int64, has 9007199254740993 in",
          "another hint"),
-        (bool, [0, 1], "column 'f', row 0: 0 is an int, not bool", "values of one type"),
+        (bool, [0, 1], "column 'f', row 0: 0 is an int, not bool\n", "cast the column to bool"),
         (Any, pl.Series([1]), "column 'f' is int64, and the field Any", "a hint for the field"),
     ],
 )  # fmt: skip
@@ -436,6 +440,22 @@ def test_a_dict_is_rows_or_columns_and_never_both() -> None:
     assert not is_table(np.zeros(3))
     assert not is_table(structured()[0])
     assert not is_table(ef.ZSet())
+
+
+def test_a_dataframe_of_spark_is_for_views_on_spark() -> None:
+    """Also where it could be read as a stream: that would collect it, and nobody has said so."""
+    frame = pytest.importorskip("pyspark.sql").DataFrame
+    fake = type("DataFrame", (frame,), {"__new__": lambda cls: object.__new__(cls)})()
+    with pytest.raises(ChangeError, match="given to a view that is not on Spark") as error:
+        ORDERS.run().step(orders=fake)
+    assert error.value.remedy == "orders=table.toArrow()"
+
+
+def test_a_class_of_ones_own_is_read_as_the_library_does() -> None:
+    class Mine(pd.DataFrame):
+        pass
+
+    assert ORDERS.run().step(orders=Mine(COLUMNS)) == ef.ZSet.of(ROWS)
 
 
 def test_without_pyarrow_the_remedy_names_the_extra() -> None:

@@ -18,7 +18,7 @@ from ebbflow.engine.runtime.files import Rejected
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.runtime.table.decode import decode
-from ebbflow.engine.runtime.table.fit import Misfit, all_bad, first_bad, fit, row_at, shown
+from ebbflow.engine.runtime.table.fit import WrongColumn, all_bad, first_bad, fit, row_at, shown
 from ebbflow.engine.runtime.table.layout import layout_of
 from ebbflow.engine.runtime.table.libraries import NESTED
 from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
@@ -70,9 +70,9 @@ class FileColumns:
             make, array = partial(self._column, name), raw.column(name)
             try:
                 made[name] = make(array)
-            except Misfit as misfit:
-                if misfit.at is None:
-                    raise ChangeError(f"{path}: {misfit.what}", remedy=misfit.remedy) from None
+            except WrongColumn as wrong:
+                if wrong.at is None:
+                    raise ChangeError(f"{path}: {wrong.what}", remedy=wrong.remedy) from None
                 for at in all_bad(array, make):
                     if at not in bad:
                         why = _why(make, array.slice(at, 1))
@@ -100,8 +100,8 @@ def _why(make: Callable[[Any], Any], one: Any) -> str:
     """What is wrong with a value."""
     try:
         make(one)
-    except Misfit as misfit:
-        return misfit.why
+    except WrongColumn as wrong:
+        return wrong.why
     return ""
 
 
@@ -111,9 +111,9 @@ def _require_inside(name: str, column: Column, array: Any) -> None:
     for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
         try:
             decode(column, chunk)
-        except ColumnMismatch as misfit:
-            why = f"{misfit.path.lstrip('.')}: {misfit.why}"
-            raise Misfit(f"column {name!r}: {why}", "", start + misfit.at, why) from None
+        except ColumnMismatch as wrong:
+            why = f"{wrong.path.lstrip('.')}: {wrong.why}"
+            raise WrongColumn(f"column {name!r}: {why}", "", start + wrong.at, why) from None
         start += len(chunk)
 
 
@@ -129,7 +129,7 @@ def _read(name: str, column: Column, array: Any) -> Any:
         if at is None:
             return array
         why = f"{shown(array[at])} is no {column}"
-        raise Misfit(f"column {name!r}: {why}", "", at, why) from error
+        raise WrongColumn(f"column {name!r}: {why}", "", at, why) from error
 
 
 def _stands_for(found: Any, column: Column) -> bool:

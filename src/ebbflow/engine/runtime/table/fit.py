@@ -1,8 +1,8 @@
 """The columns of a table, fitted to those of a row type: widened, where nothing is lost.
 
-`int32` becomes `int64`, and a dictionary its values; what would lose something is a *misfit*, and
-is refused. A misfit is told once for a column, not once for each row: what is wrong, in which row
-that is first so, and what to do. A column of the wrong type is a misfit as a whole.
+`int32` becomes `int64`, and a dictionary its values; what would lose something is refused. What is
+wrong with a column is told once, not once for each row: what it is, in which row it is first so,
+and what to do. A column of the wrong type is wrong as a whole.
 
 A column is *loose* when pandas made it: pandas does not tell NaN from what is missing, and makes
 floats of integers where some are.
@@ -20,7 +20,7 @@ import pyarrow.types as is_
 
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
-from ebbflow.engine.runtime.table.layout import cast, refused, type_misfit
+from ebbflow.engine.runtime.table.layout import cast, refused, type_mismatch
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
@@ -30,7 +30,7 @@ _EXACT = 1 << 53
 """Integers up to here are all told apart by floats."""
 
 
-class Misfit(Exception):
+class WrongColumn(Exception):
     """What is wrong with a column, and in which row `at` first; None where all of it is. `why` is
     what is wrong with the value there."""
 
@@ -50,14 +50,14 @@ def fitted(
     for name, column in columns.items() if some is None else ((n, columns[n]) for n in some):
         try:
             arrays.append(fit(source, name, column, table.column(name), name in loose))
-        except Misfit as misfit:
-            wrong.append(misfit)
+        except WrongColumn as error:
+            wrong.append(error)
     if wrong:
         raise _error(source, table, wrong)
     return arrays
 
 
-def _error(source: Source, table: Any, wrong: list[Misfit]) -> ChangeError:
+def _error(source: Source, table: Any, wrong: list[WrongColumn]) -> ChangeError:
     first = wrong[0]
     facts: dict[str, Any] = {}
     if first.at is not None:
@@ -76,7 +76,7 @@ def row_at(table: Any, at: int) -> Any:
 
 
 def fit(source: Source, name: str, column: Column, array: Any, loose: bool = False) -> Any:
-    """A column as one of a row type; a Misfit where it is none."""
+    """A column as one of a row type; a WrongColumn where it is none."""
     if loose and column.form != "float" and array.null_count == len(array):
         array = pa.nulls(len(array))  # floats, for pandas
     if not _castable(array.type, column, loose):
@@ -84,7 +84,7 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
     if loose and column.form == "float" and not column.optional and is_.is_floating(array.type):
         array = array.fill_null(NAN)
     if array.null_count and not column.optional:
-        raise Misfit(
+        raise WrongColumn(
             f"column {name!r} is null in {_first_of(array.is_null())}, and its hint is {column}",
             f"{column} | None as the hint, where None may be; or leave those rows out",
             array.is_null().index(True).as_py(),
@@ -99,7 +99,7 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
     if column.form == "float" and name in _key_fields(source):
         nans = pc.fill_null(pc.is_nan(made), False)
         if pc.any(nans).as_py():
-            raise Misfit(
+            raise WrongColumn(
                 f"column {name!r} is part of the key, and NaN in {_first_of(nans)}",
                 "leave those rows out, or give them a key",
                 nans.index(True).as_py(),
@@ -108,9 +108,9 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
     return made
 
 
-def _wrong_type(name: str, array: Any, column: Column) -> Misfit:
+def _wrong_type(name: str, array: Any, column: Column) -> WrongColumn:
     found = str(array.type)
-    return Misfit(type_misfit(name, found, column), cast(name, found, column))
+    return WrongColumn(type_mismatch(name, found, column), cast(name, found, column))
 
 
 def _first_of(mask: Any) -> str:
@@ -122,7 +122,7 @@ def _require_exact(name: str, array: Any) -> None:
     """Floats that pandas made of integers are what these were, up to a point."""
     large = pc.fill_null(pc.greater_equal(pc.abs(array), float(_EXACT)), False)
     if pc.any(large).as_py():
-        raise Misfit(
+        raise WrongColumn(
             f"column {name!r} has floats of 2**53 and more, which may have been other integers",
             'integers that may be missing: .astype("Int64") before some are',
             large.index(True).as_py(),
@@ -141,7 +141,7 @@ def _cast(name: str, column: Column, array: Any) -> Any:
         at = first_bad(array, lambda some: some.cast(wanted))
         if at is None:
             raise _wrong_type(name, array, column) from error
-        raise Misfit(
+        raise WrongColumn(
             f"column {name!r}, which is {array.type}, has {shown(array[at])} in row {at}, which is "
             f"no {column}",
             _value_remedy(name, column, array.type),
@@ -203,7 +203,7 @@ def all_bad(array: Any, made: Callable[[Any], Any], start: int = 0) -> Iterator[
 def _fails(array: Any, made: Callable[[Any], Any]) -> bool:
     try:
         made(array)
-    except (pa.ArrowException, Misfit):
+    except (pa.ArrowException, WrongColumn):
         return True
     return False
 
@@ -227,7 +227,7 @@ def _require_chosen(name: str, array: Any, allowed: tuple[Any, ...]) -> None:
     others = pc.invert(pc.is_in(array, pa.array(allowed, array.type)))
     if pc.any(others).as_py():
         at = others.index(True).as_py()
-        raise Misfit(
+        raise WrongColumn(
             f"column {name!r} has {shown(array[at])} in row {at}, which its Literal has not",
             "one of " + ", ".join(value_text(each) for each in allowed),
             at,

@@ -117,8 +117,7 @@ def total(rows: list[Any], weights: list[int]) -> Weights:
 
 def of_input(source: Source, error: SchemaMismatch) -> ChangeError:
     """The error for a row that does not fit the type of its input."""
-    what = f"input {source.name!r}: {error.what}"
-    return ChangeError(what, **error.facts, remedy=error.remedy)
+    return refused(source, error.what, **error.facts, remedy=error.remedy)
 
 
 def _fitted(source: Source, table: Any, loose: Loose) -> Any:

@@ -128,10 +128,10 @@ def refused(source: Source, what: str, *, remedy: str, **facts: object) -> Chang
 
 def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeError:
     """The error for a column that is not what the hint of its field says."""
-    return refused(source, type_misfit(name, found, column), remedy=cast(name, found, column))
+    return refused(source, type_mismatch(name, found, column), remedy=cast(name, found, column))
 
 
-def type_misfit(name: str, found: str, column: Column) -> str:
+def type_mismatch(name: str, found: str, column: Column) -> str:
     """What is wrong with a column of this type."""
     if column.form == "any":
         return (
@@ -144,10 +144,16 @@ def cast(name: str, found: str, column: Column) -> str:
     """What to do about it."""
     if column.form == "any":
         return f"a hint for the field {name!r}, or rows instead of a table"
+    spark = "[" not in found
     if column.form == "time" and "timestamp" in found:
-        return f"the hint Annotated[datetime, UTC] for {name!r}, or cast to timestamp_ntz"
+        how = "cast to timestamp_ntz" if spark else ".dt.tz_convert(None) in pandas"
+        return f"the hint Annotated[datetime, UTC] for {name!r}, or {how}"
     if column.form == "instant" and "timestamp" in found:
-        return f"the hint datetime for {name!r}, or cast to a timestamp with a zone"
+        how = "cast to a timestamp with a zone" if spark else '.dt.tz_localize("UTC") in pandas'
+        return f"the hint datetime for {name!r}, or {how}"
+    if column.form == "date" and "timestamp" in found:
+        how = "cast to date" if spark else ".dt.date in pandas"
+        return f"the hint datetime for {name!r}, or {how}"
     return f"cast the column, or another hint for the field {name!r}"
 
 

@@ -53,7 +53,8 @@ def arrow_of(source: Source, given: Any, wanted: Wanted | None = None) -> tuple[
     if library == "ebbflow":
         given = given.table()  # of files; a stream would lose which error it ends with
     if library == "polars":
-        given = _of_polars(given.select(wanted(given.columns)))
+        columns = {name: given[name] for name in wanted(given.columns)}
+        return _of_columns(source, columns, list)
     if isinstance(given, pa.RecordBatch):
         given = pa.Table.from_batches([given])
     if not isinstance(given, pa.Table):
@@ -225,28 +226,32 @@ def _of_values(source: Source, name: str, column: Column | None, values: list[An
     """A column of values of Python: by the hint of its field; where that does not do, and lists and
     dicts may stand for others, or values of NumPy for Python's, as Arrow sees them."""
     foreign = any(cls.__module__.startswith(("numpy", "pandas")) for cls in set(map(type, values)))
-    misfit: ChangeError | None = None
+    refusal: ChangeError | None = None
     if column is not None and not foreign:
         try:
             return encode(replace(column, optional=True), values, arrow_type(column))
         except ColumnMismatch as mismatch:
-            misfit = _misfit(source, name, mismatch)
+            refusal = _refusal(source, name, column, mismatch)
             if column.form not in NESTED:
-                raise misfit from mismatch.__cause__
+                raise refusal from mismatch.__cause__
     try:
         wanted = arrow_type(column) if column is not None and column.form == "map" else None
         return pa.array(values, wanted, from_pandas=foreign)
     except (pa.ArrowException, OverflowError) as error:
-        raise misfit or _mixed(source, name, column, values, error) from cause_of(error)
+        raise refusal or _mixed(source, name, column, values, error) from cause_of(error)
 
 
-def _misfit(source: Source, name: str, mismatch: ColumnMismatch) -> ChangeError:
-    remedy = mismatch.error(name, None).remedy
+def _refusal(source: Source, name: str, column: Column, mismatch: ColumnMismatch) -> ChangeError:
+    why, hint = mismatch.why, mismatch.column if mismatch.path else column
+    if not hint.optional:
+        why = why.removesuffix(" | None")
+    of_class = why.endswith(f", not {hint}")
+    cast = f"cast the column to {hint}, or another hint for the field {name!r}"
     return refused(
         source,
-        f"column {name + mismatch.path!r}, row {mismatch.at}: {mismatch.why}",
-        type=Text(str(mismatch.column)),
-        remedy=remedy or f"values of one type, or another hint for the field {name!r}",
+        f"column {name + mismatch.path!r}, row {mismatch.at}: {why}",
+        type=Text(str(hint)),
+        remedy=cast if of_class else mismatch.error(name, None).remedy or cast,
     )
 
 
