@@ -129,7 +129,9 @@ def test_what_was_converted_is_said_once(tmp_path: Path, caplog: Any) -> None:
         "input orders: Order is Priced, price int to float, city renamed town, town str to "
         "str | None, note added as '', the fields of Priced in another order"
     )
-    assert [record.getMessage() for record in caplog.records] == [f"{tmp_path} is converted: {said}"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path} is converted: {said}"
+    ]
     with orders.run(path=tmp_path, strict=True) as view:
         assert (view.converted, view.value) == ((), ZSet.of(PRICED))
     with ef.Input("orders", Priced).run(path=tmp_path) as view:

@@ -22,8 +22,8 @@ class Input(Collection):
     may be given as dicts, too. Where a field is hinted as a list, a dict or a set, the row holds a
     tuple, a `Frozen` dict or a frozenset, since rows must be hashable. With a `key`, a field,
     several in a tuple, or a function, there is at most one row of each key: then rows can be
-    upserted, and deleted by key. `renamed` says what fields were called before, `{"old": "new"}`, for state that
-    was stored then; it may stay when that is done.
+    upserted, and deleted by key. `renamed` says what fields were called before, `{"old": "new"}`,
+    for state that was stored then; it may stay when that is done.
 
     >>> from typing import NamedTuple
     >>> class Order(NamedTuple):

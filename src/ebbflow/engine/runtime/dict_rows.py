@@ -31,6 +31,12 @@ def row_of(source: Source, given: Any) -> Any:
     return given
 
 
+def is_row(source: Source, given: Any) -> bool:
+    """Whether a mapping is a row of an input, and no rows with weights: its keys are fields."""
+    fields = fields_of(source.type)
+    return bool(fields and given and isinstance(given, Mapping) and {*given} <= {*fields})
+
+
 @lru_cache(maxsize=256)
 def _recipe(row_type: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
     return fields_of(row_type) or {}, defaults_of(row_type), maker(row_type)

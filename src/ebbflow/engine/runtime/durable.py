@@ -22,7 +22,7 @@ from threading import RLock
 from typing import Any
 from weakref import finalize
 
-from ebbflow.engine.runtime.convert import Conversion, Unfit, schema_of, schema_text
+from ebbflow.engine.runtime.convert import CannotConvert, Conversion, schema_of, schema_text
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.program import NO_VERBS, Pending, RunningProgram
@@ -151,8 +151,8 @@ class Disk:
         facts = {"stored": Text(schema_text(stored)), **facts}
         try:
             found = Conversion(source, stored, now)
-        except Unfit as unfit:
-            raise StateError(f"{what}: {unfit.what}", **facts, remedy=unfit.remedy) from None
+        except CannotConvert as error:
+            raise StateError(f"{what}: {error.what}", **facts, remedy=error.remedy) from None
         if not kept:
             raise StateError(
                 f"{what}, and they were not kept, so they cannot be converted",

@@ -279,7 +279,7 @@ class KeyedInput(InputState):
         return self._replaced(new)
 
     def latest(self, rows: Iterable[Any]) -> list[Any]:
-        rows = list(rows)
+        rows = [hashable(self.source, row) for row in rows]
         return list(dict(zip(self.keys(rows), rows, strict=True)).values())
 
     def _require_added(self, rows: Any) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.engine.runtime.dict_rows import is_row
 from ebbflow.engine.runtime.inputs import UPSERT
 from ebbflow.engine.runtime.view import InputHandle, OutputHandle
 from ebbflow.zset import ZSet
@@ -56,10 +57,11 @@ class SparkInput(InputHandle):
 
     def upsert(self, *rows: Any) -> Any:
         """Put rows in, each in place of the row that has its key: rows, or a table of them."""
-        if len(rows) == 1 and _is_table(rows[0]):
+        state = self.view._program.inputs[self.name]
+        if len(rows) == 1 and _is_table(rows[0]) and not is_row(state.source, rows[0]):
             (given,) = rows
         else:
-            given = self.view._program.inputs[self.name].latest(rows)
+            given = state.latest(rows)
         return self.view._advance({self.name: given}, {self.name: UPSERT})
 
 
