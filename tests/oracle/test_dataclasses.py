@@ -7,15 +7,13 @@ two against each other, with rows taken apart.
 from __future__ import annotations
 
 import sys
-from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, make_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-import ebbflow as ef
 from ebbflow.engine.local import run
-from ebbflow.errors import CompositionError
 from ebbflow.record import fields_of
 from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.testing.programs import TYPES
