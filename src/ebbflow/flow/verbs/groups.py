@@ -44,15 +44,15 @@ class GroupVerbs(Verbs):
             )
         return Grouped(self, key("group_by({})", self.node, fields, named))
 
-    def reduce(self, reducer: AnyReducer) -> Collection:
+    def reduce(self, reducer: AnyReducer, *, type: Any = None) -> Collection:
         """Keep `reducer(rows)` of all rows up to date: one row `(value,)`, none when there are no
-        rows.
+        rows. `type` is that of the value, where the code of the reducer does not tell.
 
         >>> import ebbflow as ef
         >>> ef.Input("words", str).reduce(ef.max())
         <Group(value): words → reduce>
         """
-        return self.with_node(reduced(self.node, ONE_GROUP, reducer))
+        return self.with_node(reduced(self.node, ONE_GROUP, reducer, type))
 
     def agg(self, /, *unnamed: Any, **reducers: AnyReducer) -> Collection:
         """Keep several reducers of all rows up to date: one row, none when there are no rows.
