@@ -283,6 +283,14 @@ def test_a_tuple_becomes_a_dataclass(tmp_path: Path) -> None:
 # ---- crashes ----
 
 
+def reads(program: Any, state: Any) -> bool:
+    try:
+        program.run(path=state).close()
+    except StateError:
+        return False
+    return True
+
+
 def crashed(at: int, how: str) -> bool:
     """Stop while rows are converted: the old program finds the old state, or the new one its."""
     state = disk.Disk()
@@ -296,11 +304,11 @@ def crashed(at: int, how: str) -> bool:
     except disk.Crash:
         done = False
     left = state.after(how, Random(at))
-    try:
-        with ef.Input("orders", Order).distinct().run(path=left) as view:
+    before = ef.Input("orders", Order).distinct()
+    if reads(before, left):
+        with before.run(path=left) as view:
             assert (view.epoch, view.value, done) == (1, ZSet.of(ORDERS), False)
-    except StateError as error:
-        assert "has another type" in str(error)
+    else:
         with later.run(path=left) as view:
             assert (view.epoch, view.converted) == (2, ())
     with later.run(path=left) as view:

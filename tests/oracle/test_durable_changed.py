@@ -340,7 +340,7 @@ def test_an_older_epoch_of_a_changed_output_is_refused(tmp_path: Path) -> None:
 class Priced(NamedTuple):
     id: int
     city: str
-    price: float
+    price: str
 
 
 def refused(path: Path, program: Any, what: str, **options: Any) -> None:
@@ -356,7 +356,7 @@ def test_another_type_or_key_of_an_input_is_an_error(tmp_path: Path) -> None:
         Input("orders", Priced),
         Input("orders", int),
         Input("orders", Order, key="id"),
-        Input("orders", NamedTuple("Order", [("id", int), ("city", str), ("price", float)])),
+        Input("orders", NamedTuple("Order", [("id", int), ("city", str), ("price", bytes)])),
     ):
         refused(tmp_path, other.distinct(), "(?s)input 'orders' has another type or key.*created")
     with Input("orders", Order).distinct().run(path=tmp_path) as view:
@@ -393,16 +393,13 @@ orders = ef.Input("orders", Order).distinct()
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("price: int", "price: float"),
-        ("price: int", "price: int | None"),
+        ("price: int", "price: str"),
         ("price: int", "cost: int"),
-        ("    price: int\n", "    price: int\n    year: int = 0\n"),
-        ("    city: str\n    price: int\n", "    price: int\n    city: str\n"),
+        ("    price: int\n", ""),
         ("text: str", "text: bytes"),
         ("on: str", "on: int"),
         ("Optional[int]", "Optional[str]"),
         ("tuple[Tag, ...]", "tuple[str, ...]"),
-        ("@dataclass(frozen=True)\nclass Order:", "class Order(NamedTuple):"),
     ],
 )
 def test_another_schema_of_a_dataclass_is_an_error(tmp_path: Path, old: str, new: str) -> None:
@@ -414,10 +411,7 @@ def test_another_schema_of_a_dataclass_is_an_error(tmp_path: Path, old: str, new
     made = orders(ROWS)
     with made.orders.run(path=tmp_path, strict=True) as view:
         view.step(orders=[made.Order("Rome", 3)])
-    if new.startswith("class"):
-        changed = ROWS.replace(old, new).replace('    kind: ClassVar[str] = "order"\n', "")
-    else:
-        changed = ROWS.replace(old, new)
+    changed = ROWS.replace(old, new)
     assert changed != ROWS
     refused(tmp_path, orders(changed).orders, "(?s)input 'orders' has another type or key")
     for same in [("price * 2", "price * 3"), ("rate: Optional[int]", "rate: None | int")]:

@@ -99,16 +99,17 @@ def plain_fields(cls: Any) -> dict[str, int] | None:
         return None
     if not issubclass(cls, tuple):
         return _plain_attributes(cls)
-    if not hasattr(cls, "_fields"):
+    names = getattr(cls, "_fields", None)
+    if names is None:
         return None
     for name in ("__getattribute__", "__getitem__"):
         if getattr(cls, name) is not getattr(tuple, name):
             return None
-    for index, name in enumerate(cls._fields):
+    for index, name in enumerate(names):
         found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
         if type(found) is not _ACCESSOR or _index(found) != index:
             return None
-    return {name: index for index, name in enumerate(cls._fields)}
+    return {name: index for index, name in enumerate(names)}
 
 
 def _plain_attributes(cls: type) -> dict[str, int] | None:
@@ -116,7 +117,7 @@ def _plain_attributes(cls: type) -> dict[str, int] | None:
     fields = fields_of(cls)
     if fields is None or hasattr(cls, "__getattr__"):
         return None
-    if cls.__getattribute__ is not object.__getattribute__:
+    if vars(object)["__getattribute__"] is not getattr(cls, "__getattribute__", None):
         return None
     for name in fields:
         found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
@@ -140,9 +141,11 @@ def is_plain(cls: Any) -> bool:
     >>> is_plain(record("City", city=str)), is_plain(int)
     (True, False)
     """
-    if not (isinstance(cls, type) and issubclass(cls, tuple)):
-        return False
-    if plain_fields(cls) is None or type(cls).__call__ is not type.__call__:
+    if (
+        not hasattr(cls, "_fields")
+        or plain_fields(cls) is None
+        or type(cls).__call__ is not type.__call__
+    ):
         return False
     make = cls.__new__
     code, inside = getattr(make, "__code__", None), getattr(make, "__globals__", {})

@@ -42,8 +42,9 @@ class Grouped(Generic[T_co]):
         self._of = of
         self._key = key
 
-    def reduce(self, reducer: Reducer[T_co]) -> Collection[Any]:
-        """Keep `reducer(rows)` up to date for every group: rows `(key…, value)`.
+    def reduce(self, reducer: Reducer[T_co], *, type: Any = None) -> Collection[Any]:
+        """Keep `reducer(rows)` up to date for every group: rows `(key…, value)`. `type` is that of
+        the value, where the code of the reducer does not tell.
 
         Equals `{key: reducer(rows) for key, rows in groups}`, with the touched groups alone
         recomputed.
@@ -52,7 +53,7 @@ class Grouped(Generic[T_co]):
         >>> ef.Input("words", str).group_by(size=len).reduce(ef.count())
         <Group(size, value): words → reduce>
         """
-        return self._of.with_node(reduced(self._of.node, self._key, reducer))
+        return self._of.with_node(reduced(self._of.node, self._key, reducer, type))
 
     def agg(self, /, *unnamed: Any, **reducers: Reducer[T_co]) -> Collection[Any]:
         """Keep several reducers up to date for every group: rows `(key…, one field for each)`.
@@ -93,7 +94,7 @@ def _not_yet(what: str) -> CompositionError:
     return CompositionError(what, created=place(), remedy=NEXT)
 
 
-def reduced(node: Node, key: GroupKey, reducer: Any) -> Reduce:
+def reduced(node: Node, key: GroupKey, reducer: Any, hint: Any = None) -> Reduce:
     """The node of `reduce`.
 
     >>> import ebbflow as ef
@@ -106,7 +107,8 @@ def reduced(node: Node, key: GroupKey, reducer: Any) -> Reduce:
             "reduce(...): the key has a field 'value', which is the name of the result's field",
             f"agg(total={reducer!r}), where the result has a name of your choice",
         )
-    return _node(node, key, {"value": result_type(reducer, node.type)}, reducer, spread=False)
+    value = result_type(reducer, node.type) if hint is None else hint
+    return _node(node, key, {"value": value}, reducer, spread=False)
 
 
 def aggregated(

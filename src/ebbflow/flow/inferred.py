@@ -119,6 +119,8 @@ def _operation(of: Operation, hints: list[Any]) -> Any:
         return Any
     if op in COMPARISONS:
         return bool
+    if op == "**":
+        return _power(of, first)
     return _arithmetic(op, *map(types.without_none, hints))
 
 
@@ -194,6 +196,8 @@ def _size(hint: Any) -> Any:
 
 
 def _rounded(value: Any, places: Any = None) -> Any:
+    if types.classes(value) == (Decimal,):
+        return int if places is None else value
     if value not in _NUMBERS:
         return Any
     return int if places is None or value is not float else float
@@ -201,8 +205,23 @@ def _rounded(value: Any, places: Any = None) -> Any:
 
 def _extreme(*hints: Any) -> Any:
     if len(hints) == 1:
-        return Any
+        return types.iterated(hints[0]) or Any
     return reduce(types.common_or_any, hints)
+
+
+def _sum(hint: Any, *start: Any) -> Any:
+    """What `sum` gives: where there is nothing to add, 0."""
+    inside = types.iterated(hint)
+    if start or inside not in _NUMBERS:
+        return Any
+    return int if inside is bool else inside
+
+
+def _power(of: Operation, first: Any) -> Any:
+    """A number to a whole power; any other may be complex, or a fraction."""
+    power = of.args[1]
+    whole = isinstance(power, Constant) and type(power.value) is int and power.value >= 0
+    return (int if first is bool else first) if whole and first in _NUMBERS else Any
 
 
 # ---- parts of values ----
@@ -275,6 +294,8 @@ def _sorted(hint: Any, *_: Any) -> Any:
 _FUNCTIONS: list[tuple[Any, Callable[..., Any]]] = [
     (abs, _size), (max, _extreme), (min, _extreme), (round, _rounded), (sorted, _sorted),
     (tuple, lambda hint: tuple.__class_getitem__((types.iterated(hint) or Any, ...))),
+    (frozenset, lambda hint: frozenset.__class_getitem__(types.iterated(hint) or Any)),
+    (sum, _sum),
 ]  # fmt: skip
 _BY_NAME = {each.__name__: hint_of for each, hint_of in _FUNCTIONS} | {
     "float": lambda *_: float, "int": lambda *_: int, "len": lambda *_: int,

@@ -32,7 +32,7 @@ _RETURNS: dict[type, dict[Any, str]] = {
         bool: "endswith startswith",
         int: _PLACES,
     },
-    datetime: {date: "date", float: "timestamp"},
+    datetime: {date: "date", float: "timestamp", str: "ctime isoformat"},
     date: {
         date: "replace",
         str: "ctime isoformat strftime",

@@ -35,6 +35,8 @@ def result_type(reducer: AnyReducer, row_type: Any) -> Any:
     >>> result_type(ebbflow.bool_or(), bool | None), result_type(ebbflow.collect(), int | None)
     (bool | None, tuple[int, ...])
     """
+    if reducer.type is not None:
+        return reducer.type
     if reducer.made is None:
         return _written(reducer, row_type)
     make, arguments, named = reducer.made

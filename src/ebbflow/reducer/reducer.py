@@ -94,8 +94,11 @@ class Reducer(Generic[V_contra, A, R]):
     - `equal`: when two accumulators count as the same (default `==`);
     - `elements`: what `check` draws rows from: samples, whose fields it may mix, a Hypothesis
       strategy for exactly the rows there are, or a function returning either;
-    - `inline`: how it is written inside a loop; see `ebbflow.reducer.inline`.
+    - `inline`: how it is written inside a loop; see `ebbflow.reducer.inline`;
+    - `type`: of the result, where the code of its functions does not tell.
     """
+
+    type: Any = None
 
     def __init__(
         self,
@@ -114,6 +117,7 @@ class Reducer(Generic[V_contra, A, R]):
         equal: Callable[[Any, Any], bool] = operator.eq,
         elements: Any = None,
         inline: Any = None,
+        type: Any = None,
         made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
     ) -> None:
         if not callable(add):
@@ -137,6 +141,8 @@ class Reducer(Generic[V_contra, A, R]):
         self.elements = elements
         self.inline = inline
         self.made = made
+        if type is not None:
+            self.type = type
         self.created: Text = place()
 
     def start(self) -> A:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from operator import attrgetter, itemgetter
+from random import Random
 from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 import pytest
@@ -134,6 +135,18 @@ SEEN: list[tuple[Callable[[Any], Any], Any]] = [
     (lambda r: date.fromisoformat("2026-01-01"), date),
     (lambda r: Decimal(r.id), Decimal),
     (lambda r, k=2: r.id * k, int),
+    (lambda r: r.at.isoformat(), str),
+    (lambda r: round(r.cost, 1), Money),
+    (lambda r: round(r.cost), int),
+    (lambda r: r.id**2, int),
+    (lambda r: r.price**2, float),
+    (lambda r: sum((r.id, r.id)), int),
+    (lambda r: max(r.tags), str),
+    (lambda r: frozenset(r.tags), frozenset[str]),
+    (lambda r: ",".join(sorted(r.tags)), str),
+    (lambda r: 1 < r.id < LIMIT, bool),
+    (lambda r: r.paid and r.id > 1, bool),
+    (lambda r: None if r.note is None else len(r.note), int | None),
     (attrgetter("city"), str),
     (itemgetter(1), str),
 ]
@@ -147,7 +160,37 @@ def fits(value: Any, kind: Any) -> bool:
         return type(value) is tuple and all(map(fits, value, parts))
     if float in (classes(kind) or ()):
         return type(value) in (int, float)
+    if get_origin(kind) is frozenset:
+        return type(value) is frozenset and all(fits(each, get_args(kind)[0]) for each in value)
     return type(value) in (classes(kind) or ())
+
+
+def random_row(dice: Random) -> Order:
+    """A row with values of the types of its fields, odd ones among them."""
+    day = date(dice.choice([1, 1970, 9999]), dice.randrange(1, 13), dice.randrange(1, 29))
+    at = datetime(day.year, day.month, day.day, dice.randrange(24))
+    text = dice.choice(["", "a", "Rome, Oslo", "ß"])
+    return Order(
+        dice.choice([0, 1, -7, 2**40]), text, dice.choice([0.0, -2.5, 1e300, 3.0]), day, at,
+        at.replace(tzinfo=UTC), Decimal(dice.randrange(-999, 999)).scaleb(-2),
+        dice.choice([None, text]), Person(text, dice.randrange(9)),
+        tuple(dice.choices("abc", k=dice.randrange(3))), (dice.randrange(3), text),
+        timedelta(seconds=dice.randrange(9)), dice.random() < 0.5, dice.choice([1, "x", None]),
+    )  # fmt: skip
+
+
+def test_functions_give_what_they_are_seen_to_give_on_random_rows() -> None:
+    looked = 0
+    for seed in range(60):
+        row = random_row(Random(seed))
+        for f, kind in SEEN:
+            try:
+                value = f(row)
+            except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
+                continue
+            assert fits(value, kind), (row, kind, value)
+            looked += 1
+    assert looked > 40 * len(SEEN)
 
 
 @pytest.mark.parametrize("at", range(len(SEEN)))

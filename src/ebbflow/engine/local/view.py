@@ -419,6 +419,9 @@ class View(BaseView[W], Generic[T, W]):
                 state.source: f"{len(state):,} rows" if state.keeps else "trusted: not kept"
                 for state in self._program.inputs.values()
             }
+            for state in self._program.inputs.values():
+                if any(said.startswith(f"input {state.name}: ") for said in self.converted):
+                    facts[state.source] = f"{facts[state.source]}, converted when it was opened"
             machine = self._program.machine
             stages = getattr(machine, "stages", ())
             stored = type(self._storage) is not Memory

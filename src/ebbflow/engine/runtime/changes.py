@@ -13,7 +13,7 @@ from typing import Any
 
 from ebbflow.change import Text as EditedText
 from ebbflow.change.fields import as_declared, unchanged
-from ebbflow.engine.runtime.dict_rows import row_of
+from ebbflow.engine.runtime.dict_rows import is_row, row_of
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import (
     is_columns,
@@ -46,6 +46,8 @@ def read(source: Source, change: Any) -> Weights:
             if type(weight) is not int or not weight:
                 if is_columns(change):
                     return read_table(source, change)
+                if is_row(source, change):
+                    raise _one_row(source, change)
                 weights = _without_zeros(source, weights)
                 break
         return _declared(source, with_one_nan(weights, source.type))
@@ -54,12 +56,7 @@ def read(source: Source, change: Any) -> Weights:
             return read_table(source, change)
         refuse_table(source, change)
     if _is_one_row(source, change):
-        raise ChangeError(
-            f"input {source.name!r}: one row was given where a change is asked",
-            row=change,
-            created=source.place,
-            remedy=f"give a list, {source.name}=[row], or view.input({source.name!r}).add(row)",
-        )
+        raise _one_row(source, change)
     if not isinstance(change, Iterable):
         raise ChangeError(
             f"input {source.name!r}: a {type(change).__name__} is not a change",
@@ -121,6 +118,15 @@ def _is_one_row(source: Source, change: Any) -> bool:
     """Whether it is a row, though it could be taken for an iterable of rows."""
     one = isinstance(change, (str, bytes, EditedText))
     return one or fields_of(type(change)) is not None
+
+
+def _one_row(source: Source, row: Any) -> ChangeError:
+    return ChangeError(
+        f"input {source.name!r}: one row was given where a change is asked",
+        row=row,
+        created=source.place,
+        remedy=f"give a list, {source.name}=[row], or view.input({source.name!r}).add(row)",
+    )
 
 
 def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:

@@ -31,6 +31,12 @@ def row_of(source: Source, given: Any) -> Any:
     return given
 
 
+def is_row(source: Source, given: Any) -> bool:
+    """Whether a mapping is a row of an input, and no rows with weights: its keys are fields."""
+    fields = fields_of(source.type)
+    return bool(fields and given and isinstance(given, Mapping) and {*given} <= {*fields})
+
+
 @lru_cache(maxsize=256)
 def _recipe(row_type: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
     return fields_of(row_type) or {}, defaults_of(row_type), maker(row_type)
@@ -43,7 +49,7 @@ def _made(source: Source, row_type: Any, given: Mapping[Any, Any], whole: Any) -
             near = get_close_matches(str(key), fields, n=1, cutoff=0.5)
             remedy = repr(near[0]) if near else "the fields of the row type alone"
             what = f"a dict has the key {key!r}, which is no field"
-            raise _misfit(source, what, row_type, whole, remedy)
+            raise _not_a_row(source, what, row_type, whole, remedy)
     values = []
     for name, hint in fields.items():
         if name in given:
@@ -52,7 +58,7 @@ def _made(source: Source, row_type: Any, given: Mapping[Any, Any], whole: Any) -
             values.append(defaults[name]())
         else:
             remedy = f"a value for {name!r}, or a default for it in {row_type.__name__}"
-            raise _misfit(source, f"a dict lacks the field {name!r}", row_type, whole, remedy)
+            raise _not_a_row(source, f"a dict lacks the field {name!r}", row_type, whole, remedy)
     return make(values)
 
 
@@ -70,7 +76,7 @@ def _value(source: Source, hint: Any, value: Any, whole: Any) -> Any:
     return value
 
 
-def _misfit(source: Source, what: str, row_type: Any, row: Any, remedy: str) -> ChangeError:
+def _not_a_row(source: Source, what: str, row_type: Any, row: Any, remedy: str) -> ChangeError:
     return ChangeError(
         f"input {source.name!r}: {what}",
         row=dict(row),

@@ -23,7 +23,7 @@ from typing import Any
 from weakref import finalize
 
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
-from ebbflow.engine.runtime.convert import Conversion, Unfit, schema_of, schema_text
+from ebbflow.engine.runtime.convert import CannotConvert, Conversion, schema_of, schema_text
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
@@ -166,8 +166,8 @@ class Disk:
         facts = {"stored": Text(schema_text(stored)), **facts}
         try:
             found = Conversion(source, stored, now)
-        except Unfit as unfit:
-            raise StateError(f"{what}: {unfit.what}", **facts, remedy=unfit.remedy) from None
+        except CannotConvert as error:
+            raise StateError(f"{what}: {error.what}", **facts, remedy=error.remedy) from None
         if not kept:
             raise StateError(
                 f"{what}, and they were not kept, so they cannot be converted",

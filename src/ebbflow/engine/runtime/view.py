@@ -13,6 +13,7 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.batches import Batch, BatchName
 from ebbflow.engine.runtime.changes import addition, removal
 from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
+from ebbflow.engine.runtime.dict_rows import is_row
 from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.events import Edits
 from ebbflow.engine.runtime.lookup import asked
@@ -24,7 +25,7 @@ from ebbflow.engine.runtime.sinks.view import ViewWithSinks
 from ebbflow.engine.runtime.subscribe import Subscribers
 from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text
-from ebbflow.flow.plan import Plan
+from ebbflow.flow.plan import Plan, Source
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.notebook import page
 from ebbflow.typevars import C
@@ -378,7 +379,7 @@ class InputHandle(Generic[C]):
     def upsert(self, *rows: Any) -> C:
         """Put these rows in, each in place of the row that has its key; of several with the same
         key, the last. Or a table of rows, of which no two may have the same key."""
-        if len(rows) == 1 and _holds_rows(rows[0]):
+        if len(rows) == 1 and _holds_rows(self.view.plan.sources[self.name], rows[0]):
             return self.view._advance({self.name: Upsert(rows[0])})
         return self.view._advance({self.name: Upsert(rows, duplicates=LAST)})
 
@@ -405,6 +406,8 @@ class InputHandle(Generic[C]):
         return f"<input {self.name} of {self.view!r}>"
 
 
-def _holds_rows(given: Any) -> bool:
+def _holds_rows(source: Source, given: Any) -> bool:
     """Whether something holds rows, and is none itself."""
-    return isinstance(given, (list, Mapping, ZSet)) or holds_rows(given)
+    if holds_rows(given):
+        return True
+    return isinstance(given, (list, Mapping, ZSet)) and not is_row(source, given)

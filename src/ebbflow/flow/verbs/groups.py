@@ -45,15 +45,15 @@ class GroupVerbs(Verbs[T_co]):
             )
         return Grouped(self, key("group_by({})", self.node, fields, named))
 
-    def reduce(self, reducer: Reducer[T_co]) -> Collection[Any]:
+    def reduce(self, reducer: Reducer[T_co], *, type: Any = None) -> Collection[Any]:
         """Keep `reducer(rows)` of all rows up to date: one row `(value,)`, none when there are no
-        rows.
+        rows. `type` is that of the value, where the code of the reducer does not tell.
 
         >>> import ebbflow as ef
         >>> ef.Input("words", str).reduce(ef.max())
         <Group(value): words → reduce>
         """
-        return self.with_node(reduced(self.node, ONE_GROUP, reducer))
+        return self.with_node(reduced(self.node, ONE_GROUP, reducer, type))
 
     def agg(self, /, *unnamed: Any, **reducers: Reducer[T_co]) -> Collection[Any]:
         """Keep several reducers of all rows up to date: one row, none when there are no rows.

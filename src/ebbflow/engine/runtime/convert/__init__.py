@@ -8,7 +8,7 @@ lose something, or make something up, is refused.
 
 from __future__ import annotations
 
-from ebbflow.engine.runtime.convert.plan import Unfit
+from ebbflow.engine.runtime.convert.plan import CannotConvert
 from ebbflow.engine.runtime.convert.rows import Conversion, schema_of, schema_text
 
-__all__ = ["Conversion", "Unfit", "schema_of", "schema_text"]
+__all__ = ["CannotConvert", "Conversion", "schema_of", "schema_text"]

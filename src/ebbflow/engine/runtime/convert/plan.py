@@ -8,7 +8,7 @@ A *change* is a function of a value, or None where the value stays as it is. Wha
     a record               fields in another order, under other names, and new ones with a default
     tuples, sets, dicts    when what is in them can
 
-Everything else is `Unfit`: a field that is gone, a type that is narrower, text to number.
+Everything else is `CannotConvert`: a field that is gone, a type that is narrower, text to number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ebbflow.record import attributes_of, defaults_of, maker
 Change = Callable[[Any], Any]
 
 
-class Unfit(Exception):
+class CannotConvert(Exception):
     """What cannot be converted, and what to do about it."""
 
     def __init__(self, what: str, remedy: str) -> None:
@@ -99,7 +99,7 @@ class ConversionPlan:
                 try:
                     if other is not NoneType and (not exactly or one == described(other)):
                         return self.change(one, other, at)
-                except Unfit:
+                except CannotConvert:
                     continue
         raise _other(old, hint, at)
 
@@ -109,7 +109,8 @@ class ConversionPlan:
         form, *parts = old
         origin, inside = get_origin(hint), get_args(hint)
         if form == LITERAL:
-            return self._literal(old, hint, at)
+            self._require_values(old, hint, at)
+            return None
         if ANNOTATED in (form, class_name(origin)):
             return self._annotated(old, hint, at)
         forms = {"tuple": tuple, "frozenset": frozenset, "Frozen": dict}
@@ -129,7 +130,7 @@ class ConversionPlan:
             return partial(_elements, forms[form], changes[0])
         return partial(_items, changes)
 
-    def _literal(self, old: list[Any], hint: Any, at: str) -> None:
+    def _require_values(self, old: list[Any], hint: Any, at: str) -> None:
         known = described(hint)
         wide = isinstance(known, list) and known[0] == LITERAL
         for each in old[1:]:
@@ -184,8 +185,8 @@ class ConversionPlan:
         if known != sorted(known):
             self.said.append(f"the fields of {at or class_name(hint)} in another order")
         if old["tuple"] != issubclass(hint, tuple):
-            kind = "dataclass" if old["tuple"] else "NamedTuple"
-            self.said.append(f"{class_name(hint)} is a {kind} now")
+            now = "a dataclass" if old["tuple"] else "a NamedTuple"
+            self.said.append(f"{class_name(hint)} is {now} now")
         self.classes[old["module"], old["qualname"]] = stored_as = stand_in(old)
         return partial(_made, stored_as, maker(hint), parts)
 
@@ -233,7 +234,7 @@ def _unless_none(change: Change, value: Any) -> Any:
     return None if value is None else change(value)
 
 
-def _elements(make: Any, change: Change, value: Any) -> Any:
+def _elements(make: Any, change: Any, value: Any) -> Any:
     return make(map(change, value)) if isinstance(value, make) else value
 
 
@@ -251,9 +252,9 @@ def _entries(key: Change | None, item: Change | None, value: Any) -> Any:
 
 
 def _made(
-    kind: type, make: Callable[[list[Any]], Any], parts: list[tuple[int | None, Any]], value: Any
+    cls: Any, make: Callable[[list[Any]], Any], parts: list[tuple[int | None, Any]], value: Any
 ) -> Any:
-    if not isinstance(value, (kind, tuple)):
+    if not isinstance(value, (cls, tuple)):
         return value
     return make(
         [
@@ -281,9 +282,9 @@ def _members_of(hint: Any) -> list[Any]:
     return list(get_args(hint)) if isinstance(said, list) and said[0] == EITHER else [hint]
 
 
-def _other(old: Description, hint: Any, at: str) -> Unfit:
+def _other(old: Description, hint: Any, at: str) -> CannotConvert:
     what = f"field {at!r}" if at else "a row"
-    return Unfit(
+    return CannotConvert(
         f"{what} was {described_text(old)}, which is not always {described_text(described(hint))}",
         f"a new field beside it, with a default; or {ANOTHER}"
         if at
@@ -291,16 +292,16 @@ def _other(old: Description, hint: Any, at: str) -> Unfit:
     )
 
 
-def _gone(path: str, was: str) -> Unfit:
-    return Unfit(
+def _gone(path: str, was: str) -> CannotConvert:
+    return CannotConvert(
         f"field {path!r} is not there any more",
         f"keep `{path}: {was}`; or {ANOTHER}",
     )
 
 
-def _no_default(path: str, gone: list[str], hint: Any, *, top: bool) -> Unfit:
+def _no_default(path: str, gone: list[str], hint: Any, *, top: bool) -> CannotConvert:
     renamed = f"renamed={{{gone[0]!r}: {path!r}}} if that is its new name; " if gone and top else ""
-    return Unfit(
+    return CannotConvert(
         f"field {path!r} is new and has no default",
         f"{renamed}a default in {class_name(hint)}, for the rows that are there; or {ANOTHER}",
     )

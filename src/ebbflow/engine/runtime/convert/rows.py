@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ebbflow.engine.runtime.convert.described import described, described_text
-from ebbflow.engine.runtime.convert.plan import ConversionPlan, Inexact, Unfit
+from ebbflow.engine.runtime.convert.plan import CannotConvert, ConversionPlan, Inexact
 from ebbflow.engine.runtime.convert.stand_in import PickleReader, TupleStandIn
 from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput
@@ -39,12 +39,12 @@ class Conversion:
     def __init__(self, source: Source, stored: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         alike = stored["type"] == now["type"] and stored["by"] != now["by"]
         if alike or (stored["key"] is None) != (now["key"] is None):
-            raise Unfit(
+            raise CannotConvert(
                 f"its key was {stored['key']} and is {now['key']}",
                 "the key it had, or another path and loading the rows again",
             )
         if isinstance(source, ClockSource):
-            raise Unfit("it is a clock", "the type it had, or another path")
+            raise CannotConvert("it is a clock", "the type it had, or another path")
         plan = ConversionPlan(dict(source.renamed))
         change = plan.change(stored["type"], source.type)
         self.source = source

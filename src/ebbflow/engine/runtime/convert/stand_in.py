@@ -29,8 +29,8 @@ class TupleStandIn(tuple[Any, ...]):
 class ObjectStandIn:
     """Stands for a row that was an object with `names`: its state is that of the object.
 
-    >>> kind = stand_in({"tuple": False, "fields": [["id", "int"], ["city", "str"]]})
-    >>> one = kind(); one.__setstate__({"id": 1, "city": "Rome"}); one[1]
+    >>> Stored = stand_in({"tuple": False, "fields": [["id", "int"], ["city", "str"]]})
+    >>> one = Stored(); one.__setstate__({"id": 1, "city": "Rome"}); one[1]
     'Rome'
     """
 

@@ -64,7 +64,11 @@ def _remedy(maker: Node, name: str, whole: bool, unknown: bool) -> str:
         return "a function that makes a number, a text, a time, a tuple or a NamedTuple of it"
     if isinstance(maker, Source):
         return f"Input({maker.name!r}, Row), where Row is a NamedTuple with hints for its fields"
-    if maker.verb == "through" or (maker.verb in ("map", "flat_map", "join") and whole):
+    if maker.verb == "reduce" and name == "value":
+        return "reduce(..., type=...), or Reducer(..., type=...)"
+    if maker.verb in ("through", "scan", "fold") or (
+        maker.verb in ("map", "flat_map", "join") and whole
+    ):
         return f"{maker.verb}(..., type=...), or a function whose hints say what it returns"
     given = "..." if whole else f"{name}=ebbflow.typed(str, ...)"
     return f"{given}, with its type, or a function whose hints say what it returns"

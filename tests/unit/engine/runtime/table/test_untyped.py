@@ -48,6 +48,16 @@ UNTYPED: dict[str, tuple[Callable[[], Any], str, str]] = {
         "its column 'last' is of no known type",
         "last=ebbflow.typed(str, ...)",
     ),
+    "one result": (
+        lambda: SALES.reduce(ef.Reducer(None, lambda acc, sale: eval("sale"))),
+        "its column 'value' is of no known type",
+        "reduce(..., type=...)",
+    ),
+    "in order": (
+        lambda: SALES.scan(lambda acc, sale: eval("(acc, sale)"), 0, order="day"),
+        "its rows are of no known type",
+        "scan(..., type=...)",
+    ),
     "further on": (
         lambda: SALES.group_by(month=month).agg(n=ef.count()).filter(lambda row: row.n > 1),
         "its column 'month' is of no known type",
@@ -98,6 +108,9 @@ TYPED: list[Callable[[], Any]] = [
     lambda: SALES.select(pair=lambda sale: (sale.id, sale.city.upper())),
     lambda: SALES.reduce(ef.typed(int, ef.Reducer(None, lambda acc, sale: eval("3")))),
     lambda: SALES.reduce(ef.Reducer(0, lambda acc, sale: acc + sale.id)),
+    lambda: SALES.reduce(ef.Reducer(None, lambda acc, sale: eval("3")), type=int),
+    lambda: SALES.group_by("city").reduce(ef.Reducer(None, lambda a, s: eval("3")), type=int),
+    lambda: SALES.agg(n=ef.Reducer(None, lambda acc, sale: eval("3"), type=int)),
     lambda: ef.Input("sales", Sale).select("tags", "sizes", extra=ef.typed(str, "extra")),
     lambda: ef.Input("rows").map(lambda row: str(row)),
 ]
