@@ -150,6 +150,8 @@ def views() -> None:
     assert_type(view.step(orders=[Order(1, "Rome", 3)]), ef.ZSet[Order])
     assert_type(view.value, ef.ZSet[Order])
     assert_type([order.city for order in view.value], list[str])
+    assert_type(view.get(1), Order | None)
+    assert_type(view.get(1, Order(1, "Oslo", 2)), Order)
     assert_type(view.input("orders").delete(1), ef.ZSet[Order])
     view.on_change(lambda change: print(change.items()))
     with view.branch() as branch:

@@ -52,8 +52,9 @@ def by_mypy(*files: Path) -> dict[Path, Said]:
     assert done.returncode < 2, done.stdout + done.stderr
     found: dict[Path, Said] = {file: {} for file in files}
     for file, line, text in re.findall(r"^(.*?):(\d+):( error: .*)$", done.stdout, re.M):
-        here = next(each for each in files if each.name == Path(file).name)  # it may be cached
-        found[here].setdefault(int(line), []).append(text)
+        for here in files:
+            if here.name == Path(file).name:  # the folder may be that of a result in the cache
+                found[here].setdefault(int(line), []).append(text)
     return found
 
 

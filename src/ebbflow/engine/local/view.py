@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
@@ -46,7 +46,7 @@ from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.show import explain
 from ebbflow.notebook import html_of, text_of
 from ebbflow.paths import PRIVATE
-from ebbflow.typevars import C, T, W
+from ebbflow.typevars import C, T, U, W
 from ebbflow.zset import ZSet, from_view
 
 if TYPE_CHECKING:
@@ -126,7 +126,15 @@ class View(BaseView[W], Generic[T, W]):
 
     __slots__ = ("_by_key", "_epoch", "_origins", "_seconds", "_status")
 
-    if not TYPE_CHECKING:  # at run time a type variable has no default, and View[Order] is enough
+    if TYPE_CHECKING:
+
+        @overload
+        def get(self, key: Any, default: None = None) -> T | None: ...
+        @overload
+        def get(self, key: Any, default: U) -> T | U: ...
+        def get(self, key: Any, default: Any = None) -> Any: ...
+
+    else:  # at run time a type variable has no default, and View[Order] is enough
 
         def __class_getitem__(cls, types: Any) -> GenericAlias:
             return GenericAlias(cls, types)
