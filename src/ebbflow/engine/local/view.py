@@ -318,8 +318,11 @@ class View(BaseView):
     def _permissions(self) -> int:
         return getattr(self._storage.files, "permissions", PRIVATE)
 
-    def _catch_up(self) -> None:
+    def _flush(self) -> None:
         self._storage.flush()
+
+    def _catch_up(self) -> None:
+        self._flush()
 
     # ---- about itself ----
 
