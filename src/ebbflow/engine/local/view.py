@@ -398,8 +398,11 @@ class View(BaseView[W], Generic[T, W]):
     def _permissions(self) -> int:
         return getattr(self._storage.files, "permissions", PRIVATE)
 
-    def _catch_up(self) -> None:
+    def _flush(self) -> None:
         self._storage.flush()
+
+    def _catch_up(self) -> None:
+        self._flush()
 
     # ---- about itself ----
 

@@ -50,13 +50,14 @@ _TOO_DEEP = StateError("a value is nested too deep, or holds itself", remedy="ro
 
 
 class Disk:
-    """The state of one view on disk. See `ebbflow.engine.local.run` for the options."""
+    """The state of one view on disk. See `ebbflow.engine.local.run` for the options; `log` says
+    that what epochs change is kept here for sinks and readers, and not by the engine."""
 
     def __init__(
-        self, path: Place, program: RunningProgram, *,
+        self, path: Place, program: RunningProgram, log: bool = True, *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
-        keep_batches: int = KEEP, log: bool = True,
+        keep_batches: int = KEEP,
     ) -> None:  # fmt: skip
         self.limit = None if memory is None else in_bytes(memory)
         require_count("keep_epochs", keep_epochs)

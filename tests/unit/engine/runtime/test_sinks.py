@@ -206,6 +206,17 @@ def test_sinks_are_given_epochs_that_are_safe_and_no_others(opened: Open) -> Non
     assert received == [1, 2, 3, 4, 5], "closing writes what waits"
 
 
+def test_a_sink_that_comes_while_epochs_wait_begins_after_them(opened: Open) -> None:
+    received: list[int] = []
+    view = opened(flush_every=3)
+    for price in range(4):
+        view.step(sales=[Sale("Rome", price)])
+    view.each_epoch(seen(received), name="ours")
+    for price in range(3):
+        view.step(sales=[Sale("Rome", price)])
+    assert received == [5, 6, 7]
+
+
 class Bank(ef.Sink):
     """A table with the last epoch in the same transaction; it dies after a commit when told to."""
 

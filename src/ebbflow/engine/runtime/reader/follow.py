@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Values = dict[str, ZSet[Any]]
 
 
-class Following:
+class LiveChanges:
     """The changes of a state, from an epoch on; made by `Reader.changes`."""
 
     def __init__(self, reader: Reader, since: int | None, wait: float | None, every: float) -> None:

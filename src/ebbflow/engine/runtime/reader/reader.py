@@ -16,7 +16,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ebbflow.engine.runtime.reader.follow import Following, Values, shown
+from ebbflow.engine.runtime.reader.follow import LiveChanges, Values, shown
 from ebbflow.engine.runtime.reader.logged import change_spines
 from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
 from ebbflow.errors import CompositionError
@@ -59,7 +59,7 @@ class Reader:
 
     def changes(
         self, since: int | None = None, *, wait: float | None = None, every: float = 0.05
-    ) -> Following:
+    ) -> LiveChanges:
         """What epochs after `since` changed, as pairs of an epoch and its change, now and as the
         writer goes on; for `for` and for `async for`. Without `since`, the first is all there is,
         as one change from nothing; so whoever adds up has the value, at every moment.
@@ -70,7 +70,7 @@ class Reader:
         under the number of the last. A reader that is further behind than what is kept gets an
         error; without `since` it begins anew.
         """
-        return Following(self, since, wait, every)
+        return LiveChanges(self, since, wait, every)
 
     def __repr__(self) -> str:
         return f"<Reader of {', '.join(self.outputs)}: epoch {self.epoch}>"

@@ -119,6 +119,7 @@ class Sinks:
                     raise CompositionError(
                         f"there is a sink {name!r} already", remedy="another name="
                     )
+                view._flush()  # what waits to be written was kept for nobody
                 kept, last = view._logged(), view._safe()
                 first = kept[0] if kept else last + 1
                 had = sink.had(self.done.get(name), first, last)

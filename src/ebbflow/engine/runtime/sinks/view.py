@@ -42,6 +42,9 @@ class ViewWithSinks:
         """The last epoch that sinks may be told of: whatever comes, it has happened."""
         raise NotImplementedError
 
+    def _flush(self) -> None:
+        """Have all epochs safe."""
+
     def _logged(self) -> list[int]:
         """The epochs whose changes are kept, in order."""
         raise NotImplementedError
