@@ -82,10 +82,12 @@ def record_of(hint: Any) -> Any:
         return hint
     fields = {}
     for name, each in get_type_hints(hint, include_extras=True).items():
-        while get_origin(each) in (Required, NotRequired):
+        needed = name in hint.__required_keys__  # but for hints that are texts, see PEP 655
+        if get_origin(each) in (Required, NotRequired):
+            needed = get_origin(each) is Required
             (each,) = get_args(each)
         each = as_stored(each)
-        needed = name in hint.__required_keys__ or each is Any
+        needed = needed or each is Any
         fields[name] = record_of(each) if needed else record_of(each) | None
     return record(hint.__name__, **fields)
 
