@@ -22,6 +22,7 @@ from ebbflow.engine.runtime.events import (
     require_time,
     time_of,
 )
+from ebbflow.engine.runtime.table.feeds import events_in
 from ebbflow.engine.runtime.tables import is_table
 from ebbflow.errors import ChangeError, Text
 from ebbflow.flow.plan import Source
@@ -183,7 +184,5 @@ def _keys(source: Source, given: Any) -> list[Any]:
 
 def fed(state: KeyedInput, request: Feed) -> Events:
     """The events of a feed."""
-    from ebbflow.engine.runtime.table.feeds import events_in
-
     found = ordering(state.source, request.by)
     return Events(events_in(state, request, found), request.missing, True, found.part)
