@@ -59,7 +59,7 @@ def test_oracle_requests_on_disk_give_what_batch_gives(tmp_path: Path) -> None:
     done: Counter[str] = Counter()
     for seed in range(6 * MORE):
         done += on_disk(f"disk {seed}", 8, tmp_path / str(seed))
-    assert all(done[verb] > 0 for verb in VERBS), done
+    assert all(done[verb] > 0 for verb in ("replace", "upsert", "delete", "feed", "refused")), done
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ class Disk:
         self.limit = None if memory is None else in_bytes(memory)
         require_count("keep_epochs", keep_epochs)
         require_count("flush_every", flush_every)
-        require_count("keep_batches", keep_batches)
+        require_count("keep_batches", keep_batches, "batches")
         self.place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else repr(path)
         self.program, names = program, program.identities
         self.assumed = names.assumed(program.plan)

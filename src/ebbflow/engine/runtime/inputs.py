@@ -21,18 +21,20 @@ from ebbflow.engine.runtime.events import (
     Deleted,
     Edits,
     Events,
-    are_none,
-    deleted,
-    fed,
     is_older,
     known_time,
     newest,
     no_key,
     no_row,
+)
+from ebbflow.engine.runtime.replaced import difference
+from ebbflow.engine.runtime.requested import (
+    are_none,
+    deleted,
+    fed,
     rows_given,
     upserted,
 )
-from ebbflow.engine.runtime.replaced import difference
 from ebbflow.engine.runtime.rows import Rows, Weights
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.errors import (

@@ -47,9 +47,9 @@ def in_bytes(memory: int | str) -> int:
     return memory if isinstance(memory, int) else found
 
 
-def require_count(name: str, given: Any) -> None:
+def require_count(name: str, given: Any, of: str = "epochs") -> None:
     if type(given) is not int or given < 1:
         raise CompositionError(
-            f"run({name}={shown(given, width=40)}): that is no number of them",
+            f"run({name}={shown(given, width=40)}): that is no number of {of}",
             remedy=f"run({name}=1), or more",
         )

@@ -21,20 +21,22 @@ from ebbflow.engine.runtime.edits import edited_structure
 from ebbflow.engine.runtime.events import (
     Edits,
     Events,
+    newest,
+    no_key,
+    ordering,
+    part_of,
+)
+from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.replaced import chooser, require_rows, takes_away
+from ebbflow.engine.runtime.requested import (
     are_none,
     deleted,
     fed,
     is_request,
     nested,
-    newest,
-    no_key,
     no_order,
-    ordering,
-    part_of,
     upserted,
 )
-from ebbflow.engine.runtime.inputs import InputState
-from ebbflow.engine.runtime.replaced import chooser, require_rows, takes_away
 from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.runtime.table.given import rows_of, table_of
 from ebbflow.engine.runtime.table.layout import layout_of
