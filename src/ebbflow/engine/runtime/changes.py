@@ -137,15 +137,9 @@ def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
                 row=row,
                 weight=weight,
                 created=source.place,
-                remedy=_weight_remedy(source, row),
+                remedy="give {row: 1} to add a row, {row: -1} to remove it, or a list of rows",
             )
     return {row: weight for row, weight in weights.items() if weight}
-
-
-def _weight_remedy(source: Source, row: Any) -> str:
-    if row in (fields_of(source.type) or ()):
-        return f"[{source.type.__name__}(**row)] for one row; columns are lists"
-    return "give {row: 1} to add a row, {row: -1} to remove it, or a list of rows"
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -81,9 +80,8 @@ def test_with_the_program_a_change_is_one_that_a_view_takes(tmp_path: Path) -> N
             assert copy.value == view.value
 
 
-@dataclass(frozen=True)
-class Point:
-    x: int
+class Point(complex):
+    """A class of the program's own, which has no columns."""
 
 
 def test_a_pickled_value_is_not_loaded_unless_asked_for(tmp_path: Path) -> None:

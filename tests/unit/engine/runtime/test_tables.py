@@ -318,8 +318,8 @@ BAD: dict[str, tuple[Any, str, str]] = {
                   "column 'city' is a str, not a list of values", "a list, or a column of NumPy"),
     "no order": ({"id": {1, 2}, "city": ["a", "b"], "price": [1.0, 2.0]},
                  "column 'id' is a set, not a list of values", "a list, or a column of NumPy"),
-    "a row": ({"id": 1, "city": "a", "price": None}, "a weight must be an int, not str",
-              "[Order(**row)] for one row; columns are lists"),
+    "a row": ({"id": 1, "city": "a", "price": None}, "one row was given where a change is asked",
+              "give a list, orders=[row]"),
     "period": (FRAME.assign(id=pd.period_range("2024", periods=3, freq="D")),
                "column 'id' is extension<pandas.period<ArrowPeriodType>>, not int", "cast the"),
     "complex": (FRAME.assign(id=[1j, 2j, 3j]), "column 'id' is complex128, which has no form as a "
