@@ -215,3 +215,14 @@ def test_state_of_before_batches_has_none(tmp_path: Path) -> None:
     with TOTALS.run(path=tmp_path) as view:
         assert view.batches() == []
         assert view.rebuilt == ()
+
+
+def test_a_changed_program_still_knows_the_batches(tmp_path: Path) -> None:
+    with TOTALS.run(path=tmp_path) as view:
+        view.step(sales=sales(0), batch="monday")
+    other = SALES.group_by("shop").agg(most=ef.max("price"))
+    with other.run(path=tmp_path) as view:
+        assert view.rebuilt
+        with pytest.warns(RepeatedBatch, match="in epoch 1"):
+            view.step(sales=sales(0), batch="monday")
+        assert view.value == other.run().step(sales=sales(0))
