@@ -17,7 +17,7 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "daily-job.md"
 JOB = re.search(r"^```python\n(# job\.py\n.*?)^```$", PAGE.read_text(), re.M | re.S)
-DAYS = 3
+DAYS = 2
 
 
 def write(folder: Path) -> None:

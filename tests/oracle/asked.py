@@ -17,6 +17,7 @@ from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.flow.source import Input
+from ebbflow.record import fields_of
 from ebbflow.testing import random_program
 from ebbflow.testing.programs import Event, Measurement, Stock, Tag
 from ebbflow.testing.requests import RandomRequests
@@ -97,9 +98,11 @@ def tables(asked: RandomRequests, dice: Random) -> Callable[[str, Any], Any]:
         source = asked.sources[name]
         if dice.random() < 0.5 or not hasattr(source.type, "_fields"):
             return change
+        fields = key_fields(source)
+        if any(fields_of(source.type)[each] is float for each in fields or ()):
+            return change  # NaN is no key of a table
         if isinstance(change, (Upsert, ReplaceRows)):
             return change.taking(rows(source.type, change.rows))
-        fields = key_fields(source)
         plain = arrow_schema(source.type, weight=False)
         if isinstance(change, DeleteKeys) and fields is not None:
             keys = [key if is_several(source.key) else (key,) for key in change.rows]

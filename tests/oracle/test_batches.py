@@ -7,11 +7,9 @@ disk, the end is the same as if every batch had come once.
 
 from __future__ import annotations
 
-import importlib.util
 import multiprocessing
 import os
 import signal
-import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -20,16 +18,11 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from tests.oracle import disk
 
 import ebbflow as ef
 from ebbflow.engine.runtime.batches import Batch, Batches
 from ebbflow.errors import ChangeError, CompositionError, RepeatedBatch
-
-spec = importlib.util.spec_from_file_location("disk", Path(__file__).parent / "disk.py")
-assert spec is not None
-assert spec.loader is not None
-disk: Any = sys.modules.setdefault("disk", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(disk)
 
 
 class Sale(NamedTuple):

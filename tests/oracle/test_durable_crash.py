@@ -28,6 +28,8 @@ from ebbflow.state.spine import Files, InUse, StateError
 
 def beside(name: str) -> Any:
     """A module of this folder, which is no package."""
+    if name in sys.modules:  # a class must be one, to be pickled
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -23,12 +23,16 @@ import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.zset import ZSet
 
-spec = importlib.util.spec_from_file_location("kept_shop", Path(__file__).parent / "kept_shop.py")
-assert spec is not None
-assert spec.loader is not None
-the_shop: Any = importlib.util.module_from_spec(spec)
-sys.modules["kept_shop"] = the_shop
-spec.loader.exec_module(the_shop)
+the_shop: Any = sys.modules.get("kept_shop")
+if the_shop is None:  # a class must be one, to be pickled
+    spec = importlib.util.spec_from_file_location(
+        "kept_shop", Path(__file__).parent / "kept_shop.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    the_shop = importlib.util.module_from_spec(spec)
+    sys.modules["kept_shop"] = the_shop
+    spec.loader.exec_module(the_shop)
 SHOP = the_shop.SHOP
 OUTPUTS = list(SHOP.plan.outputs)
 

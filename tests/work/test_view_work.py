@@ -117,10 +117,8 @@ def test_the_output_is_copied_when_it_is_read_and_then_once(
 ) -> None:
     view = loaded(100, reads=False)
     copies: list[int] = []
-    snapshot = Rows.snapshot
-    monkeypatch.setattr(
-        Rows, "snapshot", lambda rows: copies.append(len(rows.rows)) or snapshot(rows)
-    )
+    whole = Rows.whole
+    monkeypatch.setattr(Rows, "whole", lambda rows: copies.append(len(rows.rows)) or whole(rows))
     for i in range(10):
         view.step(rows=[Row(-i - 1)])
     assert copies == []

@@ -63,6 +63,15 @@ def is_columns(given: Any) -> bool:
     return any(type(each) is not int and _is_many(each) for each in given.values())
 
 
+def are_columns(given: Mapping[str, Any]) -> bool:
+    """Whether all values of a dict are columns, and it is no row with some lists in it.
+
+    >>> are_columns({"id": [1], "tags": [["a"]]}), are_columns({"id": 1, "tags": ["a"]})
+    (True, False)
+    """
+    return all(map(_is_many, given.values()))
+
+
 def _is_many(given: Any) -> bool:
     return hasattr(given, "__len__") and not isinstance(given, (str, bytes))
 

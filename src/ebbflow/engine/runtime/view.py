@@ -23,7 +23,7 @@ from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.sink import Sinks
 from ebbflow.engine.runtime.sinks.view import ViewWithSinks
 from ebbflow.engine.runtime.subscribe import Subscribers
-from ebbflow.engine.runtime.tables import holds_rows
+from ebbflow.engine.runtime.tables import are_columns, holds_rows, only_table
 from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.flow.plan.time import ClockSource
@@ -368,6 +368,8 @@ class InputHandle(Generic[C]):
 
     def add(self, *rows: Any) -> C:
         """Add these rows, or those of a table."""
+        if only_table(rows) is None:
+            return self.view._advance({self.name: list(rows)})
         added = addition(self.view.plan.sources[self.name], rows)
         return self.view._advance({self.name: trusted(added)})
 
@@ -408,6 +410,6 @@ class InputHandle(Generic[C]):
 
 def _holds_rows(source: Source, given: Any) -> bool:
     """Whether something holds rows, and is none itself."""
-    if holds_rows(given):
-        return True
-    return isinstance(given, (list, Mapping, ZSet)) and not is_row(source, given)
+    if is_row(source, given):
+        return are_columns(given)
+    return isinstance(given, (list, Mapping, ZSet)) or holds_rows(given)

@@ -216,7 +216,7 @@ def test_tables_say_the_same_as_rows() -> None:
     for asked, text in (
         (ef.delete(pa.table({"idd": [3]})), "there is no column 'id'"),
         (ef.delete(pa.table({"id": ["3"]})), "column 'id' is string, not int"),
-        (ef.delete(pa.table({"id": pa.array([None], pa.int64())})), "field 'id' is null"),
+        (ef.delete(pa.table({"id": pa.array([None], pa.int64())})), "column 'id' is null"),
         (ef.feed(pa.table({"id": [1], "op": ["d"]})), "there are no columns"),
     ):
         with pytest.raises(ChangeError, match=text):

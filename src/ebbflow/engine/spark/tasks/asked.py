@@ -118,7 +118,8 @@ def _upserted(state: Any, request: Upsert, small: int) -> InputChange:
     if not alone:
         return _here(state, upserted(state, request))
     sent = Upsert((), by=request.by)
-    if isinstance(given, DataFrame) or (holds_rows(given) and request.duplicates != LAST):
+    unordered = part is None and request.duplicates != LAST
+    if isinstance(given, DataFrame) or (holds_rows(given) and unordered):
         return _rows(source, sent, given, small)
     if isinstance(given, (ZSet, Mapping)) and not holds_rows(given):
         return _rows(source, sent, given, small)
