@@ -22,8 +22,10 @@ from tests.oracle.asked import follow_requests, program_of, tables
 from tests.spark.forms import some_form
 from tests.spark.simulated import View
 
+from ebbflow.engine.runtime.events import key_fields
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
+from ebbflow.record import fields_of
 from ebbflow.testing import VERB_NAMES, changes, follow, plans, random_epochs, random_program
 from ebbflow.testing.functions import Choices, RowShape
 from ebbflow.testing.programs import Bill, Measurement, Moment, Stock, Tag
@@ -48,8 +50,19 @@ class Reopened(View):
         self.tasks = self.dice.randint(1, 4)
         sources = self.plan.sources
         return super().advance({
-            name: some_form(change, sources[name].type, self.dice) for name, change in asked.items()
+            name: change if name in self.by_floats
+            else some_form(change, sources[name].type, self.dice)
+            for name, change in asked.items()
         })  # fmt: skip
+
+    @property
+    def by_floats(self) -> set[str]:
+        """Inputs whose key may be NaN, which is no key of a table."""
+        return {
+            name for name, source in self.plan.sources.items()
+            if source.key is not None
+            and any(fields_of(source.type)[each] is float for each in key_fields(source) or ())
+        }  # fmt: skip
 
 
 @contextmanager

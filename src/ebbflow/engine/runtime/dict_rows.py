@@ -34,7 +34,7 @@ def row_of(source: Source, given: Any) -> Any:
 def is_row(source: Source, given: Any) -> bool:
     """Whether a mapping is a row of an input, and no rows with weights: its keys are fields."""
     fields = fields_of(source.type)
-    return bool(fields and given and isinstance(given, Mapping) and {*given} <= {*fields})
+    return bool(fields and isinstance(given, Mapping) and given and {*given} <= {*fields})
 
 
 @lru_cache(maxsize=256)

@@ -111,7 +111,7 @@ class Disk:
         if fresh or known != mine:
             for name in known - mine:
                 store.drop(name)
-            if not fresh and self._outputs_in(known):
+            if not fresh and self.log is not None and self._outputs_in(known):
                 self._stage_log(store.epoch + 1, {})
             store.commit(store.epoch + 1, self.notes())
             self.settle()

@@ -41,15 +41,19 @@ class WrongColumn(Exception):
 
 def fitted(
     source: Source, table: Any, loose: frozenset[str] = frozenset(),
-    some: Sequence[str] | None = None,
+    some: Sequence[str] | None = None, *, from_user: bool = False,
 ) -> list[Any]:  # fmt: skip
     """The columns of a row, in their order, or `some` of them; an error that names all that do not
-    fit."""
+    fit. A table that comes `from_user` may have no NaN in a key: it is what pandas has for a value
+    that is missing."""
     arrays, wrong = [], []
+    keys = _key_fields(source) if from_user else ()
     columns = dict(columns_of(source.type))
     for name, column in columns.items() if some is None else ((n, columns[n]) for n in some):
         try:
             arrays.append(fit(source, name, column, table.column(name), name in loose))
+            if column.form == "float" and name in keys:
+                require_keys(name, arrays[-1])
         except WrongColumn as error:
             wrong.append(error)
     if wrong:
@@ -96,16 +100,19 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
     choices = _choices((fields_of(source.type) or {VALUE: source.type})[name])
     if choices:
         _require_chosen(name, made, choices)
-    if column.form == "float" and name in _key_fields(source):
-        nans = pc.fill_null(pc.is_nan(made), False)
-        if pc.any(nans).as_py():
-            raise WrongColumn(
-                f"column {name!r} is part of the key, and NaN in {_first_of(nans)}",
-                "leave those rows out, or give them a key",
-                nans.index(True).as_py(),
-                "it is part of the key, and NaN",
-            )
     return made
+
+
+def require_keys(name: str, made: Any) -> None:
+    """Refuse NaN in a column that is part of the key."""
+    nans = pc.fill_null(pc.is_nan(made), False)
+    if pc.any(nans).as_py():
+        raise WrongColumn(
+            f"column {name!r} is part of the key, and NaN in {_first_of(nans)}",
+            "leave those rows out, or give them a key",
+            nans.index(True).as_py(),
+            "it is part of the key, and NaN",
+        )
 
 
 def _wrong_type(name: str, array: Any, column: Column) -> WrongColumn:

@@ -127,7 +127,7 @@ def _fitted(source: Source, table: Any, loose: Loose) -> Any:
         return _images(source, table, layout, loose)
     weights = _weights(source, table, layout)
     made = pa.Table.from_arrays(
-        [*fitted(source, table, loose), weights], schema=arrow_schema(source.type)
+        [*fitted(source, table, loose, from_user=True), weights], schema=arrow_schema(source.type)
     )
     return made if not pc.any(pc.equal(weights, 0)).as_py() else made.filter(pc.field(WEIGHT) != 0)
 
@@ -202,7 +202,8 @@ def _images(source: Source, table: Any, layout: Layout, loose: Loose) -> Any:
         weights = pa.array(np.full(len(rows), weight, np.int64))
         parts.append(
             pa.Table.from_arrays(
-                [*fitted(source, rows, loose), weights], schema=arrow_schema(source.type)
+                [*fitted(source, rows, loose, from_user=True), weights],
+                schema=arrow_schema(source.type),
             )
         )
     return pa.concat_tables(parts) if parts else arrow_schema(source.type).empty_table()
