@@ -23,7 +23,8 @@ from typing import Any
 from weakref import finalize
 
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
-from ebbflow.engine.runtime.convert import CannotConvert, Conversion, schema_of, schema_text
+from ebbflow.engine.runtime.convert.plan import CannotConvert
+from ebbflow.engine.runtime.convert.rows import Conversion, schema_of, schema_text
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ebbflow.engine.runtime.convert import Conversion
+from ebbflow.engine.runtime.convert.rows import Conversion
 from ebbflow.engine.runtime.failure import explaining
 from ebbflow.engine.runtime.machine import act
 from ebbflow.engine.runtime.parts import typed

@@ -112,7 +112,9 @@ def require_arrow(what: str) -> None:
     """Refuse to go on without pyarrow and NumPy."""
     missing = [name for name in ("pyarrow", "numpy") if find_spec(name) is None]
     if missing:
-        raise ChangeError(f"{what} {' and '.join(missing)}", remedy=install("tables"))
+        text = f"{what} {' and '.join(missing)}"
+        cause = ModuleNotFoundError(f"No module named {missing[0]!r}", name=missing[0])
+        raise ChangeError(text, remedy=install("tables")) from cause
 
 
 def refuse_table(source: Source, given: Any, *, as_row: bool = False) -> None:

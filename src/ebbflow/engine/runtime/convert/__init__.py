@@ -5,10 +5,3 @@ type, another order, other names. The state says what the rows were (`described`
 into what they are now (`plan`), and everything that depends on them is computed again. What would
 lose something, or make something up, is refused.
 """
-
-from __future__ import annotations
-
-from ebbflow.engine.runtime.convert.plan import CannotConvert
-from ebbflow.engine.runtime.convert.rows import Conversion, schema_of, schema_text
-
-__all__ = ["CannotConvert", "Conversion", "schema_of", "schema_text"]
