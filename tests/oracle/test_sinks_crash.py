@@ -27,8 +27,6 @@ from ebbflow.zset import ZSet
 
 def beside(name: str) -> Any:
     """A module of this folder, which is no package."""
-    if name in sys.modules:
-        return sys.modules[name]
     if name in sys.modules:  # a class must be one, to be pickled
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")

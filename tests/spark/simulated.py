@@ -13,10 +13,11 @@ from typing import Any
 from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.table.arrow import from_arrow
+from ebbflow.engine.runtime.table.given import rows_of, total
 from ebbflow.engine.spark import view as spark_view
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import ReadOutput
-from ebbflow.engine.spark.tasks.asked import input_change, rows_in
+from ebbflow.engine.spark.tasks.asked import input_change
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange, is_sent
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
@@ -71,7 +72,9 @@ class Cluster(Epochs):
 
     def in_rows(self, name: str, each: InputChange) -> InputChange:
         source = self.replica.plan.sources[name]
-        return each if each.rows is not None else each._replace(rows=rows_in(source, each.table))
+        if each.rows is not None:
+            return each
+        return each._replace(rows=total(*rows_of(source, each.table)))
 
     def run_round(self, job: EpochJob, task: Any, lines: list[Line]) -> list[Line]:
         found: list[Line] = []

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.changes import read
 from ebbflow.engine.runtime.rows import Weights
-from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.errors import (
     ChangeError,
     FunctionFailed,
@@ -58,14 +57,7 @@ def require_rows(state: InputState) -> None:
 
 def weights_given(source: Source, rows: Any) -> Weights:
     """The rows that there are to be, each with how often."""
-    if holds_rows(rows):
-        from ebbflow.engine.runtime.table.given import rows_of, table_of
-
-        total: Weights = {}
-        for row, weight in zip(*rows_of(source, table_of(source, rows)), strict=True):
-            total[row] = total.get(row, 0) + weight
-    else:
-        total = read(source, rows)
+    total = read(source, rows)
     for row, weight in total.items():
         if weight < 0:
             raise takes_away(source, row=row)

@@ -38,16 +38,15 @@ from ebbflow.engine.runtime.requested import (
     upserted,
 )
 from ebbflow.engine.runtime.table.column_types import WEIGHT
-from ebbflow.engine.runtime.table.given import rows_of, table_of
+from ebbflow.engine.runtime.table.given import rows_of, table_of, total
 from ebbflow.engine.runtime.table.layout import layout_of
 from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.engine.spark.table.event_frame import feed_frame, upsert_frame
 from ebbflow.engine.spark.table.frame import frame_of
 from ebbflow.engine.spark.tasks.epochs import InputChange
-from ebbflow.engine.spark.tasks.transport import add
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
-from ebbflow.zset import ZSet, trusted, without_zeros
+from ebbflow.zset import ZSet, trusted
 
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
@@ -152,7 +151,7 @@ def _rows(source: Source, request: Request | None, change: Any, small: int) -> I
         )  # what does not fit is refused
     table = table_of(source, change)
     if len(table) <= small:
-        rows = rows_in(source, table)
+        rows = total(*rows_of(source, table))
         once = len(rows) == len(table)
         return _small(request, rows, table if once else table_of(source, trusted(rows)))
     added = not len(table) or pc.min(table.column(WEIGHT)).as_py() > 0
@@ -173,10 +172,3 @@ def require_end(source: Source, frame: DataFrame) -> None:
             remedy="stream.writeStream.foreachBatch("
             f"lambda batch, number: view.step({source.name}=batch)).start()",
         )
-
-
-def rows_in(source: Source, table: Any) -> dict[Any, int]:
-    """The rows of a table, with their weights added up."""
-    total: dict[Any, int] = {}
-    add(total, *rows_of(source, table))
-    return without_zeros(total)

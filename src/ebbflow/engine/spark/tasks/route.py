@@ -17,11 +17,11 @@ from ebbflow.engine.runtime.batches import SPINE
 from ebbflow.engine.runtime.events import Events
 from ebbflow.engine.runtime.table.column_types import comparable
 from ebbflow.engine.runtime.table.feed_tables import marked_events
+from ebbflow.engine.runtime.table.given import rows_of, total
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import arrow_of, zset_of
-from ebbflow.engine.spark.tasks.asked import rows_in
 from ebbflow.engine.spark.tasks.epochs import (
     BULK,
     DRIVER,
@@ -114,6 +114,6 @@ class Route:
             elif each.frame is not None:
                 each = InputChange(each.request, dict(zset_of(each.frame, source.type).items()))
             elif each.rows is None:
-                each = InputChange(each.request, rows_in(source, each.table))
+                each = InputChange(each.request, total(*rows_of(source, each.table)))
             found[name] = each
         return found
