@@ -21,13 +21,11 @@ from uuid import UUID
 
 from ebbflow.change.edited import Text as EditedText
 from ebbflow.connectors.postgres.link import quoted
-from ebbflow.engine.runtime.events import key_fields
-from ebbflow.engine.runtime.lookup import origin
+from ebbflow.connectors.rows import key_of
 from ebbflow.engine.runtime.sinks.plain import plain
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.errors import CompositionError, Text
-from ebbflow.flow.plan import Node, Reduce, Source
-from ebbflow.flow.plan.order import Fold
+from ebbflow.flow.plan import Node
 from ebbflow.flow.types import DIGITS, without_none
 from ebbflow.record import fields_of, taken_apart, type_text
 
@@ -46,21 +44,6 @@ _TYPES = {
     "record": "jsonb",
 }
 WEIGHTS = '"__weight"'
-
-
-def key_of(node: Node) -> tuple[str, ...] | None:
-    """The fields of which there is at most one row each, where the program shows it.
-
-    >>> import ebbflow as ef
-    >>> key_of(ef.Input("words", str).group_by(size=len).agg(n=ef.count()).node)
-    ('size',)
-    """
-    first = origin(node)
-    if isinstance(first, Source):
-        return key_fields(first)
-    if isinstance(first, (Reduce, Fold)) and first.width:
-        return tuple(name for name, _ in columns_of(node.type))[: first.width]
-    return None
 
 
 @dataclass(frozen=True)
