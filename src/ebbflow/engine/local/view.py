@@ -401,6 +401,9 @@ class View(BaseView[W], Generic[T, W]):
     def _flush(self) -> None:
         self._storage.flush()
 
+    def _everything(self) -> W:
+        return self.value
+
     def _catch_up(self) -> None:
         self._flush()
 
@@ -452,6 +455,8 @@ class View(BaseView[W], Generic[T, W]):
                 self.deliver()
         finally:
             self._stop()
+            if self._sinks is not None:
+                self._sinks.close()
 
     def _stop(self) -> None:
         with self._lock:

@@ -348,6 +348,9 @@ class SparkView(BaseView[C]):
     def _entry(self, epoch: int) -> Entry | None:
         return self._log.of(epoch)
 
+    def _everything(self) -> C:
+        return self.weighted
+
     def _catch_up(self) -> Delivery | None:
         return self._settle()
 
@@ -404,6 +407,8 @@ class SparkView(BaseView[C]):
             if not self._closed:
                 self._storage.close()
                 self._closed = True
+                if self._sinks is not None:
+                    self._sinks.close()
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else f": epoch {self.epoch}"

@@ -62,14 +62,26 @@ class Sink:
         """Take what an epoch changed: what `step` gave. When this returns, the sink has had it."""
         raise NotImplementedError
 
-    def had(self, known: int | None, first: int, last: int) -> int:
+    def attach(self, view: ViewWithSinks) -> None:
+        """Be shown the view when it is added to one: the place to refuse what does not fit."""
+
+    def begin(self, epoch: int, value: Any) -> None:
+        """Take all that there is at an epoch, with its weights, as if nothing had been before: when
+        `had` gave None. When this returns, the sink has had all epochs up to this one."""
+        self.publish(epoch, value)
+
+    def had(self, known: int | None, first: int, last: int) -> int | None:
         """The last epoch this sink has had: `known`, where that was noted; a new one begins after
-        the `last` epoch, and could begin with the `first` whose change is kept.
+        the `last` epoch, and could begin with the `first` whose change is kept. None: it has had
+        nothing, and is to begin with everything that is there (`begin`).
 
         Where the target itself can say, as from a table in which `publish` writes the number of the
         epoch in the same transaction, that is the better answer: then no epoch comes twice.
         """
         return last if known is None else known
+
+    def close(self) -> None:
+        """Let go of what is held: the view is closed, or the sink has ended."""
 
     def give(self, view: ViewWithSinks, epoch: int, entry: Entry) -> None:
         """What an epoch changed. To be given it twice must do no harm, or be what one can bear."""
@@ -122,9 +134,17 @@ class Sinks:
                 view._flush()  # what waits to be written was kept for nobody
                 kept, last = view._logged(), view._safe()
                 first = kept[0] if kept else last + 1
-                had = sink.had(self.done.get(name), first, last)
-                _require_no_gap(sink, name, had, kept, last)
-                self._note(name, had)
+                try:
+                    sink.attach(view)
+                    had = sink.had(self.done.get(name), first, last)
+                    if had is None:
+                        sink.begin(last, view._everything())
+                        had = last
+                    _require_no_gap(sink, name, had, kept, last)
+                    self._note(name, had)
+                except BaseException:
+                    sink.close()
+                    raise
                 self.active[name] = sink
             self.deliver()
         return lambda: self.end(name)
@@ -138,10 +158,19 @@ class Sinks:
                     sinks=Text(", ".join(self.done) or "none"),
                     remedy="one of these" if self.done else "each_epoch or write_changes",
                 )
-            self.active.pop(name, None)
+            ended = self.active.pop(name, None)
             del self.done[name]
             if self.files is not None:
                 self.files.remove(_file(name))
+            if ended is not None:
+                ended.close()
+
+    def close(self) -> None:
+        """The view is closed; how far all sinks are stays noted."""
+        with self._lock:
+            for sink in self.active.values():
+                sink.close()
+            self.active = {}
 
     def deliver(self) -> None:
         """Give every sink what it has not had; raise what they raised."""
