@@ -41,7 +41,7 @@ LAYERS = [
     {"engine.local", "engine.spark"},
     {"testing"},
     {"demo"},
-    {"cli"},
+    {"cli", "cli_state"},
 ]
 APART = [{"engine.local", "engine.spark"}]  # of one layer, and yet neither imports the other
 OPTIONAL = {
