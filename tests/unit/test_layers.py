@@ -39,6 +39,7 @@ LAYERS = [
     {"engine.batch"},
     {"engine.runtime"},
     {"engine.local", "engine.spark"},
+    {"connectors"},
     {"testing"},
     {"demo"},
     {"cli", "cli_state"},
@@ -48,7 +49,9 @@ OPTIONAL = {
     "hypothesis": {"laws", "testing"},
     "z3": {"laws"},
     "pyspark": {"engine.spark"},
-    "pyarrow": {"engine.runtime", "engine.spark", "state", "demo"},
+    "pyarrow": {"connectors", "engine.runtime", "engine.spark", "state", "demo"},
+    "psycopg": {"connectors"},
+    "confluent_kafka": {"connectors"},
     "numpy": {"engine.runtime", "engine.spark", "state", "demo"},
 }
 FILES = sorted(SRC.rglob("*.py"))

@@ -401,6 +401,9 @@ class View(BaseView[W], Generic[T, W]):
     def _flush(self) -> None:
         self._storage.flush()
 
+    def _everything(self) -> W:
+        return self.value
+
     def _catch_up(self) -> None:
         self._flush()
 

@@ -348,6 +348,9 @@ class SparkView(BaseView[C]):
     def _entry(self, epoch: int) -> Entry | None:
         return self._log.of(epoch)
 
+    def _everything(self) -> C:
+        return self.weighted
+
     def _catch_up(self) -> Delivery | None:
         return self._settle()
 

@@ -62,9 +62,18 @@ class Sink:
         """Take what an epoch changed: what `step` gave. When this returns, the sink has had it."""
         raise NotImplementedError
 
-    def had(self, known: int | None, first: int, last: int) -> int:
+    def attach(self, view: ViewWithSinks) -> None:
+        """Be shown the view when it is added to one: the place to refuse what does not fit."""
+
+    def begin(self, epoch: int, value: Any) -> None:
+        """Take all that there is at an epoch, with its weights, as if nothing had been before: when
+        `had` gave None. When this returns, the sink has had all epochs up to this one."""
+        self.publish(epoch, value)
+
+    def had(self, known: int | None, first: int, last: int) -> int | None:
         """The last epoch this sink has had: `known`, where that was noted; a new one begins after
-        the `last` epoch, and could begin with the `first` whose change is kept.
+        the `last` epoch, and could begin with the `first` whose change is kept. None: it has had
+        nothing, and is to begin with everything that is there (`begin`).
 
         Where the target itself can say, as from a table in which `publish` writes the number of the
         epoch in the same transaction, that is the better answer: then no epoch comes twice.
@@ -122,7 +131,11 @@ class Sinks:
                 view._flush()  # what waits to be written was kept for nobody
                 kept, last = view._logged(), view._safe()
                 first = kept[0] if kept else last + 1
+                sink.attach(view)
                 had = sink.had(self.done.get(name), first, last)
+                if had is None:
+                    sink.begin(last, view._everything())
+                    had = last
                 _require_no_gap(sink, name, had, kept, last)
                 self._note(name, had)
                 self.active[name] = sink
