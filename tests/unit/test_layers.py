@@ -48,8 +48,9 @@ APART = [{"engine.local", "engine.spark"}]  # of one layer, and yet neither impo
 OPTIONAL = {
     "hypothesis": {"laws", "testing"},
     "z3": {"laws"},
-    "pyspark": {"engine.spark"},
+    "pyspark": {"connectors", "engine.spark"},
     "pyarrow": {"connectors", "engine.runtime", "engine.spark", "state", "demo"},
+    "deltalake": {"connectors"},
     "psycopg": {"connectors"},
     "confluent_kafka": {"connectors"},
     "numpy": {"engine.runtime", "engine.spark", "state", "demo"},

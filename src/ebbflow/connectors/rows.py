@@ -71,8 +71,8 @@ class OutputSink(Sink):
     """A sink of one output of a view: the only one, or the one that is named."""
 
     output: str | None = None
-    row_type: Any = None
-    """The type of the rows of the output; known when the sink is added to a view."""
+    node: Any = None
+    """The node of the plan that is the output; known when the sink is added to a view."""
 
     def attach(self, view: Any) -> None:
         """Know the output; an error where there is none of that name, or it could be several."""
@@ -85,10 +85,10 @@ class OutputSink(Sink):
             )
         name = next(iter(known)) if self.output is None else self.output
         view._require("output", name, known)
-        self.row_type = known[name].type
+        self.node = known[name]
         self._among = None if len(known) == 1 else name
 
     def blocks(self, change: Any, size: int = BLOCK) -> Iterator[Block]:
         """What a change has of the output, in blocks."""
         mine = change if self._among is None else change[self._among]
-        return blocks(mine, self.row_type, size)
+        return blocks(mine, self.node.type, size)

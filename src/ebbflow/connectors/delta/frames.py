@@ -12,14 +12,14 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ebbflow.connectors.delta.tables import FEED, GONE, Newest, Table, Unavailable
+from ebbflow.connectors.delta.tables import FEED, GONE, Newest, VersionedTable, Unavailable
 from ebbflow.errors import CheckError, Text
 
 JAR = "io.delta:delta-spark_4.2_2.13:4.4.0"
 _CONF = "spark.databricks.delta"
 
 
-class SparkTable(Table):
+class SparkTable(VersionedTable):
     """A table at a path, a URL, or of a name in the catalog of the session."""
 
     def __init__(self, place: str, session: SparkSession) -> None:

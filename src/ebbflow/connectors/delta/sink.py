@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ebbflow.connectors.delta.tables import GONE, Table, table_of
+from ebbflow.connectors.delta.tables import GONE, VersionedTable, table_of
 from ebbflow.connectors.rows import OutputSink
 from ebbflow.engine.runtime.lookup import key_columns
 from ebbflow.engine.runtime.sinks.sink import SinkError
@@ -36,12 +36,11 @@ class DeltaSink(OutputSink):
         self.place, self.output, self.overwrite = os.fspath(table), output, overwrite
         self.name = name or f"delta {self.place}" + (f" of {output}" if output else "")
         self.storage = dict(storage_options or {})
-        self.table: Table | None = None
+        self.table: VersionedTable | None = None
 
     def attach(self, view: Any) -> None:
         """Know the output and the table."""
         super().attach(view)
-        self.node = view.plan.outputs[self.output or next(iter(view.plan.outputs))]
         self.columns = [name for name, _ in columns_of(self.node.type)]
         self.table = table_of(self.place, getattr(view, "session", None), self.storage)
 

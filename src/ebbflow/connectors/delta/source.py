@@ -16,7 +16,7 @@ from threading import Event
 from typing import Any
 
 from ebbflow.change.requests import replace_rows
-from ebbflow.connectors.delta.tables import Table, Unavailable, table_of
+from ebbflow.connectors.delta.tables import VersionedTable, Unavailable, table_of
 from ebbflow.connectors.source import ChangeSource, SourceBatch, inputs_of, position_of, rest
 from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.errors import ChangeError, CompositionError, Text, place
@@ -98,7 +98,7 @@ def _nothing() -> None:
 class _Followed:
     """One table, for one input."""
 
-    def __init__(self, origin: DeltaSource, table: Table, source: Source) -> None:
+    def __init__(self, origin: DeltaSource, table: VersionedTable, source: Source) -> None:
         self.origin, self.table, self.source = origin, table, source
         self.columns = [name for name, _ in columns_of(source.type)]
         self._empty = -1

@@ -32,7 +32,7 @@ class Newest(NamedTuple):
     columns: list[str]
 
 
-class Table(ABC):
+class VersionedTable(ABC):
     """A Delta table."""
 
     place: str
@@ -78,7 +78,7 @@ class Table(ABC):
         """Put rows in by key, and take those away that are marked as gone."""
 
 
-def table_of(where: str, session: Any, storage: Mapping[str, str]) -> Table:
+def table_of(where: str, session: Any, storage: Mapping[str, str]) -> VersionedTable:
     """The table at a path, a URL, or on Spark of a name."""
     if session is not None:
         from ebbflow.connectors.delta.frames import SparkTable
@@ -91,7 +91,7 @@ def table_of(where: str, session: Any, storage: Mapping[str, str]) -> Table:
     return LocalTable(where, storage)
 
 
-class LocalTable(Table):
+class LocalTable(VersionedTable):
     """A table as `deltalake` has it, with Arrow tables of rows."""
 
     def __init__(self, place: str, storage: Mapping[str, str]) -> None:

@@ -455,6 +455,8 @@ class View(BaseView[W], Generic[T, W]):
                 self.deliver()
         finally:
             self._stop()
+            if self._sinks is not None:
+                self._sinks.close()
 
     def _stop(self) -> None:
         with self._lock:

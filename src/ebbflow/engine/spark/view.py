@@ -407,6 +407,8 @@ class SparkView(BaseView[C]):
             if not self._closed:
                 self._storage.close()
                 self._closed = True
+                if self._sinks is not None:
+                    self._sinks.close()
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else f": epoch {self.epoch}"

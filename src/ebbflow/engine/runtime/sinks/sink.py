@@ -80,6 +80,9 @@ class Sink:
         """
         return last if known is None else known
 
+    def close(self) -> None:
+        """Let go of what is held: the view is closed, or the sink has ended."""
+
     def give(self, view: ViewWithSinks, epoch: int, entry: Entry) -> None:
         """What an epoch changed. To be given it twice must do no harm, or be what one can bear."""
         self.publish(epoch, view._changes(epoch, entry))
@@ -131,13 +134,17 @@ class Sinks:
                 view._flush()  # what waits to be written was kept for nobody
                 kept, last = view._logged(), view._safe()
                 first = kept[0] if kept else last + 1
-                sink.attach(view)
-                had = sink.had(self.done.get(name), first, last)
-                if had is None:
-                    sink.begin(last, view._everything())
-                    had = last
-                _require_no_gap(sink, name, had, kept, last)
-                self._note(name, had)
+                try:
+                    sink.attach(view)
+                    had = sink.had(self.done.get(name), first, last)
+                    if had is None:
+                        sink.begin(last, view._everything())
+                        had = last
+                    _require_no_gap(sink, name, had, kept, last)
+                    self._note(name, had)
+                except BaseException:
+                    sink.close()
+                    raise
                 self.active[name] = sink
             self.deliver()
         return lambda: self.end(name)
@@ -146,7 +153,16 @@ class Sinks:
         """Give nothing to a sink any more, and keep nothing for it."""
         with self._lock:
             forget_sink(self.files, self.done, name)
-            self.active.pop(name, None)
+            ended = self.active.pop(name, None)
+            if ended is not None:
+                ended.close()
+
+    def close(self) -> None:
+        """The view is closed; how far all sinks are stays noted."""
+        with self._lock:
+            for sink in self.active.values():
+                sink.close()
+            self.active = {}
 
     def deliver(self) -> None:
         """Give every sink what it has not had; raise what they raised."""
