@@ -42,14 +42,15 @@ LAYERS = [
     {"connectors"},
     {"testing"},
     {"demo"},
-    {"cli"},
+    {"cli", "cli_state"},
 ]
 APART = [{"engine.local", "engine.spark"}]  # of one layer, and yet neither imports the other
 OPTIONAL = {
     "hypothesis": {"laws", "testing"},
     "z3": {"laws"},
-    "pyspark": {"engine.spark"},
+    "pyspark": {"connectors", "engine.spark"},
     "pyarrow": {"connectors", "engine.runtime", "engine.spark", "state", "demo"},
+    "deltalake": {"connectors"},
     "psycopg": {"connectors"},
     "confluent_kafka": {"connectors"},
     "numpy": {"engine.runtime", "engine.spark", "state", "demo"},

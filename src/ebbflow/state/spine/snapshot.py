@@ -103,6 +103,20 @@ class Snapshot:
         """A segment of a piece for the next epoch, which this one knows nothing of."""
         return self._open(ref)
 
+    def content(self, ref: Ref) -> bytes:
+        """The bytes of a segment, when they are what was written."""
+        self._open(ref).check()
+        return bytes(self._map(ref.file)[ref.offset : ref.offset + ref.length])
+
+    def open_all(self) -> None:
+        """Have every spine at hand, of whatever type its rows are: to be merged, not to be read."""
+        for name, listed in self._listed.items():
+            if name not in self._spines:
+                segments = map(self._open, listed.segments)
+                self._spines[name] = Spine(
+                    listed.layout, Any, Any, segments, chunk=self._chunk, plain=not self.unpickle
+                )
+
     def _open(self, ref: Ref) -> Segment:
         return self._opened(ref, self._map(ref.file))
 

@@ -152,16 +152,8 @@ class Sinks:
     def end(self, name: str) -> None:
         """Give nothing to a sink any more, and keep nothing for it."""
         with self._lock:
-            if name not in self.done:
-                raise CompositionError(
-                    f"there is no sink {name!r}",
-                    sinks=Text(", ".join(self.done) or "none"),
-                    remedy="one of these" if self.done else "each_epoch or write_changes",
-                )
+            forget_sink(self.files, self.done, name)
             ended = self.active.pop(name, None)
-            del self.done[name]
-            if self.files is not None:
-                self.files.remove(_file(name))
             if ended is not None:
                 ended.close()
 
@@ -212,7 +204,7 @@ class Sinks:
         if self.done.get(name) == epoch:
             return
         if self.files is not None:
-            self.files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+            note(self.files, name, epoch)
         self.done[name] = epoch
 
 
@@ -223,6 +215,24 @@ _BEGIN, _END = "sink-", ".json"
 
 def _file(name: str) -> str:
     return f"{_BEGIN}{file_name(name)}{_END}"
+
+
+def note(files: Files, name: str, epoch: int) -> None:
+    """Note down the last epoch that a sink has had."""
+    files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+
+
+def forget_sink(files: Files | None, done: dict[str, int], name: str) -> None:
+    """Keep nothing for a sink any more, of those whose epochs are in `done`."""
+    if name not in done:
+        raise CompositionError(
+            f"there is no sink {name!r}",
+            sinks=Text(", ".join(done) or "none"),
+            remedy="one of these" if done else "each_epoch or write_changes",
+        )
+    del done[name]
+    if files is not None:
+        files.remove(_file(name))
 
 
 def needed(done: Mapping[str, int]) -> int | None:
