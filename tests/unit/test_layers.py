@@ -50,6 +50,7 @@ OPTIONAL = {
     "pyspark": {"engine.spark"},
     "pyarrow": {"engine.runtime", "engine.spark", "state", "demo"},
     "numpy": {"engine.runtime", "engine.spark", "state", "demo"},
+    "obstore": {"state"},
 }
 FILES = sorted(SRC.rglob("*.py"))
 HINTED = {"flow/collection.py", "flow/program.py"}  # `run` is hinted with the views of the engines

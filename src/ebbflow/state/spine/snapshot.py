@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from ebbflow.record import type_text
-from ebbflow.state.spine.files import Files, Folder, StateError
+from ebbflow.state.spine.files import Files, StateError
 from ebbflow.state.spine.manifest import Listed, Manifest, epochs, newest, read
+from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
 
@@ -26,13 +26,13 @@ class Snapshot:
 
     def __init__(
         self,
-        place: str | os.PathLike[str] | Files,
+        place: Place,
         epoch: int | None = None,
         *,
         unpickle: bool = False,
         chunk: int = CHUNK,
     ) -> None:
-        self.files = place if isinstance(place, Files) else Folder(place)
+        self.files = files_at(place)
         self.unpickle = unpickle
         found = newest(self.files) if epoch is None else self._at(epoch)
         self.manifest = found or Manifest(-1, 0)
