@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -50,10 +51,12 @@ class Bucket:
     def __init__(self, url: str, options: dict[str, Any]) -> None:
         try:
             import obstore
-            from obstore import exceptions, store
+            from obstore import exceptions
         except ModuleNotFoundError as error:
             raise CompositionError(f"{url} needs {error.name}", remedy=install("objects")) from None
-        self.url, self._api = url, obstore
+        scheme, _, rest = url.partition("://")
+        bucket, _, folder = rest.partition("/")
+        self.url, self._api, self._prefix = url, obstore, f"{folder}/" if folder else ""
         self._refused = exceptions.AlreadyExistsError, exceptions.PreconditionError
         self._denied = exceptions.PermissionDeniedError, exceptions.UnauthenticatedError
         self._errors = exceptions.BaseError
@@ -68,7 +71,7 @@ class Bucket:
         given["client_options"] = client | given["client_options"]
         given["retry_config"] = retry | given["retry_config"]
         try:
-            self.store = store.from_url(url, **given)
+            self.store = _store(f"{scheme}://{bucket}", given)
         except (self._errors, ValueError, TypeError) as error:
             raise CompositionError(
                 f"{url} cannot be used: {said(error)}",
@@ -96,13 +99,14 @@ class Bucket:
 
     def listed(self) -> dict[str, Version]:
         """The objects of the folder, not those of folders in it."""
-        found: Any = self._do("list", self._api.list_with_delimiter)
-        return {each["path"]: version(each) for each in found["objects"]}
+        prefix = self._prefix
+        found: Any = self._do("list", self._api.list_with_delimiter, prefix or None)
+        return {each["path"][len(prefix) :]: version(each) for each in found["objects"]}
 
     def head(self, name: str) -> Version | None:
         """The version of an object, or None."""
         try:
-            return version(self._do(name, self._api.head, name))
+            return version(self._do(name, self._api.head, self._prefix + name))
         except FileNotFoundError:
             return None
 
@@ -122,7 +126,7 @@ class Bucket:
             return None
 
     def _whole(self, store: Any, name: str, options: Any = None) -> tuple[bytes, Version]:
-        found = self._api.get(store, name, options=options)
+        found = self._api.get(store, self._prefix + name, options=options)
         return bytes(found.bytes()), version(found.meta)
 
     def download(self, name: str, known: Version, into: BinaryIO) -> None:
@@ -138,7 +142,7 @@ class Bucket:
                     raise
 
     def _copy(self, store: Any, name: str, known: Version, into: BinaryIO) -> None:
-        found = self._api.get(store, name, options={"if_match": known.tag})
+        found = self._api.get(store, self._prefix + name, options={"if_match": known.tag})
         for chunk in found.stream(min_chunk_size=1 << 20):
             into.write(chunk)
         if into.tell() != known.size:
@@ -156,14 +160,27 @@ class Bucket:
         return self._put(name, content, size, {"mode": "create"})
 
     def _put(self, name: str, content: Any, size: int, mode: dict[str, Any]) -> Version:
-        done = self._do(name, self._api.put, name, content, **mode)
+        done = self._do(name, self._api.put, self._prefix + name, content, **mode)
         return Version(size, done["e_tag"] or "", done["version"])
 
     def delete(self, names: Iterable[str]) -> None:
         """Remove objects; they need not be there."""
-        gone = sorted(names)
+        gone = sorted(self._prefix + name for name in names)
         if gone:
             self._do("delete", self._api.delete, gone)
+
+
+_stores: dict[bytes, Any] = {}
+"""The clients that this process has, by what they were made with."""
+
+
+def _store(url: str, options: dict[str, Any]) -> Any:
+    from obstore import store
+
+    key = pickle.dumps((os.getpid(), url, options))
+    if key not in _stores:
+        _stores[key] = store.from_url(url, **options)
+    return _stores[key]
 
 
 def version(meta: Any) -> Version:
@@ -179,7 +196,7 @@ def _update(over: Version) -> dict[str, str]:
 def said(error: BaseException) -> str:
     """What a store said, in a line; what it wrote about the request is left out.
 
-    >>> said(ValueError("status code: 403 Forbidden: <?xml ?><Code>AccessDenied</Code><Key>k</Key>"))
+    >>> said(ValueError("status code: 403 Forbidden: <?xml ?><Code>AccessDenied</Code><Key/>"))
     'status code: 403 Forbidden (AccessDenied)'
     """
     text = str(error)

@@ -53,7 +53,7 @@ class FileWriter(ABC):
     def write(self, data: bytes) -> None:
         """Add to the end: all of it, or raise OSError."""
 
-    def ease(self) -> None:
+    def ease(self) -> None:  # noqa: B027
         """Have `sync` wait for less later on, where that is possible."""
 
     @abstractmethod

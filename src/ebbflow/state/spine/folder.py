@@ -54,7 +54,7 @@ class Folder(MappedFiles):
         return str(self.path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Folder, (self.path, self._permissions)
+        return type(self), (self.path, self._permissions)
 
     @property
     def permissions(self) -> int:
@@ -136,7 +136,7 @@ class Folder(MappedFiles):
             return None
 
     def folder(self, name: str) -> Folder:
-        return Folder(self.path / name, self.permissions)
+        return _InnerFolder(self.path / name, self.permissions)
 
     def lock(self) -> None:
         try:
@@ -212,6 +212,17 @@ class Folder(MappedFiles):
 
     def __repr__(self) -> str:
         return f"Folder({str(self.path)!r})"
+
+
+class _InnerFolder(Folder):
+    """A folder that is made when its first file is."""
+
+    def create(self, name: str) -> FileWriter:
+        try:
+            return super().create(name)
+        except FileNotFoundError:
+            make_folder(self.path, self.permissions)
+            return super().create(name)
 
 
 _PID = 20

@@ -13,7 +13,7 @@ import errno
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -102,7 +102,7 @@ class ObjectFiles(MappedFiles):
         return self._cache
 
     def folder(self, name: str) -> ObjectFiles:
-        return ObjectFiles(ObjectStore(**(vars(self.place) | {"url": f"{self.place.url}/{name}"})))
+        return ObjectFiles(replace(self.place, url=f"{self.place.url}/{name}"))
 
     # ---- reading ----
 
@@ -227,7 +227,7 @@ class ObjectFiles(MappedFiles):
 
     def _unsure(self, attempt: _Attempt, error: OSError) -> Unsure:
         return Unsure(
-            f"nobody can tell whether {attempt.final} was written: the object store does not answer",
+            f"nobody can tell whether {attempt.final} was written: the store does not answer",
             path=self.address,
             cause=error,
             remedy="view.epoch tells, when the store answers again; until then do not repeat the "

@@ -46,13 +46,18 @@ def logged_changes(snapshot: Snapshot, epoch: int, types: Mapping[str, Any]) -> 
     }
 
 
+def parquet_file(files: Files, name: str) -> Any:
+    """A file of a log, to be read; the one who writes may have removed it."""
+    try:
+        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(files.map(name))))
+    except FileNotFoundError:
+        raise missing(name) from None
+
+
 def _added_up(files: Files, names: Iterable[str], row_type: Any) -> dict[Any, int]:
     total: dict[Any, int] = {}
-    for file in names:
-        try:
-            table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(files.map(file)))).read()
-        except FileNotFoundError:  # the writer has gone on
-            raise missing(file) from None
+    for name in names:
+        table = parquet_file(files, name).read()
         for row, weight in zip(*from_arrow(table, row_type), strict=True):
             add_into(total, {row: weight})
     return total
