@@ -32,7 +32,7 @@ from ebbflow.engine.spark.tasks.task import (
 from ebbflow.engine.spark.tasks.transport import PackedProgram, pack_program, partials, unpacked
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Plan
-from ebbflow.state.spine import Folder,  Store
+from ebbflow.state.spine import Folder, Store
 from ebbflow.zset import trusted
 
 
