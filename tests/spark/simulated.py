@@ -117,7 +117,7 @@ class View:
         except BaseException:
             self.disk.close()
             raise
-        args = (None, self.program, self.replica, self.disk.store, self.path, self.small)
+        args = (None, self.program, self.replica, self.disk.store, self.small)
         self.cluster = Cluster(*args)  # type: ignore[arg-type]
 
     @property
@@ -196,7 +196,7 @@ class Driver(spark_view.SparkView):
             super().__init__(plan, None, settings, True)  # type: ignore[arg-type]
         finally:
             spark_view.derived_outputs = found
-        args = (None, self._epochs.program, self._replica, self._store, self.path)
+        args = (None, self._epochs.program, self._replica, self._store)
         self._epochs = self._route.epochs = Cluster(*args)  # type: ignore[arg-type]
 
     def _require_open(self) -> None:

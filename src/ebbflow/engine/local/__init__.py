@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.options import require_known
 from ebbflow.errors import CompositionError, install
 from ebbflow.flow.plan import Plan
+
+if TYPE_CHECKING:
+    from ebbflow.state.spine import Place
 
 __all__ = ["View", "run"]
 OPTIONS = ("path", "check_input", "readable", "memory", "keep_epochs", "flush_every", "strict",
@@ -22,7 +24,7 @@ def run(
     plan: Plan,
     *,
     check_input: bool = True,
-    path: str | os.PathLike[str] | None = None,
+    path: Place | None = None,
     readable: bool = False,
     **options: Any,
 ) -> View:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ebbflow.engine.spark.view import SparkView
+    from ebbflow.state.spine import Place
 
 
 class Engine:
@@ -41,12 +41,10 @@ class Engine:
         return SparkView(plan, running, self.options, check_input)
 
     def __repr__(self) -> str:
-        return f"spark(path={os.fspath(self.options.path)!r})"
+        return f"spark(path={self.options.path!r})"
 
 
-def spark(
-    session: SparkSession | None = None, path: str | os.PathLike[str] | None = None, **options: Any
-) -> Engine:
+def spark(session: SparkSession | None = None, path: Place | None = None, **options: Any) -> Engine:
     """The Spark engine, for `run`: the same program, with its state in a folder at `path`.
 
     Without a `session` a local one is used, started if need be. On a cluster the path must be one

@@ -66,9 +66,9 @@ from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
-from ebbflow.paths import local_path
+from ebbflow.paths import PRIVATE
 from ebbflow.record import fields_of
-from ebbflow.state.spine import Folder
+from ebbflow.state.spine import Folder, files_at
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
@@ -81,27 +81,25 @@ class SparkView(BaseView[C]):
     ) -> None:
         super().__init__(plan)
         self.session, self.options = session, options
-        self.path = str(local_path(options.path))
+        files = files_at(options.path, options.permissions)
+        self.path = files.address
         self._closed = False
         self._replica = Replica(
             plan, check_input=check_input, readable=options.readable,
             derived=() if options.readable else derived_outputs(session, plan, check_input),
         )  # fmt: skip
         disk = Disk(
-            self.path, self._replica, memory=options.memory,
+            files, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, strict=options.strict,
-            permissions=options.permissions, unpickle=options.unpickle,
-            keep_batches=options.keep_batches, log=False,
+            unpickle=options.unpickle, keep_batches=options.keep_batches, log=False,
         )  # fmt: skip
         try:
             self._replica.detach()
             program = pack_program(self._replica, check_input)
             self._store = disk.store
-            self._epochs = Epochs(
-                session, program, self._replica, self._store, self.path, options.small
-            )
+            self._epochs = Epochs(session, program, self._replica, self._store, options.small)
             self._route = Route(session, options, self._epochs)
-            self._log = Log(disk, self.path, options.keep_epochs)
+            self._log = Log(disk, options.keep_epochs)
         except BaseException:
             disk.close()
             raise
@@ -204,7 +202,7 @@ class SparkView(BaseView[C]):
         if found is None:
             return self._weighted(name, epoch)
         files = [file for file, _ in found]
-        return changed(self.session, self.path, files, self.plan.outputs[name].type)
+        return changed(self.session, self._log.files, files, self.plan.outputs[name].type)
 
     def _shown(self, frame: Callable[[str], DataFrame]) -> C:
         only = self._only
@@ -243,7 +241,7 @@ class SparkView(BaseView[C]):
 
     def _weighted(self, name: str, epoch: int | None = None) -> DataFrame:
         job = self._epochs.job(self.options.tasks(self.session))
-        job = job if epoch is None else replace(job, base=epoch)
+        job = job if epoch is None else replace(job, base=epoch, manifest="")
         if name in self._replica.derived:
             found = derived(self.session, job, self._replica, name)
             assert found is not None
@@ -358,7 +356,8 @@ class SparkView(BaseView[C]):
         write_change(self, name, epoch, entry, folder, format)
 
     def _permissions(self) -> int:
-        return Folder(self.path).permissions
+        files = self._store.files
+        return files.permissions if isinstance(files, Folder) else PRIVATE
 
     def _show(self, name: str | None) -> Callable[[Any], Any]:
         def show(posted: Any) -> Any:

@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from secrets import token_hex
 from typing import Any
 
 from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError
@@ -34,6 +35,7 @@ _MAGIC = b"EBBFLOW\n"
 _NAME = re.compile(r"epoch-(\d{12,})-(\d{4,})")
 _PIECE = re.compile(r"part-(\d{12,})-[0-9a-f-]+")
 _OWN = re.compile(rf"(epoch|merge)-[\d-]+(\.tmp)?|{_PIECE.pattern}")
+_EPOCH = re.compile(r"(?:epoch|merge|part)-(\d{12,})-")
 _ALIGN = 64
 
 
@@ -93,6 +95,7 @@ class Manifest:
                 "sizes": self.sizes,
                 "retained": self.retained,
                 "notes": self.notes,
+                "by": token_hex(8),
             },
             separators=(",", ":"),
         ).encode()
@@ -176,6 +179,17 @@ def piece_epoch(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def epoch_of(name: str) -> int:
+    """The epoch that a file was begun for; that of a merge is the first of who has written it.
+
+    >>> epoch_of("merge-000000000007-0000-5-0001"), epoch_of("part-000000000012-1f")
+    (7, 12)
+    """
+    match = _EPOCH.match(name)
+    assert match is not None
+    return int(match[1])
+
+
 def own(names: Iterable[str]) -> set[str]:
     """The names that only this package gives; other files are left alone."""
     return {name for name in names if _OWN.fullmatch(name)}
@@ -186,7 +200,7 @@ def newest(files: Files) -> Manifest | None:
     names = files.names()
     known = epochs(names)
     last = Manifest(*known[-1]).name if known else ""
-    witness = files.read(WITNESS) or ""
+    witness = files.read(WITNESS) or "" if WITNESS in names else ""
     if _NAME.fullmatch(witness) and epochs([witness])[0] > (known[-1] if known else (-1, 0)):
         raise missing(witness)
     if not known:
@@ -194,7 +208,17 @@ def newest(files: Files) -> Manifest | None:
         if witness or stray:
             raise missing(witness or "the newest epoch")
         return None
+    if not files.exclusive:  # a list may be older than what is in it
+        while (later := _after(files, last)) is not None:
+            last = later
     return read(files, last)
+
+
+def _after(files: Files, name: str) -> str | None:
+    """The manifest that follows one, if it is there."""
+    ((epoch, revision),) = epochs([name])
+    following = Manifest(epoch + 1, 0).name, Manifest(epoch, revision + 1).name
+    return next((each for each in following if files.size(each) is not None), None)
 
 
 def pad(writer: FileWriter) -> None:

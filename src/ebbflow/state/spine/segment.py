@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.state.spine.checked import Checked
-from ebbflow.state.spine.files import Damaged, FileWriter, unchanged
+from ebbflow.state.spine.files import Damaged, FileWriter
 from ebbflow.state.spine.hashing import Words
+from ebbflow.state.spine.mapped import unchanged
 from ebbflow.state.spine.part import EntryBatch, SegmentForm
 
 CHUNK = 1 << 16

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ebbflow.record import type_text
-from ebbflow.state.spine.files import Files, Folder, StateError
+from ebbflow.state.spine.files import Damaged, Files, StateError
 from ebbflow.state.spine.manifest import Listed, Manifest, epochs, newest, read
+from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
 
@@ -22,26 +23,31 @@ class Snapshot:
     Without `epoch` it is the newest one. It needs no lock: should the files be removed meanwhile,
     by the one who writes, reading fails. Loading a pickle can run any code, so without
     `unpickle=True` only those of plain values are loaded; what has typed fields is not pickled.
+    Who knows the `name` of the manifest of an epoch saves looking for it.
     """
 
     def __init__(
         self,
-        place: str | os.PathLike[str] | Files,
+        place: Place,
         epoch: int | None = None,
         *,
         unpickle: bool = False,
         chunk: int = CHUNK,
+        name: str = "",
     ) -> None:
-        self.files = place if isinstance(place, Files) else Folder(place)
+        self.files = files_at(place)
         self.unpickle = unpickle
-        found = newest(self.files) if epoch is None else self._at(epoch)
+        found = newest(self.files) if epoch is None else self._at(epoch, name)
         self.manifest = found or Manifest(-1, 0)
         self._listed: dict[Name, Listed] = {(s.operator, s.bucket): s for s in self.manifest.spines}
         self._spines: dict[Name, Spine] = {}
         self._chunk = chunk
         self._maps: dict[str, memoryview] = {}
 
-    def _at(self, epoch: int) -> Manifest:
+    def _at(self, epoch: int, name: str) -> Manifest:
+        if name:
+            with suppress(Damaged, FileNotFoundError):  # it may have become another revision
+                return read(self.files, name)
         known = epochs(self.files.names())
         last = Manifest(*known[-1]).name if known else ""
         retained = [last, *read(self.files, last).retained] if known else []

@@ -101,19 +101,21 @@ class Epochs:
         program: PackedProgram,
         replica: Replica,
         store: Store,
-        path: str,
         small: int = SMALL,
     ) -> None:
         self.session, self.program, self.replica = session, program, replica
-        self.store, self.path, self.small = store, path, small
+        self.store, self.files, self.small = store, store.files, small
         replica.token = program.token
         self.parts = {part.name: part for part in replica.parts}
 
     def job(self, tasks: int, given: Mapping[str, InputChange] | None = None) -> EpochJob:
         """What the tasks of the next epoch have to know."""
         by_key = frozenset(name for name, each in (given or {}).items() if each.request is not None)
-        unpickle = self.store.unpickle
-        return EpochJob(self.program, self.path, self.store.epoch, tasks, by_key, unpickle=unpickle)
+        store = self.store
+        return EpochJob(
+            self.program, self.files, store.epoch, tasks, by_key,
+            unpickle=store.unpickle, manifest=store.manifest.name,
+        )  # fmt: skip
 
     # ---- in one place ----
 
@@ -124,7 +126,7 @@ class Epochs:
             replica.open(self.store)
             found = {n: taken(each.request, each.rows or {}) for n, each in given.items()}
             deltas = replica.all_at_once(found)
-            changes = write_changes(replica, deltas, self.path, epoch, uuid4().hex)
+            changes = write_changes(replica, deltas, self.files, epoch, uuid4().hex)
             rows = sum(len(each.rows or ()) for each in given.values())
             rounds = dict(replica.rounds())
             return EpochResult(DRIVER, rows, by_output(changes), replica.stats(), rounds=rounds)
@@ -295,7 +297,7 @@ class Epochs:
         files = {ref.file for report in reports for _, _, ref in report.segments}
         with suppress(OSError):
             self.store.discard(files)
-            remove_changes(self.path, [change for report in reports for change in report.changes])
+            remove_changes(self.files, [change for report in reports for change in report.changes])
 
 
 def is_sent(given: InputChange) -> bool:
