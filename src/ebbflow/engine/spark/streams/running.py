@@ -43,7 +43,7 @@ from ebbflow.engine.runtime.sinks.sink import spans
 from ebbflow.engine.spark.borrowed import in_session, unprinted
 from ebbflow.engine.spark.bulk.load import estimated
 from ebbflow.engine.spark.session import failed, said_by
-from ebbflow.engine.spark.tasks.epochs import InputChange, in_struct, side_by_side
+from ebbflow.engine.spark.tasks.epochs import SINGLE_TASK, InputChange, in_struct, side_by_side
 from ebbflow.engine.spark.tasks.task import struct_of
 from ebbflow.errors import Text
 from ebbflow.paths import file_name
@@ -58,6 +58,9 @@ FOLDER = "streams"
 """The folder of the state with the checkpoints of streams that were given none."""
 TRIGGERS = ("processingTime", "availableNow", "once")
 _log = logging.getLogger("ebbflow")
+
+
+_IN_A_TASK = "auto", SINGLE_TASK
 
 
 class _Over(Exception):
@@ -259,10 +262,11 @@ class RunningStream:
     def _measured(self, batch: DataFrame) -> Iterator[int | None]:
         """About how many rows a batch has. What may be large is computed once, and kept for the
         time of the epoch; what is small goes through one task, so it is read once anyway."""
-        small, progress = self.view.options.small, self._progress
-        size = estimated(batch)
+        options, progress = self.view.options, self._progress
+        size, small = estimated(batch), options.small
         few = progress.epochs and progress.rows / progress.epochs <= small / 2
-        if few if size is None else size <= small:
+        apart = len(self.changes) > 1 and (options.in_driver or options.mode not in _IN_A_TASK)
+        if not apart and (few if size is None else size <= small):
             yield None if size is None else max(size, 1)
             return
         batch.persist(StorageLevel.MEMORY_AND_DISK)
