@@ -39,7 +39,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from ebbflow.engine.runtime.sinks.sink import spans
+from ebbflow.engine.runtime.callers import under_way
+from ebbflow.engine.runtime.sinks.sink import Sinks, spans
 from ebbflow.engine.spark.borrowed import in_session, unprinted
 from ebbflow.engine.spark.bulk.load import estimated
 from ebbflow.engine.spark.session import failed, said_by
@@ -69,9 +70,10 @@ class _Over(Exception):
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """What a stream has done since it was started: epochs, rows that came in, the time these epochs
-    took, the number of the last batch that is over, and how many batches had happened before. Of
-    what still waits, `backlog` has what the sources say, such as Kafka's `maxOffsetsBehindLatest`.
+    """What a stream has done since it was started: epochs; rows that came in, those that are equal
+    in a batch as one; the time its batches took; the number of the last batch that is over; and how
+    many batches had happened before. Of what still waits, `backlog` has what the sources say, such
+    as Kafka's `maxOffsetsBehindLatest`.
     """
 
     epochs: int = 0
@@ -104,15 +106,15 @@ class RunningStream:
 
     def start(self, checkpoint: str, trigger: Mapping[str, Any]) -> None:
         """Start Spark's query; `view.stream` does."""
-        frames = [in_struct(n, each.frame) for n, each in enumerate(self.changes.values())]  # type: ignore[arg-type]
+        given: list[Any] = [each.frame for each in self.changes.values()]
+        frames = [in_struct(number, frame) for number, frame in enumerate(given)]
         writer = reduce(side_by_side, frames).writeStream.foreachBatch(self._take)
         writer = writer.queryName(f"{self.name} into {self.view.path}").trigger(**trigger)
         try:
             self.query = writer.option("checkpointLocation", checkpoint).start()
         except Exception as error:
-            raise failed(error, f"the stream {self.name!r} could not be started") from said_by(
-                error
-            )
+            what = f"the stream {self.name!r} could not be started"
+            raise failed(error, what) from said_by(error)
         try:
             self._find_where_it_was()
         except BaseException:
@@ -127,7 +129,8 @@ class RunningStream:
     def _find_where_it_was(self) -> None:
         """Learn from the state which batches have happened."""
         view, query = self.view, self.query
-        known = dict(_known(view, self.name))
+        with view._lock:
+            known = dict(_known(view, self.name))
         self._source = _source(self.name, query.id)
         if known and query.id not in known:
             (was, (number, epoch)), *_ = known.items()
@@ -147,10 +150,14 @@ class RunningStream:
     def stop(self) -> None:
         """Stop, after the batch that is under way, and wait for that. Stopped twice is stopped."""
         self._ending = True
-        if self._worker is current_thread():  # by a callback or a sink: after this batch
+        sinks = self.view._sinks
+        delivering = sinks is not None and under_way(Sinks.deliver, sinks)
+        if delivering or self._worker is current_thread():  # by a sink: it may hold the batch up
             Thread(target=self.stop, name="ebbflow stop", daemon=True).start()
             return
-        with self._busy, suppress(Exception):  # of a session that was stopped
+        with self._busy:
+            pass  # the batch under way is over; Spark waits for one that comes now, and it raises
+        with suppress(Exception):  # of a session that was stopped
             self.query.stop()
         atexit.unregister(self.stop)
 
@@ -160,6 +167,7 @@ class RunningStream:
         with self._explained():
             seconds: Any = timeout
             return bool(self.query.awaitTermination(seconds)) or timeout is None
+        return True  # it was stopped
 
     def process_all(self) -> None:
         """Wait until all that is there now has been taken, or raise why that failed. For tests: a
@@ -175,7 +183,9 @@ class RunningStream:
     @property
     def progress(self) -> StreamProgress:
         """What the stream has done since it was started."""
-        last = self.query.lastProgress
+        last: Any = None
+        with suppress(Exception):  # of a session that was stopped
+            last = self.query.lastProgress
         sources = [] if last is None else last.sources
         metrics = [dict(each.metrics or {}) for each in sources]
         return replace(self._progress, backlog={k: v for each in metrics for k, v in each.items()})
@@ -217,8 +227,9 @@ class RunningStream:
                 with unprinted():
                     self._epoch(in_session(batch, self.view.session), number)
             except BaseException as error:
-                self.error = error
-                _log.error("the stream %r has ended: %s", self.name, error)
+                if not self._ending:
+                    self.error = error
+                    _log.error("the stream %r has ended: %s", self.name, error)
                 raise
             finally:
                 self._worker = None
