@@ -58,9 +58,11 @@ from ebbflow.engine.spark.report import (
     staged_entries,
 )
 from ebbflow.engine.spark.session import require_running
+from ebbflow.engine.spark.streams.running import RunningStream
+from ebbflow.engine.spark.streams.view import ViewWithStreams
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.asked import input_change
-from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
+from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
@@ -73,7 +75,7 @@ from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
 
-class SparkView(BaseView[C]):
+class SparkView(ViewWithStreams, BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
 
     def __init__(
@@ -84,6 +86,7 @@ class SparkView(BaseView[C]):
         files = files_at(options.path, options.permissions)
         self.path = files.address
         self._closed = False
+        self._streams: dict[str, RunningStream] = {}
         self._replica = Replica(
             plan, check_input=check_input, readable=options.readable,
             derived=() if options.readable else derived_outputs(session, plan, check_input),
@@ -135,37 +138,51 @@ class SparkView(BaseView[C]):
 
     def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> C:
         with self._lock:
-            self._require_open()
-            self._storage.require()
-            self._settle()
-            batches = self._replica.batches
-            if batch is not None and batches.repeated(batch):
+            self._require_ready()
+            if batch is not None and self._replica.batches.repeated(batch):
                 return self._changes(self.epoch, {})
-            started = perf_counter()
-            epoch = self.epoch + 1
-            try:
-                read = {name: self._given(name, change) for name, change in given.items()}
-                with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
-                    running = perf_counter()
-                    done = self._route.run(read)
-                    ran = perf_counter()
-                    written = staged_entries(self._replica, self._store)
-                    batches.prepare(batch, epoch)
-                    if batch is not None:
-                        batches.backing.append(batches.changed())
-                    entry = self._log.commit(done, self._needed())
-                    shown.rows = done.rows_in
-                self.last, now = done, perf_counter()
-                times = now - started, ran - running, now - ran
-                ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
-                self._history.add(ended, done, written)
-                delivery = self._settle()
-                result = self._changes(epoch, entry)
-            except BaseException:
-                self._settle()
-                raise
+            ran = self._run(given, batch)
+            assert ran is not None
+            entry, delivery = ran
+            result = self._changes(self.epoch, entry)
         self._deliver(delivery)
         return result
+
+    def _require_ready(self) -> None:
+        """Be ready for an epoch, or say why there can be none."""
+        self._require_open()
+        self._storage.require()
+        self._settle()
+
+    def _run(
+        self, given: Mapping[str, Any], batch: BatchName | None, *, empty: bool = True
+    ) -> tuple[Entry, Delivery | None] | None:
+        """Run an epoch, for one who holds the lock: what it changed, and who is to be told. Where
+        it may not be `empty` and there are no rows, there is none."""
+        batches, epoch, started = self._replica.batches, self.epoch + 1, perf_counter()
+        try:
+            read = {name: self._given(name, change) for name, change in given.items()}
+            with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
+                running = perf_counter()
+                done = self._route.run(read)
+                if not empty and not done.rows_in and done.mode != BULK:
+                    self._settle()
+                    return None
+                ran = perf_counter()
+                written = staged_entries(self._replica, self._store)
+                batches.prepare(batch, epoch)
+                if batch is not None:
+                    batches.backing.append(batches.changed())
+                entry = self._log.commit(done, self._needed())
+                shown.rows = done.rows_in
+            self.last, now = done, perf_counter()
+            times = now - started, ran - running, now - ran
+            ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
+            self._history.add(ended, done, written)
+            return entry, self._settle()
+        except BaseException:
+            self._settle()
+            raise
 
     def _settle(self) -> Delivery | None:
         """Forget what is staged of an epoch that did not happen, and tell of those that did. Doing
@@ -190,6 +207,8 @@ class SparkView(BaseView[C]):
         return min(deliveries if first is None else [*deliveries, first], default=None)
 
     def _given(self, name: str, change: Any) -> InputChange:
+        if isinstance(change, InputChange):
+            return change
         self._require("input", name, self.plan.sources)
         return input_change(self._replica.inputs[name], change, self.options.small)
 
@@ -402,6 +421,7 @@ class SparkView(BaseView[C]):
         return inputs, {self._only: found} if self._only is not None else found
 
     def close(self) -> None:
+        self._stop_streams()
         with self._lock:
             if not self._closed:
                 self._storage.close()
