@@ -30,7 +30,11 @@ def change_spines(snapshot: Snapshot) -> Iterable[str]:
 def logged_epochs(snapshot: Snapshot, types: Mapping[str, Any]) -> set[int]:
     """The epochs of which a state has what they changed in outputs of these types."""
     entries: Mapping[str, Any] = snapshot.notes.get(CHANGES, {})
-    whole = {int(epoch) for epoch, entry in entries.items() if None not in entry.values()}
+    whole = {
+        int(epoch)
+        for epoch, entry in entries.items()
+        if all(entry.get(name, ()) is not None for name in types)
+    }
     return whole | set(logged(snapshot, types))
 
 
@@ -48,10 +52,15 @@ def logged_changes(snapshot: Snapshot, path: Path, epoch: int, types: Mapping[st
 def _added_up(path: Path, files: Iterable[str], row_type: Any) -> dict[Any, int]:
     total: dict[Any, int] = {}
     for file in files:
-        try:
-            table = pq.ParquetFile(path / CHANGES / file).read()
-        except FileNotFoundError:  # the writer has gone on
-            raise missing(file) from None
+        table = change_file(path, file).read()
         for row, weight in zip(*from_arrow(table, row_type), strict=True):
             add_into(total, {row: weight})
     return total
+
+
+def change_file(path: Path, file: str) -> Any:
+    """A file of changes of a view on Spark, open."""
+    try:
+        return pq.ParquetFile(path / CHANGES / file)
+    except FileNotFoundError:  # the writer has gone on
+        raise missing(file) from None
