@@ -39,6 +39,7 @@ LAYERS = [
     {"engine.batch"},
     {"engine.runtime"},
     {"engine.local", "engine.spark"},
+    {"metrics"},
     {"testing"},
     {"demo"},
     {"cli"},

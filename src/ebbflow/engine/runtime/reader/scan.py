@@ -20,7 +20,7 @@ from ebbflow.state.spine import Snapshot, StateError
 from ebbflow.state.spine.segment import END
 
 
-class StoredRows(NamedTuple):
+class RowScan(NamedTuple):
     """Rows in a state: their type, the name and number of their spine, and whether they are its
     keys, each with its weight, or what is kept under other keys."""
 
@@ -51,15 +51,15 @@ def output_type(snapshot: Snapshot, name: str) -> Any:
     return row_type_of(_noted(snapshot, "output", name)["type"])
 
 
-def output_rows(snapshot: Snapshot, name: str) -> StoredRows:
+def output_rows(snapshot: Snapshot, name: str) -> RowScan:
     """The rows of an output that keeps them."""
     part = _noted(snapshot, "output", name)["part"]
     if part is None:
         raise needs_program(name)
-    return StoredRows(output_type(snapshot, name), part)
+    return RowScan(output_type(snapshot, name), part)
 
 
-def input_rows(snapshot: Snapshot, name: str) -> StoredRows:
+def input_rows(snapshot: Snapshot, name: str) -> RowScan:
     """The rows of an input that keeps them."""
     said, kept = _noted(snapshot, "schema", name), snapshot.notes.get("rows", {})
     if name not in kept:
@@ -75,12 +75,12 @@ def input_rows(snapshot: Snapshot, name: str) -> StoredRows:
     part = kept[name]
     layout = snapshot.layout(part) if (part, 0) in snapshot.names() else "value"
     by_row = layout == "value" and said["key"] is None
-    return StoredRows(row_type_of(said["row"]), part, by_row=by_row)
+    return RowScan(row_type_of(said["row"]), part, by_row=by_row)
 
 
-def change_rows(snapshot: Snapshot, name: str, epoch: int) -> StoredRows:
+def change_rows(snapshot: Snapshot, name: str, epoch: int) -> RowScan:
     """What an epoch of a local view changed in an output."""
-    return StoredRows(output_type(snapshot, name), operator_of(name), epoch)
+    return RowScan(output_type(snapshot, name), operator_of(name), epoch)
 
 
 def _noted(snapshot: Snapshot, what: str, name: str) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from ebbflow.engine.runtime.reader.logged import CHANGES, change_file, logged_ep
 from ebbflow.engine.runtime.reader.reader import Reader
 from ebbflow.engine.runtime.reader.reader import open as open_state
 from ebbflow.engine.runtime.reader.scan import (
-    StoredRows,
+    RowScan,
     change_rows,
     input_rows,
     output_rows,
@@ -144,7 +144,7 @@ class RangedContent(Content):
 class RowsContent(RangedContent):
     """The rows of an output or of an input."""
 
-    def stored(self, snapshot: Snapshot) -> StoredRows:
+    def stored(self, snapshot: Snapshot) -> RowScan:
         """Where they are."""
         if self.options.input is not None:
             return input_rows(snapshot, self.options.input)
@@ -182,7 +182,7 @@ class NodeContent(RangedContent):
         return schema_of(_ENTRY)
 
     def entries(self, snapshot: Snapshot) -> int:
-        return sum(StoredRows(Any, part).entries(snapshot) for part in self.labels(snapshot))
+        return sum(RowScan(Any, part).entries(snapshot) for part in self.labels(snapshot))
 
     def spines(self, snapshot: Snapshot) -> set[str]:
         return set(self.labels(snapshot))
