@@ -39,7 +39,7 @@ LAYERS = [
     {"engine.batch"},
     {"engine.runtime"},
     {"engine.local", "engine.spark"},
-    {"connectors"},
+    {"connectors", "metrics"},
     {"testing"},
     {"demo"},
     {"cli", "cli_state"},

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from logging import INFO
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,6 +28,7 @@ from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import InputState, not_kept
 from ebbflow.engine.runtime.lookup import in_state, origin, required_key
+from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork
 from ebbflow.engine.runtime.sinks.sink import needed
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
@@ -50,7 +52,6 @@ from ebbflow.engine.spark.output.log import Entry, Log, rows_in
 from ebbflow.engine.spark.output.targets import write_change
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.report import (
-    EpochStats,
     Facts,
     History,
     SparkStats,
@@ -179,7 +180,10 @@ class SparkView(ViewWithStreams, BaseView[C]):
             times = now - started, ran - running, now - ran
             ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
             self._history.add(ended, done, written)
-            return entry, self._settle()
+            delivery = self._settle()
+            if LOG.isEnabledFor(INFO):
+                ended.log(INFO, self._named, self.path)
+            return entry, delivery
         except BaseException:
             self._settle()
             raise
@@ -392,6 +396,15 @@ class SparkView(ViewWithStreams, BaseView[C]):
         with self._lock:
             self._require_open()
             return self._history.stats(self.epoch)
+
+    def _work(self) -> tuple[float, float, list[NodeWork]]:
+        stats = self._history.stats(self.epoch)
+        last = stats.epochs[-1].seconds if stats.epochs else 0.0
+        nodes = [(each.label, each.place, each.total) for each in stats.nodes]
+        return stats.seconds, last, [
+            NodeWork(label, place, work.rows_in, work.rows_out, work.seconds)
+            for label, place, work in nodes
+        ]  # fmt: skip
 
     def explain(self, format: str = "text") -> str:
         """What runs here, how, and what it keeps, in the format text, mermaid, dot, json or

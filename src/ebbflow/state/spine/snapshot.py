@@ -158,9 +158,9 @@ class Snapshot:
             if name == operator and (listed.layout, listed.key) == kept
         )
 
-    def layout(self, operator: str) -> str:
+    def layout(self, operator: str, bucket: int = 0) -> str:
         """The layout of the spine of an operator that there is state for."""
-        return self._listed[operator, 0].layout
+        return self._listed[operator, bucket].layout
 
     def info(self) -> dict[str, Any]:
         """What is there: the epoch, and of each spine the entries, bytes and segments."""
