@@ -109,7 +109,7 @@ class Spark:
 
     def _cache(self, name: str, file: str) -> None:
         old = self._frames.get(name)
-        tasks = self.session.sparkContext.defaultParallelism
+        tasks = int(self.session.conf.get("spark.sql.shuffle.partitions", "2"))
         frame = self.session.read.parquet(file).repartition(tasks).cache()
         frame.count()
         self._frames[name] = frame
