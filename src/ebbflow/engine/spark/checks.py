@@ -172,8 +172,8 @@ def _check_workers(session: SparkSession) -> None:
         raise SparkError(
             f"the workers cannot import {missing}",
             python=Text(which),
-            remedy=f"set PYSPARK_PYTHON {where}to a Python that has it, before Spark starts; or send "
-            f"the environment along ({'addArtifacts' if where else 'spark.archives'})",
+            remedy=f"set PYSPARK_PYTHON {where}to a Python that has it, before Spark starts; or "
+            f"send the environment along ({'addArtifacts' if where else 'spark.archives'})",
         )
 
 
