@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ebbflow.connectors.delta.tables import FEED, GONE, Newest, VersionedTable, Unavailable
+from ebbflow.connectors.delta.tables import FEED, GONE, Newest, Unavailable, VersionedTable
 from ebbflow.errors import CheckError, Text
 
 JAR = "io.delta:delta-spark_4.2_2.13:4.4.0"

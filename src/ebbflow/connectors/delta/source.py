@@ -16,7 +16,7 @@ from threading import Event
 from typing import Any
 
 from ebbflow.change.requests import replace_rows
-from ebbflow.connectors.delta.tables import VersionedTable, Unavailable, table_of
+from ebbflow.connectors.delta.tables import Unavailable, VersionedTable, table_of
 from ebbflow.connectors.source import ChangeSource, SourceBatch, inputs_of, position_of, rest
 from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.errors import ChangeError, CompositionError, Text, place

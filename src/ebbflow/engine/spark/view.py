@@ -30,6 +30,7 @@ from ebbflow.engine.runtime.lookup import in_state, origin, required_key
 from ebbflow.engine.runtime.sinks.sink import needed
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
+from ebbflow.engine.spark.bulk.rebuild import Rebuilding
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
@@ -92,6 +93,7 @@ class SparkView(BaseView[C]):
             keep_epochs=options.keep_epochs, strict=options.strict,
             permissions=options.permissions, unpickle=options.unpickle,
             keep_batches=options.keep_batches, log=False,
+            elsewhere=Rebuilding(session, options, self._replica, self.path, check_input),
         )  # fmt: skip
         try:
             self._replica.detach()

@@ -19,9 +19,10 @@ Name = tuple[str, int]
 class Snapshot:
     """The state at the end of one epoch, to be read.
 
-    Without `epoch` it is the newest one. It needs no lock: should the files be removed meanwhile,
-    by the one who writes, reading fails. Loading a pickle can run any code, so without
-    `unpickle=True` only those of plain values are loaded; what has typed fields is not pickled.
+    Without `epoch` it is the newest one; before the first, -1, there is nothing. It needs no lock:
+    should the files be removed meanwhile, by the one who writes, reading fails. Loading a pickle
+    can run any code, so without `unpickle=True` only those of plain values are loaded; what has
+    typed fields is not pickled.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class Snapshot:
         self._maps: dict[str, memoryview] = {}
 
     def _at(self, epoch: int) -> Manifest:
+        if epoch < 0:
+            return Manifest(-1, 0)
         known = epochs(self.files.names())
         last = Manifest(*known[-1]).name if known else ""
         retained = [last, *read(self.files, last).retained] if known else []

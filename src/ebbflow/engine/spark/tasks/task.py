@@ -74,6 +74,8 @@ class EpochJob:
     provided: frozenset[int] = frozenset()
     done: frozenset[str] = frozenset()
     bulk: bool = False
+    anew: bool = False
+    """Whether it begins without state, though there is some: to compute it again."""
     heaviest: int = 2**63 - 1
     """A row that is there more often than this is not for a bulk load."""
     unpickle: bool = True
@@ -90,7 +92,7 @@ class EpochJob:
 
     def snapshot(self) -> Snapshot:
         """The state that the epoch begins with."""
-        return _snapshot(self.path, self.base, self.unpickle)
+        return _snapshot(self.path, -1 if self.anew else self.base, self.unpickle)
 
 
 _snapshots: dict[tuple[str, bool], Snapshot] = {}
