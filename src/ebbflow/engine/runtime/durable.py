@@ -33,7 +33,7 @@ from ebbflow.engine.runtime.reader.stored import noted_outputs
 from ebbflow.engine.runtime.rebuild import computed_labels, rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.log import ChangeLog
-from ebbflow.engine.runtime.sinks.sink import needed, noted
+from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
 from ebbflow.errors import EbbflowError, Text, cause_of
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
@@ -259,6 +259,7 @@ class Disk:
     def _stage_log(self, epoch: int, deltas: OutputDeltas) -> None:
         if self.log is not None:
             self.log.stage(epoch, deltas, needed(self.done))
+            warn_of_late(self.done, epoch, self.place)
 
     def _outputs_in(self, known: set[str]) -> bool:
         """Whether all outputs are what they were, in a state with these parts."""
