@@ -83,9 +83,11 @@ def change(spark: Any, path: Path, dice: Random, used: int) -> None:
         case 2:
             spark.sql(f"UPDATE {table} SET price = price + 10 WHERE {where}")
         case 3:
-            spark.sql(f"MERGE INTO {table} t USING (SELECT id + 1 AS id, city, price, note FROM {table} "
-                      f"WHERE {where}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET price = 1 "
-                      f"WHEN NOT MATCHED THEN INSERT *")  # fmt: skip
+            given = f"SELECT id + 1 AS id, city, price, note FROM {table} WHERE {where}"
+            spark.sql(
+                f"MERGE INTO {table} t USING ({given}) s ON t.id = s.id "
+                "WHEN MATCHED THEN UPDATE SET price = 1 WHEN NOT MATCHED THEN INSERT *"
+            )
         case 4:
             spark.sql(f"INSERT OVERWRITE {table} VALUES {new}")
 

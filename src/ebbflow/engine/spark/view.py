@@ -32,6 +32,7 @@ from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork
 from ebbflow.engine.runtime.sinks.sink import needed
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
+from ebbflow.engine.spark.bulk.rebuild import Rebuilding
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
@@ -96,6 +97,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
             files, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, strict=options.strict,
             unpickle=options.unpickle, keep_batches=options.keep_batches, log=False,
+            elsewhere=Rebuilding(session, options, self._replica, check_input),
         )  # fmt: skip
         try:
             self._replica.detach()

@@ -20,10 +20,11 @@ Name = tuple[str, int]
 class Snapshot:
     """The state at the end of one epoch, to be read.
 
-    Without `epoch` it is the newest one. It needs no lock: should the files be removed meanwhile,
-    by the one who writes, reading fails. Loading a pickle can run any code, so without
-    `unpickle=True` only those of plain values are loaded; what has typed fields is not pickled.
-    Who knows the `name` of the manifest of an epoch saves looking for it.
+    Without `epoch` it is the newest one; before the first, -1, there is nothing. It needs no lock:
+    should the files be removed meanwhile, by the one who writes, reading fails. Loading a pickle
+    can run any code, so without `unpickle=True` only those of plain values are loaded; what has
+    typed fields is not pickled. Who knows the `name` of the manifest of an epoch saves looking for
+    it.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class Snapshot:
         self._maps: dict[str, memoryview] = {}
 
     def _at(self, epoch: int, name: str) -> Manifest:
+        if epoch < 0:
+            return Manifest(-1, 0)
         if name:
             with suppress(Damaged, FileNotFoundError):  # it may have become another revision
                 return read(self.files, name)

@@ -19,6 +19,7 @@ the same; the next step tries again, and so does `deliver`.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import RLock
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from ebbflow.engine.runtime.sinks.view import ViewWithSinks
     from ebbflow.state.spine import Files
 
+_log = logging.getLogger("ebbflow")
+LATE = 100
+"""So many epochs behind, a sink is warned of."""
 Entry = Mapping[str, Any]
 """What an epoch changed, as an engine keeps it for sinks."""
 
@@ -243,6 +247,19 @@ def needed(done: Mapping[str, int]) -> int | None:
     """
     had = list(done.values())
     return min(had) + 1 if had else None
+
+
+def warn_of_late(done: Mapping[str, int], epoch: int, place: str) -> None:
+    """Log a warning for each sink that is 100, 1,000, 10,000, ... epochs behind."""
+    for name, had in done.items():
+        behind = epoch - had
+        if behind >= LATE and str(behind).strip("0") == "1":
+            _log.warning(
+                "the sink %r of %s has had epoch %d, and this is epoch %d: what it has not had is "
+                "kept for it. If it is gone for good, view.end_sink(%r) lets go of that, and so "
+                "does `ebbflow state end-sink`",
+                name, place, had, epoch, name,
+            )  # fmt: skip
 
 
 def noted(files: Files) -> dict[str, int]:

@@ -12,7 +12,7 @@ waves, the driver leads loops through their rounds (`leader`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
@@ -285,6 +285,20 @@ class Epochs:
         jobs = dict(each for report in reports for each in report.jobs)
         rounds = dict(each for report in reports for each in report.rounds)
         return EpochResult(mode, rows_in, changes, stats, jobs=jobs, rounds=rounds)
+
+    def stage_only(self, reports: Sequence[TaskReport], names: Set[str]) -> None:
+        """Stage the segments of some parts, by name, and remove what else was written."""
+        self._raise_first(reports)
+        others = []
+        for report in reports:
+            segments = report.segments
+            report.segments = [each for each in segments if each[0] in names]
+            kept = {ref.file for _, _, ref in report.segments}
+            rest = [each for each in segments if each[2].file not in kept]
+            others.append(TaskReport(segments=rest, changes=report.changes))
+            report.changes = []
+        self.stage_reports(BULK, reports)
+        self._discard(others)
 
     def _raise_first(self, reports: Sequence[TaskReport]) -> None:
         """Raise what went wrong first, if something did; what was written is discarded then."""
