@@ -211,7 +211,12 @@ def newest(files: Files) -> Manifest | None:
     if not files.exclusive:  # a list may be older than what is in it
         while (later := _after(files, last)) is not None:
             last = later
-    return read(files, last)
+    try:
+        return read(files, last)
+    except (Damaged, FileNotFoundError):
+        if files.exclusive or epochs(files.names())[-1:] <= epochs([last]):
+            raise
+    return newest(files)  # there is a newer one by now, and what only the older needed is gone
 
 
 def _after(files: Files, name: str) -> str | None:
