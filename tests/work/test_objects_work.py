@@ -9,6 +9,7 @@ import pytest
 from tests.object_server import ObjectServer, place, server
 
 import ebbflow as ef
+from ebbflow.state.spine import Snapshot, Store, cache, objects
 
 __all__ = ["place", "server"]
 
@@ -63,6 +64,25 @@ def test_what_a_process_has_written_or_read_it_does_not_download(
         files = len(view._storage.store.manifest.files())
         made = asked(server)
         assert made["GET epoch"] == files < 12
+
+
+def test_of_a_large_object_a_machine_downloads_the_blocks_with_the_keys_it_looks_up(
+    server: ObjectServer, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "WHOLE", 1 << 16)
+    monkeypatch.setattr(cache, "BLOCK", 1 << 14)
+    with Store(place, chunk=1 << 10) as store:
+        store.spine("totals", layout="value", key_type=int).append({n: n for n in range(60_000)})
+        store.commit(0)
+    elsewhere = server.again(place, cache=f"{place.cache}-of-another-machine").files()
+    server.made()
+    spine = Snapshot(elsewhere).spine("totals", layout="value", key_type=int)
+    assert spine.probe([7, 8]) == {7: 7, 8: 8}
+    size = elsewhere.size(Snapshot(elsewhere).manifest.name)
+    blocks = asked(server)["GET epoch"]
+    assert size is not None
+    assert size > 40 * (1 << 14)
+    assert blocks <= 6
 
 
 def test_objects_that_no_epoch_needs_are_removed(server: ObjectServer, place: Any) -> None:

@@ -122,7 +122,7 @@ class Snapshot:
     def _map(self, file: str) -> memoryview:
         if file not in self._maps:
             try:
-                self._maps[file] = self.files.map(file)
+                self._maps[file] = self.files.map_parts(file)
             except FileNotFoundError:
                 raise missing(file) from None
         return self._maps[file]
@@ -179,7 +179,7 @@ class Snapshot:
         """Read everything and compare the checksums."""
         for spine in self.manifest.spines:
             for ref in spine.segments:
-                Segment.opened(ref, self.files.map(ref.file)).check()
+                Segment.opened(ref, self.files.map_parts(ref.file)).check()
 
 
 class Pinned(Snapshot):

@@ -202,6 +202,16 @@ def test_an_owner_is_not_lost_with_an_answer(server: ObjectServer, place: Any, f
         files.require()
 
 
+def test_an_owner_who_could_not_ask_after_a_lost_answer_is_one_still(
+    files: Any, server: ObjectServer
+) -> None:
+    lost = iter(["lost", "drop"])
+    with server.faulty(lambda request: next(lost, None)), pytest.raises(OSError):
+        files.owner.renew()
+    files.owner.renew()
+    files.owner.confirm()
+
+
 def test_an_owner_object_of_somebody_else_is_left_alone(server: ObjectServer, place: Any) -> None:
     place.files().bucket.put("owner", b"hello", 5)
     with pytest.raises(StateError, match="'owner' is something else"):
