@@ -305,6 +305,21 @@ def test_secrets_are_shown_nowhere(files: Any, server: ObjectServer, place: Any)
     assert pickle.loads(pickle.dumps(files)).place == place
 
 
+def test_an_address_alone_takes_the_rest_from_the_environment(
+    server: ObjectServer, place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "t")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "t")
+    monkeypatch.setattr("ebbflow.state.spine.cache.own_cache", lambda: tmp_path)
+    numbers = ef.Input("n", int)
+    with numbers.run(path=place.url) as view:
+        view.step(n=[1])
+    assert dict(ef.open(place.url).value.items()) == {1: 1}
+    assert (tmp_path / "state").exists() is False
+
+
 def test_an_option_that_there_is_not_is_named(server: ObjectServer) -> None:
     with pytest.raises(CompositionError, match="s3://b/x cannot be used"):
         ef.object_store("s3://b/x", colour="red").files()
