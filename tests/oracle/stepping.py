@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from random import Random
+from time import sleep
 
 import ebbflow as ef
 from ebbflow.state.spine import InUse, Lost
@@ -23,6 +24,7 @@ def driver(url: str, endpoint: str, cache: str, name: str, steps: int, seed: str
         try:
             view = SAID.run(path=place, readable=True)
         except (InUse, Lost):
+            sleep(dice.random() * 0.2)
             continue
         try:
             for _ in range(min(dice.randrange(1, 6), steps - done)):
@@ -30,7 +32,7 @@ def driver(url: str, endpoint: str, cache: str, name: str, steps: int, seed: str
                 done += 1
                 print(view.epoch, name, done, flush=True)
         except (InUse, Lost):
-            pass
+            sleep(dice.random() * 0.2)
         finally:
             view.close()
 

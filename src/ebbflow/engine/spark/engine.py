@@ -56,7 +56,8 @@ def spark(session: SparkSession | None = None, path: Place | None = None, **opti
     """The Spark engine, for `run`: the same program, with its state in a folder at `path`.
 
     Without a `session` a local one is used, started if need be. On a cluster, and with a session of
-    Spark Connect, the path must be one that this process and the workers see. The options:
+    Spark Connect, the path must be one that this process and the workers see: a shared folder, or
+    an object store (`s3://bucket/folder`, or `ebbflow.object_store`). The options:
 
     - `buckets`: in how many ranges the keys are divided for tasks; Spark's shuffle partitions;
     - `small`: a change of at most so many rows goes through one task; in a larger one, what a

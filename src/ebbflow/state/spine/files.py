@@ -91,6 +91,10 @@ class Files(ABC):
     def map(self, name: str) -> memoryview:
         """The content of a file that will not change; read when it is touched."""
 
+    def map_parts(self, name: str) -> memoryview:
+        """The same for those who say, by `mapped.need`, which bytes they will touch."""
+        return self.map(name)
+
     @abstractmethod
     def create(self, name: str) -> FileWriter:
         """Begin a file; if there is one of that name, it is lost."""

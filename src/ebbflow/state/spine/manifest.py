@@ -24,6 +24,7 @@ from secrets import token_hex
 from typing import Any
 
 from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError
+from ebbflow.state.spine.mapped import need
 from ebbflow.state.spine.segment import Ref
 
 FORMAT = 3
@@ -121,9 +122,10 @@ def read(files: Files, name: str) -> Manifest:
     """The manifest in a file, if it is whole and every file it needs has its length."""
     if files.size(name) is None:
         raise missing(name)
-    whole = files.map(name)
+    whole = files.map_parts(name)
     if len(whole) < _TRAILER.size:
         raise torn(name, "it is too short")
+    need(whole, len(whole) - _TRAILER.size, len(whole))
     crc, version, length, magic = _TRAILER.unpack(whole[-_TRAILER.size :])
     if magic != _MAGIC:
         raise torn(name, "it does not end as it should")
@@ -134,8 +136,10 @@ def read(files: Files, name: str) -> Manifest:
             known=FORMAT,
             remedy="the version of ebbflow that wrote it",
         )
+    end = len(whole) - _TRAILER.size
+    need(whole, max(0, end - length), end)
     text = whole[-_TRAILER.size - length : -_TRAILER.size]
-    if length > len(whole) - _TRAILER.size or zlib.crc32(text) != crc:
+    if length > end or zlib.crc32(text) != crc:
         raise torn(name, "its manifest is not what was written")
     said = json.loads(bytes(text))
     spines = tuple(_listed(*row) for row in said["spines"])
@@ -214,7 +218,12 @@ def newest(files: Files) -> Manifest | None:
     if not files.exclusive:  # a list may be older than what is in it
         while (later := _after(files, last)) is not None:
             last = later
-    return read(files, last)
+    try:
+        return read(files, last)
+    except (Damaged, FileNotFoundError):
+        if files.exclusive or epochs(files.names())[-1:] <= epochs([last]):
+            raise
+    return newest(files)  # there is a newer one by now, and what only the older needed is gone
 
 
 def _after(files: Files, name: str) -> str | None:

@@ -16,6 +16,13 @@ class Mapped(mmap.mmap):
     path: str
     identity: tuple[int, ...]
 
+    def need(self, begin: int, end: int) -> None:
+        """Have these bytes at hand; where a file is here as a whole, they are."""
+
+    def now(self) -> tuple[int, ...]:
+        """What its identity is now."""
+        return _identity(self.path)
+
 
 def map_file(path: str | Path, opened: BinaryIO | None = None) -> memoryview:
     """The content of a file of this machine, which may be open already."""
@@ -37,7 +44,7 @@ def unchanged(view: memoryview) -> tuple[Any, ...] | None:
     if not isinstance(mapped, Mapped):
         return None
     try:
-        same = _identity(mapped.path) == mapped.identity
+        same = mapped.now() == mapped.identity
     except OSError:
         return None
     return (mapped.path, *mapped.identity) if same else None
@@ -47,6 +54,12 @@ def _identity(file: str | int) -> tuple[int, ...]:
     """What changes when a file is another one or is written to; nobody can set the last part."""
     found = os.stat(file)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def need(view: memoryview, begin: int, end: int) -> None:
+    """Have these bytes of a file, of which a view is a part, at hand before they are read."""
+    if isinstance(view.obj, Mapped):
+        view.obj.need(begin, end)
 
 
 class MappedFiles(Files):

@@ -23,12 +23,14 @@ from ebbflow.paths import open_file
 from ebbflow.state.spine.bucket import LARGEST, Bucket, Failure, Version
 from ebbflow.state.spine.cache import Cache
 from ebbflow.state.spine.files import FileWriter, InUse, StateError, Unsure, taken
-from ebbflow.state.spine.mapped import MappedFiles, map_file
+from ebbflow.state.spine.mapped import MappedFiles, map_file, need
 from ebbflow.state.spine.owner import CLOCK, OWNER, Owner
 
 TEMPORARY = ".tmp"
 END = 4096
 """How many bytes at its end tell a published file from all others."""
+WHOLE = 16 << 20
+"""Of objects of more bytes than this, only the blocks that are needed are downloaded."""
 TOGETHER = 32
 """How many objects that are of no use are removed by one request."""
 
@@ -83,6 +85,7 @@ class ObjectFiles(MappedFiles):
         """The versions of short files that are replaced."""
         self._attempt: _Attempt | None = None
         self._useless: set[str] = set()
+        self._folders: dict[str, ObjectFiles] = {}
 
     @property
     def address(self) -> str:
@@ -102,7 +105,10 @@ class ObjectFiles(MappedFiles):
         return self._cache
 
     def folder(self, name: str) -> ObjectFiles:
-        return ObjectFiles(replace(self.place, url=f"{self.place.url}/{name}"))
+        if name not in self._folders:
+            inner = replace(self.place, url=f"{self.place.url}/{name}")
+            self._folders[name] = ObjectFiles(inner)
+        return self._folders[name]
 
     # ---- reading ----
 
@@ -121,6 +127,11 @@ class ObjectFiles(MappedFiles):
         return None if known is None else known.size
 
     def map(self, name: str) -> memoryview:
+        found = self.map_parts(name)
+        need(found, 0, len(found))
+        return found
+
+    def map_parts(self, name: str) -> memoryview:
         if name in self._writing:
             return map_file(self._writing[name])
         known = self._seen.get(name)
@@ -143,7 +154,13 @@ class ObjectFiles(MappedFiles):
         def download(into: Any) -> None:
             self.bucket.download(name, known, into)
 
-        return self.cache.mapped(self._copy_of(name, known), known.size, download)
+        def part(begin: int, end: int) -> bytes:
+            return self.bucket.part(name, known, begin, end)
+
+        copy = self._copy_of(name, known)
+        if known.size > WHOLE and not copy.exists():
+            return self.cache.partly(copy, known.size, part)
+        return self.cache.mapped(copy, known.size, download)
 
     def _copy_of(self, name: str, known: Version) -> Path:
         place = self.place
@@ -299,9 +316,11 @@ class ObjectFiles(MappedFiles):
 
     def unlock(self) -> None:
         with suppress(OSError, StateError):
-            if self._useless:
+            useless = [each for each in (self, *self._folders.values()) if each._useless]
+            if useless:
                 self.owner.confirm()
-                self._remove_useless()
+            for each in useless:
+                each._remove_useless()
         self.owner.release()
 
     def require(self) -> None:

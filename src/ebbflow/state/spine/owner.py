@@ -163,10 +163,10 @@ class Owner:
         if self._process != os.getpid():
             return
         with self._changing:
-            token, self.token = self.token, ""
-            if token and self._by is None:
-                with suppress(OSError):
-                    self._put({"owner": "", "generation": self.generation, "released": token})
+            if self.token and self._by is None:
+                with suppress(OSError, StateError):
+                    self._put({"owner": "", "generation": self.generation})
+            self.token = ""
 
     # ---- the object ----
 
@@ -187,23 +187,28 @@ class Owner:
         return said, found[1]
 
     def _put(self, said: dict[str, Any]) -> bool:
-        """Replace what was seen last; whether that was still there. An answer that was lost is
-        asked for again."""
+        """Replace what was seen last; whether that was still there. Where an answer was lost, now
+        or before, what is there is this one's own."""
         content = json.dumps(said).encode()
-        try:
-            if self._version is None:
-                self._version = self.bucket.create(OWNER, content, len(content))
-            else:
-                self._version = self.bucket.put(OWNER, content, len(content), over=self._version)
-            return True
-        except OSError as error:
-            found = self._read()
-            if found is not None and found[0] == said:
-                self._version = found[1]
+        for _ in range(TRIES):
+            try:
+                if self._version is None:
+                    self._version = self.bucket.create(OWNER, content, len(content))
+                else:
+                    over = self._version
+                    self._version = self.bucket.put(OWNER, content, len(content), over=over)
                 return True
-            if not isinstance(error, FileExistsError):
-                raise
-            return False
+            except OSError as error:
+                found = self._read()
+                if found is not None and found[0] == said:
+                    self._version = found[1]
+                    return True
+                if not isinstance(error, FileExistsError):
+                    raise
+                if found is None or found[0]["owner"] != self.token:
+                    return False
+                self._version = found[1]
+        return False
 
 
 def _renew(owner: ref[Owner], stop: Event, every: float) -> None:

@@ -15,9 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ebbflow.state.spine.files import Files, FileWriter, StateError
+from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError, taken
 from ebbflow.state.spine.jobs import MergeJobs
-from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Listed, Manifest, epoch_of, own
+from ebbflow.state.spine.manifest import (
+    TEMPORARY,
+    WITNESS,
+    Listed,
+    Manifest,
+    epoch_of,
+    epochs,
+    own,
+)
 from ebbflow.state.spine.plan import SpinePlan, planned, relocated
 from ebbflow.state.spine.segment import Ref, Segment
 from ebbflow.state.spine.snapshot import Name, Snapshot
@@ -264,6 +272,15 @@ class Publisher(Snapshot):
         )
 
     # ---- the files ----
+
+    def _map(self, file: str) -> memoryview:
+        try:
+            return super()._map(file)
+        except Damaged:
+            known = [] if self.files.exclusive else epochs(self.files.names())
+            if known and known[-1] > (self.manifest.epoch, self.manifest.revision):
+                raise taken(self.files.address, Manifest(*known[-1]).name) from None
+            raise
 
     def _clean(self) -> None:
         """Remove what a failed epoch has left, and have the names safe. Until that is done nobody

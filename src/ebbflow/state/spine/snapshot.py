@@ -8,7 +8,7 @@ from typing import Any
 
 from ebbflow.record import type_text
 from ebbflow.state.spine.files import Damaged, Files, StateError
-from ebbflow.state.spine.manifest import Listed, Manifest, epochs, newest, read
+from ebbflow.state.spine.manifest import Listed, Manifest, epochs, missing, newest, read
 from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
@@ -138,7 +138,10 @@ class Snapshot:
 
     def _map(self, file: str) -> memoryview:
         if file not in self._maps:
-            self._maps[file] = self.files.map(file)
+            try:
+                self._maps[file] = self.files.map_parts(file)
+            except FileNotFoundError:
+                raise missing(file) from None
         return self._maps[file]
 
     def hold(self, operators: Collection[str]) -> None:
@@ -193,7 +196,7 @@ class Snapshot:
         """Read everything and compare the checksums."""
         for spine in self.manifest.spines:
             for ref in spine.segments:
-                Segment.opened(ref, self.files.map(ref.file)).check()
+                Segment.opened(ref, self.files.map_parts(ref.file)).check()
 
 
 class Pinned(Snapshot):

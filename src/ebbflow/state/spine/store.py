@@ -29,7 +29,7 @@ from typing import Any
 import pyarrow as pa
 
 from ebbflow.state.spine.files import Lost, StateError
-from ebbflow.state.spine.manifest import missing, piece_epoch
+from ebbflow.state.spine.manifest import piece_epoch
 from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.publisher import Publisher, Turn, not_written
 from ebbflow.state.spine.segment import CHUNK, Ref
@@ -181,10 +181,7 @@ class Store(Publisher):
                 remedy=f"Piece(place, {self._epoch + 1}, token)",
             )
         spine = self.spine(operator, bucket, layout=layout, key_type=key_type, row_type=row_type)
-        try:
-            segment = self._open(ref)
-        except FileNotFoundError:
-            raise missing(ref.file) from None
+        segment = self._open(ref)
         if segment.form.layout != layout or any(ref == known.ref for known in spine.staged):
             raise StateError(
                 f"{ref.file} cannot be adopted for {operator!r}",

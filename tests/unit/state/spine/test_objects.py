@@ -202,6 +202,16 @@ def test_an_owner_is_not_lost_with_an_answer(server: ObjectServer, place: Any, f
         files.require()
 
 
+def test_an_owner_who_could_not_ask_after_a_lost_answer_is_one_still(
+    files: Any, server: ObjectServer
+) -> None:
+    lost = iter(["lost", "drop"])
+    with server.faulty(lambda request: next(lost, None)), pytest.raises(OSError):
+        files.owner.renew()
+    files.owner.renew()
+    files.owner.confirm()
+
+
 def test_an_owner_object_of_somebody_else_is_left_alone(server: ObjectServer, place: Any) -> None:
     place.files().bucket.put("owner", b"hello", 5)
     with pytest.raises(StateError, match="'owner' is something else"):
@@ -293,6 +303,21 @@ def test_secrets_are_shown_nowhere(files: Any, server: ObjectServer, place: Any)
         texts = [bytes(found.bucket.get(name)[0]) for name in [*found.names(), "owner"]]
         assert not any(SECRET.encode() in text for text in texts)
     assert pickle.loads(pickle.dumps(files)).place == place
+
+
+def test_an_address_alone_takes_the_rest_from_the_environment(
+    server: ObjectServer, place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "t")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "t")
+    monkeypatch.setattr("ebbflow.state.spine.cache.own_cache", lambda: tmp_path)
+    numbers = ef.Input("n", int)
+    with numbers.run(path=place.url) as view:
+        view.step(n=[1])
+    assert dict(ef.open(place.url).value.items()) == {1: 1}
+    assert (tmp_path / "state").exists() is False
 
 
 def test_an_option_that_there_is_not_is_named(server: ObjectServer) -> None:
