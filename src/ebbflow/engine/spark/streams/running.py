@@ -65,7 +65,7 @@ _IN_A_TASK = "auto", SINGLE_TASK
 
 
 class _Over(Exception):
-    """A batch came after the stream was stopped; it will come again."""
+    """A batch was not taken, as it failed, or came after the stream was stopped. It comes again."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class RunningStream:
                 if not self._ending:
                     self.error = error
                     _log.error("the stream %r has ended: %s", self.name, error)
-                raise
+                raise _Over(str(error)) from None
             finally:
                 self._worker = None
 
