@@ -7,6 +7,7 @@ Spark, which finds the source by itself.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -251,8 +252,8 @@ def test_rows_of_negative_weight_are_read_with_their_weights(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("tasks", [1, 3])
 def test_where_the_writer_is_faster_nothing_wrong_is_read(tasks: int, tmp_path: Path) -> None:
-    """The epoch of a plan is gone when its tasks begin: one task alone reads the newest instead,
-    where no epoch was asked for; several say what to do."""
+    """The epoch of a plan is gone when its tasks begin. One task alone reads the newest anyway,
+    where no epoch was asked for; others say what to do."""
     with TOTALS.run(path=tmp_path, readable=True) as view:
         view.step(sales=STEPS[0])
         loose = content_of(asked(tmp_path, partitions=tasks))
@@ -394,6 +395,18 @@ def test_a_query_stopped_and_started_again_has_every_epoch_once(spark: Any, tmp_
 # ---- a writer in another process ----
 
 
+def started(path: Path, last: int) -> subprocess.Popen[bytes]:
+    """A writer that goes on until an epoch, and has begun."""
+    root = str(Path(__file__).parents[2])
+    here = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, __file__, str(path), str(last)]
+    writer = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": here})
+    while not (path / "newest").exists():
+        assert writer.poll() is None
+        time.sleep(0.1)
+    return writer
+
+
 def write(path: str, last: str) -> None:
     """What the writer does, in its process."""
     with SHOP.run(path=path, readable=True, keep_epochs=5000) as view:
@@ -406,10 +419,8 @@ def write(path: str, last: str) -> None:
 def test_a_stream_follows_a_writer_in_another_process(spark: Any, tmp_path: Path) -> None:
     """The query is stopped at random moments and started again; the writer never waits."""
     path, dice, last = tmp_path / "state", Random(3), 400
-    writer = subprocess.Popen([sys.executable, __file__, str(path), str(last)])
+    writer = started(path, last)
     try:
-        while not (path / "newest").exists():
-            time.sleep(0.1)
         for _ in range(6):
             stream = (
                 spark.readStream.format("ebbflow")
@@ -449,11 +460,9 @@ def test_a_stream_follows_a_writer_in_another_process(spark: Any, tmp_path: Path
 def test_reads_while_the_state_is_written_are_of_whole_epochs(spark: Any, tmp_path: Path) -> None:
     """Of a state of which every epoch is removed at once; what is read is one that batch knows."""
     path = tmp_path / "state"
-    writer = subprocess.Popen([sys.executable, __file__, str(path), "300"])
+    writer = started(path, 300)
     seen = set()
     try:
-        while not (path / "newest").exists():
-            time.sleep(0.1)
         for tasks in (1, 3) * 4:
             frame = spark.read.format("ebbflow").options(output="joined", partitions=tasks)
             found = collected(frame.load(str(path)))

@@ -65,4 +65,3 @@ def _added_up(files: Files, names: Iterable[str], row_type: Any) -> dict[Any, in
         for row, weight in zip(*from_arrow(table, row_type), strict=True):
             add_into(total, {row: weight})
     return total
-

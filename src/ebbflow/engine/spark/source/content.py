@@ -1,10 +1,11 @@
 """What is read of a state: the rows of an output or an input, changes, or what operators keep.
 
 Each of them has a schema, can be divided into partitions, and reads one partition as Arrow batches.
-The one who plans looks at the state once, so all partitions are of one epoch; the tasks that read
-them find that epoch in the folder again, without a lock and while the writer goes on. Should it not
-be kept any more by then, they fail and say so. A read that is one partition needs no such luck:
-where no epoch was asked for, it takes the newest there is when it begins.
+Where it is one partition and no epoch was asked for, its task reads the newest epoch there is when
+it begins; so a temporary view, which Spark plans once, is live. Where there are more, the one who
+plans looks at the state once, so all of them are of one epoch; the tasks find that epoch in the
+folder again, without a lock and while the writer goes on. Should it not be kept any more by then,
+they fail and say so.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from ebbflow.state.spine.columns import numbers_of
 EPOCH = "__epoch"
 """The column of the epoch in which a change happened."""
 SLICE = 1 << 16
-ENTRIES = 1 << 18
+ENTRIES = 1 << 20
 """About how many entries of state, or rows of changes, one task reads."""
 MOST = 256
 _ENTRY = record("StateEntry", node=str, key=str, value=str, weight=int)
@@ -53,13 +54,11 @@ _ENTRY = record("StateEntry", node=str, key=str, value=str, weight=int)
 
 @dataclass(frozen=True)
 class HashRange(InputPartition):
-    """One of some equal ranges of hashes, at an epoch; an `exact` one, or a newer where that is not
-    kept."""
+    """One of some equal ranges of hashes, at an epoch; the newest without one."""
 
-    epoch: int
+    epoch: int | None
     task: int
     tasks: int
-    exact: bool
 
 
 @dataclass(frozen=True)
@@ -126,18 +125,16 @@ class RangedContent(Content):
         asked = self.options.epoch if epoch is None else epoch
         found = self.snapshot(self.open(), asked)
         tasks = self.options.partitions or min(MOST, -(-self.entries(found) // ENTRIES) or 1)
-        return [HashRange(found.epoch, task, tasks, asked is not None) for task in range(tasks)]
+        epoch = None if asked is None and tasks == 1 else found.epoch
+        return [HashRange(epoch, task, tasks) for task in range(tasks)]
 
     def batches(self, partition: HashRange) -> Iterator[Any]:
-        reader, alone = self.open(), partition.tasks == 1 and not partition.exact
         try:
-            found = self.snapshot(reader, partition.epoch)
+            found = self.snapshot(self.open(), partition.epoch)
         except Damaged:
             raise
         except StateError as error:
-            if not alone:
-                raise _gone(partition.epoch, error) from error
-            found = self.snapshot(reader, None)
+            raise error if partition.epoch is None else _gone(partition.epoch, error) from error
         return self.read(found, *limits(partition.task, partition.tasks))
 
 
@@ -364,6 +361,6 @@ def _gone(epoch: int, error: StateError) -> StateError:
         f"epoch {epoch} could not be read to its end: the writer has gone on, and does not keep it",
         found=Text(error.what),
         **error.facts,
-        remedy="a larger keep_epochs where the view is written, than epochs happen during a "
-        'query; or .option("partitions", 1), which reads the newest',
+        remedy="a larger keep_epochs where the view is written, and to load it again: a temporary "
+        'view is of the epoch of its first query; or .option("partitions", 1), always the newest',
     )

@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -118,7 +119,7 @@ class StateStreamReader(*_BASES):  # type: ignore[misc]
 
     def _value(self, partition: HashRange) -> Iterator[Any]:
         for batch in self.value.batches(partition):
-            number = pa.nulls(len(batch), pa.int64()).fill_null(partition.epoch)
+            number = pa.array(np.full(len(batch), partition.epoch, np.int64))
             yield batch.append_column(pa.field(EPOCH, pa.int64(), False), number)
 
 
