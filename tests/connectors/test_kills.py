@@ -117,7 +117,7 @@ def kill_with_postgres(
 
 
 def test_a_process_between_tables_is_killed(database: Database, tmp_path: Path) -> None:
-    kill_with_postgres(database, tmp_path, seed=1, kills=3, crashes=False)
+    kill_with_postgres(database, tmp_path, seed=1, kills=2, crashes=False)
 
 
 @pytest.mark.slow
