@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
-from datetime import date, datetime
-from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -18,7 +15,6 @@ from tests.servers.kafka import Kafka
 import ebbflow as ef
 from ebbflow.connectors.kafka import BadMessage, TopicSink, changes
 from ebbflow.connectors.kafka.broker import BrokerError
-from ebbflow.connectors.kafka.messages import payload
 from ebbflow.engine.runtime.batches import Batch
 from ebbflow.engine.runtime.sinks.sink import SinkError
 from ebbflow.errors import ChangeError, CompositionError
@@ -33,6 +29,7 @@ class Order(NamedTuple):
 ORDERS = ef.Input("orders", Order, key="id")
 TOTALS = ORDERS.group_by("city").agg(n=ef.count(), total=ef.sum("price"))
 _numbers = count(1)
+pytestmark = pytest.mark.slow  # a broker takes its time to start
 
 
 class Topics:
@@ -281,24 +278,3 @@ def test_it_follows_until_it_is_stopped_through_the_death_of_the_broker(
         found = topics.read(totals)
         assert upserted(found) == plain(view.value)
         assert len(found) == len({message.headers()[0][1] for message in found}), "each epoch once"
-
-
-def test_schemas_say_what_values_are() -> None:
-    field = {"type": "struct", "fields": [
-        {"field": "day", "type": "int32", "name": "io.debezium.time.Date"},
-        {"field": "at", "type": "int64", "name": "io.debezium.time.MicroTimestamp"},
-        {"field": "ms", "type": "int64", "name": "io.debezium.time.Timestamp"},
-        {"field": "price", "type": "bytes", "name": "org.apache.kafka.connect.data.Decimal",
-         "parameters": {"scale": "2"}},
-        {"field": "data", "type": "bytes"},
-        {"field": "tags", "type": "array", "items": {"type": "string"}},
-    ]}  # fmt: skip
-    number = b64encode((-250).to_bytes(2, "big", signed=True)).decode()
-    value = {"day": 20000, "at": 1_000_001, "ms": 1500, "price": number, "data": "/w==",
-             "tags": ["a"], "other": None}  # fmt: skip
-    assert payload({"schema": field, "payload": value}) == {
-        "day": date(2024, 10, 4), "at": datetime(1970, 1, 1, 0, 0, 1, 1),
-        "ms": datetime(1970, 1, 1, 0, 0, 1, 500_000), "price": Decimal("-2.50"), "data": b"\xff",
-        "tags": ["a"], "other": None,
-    }  # fmt: skip
-    assert payload({"id": 1}) == {"id": 1}

@@ -1,10 +1,7 @@
-"""A process that keeps a view up to date from one place to another, to be killed: `python -m
-tests.connectors.worker` and a JSON of what to do."""
+"""What a process does that keeps a view up to date from one place to another, to be killed."""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any, NamedTuple
 
 import ebbflow as ef
@@ -36,7 +33,3 @@ def work(path: str, follow: bool, **options: Any) -> None:
             view.add_sink(sink)
             source = kafka.changes(servers, {"orders": orders}, limit=4)
         source.run(view, follow=follow)
-
-
-if __name__ == "__main__":
-    work(**json.loads(sys.argv[1]))

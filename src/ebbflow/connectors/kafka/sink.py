@@ -132,11 +132,15 @@ class TopicSink(OutputSink):
                         said=Text(said.str()),
                         remedy="one process for each sink, or another name=",
                     ) from cause_of(error)
-                if monotonic() + pause > end:
+                hopeless = said.code() in (
+                    KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.TOPIC_AUTHORIZATION_FAILED,
+                    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                )  # fmt: skip
+                if hopeless or monotonic() + pause > end:
                     raise BrokerError(
                         f"the sink {self.name!r}: Kafka says: {said.str()}",
-                        remedy="brokers that run, and a user that may write to "
-                        f"{self.topic!r} and {self.epochs!r}, and use transactions",
+                        remedy="brokers that run, messages that they take, and a user that may "
+                        f"write to {self.topic!r} and {self.epochs!r}, and use transactions",
                     ) from cause_of(error)
             except BaseException:
                 self.close()

@@ -109,7 +109,7 @@ class KafkaSource(ChangeSource):
         """The messages that the view has not had, some at a time."""
         inputs = inputs_of(view, self.topics)
         position: dict[str, int] = dict(position_of(view, self.name) or {})
-        with Reader(self, position) as reader:
+        with Reader(self, position, follow) as reader:
             while (stop is None or not stop.is_set()) and (follow or reader.waiting):
                 messages = reader.read()
                 if not messages:
@@ -162,10 +162,10 @@ def after(messages: list[Any]) -> dict[str, int]:
 class Reader:
     """A consumer of all partitions, each from its position on, which is that of the source."""
 
-    def __init__(self, source: KafkaSource, position: Mapping[str, int]) -> None:
+    def __init__(self, source: KafkaSource, position: Mapping[str, int], follow: bool) -> None:
         from confluent_kafka import Consumer
 
-        self._source, self._position = source, position
+        self._source, self._position, self._follow = source, position, follow
         self._consumer = Consumer(source.configuration)
         self._answered = monotonic()
         self.waiting: set[str] = set()
@@ -202,7 +202,7 @@ class Reader:
         """The next messages; none where there are none for a short time."""
         first = self._consumer.poll(0.1)
         if first is None:
-            if self.waiting and monotonic() - self._answered > self._source.wait:
+            if not self._follow and monotonic() - self._answered > self._source.wait:
                 raise BrokerError(
                     f"source {self._source.name!r}: no broker has answered",
                     seconds=self._source.wait,
