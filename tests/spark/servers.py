@@ -132,7 +132,8 @@ class Cluster:
         cls = f"org.apache.spark.deploy.{name.lower()}.{name}"
         command = [_java(), *SMALL.split(), "-Xmx256m", "-cp", str(HOME / "jars" / "*"), cls]
         log = self.folder / f"{name.lower()}-{len(self.servers)}.log"
-        common = ["--host", "127.0.0.1", "--webui-port", "0"]
+        host = f"127.0.0.{1 + len(self.servers)}"  # Spark runs a task again on another host only
+        common = ["--host", host, "--webui-port", "0"]
         made = Server([*command, *common, *options], log, **self.environment)
         self.servers.append(made)
         return made
