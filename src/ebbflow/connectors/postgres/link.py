@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ebbflow.errors import EbbflowError, Text, cause_of
+from ebbflow.errors import EbbflowError, Text, cause_of, error_text
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -49,7 +49,7 @@ class Link:
                 self.close()
                 if _is_refusal(error) or monotonic() + pause > end:
                     raise DatabaseError(
-                        f"{what}: PostgreSQL cannot be used: {error}",
+                        f"{what}: PostgreSQL cannot be used: {error_text(error)}",
                         remedy="a server that runs, and where it is; or wait=...",
                     ) from cause_of(error)
             except psycopg.Error as error:
