@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,10 @@ END = 4096
 """How many bytes at its end tell a published file from all others."""
 WHOLE = 16 << 20
 """Of objects of more bytes than this, only the blocks that are needed are downloaded."""
+FEW = 4
+"""For more objects than this, one list says what many requests would."""
+AT_ONCE = 16
+"""How many objects are downloaded at the same time."""
 TOGETHER = 32
 """How many objects that are of no use are removed by one request."""
 
@@ -142,6 +147,25 @@ class ObjectFiles(MappedFiles):
             if known is None:
                 raise
         return self._mapped(name, self._found(name))
+
+    def fetch(self, names: Iterable[str]) -> None:
+        wanted = [name for name in names if name not in self._writing]
+        if sum(name not in self._seen for name in wanted) > FEW:
+            self.names()
+        gone = [name for name in wanted if not self._is_here(name)]
+        if len(gone) > 1:
+            with ThreadPoolExecutor(min(len(gone), AT_ONCE)) as threads:
+                for _ in threads.map(self._try, gone):
+                    pass
+
+    def _is_here(self, name: str) -> bool:
+        """Whether there is nothing to download before it is mapped."""
+        known = self._seen.get(name)
+        return known is not None and (known.size > WHOLE or self._copy_of(name, known).exists())
+
+    def _try(self, name: str) -> None:
+        with suppress(OSError):  # who needs it will say so
+            self.map_parts(name)
 
     def _found(self, name: str) -> Version:
         found = self.bucket.head(name)
