@@ -151,7 +151,8 @@ class ObjectFiles(MappedFiles):
     def fetch(self, names: Iterable[str]) -> None:
         wanted = [name for name in names if name not in self._writing]
         if sum(name not in self._seen for name in wanted) > FEW:
-            self.names()
+            with suppress(OSError):
+                self.names()
         gone = [name for name in wanted if not self._is_here(name)]
         if len(gone) > 1:
             with ThreadPoolExecutor(min(len(gone), AT_ONCE)) as threads:
@@ -235,20 +236,18 @@ class ObjectFiles(MappedFiles):
                 return self.bucket.create(attempt.final, content, attempt.size)
             except OSError as error:
                 failure = error
+            found = None
             refused = isinstance(failure, PermissionError | FileNotFoundError)
-            if first and (refused or (isinstance(failure, Failure) and failure.final)):
-                attempt.done = False
-                raise failure
+            final = first and (refused or (isinstance(failure, Failure) and failure.final))
             try:
                 found = self.bucket.tail(attempt.final, END)
             except OSError as error:
-                failure, found = error, None
-            else:
-                if found is not None and not _is(found, attempt):
-                    attempt.done = False
-                    raise taken(self.address, attempt.final) from None
-            if found is not None:
+                failure = failure if final else error
+            if found is not None and _is(found, attempt):
                 return found[1]
+            if found is not None or final:
+                attempt.done = False
+                raise failure if found is None else taken(self.address, attempt.final) from None
             if monotonic() > until:
                 raise self._unsure(attempt, failure)
             sleep(pause)
