@@ -47,10 +47,10 @@ def days(folder: Path) -> None:
 
 
 def records(log: Path) -> list[int]:
-    """How many records each stage of an event log read."""
-    (file,) = [each for each in log.rglob("*") if each.is_file() and each.suffix != ".crc"]
+    """How many records each stage of the last run read, by its event log."""
+    files = [each for each in log.rglob("*") if each.is_file() and each.suffix != ".crc"]
     found: dict[int, int] = {}
-    for line in file.read_text().splitlines():
+    for line in max(files, key=lambda each: each.stat().st_mtime).read_text().splitlines():
         event = json.loads(line)
         if event["Event"] == "SparkListenerTaskEnd":
             read = event["Task Metrics"]["Input Metrics"]["Records Read"]
@@ -74,12 +74,15 @@ class Shop:
             "PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": str(folder / "conf"),
         }  # fmt: skip
 
-    def run(self, *command: str) -> str:
+    def run(self, *command: str, tries: int = 1) -> str:
         done = subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
             timeout=600, check=False,
         )  # fmt: skip
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        said = done.stdout + done.stderr
+        if done.returncode and tries > 1 and "failed to connect back" in said:
+            return self.run(*command, tries=tries - 1)  # on a busy machine Spark gives up early
+        assert done.returncode == 0, said[-3000:]
         return done.stdout
 
     def step(self, day: int) -> str:
@@ -97,7 +100,8 @@ class Shop:
         lines = [f"{name} {value}" for name, value in settings.items()]
         (self.folder / "conf" / "spark-defaults.conf").write_text("\n".join(lines))
         command = Path(sys.executable).parent / "spark-pipelines"
-        self.run(str(command), "run", "--conf", "spark.sql.catalogImplementation=hive")
+        settled = "spark.sql.catalogImplementation=hive"
+        self.run(str(command), "run", "--conf", settled, tries=4)
         return records(log)
 
     def table(self, query: str) -> list[Any]:
