@@ -99,11 +99,13 @@ if TYPE_CHECKING:
     from ebbflow.engine.runtime.reader.reader import open
     from ebbflow.engine.runtime.sinks.sink import Sink
     from ebbflow.engine.spark.engine import spark
+    from ebbflow.state.spine.place import object_store
 else:
     _FILES = "ebbflow.engine.runtime.files"
     _LATER = {
         "Sink": "ebbflow.engine.runtime.sinks.sink",
         "View": "ebbflow.engine.local",
+        "object_store": "ebbflow.state.spine.place",
         "open": "ebbflow.engine.runtime.reader.reader",
         "read_csv": _FILES,
         "read_json": _FILES,
@@ -179,6 +181,7 @@ __all__ = [
     "mode",
     "naive_sum",
     "ne",
+    "object_store",
     "once",
     "open",
     "product",

@@ -423,6 +423,9 @@ class View(BaseView[W], Generic[T, W]):
     def _flush(self) -> None:
         self._storage.flush()
 
+    def _everything(self) -> W:
+        return self.value
+
     def _catch_up(self) -> None:
         self._flush()
 
@@ -488,6 +491,8 @@ class View(BaseView[W], Generic[T, W]):
                 self.deliver()
         finally:
             self._stop()
+            if self._sinks is not None:
+                self._sinks.close()
 
     def _stop(self) -> None:
         with self._lock:

@@ -20,6 +20,7 @@ from pyspark.sql.types import BooleanType, DateType, LongType, StringType
 
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.parts import StatePart
+from ebbflow.engine.runtime.reader.logged import parquet_file
 from ebbflow.engine.runtime.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
 from ebbflow.engine.runtime.table.entries import entries_to_arrow
@@ -28,11 +29,11 @@ from ebbflow.engine.spark.native.lowering import Lowering, once_each
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.engine.spark.tasks.task import CHANGES, EpochJob
+from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
-from ebbflow.state.spine import StateError, Store
+from ebbflow.state.spine import Files, Folder, StateError, Store
 from ebbflow.zset import trusted, without_zeros
 
 _CHUNK = 1 << 16
@@ -72,13 +73,17 @@ class Frames(Mapping[str, DataFrame]):
         return f"<DataFrames of {', '.join(self._names)}>"
 
 
-def changed(session: SparkSession, path: str, files: list[str], row_type: Any) -> DataFrame:
-    """The changes in these files."""
+def changed(session: SparkSession, files: Files, names: list[str], row_type: Any) -> DataFrame:
+    """The changes in these files of a log. Spark itself reads those of a folder; others are read by
+    tasks, so that it needs no jar for where they are."""
     schema = schema_of(row_type, weight=True)
-    if not files:
+    if not names:
         return session.createDataFrame([], schema)
-    places = [file_uri(Path(path, CHANGES, file), glob=True) for file in files]
-    return session.read.schema(schema).parquet(*places)
+    if isinstance(files, Folder):
+        places = [file_uri(files.path / name, glob=True) for name in names]
+        return session.read.schema(schema).parquet(*places)
+    count = len(names)
+    return session.range(0, count, 1, count).mapInArrow(ReadChanges(files, tuple(names)), schema)
 
 
 def file_uri(path: Path, *, glob: bool = False) -> str:
@@ -153,7 +158,7 @@ def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> lis
     replica = Replica(plan, check_input=check_input, names=None)
     if not all(state.keeps for state in replica.inputs.values()):
         return []
-    job = EpochJob(PackedProgram(b"", ""), "", 0, 1)
+    job = EpochJob(PackedProgram(b"", ""), Folder("."), 0, 1)
     return [
         name
         for name, node in plan.outputs.items()
@@ -196,6 +201,19 @@ def _inputs_of(replica: Replica, slot: int) -> set[int]:
     if stage is None:
         return {slot}
     return {each for read in stage.reads for each in _inputs_of(replica, read)}
+
+
+@dataclass(frozen=True)
+class ReadChanges:
+    """The rows in files of a log, by their numbers."""
+
+    files: Files
+    names: tuple[str, ...]
+
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        for batch in given:
+            for number in batch.column(0).to_pylist():
+                yield from parquet_file(self.files, self.names[number]).iter_batches()
 
 
 @dataclass(frozen=True)

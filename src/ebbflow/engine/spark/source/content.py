@@ -22,7 +22,7 @@ from pyspark.sql.datasource import InputPartition
 
 from ebbflow.engine.runtime.convert.stand_in import TupleStandIn
 from ebbflow.engine.runtime.program import unknown_name
-from ebbflow.engine.runtime.reader.logged import CHANGES, change_file, logged_epochs
+from ebbflow.engine.runtime.reader.logged import CHANGES, logged_epochs, parquet_file
 from ebbflow.engine.runtime.reader.reader import Reader
 from ebbflow.engine.runtime.reader.reader import open as open_state
 from ebbflow.engine.runtime.reader.scan import (
@@ -274,7 +274,7 @@ class ChangesContent(Content):
         if str(epoch) not in snapshot.notes.get(CHANGES, {}):
             yield from change_rows(snapshot, name, epoch).batches(snapshot)
         for file in files:
-            yield from change_file(reader.path, file).iter_batches(SLICE)
+            yield from parquet_file(reader.files.folder(CHANGES), file).iter_batches(SLICE)
 
     def _type(self, snapshot: Snapshot) -> Any:
         return output_type(snapshot, self.name(snapshot))
