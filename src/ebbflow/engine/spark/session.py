@@ -192,8 +192,9 @@ def _submitted() -> dict[str, str]:
     """The settings that `spark-submit` was given, where it has started this process."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return {}
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
 
+    SparkContext._ensure_initialized()  # else a SparkConf knows nothing of them
     return dict(SparkConf().getAll())
 
 
