@@ -105,19 +105,17 @@ def test_a_server_of_another_version(
 # ---- a real cluster ----
 
 
-def test_workers_that_see_another_folder(connect: Any, tmp_path: Path) -> None:
-    """The folder is there when it is looked at here, and is another one for the workers."""
+def test_workers_that_see_another_folder(
+    connect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of one name, which is another one for each process."""
     here = tmp_path / "state"
     here.mkdir()
     (here / "lock").write_text("1\n")
     require_shared(connect, str(here))
-    place = Path("/proc/self/cwd") / "lock"
-    place.write_text("1\n")
-    try:
-        with pytest.raises(SparkError, match="the workers do not see the folder") as caught:
-            require_shared(connect, "/proc/self/cwd")
-    finally:
-        place.unlink()
+    monkeypatch.chdir(here)
+    with pytest.raises(SparkError, match="the workers do not see the folder") as caught:
+        require_shared(connect, "/proc/self/cwd")
     assert "under the same name" in caught.value.remedy
 
 
