@@ -7,6 +7,7 @@ library of its extra:
 
     ebbflow.connectors.postgres   tables of PostgreSQL, in and out   pip install ebbflow[postgres]
     ebbflow.connectors.kafka      topics of Kafka, in and out        pip install ebbflow[kafka]
+    ebbflow.connectors.delta      tables of Delta, in and out        pip install ebbflow[delta]
 
 Killed at any moment and started again, nothing is lost and nothing happens twice: a source keeps
 its position in the same commit as the rows (`batch=`), a sink keeps the number of the epoch in the

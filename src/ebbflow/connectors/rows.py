@@ -13,13 +13,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from ebbflow.engine.runtime.events import key_fields
-from ebbflow.engine.runtime.lookup import origin
 from ebbflow.engine.runtime.sinks.sink import Sink
-from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.errors import CompositionError, Text
-from ebbflow.flow.plan import Node, Reduce, Source
-from ebbflow.flow.plan.order import Fold
 from ebbflow.zset import ZSet
 
 Block = list[tuple[Any, int]]
@@ -70,21 +65,6 @@ class Packed:
                     writer.write_batch(batch.slice(first, self.size))
                 block = pa.array([out.getvalue().to_pybytes()], pa.binary())
                 yield pa.RecordBatch.from_arrays([block], ["block"])
-
-
-def key_of(node: Node) -> tuple[str, ...] | None:
-    """The fields of which there is at most one row each, where the program shows it.
-
-    >>> import ebbflow as ef
-    >>> key_of(ef.Input("words", str).group_by(size=len).agg(n=ef.count()).node)
-    ('size',)
-    """
-    first = origin(node)
-    if isinstance(first, Source):
-        return key_fields(first)
-    if isinstance(first, (Reduce, Fold)) and first.width:
-        return tuple(name for name, _ in columns_of(node.type))[: first.width]
-    return None
 
 
 class OutputSink(Sink):

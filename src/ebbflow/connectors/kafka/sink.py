@@ -15,7 +15,8 @@ from time import monotonic, sleep
 from typing import Any
 
 from ebbflow.connectors.kafka.broker import WAIT, BrokerError, configuration, known, partitions_of
-from ebbflow.connectors.rows import OutputSink, key_of
+from ebbflow.connectors.rows import OutputSink
+from ebbflow.engine.runtime.lookup import key_columns
 from ebbflow.engine.runtime.sinks.plain import plain
 from ebbflow.engine.runtime.sinks.sink import SinkError
 from ebbflow.engine.runtime.table.column_types import VALUE, columns_of
@@ -84,7 +85,7 @@ class TopicSink(OutputSink):
         """Know the key; an error where there is none and one is needed."""
         super().attach(view)
         names = [name for name, _ in columns_of(self.node.type)]
-        key = key_of(self.node) if self._key is None else self._key
+        key = key_columns(self.node) if self._key is None else self._key
         unknown = [each for each in key or () if each not in names]
         if unknown or (key is None and self.format != CHANGES):
             raise CompositionError(

@@ -21,7 +21,7 @@ from uuid import UUID
 
 from ebbflow.change.edited import Text as EditedText
 from ebbflow.connectors.postgres.link import quoted
-from ebbflow.connectors.rows import key_of
+from ebbflow.engine.runtime.lookup import key_columns
 from ebbflow.engine.runtime.sinks.plain import plain
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.errors import CompositionError, Text
@@ -198,7 +198,7 @@ def table_layout(
         )
     found = (key,) if isinstance(key, str) else key
     if found is None:
-        found = names if count is not None else key_of(node)
+        found = names if count is not None else key_columns(node)
     if not found:
         raise CompositionError(
             f"TableSink({table!r}): the rows of the output have no key that the program shows",

@@ -19,6 +19,7 @@ the same; the next step tries again, and so does `deliver`.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import RLock
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from ebbflow.engine.runtime.sinks.view import ViewWithSinks
     from ebbflow.state.spine import Files
 
+_log = logging.getLogger("ebbflow")
+LATE = 100
+"""So many epochs behind, a sink is warned of."""
 Entry = Mapping[str, Any]
 """What an epoch changed, as an engine keeps it for sinks."""
 
@@ -152,16 +156,8 @@ class Sinks:
     def end(self, name: str) -> None:
         """Give nothing to a sink any more, and keep nothing for it."""
         with self._lock:
-            if name not in self.done:
-                raise CompositionError(
-                    f"there is no sink {name!r}",
-                    sinks=Text(", ".join(self.done) or "none"),
-                    remedy="one of these" if self.done else "each_epoch or write_changes",
-                )
+            forget_sink(self.files, self.done, name)
             ended = self.active.pop(name, None)
-            del self.done[name]
-            if self.files is not None:
-                self.files.remove(_file(name))
             if ended is not None:
                 ended.close()
 
@@ -212,7 +208,7 @@ class Sinks:
         if self.done.get(name) == epoch:
             return
         if self.files is not None:
-            self.files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+            note(self.files, name, epoch)
         self.done[name] = epoch
 
 
@@ -225,6 +221,24 @@ def _file(name: str) -> str:
     return f"{_BEGIN}{file_name(name)}{_END}"
 
 
+def note(files: Files, name: str, epoch: int) -> None:
+    """Note down the last epoch that a sink has had."""
+    files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+
+
+def forget_sink(files: Files | None, done: dict[str, int], name: str) -> None:
+    """Keep nothing for a sink any more, of those whose epochs are in `done`."""
+    if name not in done:
+        raise CompositionError(
+            f"there is no sink {name!r}",
+            sinks=Text(", ".join(done) or "none"),
+            remedy="one of these" if done else "each_epoch or write_changes",
+        )
+    del done[name]
+    if files is not None:
+        files.remove(_file(name))
+
+
 def needed(done: Mapping[str, int]) -> int | None:
     """The first epoch that some sink has not had.
 
@@ -233,6 +247,19 @@ def needed(done: Mapping[str, int]) -> int | None:
     """
     had = list(done.values())
     return min(had) + 1 if had else None
+
+
+def warn_of_late(done: Mapping[str, int], epoch: int, place: str) -> None:
+    """Log a warning for each sink that is 100, 1,000, 10,000, ... epochs behind."""
+    for name, had in done.items():
+        behind = epoch - had
+        if behind >= LATE and str(behind).strip("0") == "1":
+            _log.warning(
+                "the sink %r of %s has had epoch %d, and this is epoch %d: what it has not had is "
+                "kept for it. If it is gone for good, view.end_sink(%r) lets go of that, and so "
+                "does `ebbflow state end-sink`",
+                name, place, had, epoch, name,
+            )  # fmt: skip
 
 
 def noted(files: Files) -> dict[str, int]:
