@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ebbflow.errors import EbbflowError, Text, cause_of
+from ebbflow.errors import CheckError, EbbflowError, Text, cause_of, install, is_redacted
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -34,6 +34,10 @@ class Link:
     unless the server is there and refuses it."""
 
     def __init__(self, dsn: str, wait: float) -> None:
+        try:
+            import psycopg  # noqa: F401
+        except ImportError as error:
+            raise CheckError("PostgreSQL needs psycopg", remedy=install("postgres")) from error
         self.dsn, self.wait = dsn, wait
         self._connection: Connection[Any] | None = None
 
@@ -54,9 +58,14 @@ class Link:
                     ) from cause_of(error)
             except psycopg.Error as error:
                 self.close()
+                said = type(error).__name__  # the rest may show values of rows
+                detail = Text("")
+                if not is_redacted():
+                    said = error.diag.message_primary or str(error)
+                    detail = Text(error.diag.message_detail or error.diag.context or "none")
                 raise DatabaseError(
-                    f"{what}: PostgreSQL says: {error.diag.message_primary or error}",
-                    detail=Text(error.diag.message_detail or error.diag.context or "none"),
+                    f"{what}: PostgreSQL says: {said}",
+                    detail=detail,
                     remedy=_REMEDIES.get(error.sqlstate or "", "see what it says"),
                 ) from cause_of(error)
             except BaseException:
