@@ -186,6 +186,10 @@ def test_errors_of_the_server_say_what_to_do_and_leave_the_epoch_to_be_tried_aga
     database: Database,
 ) -> None:
     view = TOTALS.run()
+    with pytest.raises(DatabaseError, match=r"cannot be used(.|\n)*a server that runs"):
+        view.add_sink(TableSink("host=/nowhere", "totals", wait=0.1))
+    with pytest.raises(DatabaseError, match=r'cannot be used(.|\n)*"nobody" does not exist'):
+        view.add_sink(TableSink(f"{database.dsn} user=nobody", "totals"))
     with pytest.raises(DatabaseError, match=r"does not exist(.|\n)*create=True"):
         view.add_sink(TableSink(database.dsn, "totals"))
     database.query("CREATE TABLE totals (city text, n bigint, total int)")

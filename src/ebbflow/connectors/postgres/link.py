@@ -19,9 +19,9 @@ T = TypeVar("T")
 WAIT = 30.0
 """How many seconds a lost connection is tried again, unless told."""
 _SETTINGS = (
-    "SET datestyle TO ISO", "SET timezone TO 'UTC'", "SET intervalstyle TO postgres",
-    "SET extra_float_digits TO 1", "SET bytea_output TO hex",
-)  # fmt: skip
+    "SET datestyle TO ISO; SET timezone TO 'UTC'; SET intervalstyle TO postgres; "
+    "SET extra_float_digits TO 1; SET bytea_output TO hex"
+)
 """So that texts of values are written as they are read here, whatever the server's settings."""
 
 
@@ -78,10 +78,10 @@ class Link:
         import psycopg
 
         if self._connection is None:
-            found = psycopg.connect(self.dsn, autocommit=True, client_encoding="utf8")
-            for setting in _SETTINGS:
-                found.execute(setting)
-            self._connection = found
+            self._connection = psycopg.connect(
+                self.dsn, autocommit=True, client_encoding="utf8", prepare_threshold=None
+            )
+            self._connection.execute(_SETTINGS)
         return self._connection
 
     def close(self) -> None:
