@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from tests.servers.kafka import Kafka
 from tests.servers.postgres import Postgres
 
 _numbers = count(1)
@@ -29,6 +30,14 @@ def postgres() -> Iterator[Postgres]:
     server = Postgres()
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """A Kafka broker."""
+    broker = Kafka()
+    yield broker
+    broker.remove()
 
 
 @pytest.fixture

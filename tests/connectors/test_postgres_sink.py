@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from random import Random
+from threading import Timer
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
@@ -247,9 +248,31 @@ def test_a_lost_connection_is_made_again_and_a_lost_answer_is_no_second_epoch(
 def test_a_server_that_crashes_is_waited_for(database: Database) -> None:
     view = TOTALS.run()
     view.add_sink(TableSink(database.dsn, "totals", create=True))
-    for i in range(3):
-        database.server.stop("immediate")
-        database.server.start()
-        view.step(sales=[Sale(i, "Rome", i)])
-        assert table(database) == plain(view.value)
+    database.server.stop("immediate")
+    starting = Timer(0.2, database.server.start)
+    starting.start()
+    view.step(sales=[Sale(1, "Rome", 1)])
+    starting.join()
+    assert table(database) == plain(view.value)
+    view.close()
+
+
+@pytest.mark.parametrize("small", [0, 200])
+def test_a_key_may_be_what_is_written_as_json(
+    database: Database, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ebbflow.connectors.postgres.sink.SMALL", small)
+
+    class Tagged(NamedTuple):
+        tags: tuple[str, ...]
+        n: int
+
+    rows = ef.Input("rows", Tagged, key="tags")
+    view = rows.run()
+    view.add_sink(TableSink(database.dsn, "tagged", create=True))
+    long = [("x" * 100, str(i)) for i in range(3)]
+    view.step(rows=[Tagged(tags, 1) for tags in long])
+    view.step(rows=ef.upsert([Tagged(long[0], 2)], delete=[long[1]]))
+    found = {(tuple(tags), n) for tags, n in database.query("SELECT tags, n FROM tagged")}
+    assert found == {tuple(row) for row in view.value}
     view.close()

@@ -103,7 +103,7 @@ def test_the_view_is_the_tables_after_every_transaction(database: Database, iden
             write(connection, dice)
         assert source.run(view, follow=False) >= 2
         assert_equal(view, database)
-        for _ in range(30):
+        for _ in range(15):
             write(connection, dice)
             source.run(view, follow=False)
             assert_equal(view, database)
@@ -328,11 +328,26 @@ def test_a_slot_whose_tables_rest_lets_the_log_of_others_go(
     assert view.epoch == epoch + 1, "nothing, for nothing"
 
 
+def test_a_table_in_partitions_is_one_table(database: Database) -> None:
+    database.query("CREATE TABLE c (id int PRIMARY KEY, country text) PARTITION BY RANGE (id)")
+    database.query("CREATE TABLE c1 PARTITION OF c FOR VALUES FROM (0) TO (10)")
+    database.query("CREATE TABLE c2 PARTITION OF c FOR VALUES FROM (10) TO (20)")
+    database.query("INSERT INTO c VALUES (1, 'Italy'), (11, 'Norway')")
+    view = CUSTOMERS.run()
+    source = changes(database.dsn, {"customers": "c"}, slot="parts")
+    source.run(view, follow=False)
+    database.query("UPDATE c SET id = 12 WHERE id = 1")
+    database.query("DELETE FROM c WHERE id = 11")
+    source.run(view, follow=False)
+    assert view.value == ef.ZSet.of([Customer(12, "Italy")])
+
+
 def connections(database: Database) -> int:
     query = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database.name}'"
     return int(database.server.query(query)[0][0])
 
 
+@pytest.mark.slow
 def test_connections_and_the_server_are_lost_while_it_follows(
     database: Database, tmp_path: Path
 ) -> None:

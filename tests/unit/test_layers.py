@@ -39,7 +39,7 @@ LAYERS = [
     {"engine.batch"},
     {"engine.runtime"},
     {"engine.local", "engine.spark"},
-    {"connectors"},
+    {"connectors", "metrics"},
     {"testing"},
     {"demo"},
     {"cli", "cli_state"},
@@ -54,6 +54,7 @@ OPTIONAL = {
     "psycopg": {"connectors"},
     "confluent_kafka": {"connectors"},
     "numpy": {"engine.runtime", "engine.spark", "state", "demo"},
+    "obstore": {"state"},
 }
 FILES = sorted(SRC.rglob("*.py"))
 HINTED = {"flow/collection.py", "flow/program.py"}  # `run` is hinted with the views of the engines

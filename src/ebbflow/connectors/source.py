@@ -27,6 +27,7 @@ from ebbflow.engine.runtime.program import unknown_name
 from ebbflow.engine.runtime.sinks.plain import row_reader, values_reader
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
+from ebbflow.record import fields_of
 from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet
 
@@ -163,6 +164,39 @@ class InputEvents:
             return ZSet(self._weights) if self._weights else None
         gone = [key for key, row in self._rows.items() if row is ABSENT]
         return upsert(rows, delete=gone, missing="ignore") if self._rows else None
+
+
+class SourceRow:
+    """Rows of an input of a view that are updated elsewhere, where what did not change may be left
+    out."""
+
+    def __init__(self, view: Any, name: str, events: InputEvents) -> None:
+        self.view, self.name, self.events = view, name, events
+
+    def update(self, new: dict[str, Any], old: dict[str, Any] | None, unchanged: Any) -> None:
+        """A row is there, in the place of the old one, of which at least the key is known where it
+        changed. Values that are `unchanged` are those of the old one: as it is given, or as an
+        earlier event of the batch left it, or as it is in the view."""
+        left = [name for name, value in new.items() if value == unchanged]
+        if left:
+            new |= self._left(left, old or new, unchanged)
+        if old is not None:
+            self.events.take(old)
+        elif self.events.source.key is None:
+            raise ValueError("an update does not say the row before, and the input has no key")
+        self.events.put(new)
+
+    def _left(self, left: list[str], old: dict[str, Any], unchanged: Any) -> dict[str, Any]:
+        if all(old.get(name) not in (None, unchanged) for name in left):
+            return {name: old[name] for name in left}
+        key = self.events.key(old)
+        row = self.events.known(key)
+        if row is None:
+            row = self.view.input(self.name).get(key)
+        if row is None or row is ABSENT:
+            raise ValueError(f"an update leaves {', '.join(left)} as it was, and there is no row")
+        one = fields_of(self.events.source.type) is None
+        return {name: row if one else getattr(row, name) for name in left}
 
 
 def refused_event(where: str, given: Any, error: Exception, source: Source) -> ChangeError:

@@ -57,7 +57,9 @@ class TableLayout:
     key: tuple[str, ...]
     count: str | None
     values: Callable[[Any], tuple[Any, ...]]
-    """What a row has in them."""
+    """What a row has in them, as psycopg takes it."""
+    key_values: Callable[[Any], tuple[Any, ...]]
+    """What a row has in those of the key, as it is."""
 
     @property
     def names(self) -> list[str]:
@@ -217,7 +219,11 @@ def table_layout(
     adapt = _adapter([nested for *_, nested in types])
     apart = taken_apart(node.type) if fields_of(node.type) is not None else lambda row: (row,)
     shapes = tuple((name, sql_type, null) for name, sql_type, null, _ in types)
-    return TableLayout(table, shapes, tuple(found), count, lambda row: adapt(apart(row)))
+    places = [names.index(name) for name in found]
+    return TableLayout(
+        table, shapes, tuple(found), count, lambda row: adapt(apart(row)),
+        lambda row: tuple([apart(row)[place] for place in places]),
+    )  # fmt: skip
 
 
 def _sql_type(node: Node, name: str, hint: Any, column: Column) -> tuple[str, bool, bool]:

@@ -31,12 +31,11 @@ class DatabaseError(EbbflowError):
 
 class Link:
     """A connection that is made when it is needed, and again when it was lost: for `wait` seconds,
-    but for the first one, which must succeed at once."""
+    unless the server is there and refuses it."""
 
     def __init__(self, dsn: str, wait: float) -> None:
         self.dsn, self.wait = dsn, wait
         self._connection: Connection[Any] | None = None
-        self._made = False
 
     def do(self, work: Callable[[Connection[Any]], T], what: str) -> T:
         """What a function of the connection gives; called again where the connection was lost."""
@@ -48,9 +47,11 @@ class Link:
                 return work(self._connected())
             except (psycopg.OperationalError, psycopg.errors.ObjectInUse) as error:
                 self.close()
-                if not self._made or monotonic() + pause > end:
-                    raise
-                last = error
+                if _is_refusal(error) or monotonic() + pause > end:
+                    raise DatabaseError(
+                        f"{what}: PostgreSQL cannot be used: {error}",
+                        remedy="a server that runs, and where it is; or wait=...",
+                    ) from cause_of(error)
             except psycopg.Error as error:
                 self.close()
                 raise DatabaseError(
@@ -63,7 +64,6 @@ class Link:
                 raise
             sleep(pause)
             pause = min(2 * pause, 1.0)
-            del last
 
     def _connected(self) -> Connection[Any]:
         import psycopg
@@ -72,7 +72,7 @@ class Link:
             found = psycopg.connect(self.dsn, autocommit=True, client_encoding="utf8")
             for setting in _SETTINGS:
                 found.execute(setting)
-            self._connection, self._made = found, True
+            self._connection = found
         return self._connection
 
     def close(self) -> None:
@@ -80,6 +80,21 @@ class Link:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+_PASSING = ("starting up", "shutting down", "recovery", "terminating", "too many", "reserved",
+            "in use", "is active")  # fmt: skip
+"""What a server says that will answer later."""
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether a server has answered, and will not answer otherwise: a password, a database.
+
+    >>> _is_refusal(Exception('FATAL: role "x" does not exist')), _is_refusal(Exception("no route"))
+    (True, False)
+    """
+    text = str(error)
+    return "FATAL" in text and not any(each in text for each in _PASSING)
 
 
 _REMEDIES = {

@@ -158,20 +158,20 @@ class TableSink(OutputSink):
                 cursor.executemany(layout.insert, [(*values, weight) for values, weight in rows])
                 cursor.executemany(layout.delete_none, [values for values, _ in rows])
             return
-        places = [layout.names.index(name) for name in layout.key]
-        put: dict[str, Any] = {}
-        gone: dict[str, Any] = {}
+        put: dict[Any, Any] = {}
+        gone: dict[Any, Any] = {}
         for row, weight in net.items():
-            values = layout.values(row)
-            key = tuple(values[place] for place in places)
+            key = layout.key_values(row)
             if weight < 0:
-                gone[repr(key)] = key
-            elif weight and (weight > 1 or put.setdefault(repr(key), values) is not values):
+                gone[key] = row
+            elif weight and (weight > 1 or put.setdefault(key, row) is not row):
                 raise self._several(key)
-        if gone := {each: key for each, key in gone.items() if each not in put}:
-            cursor.executemany(layout.delete, list(gone.values()))
+        places = [layout.names.index(name) for name in layout.key]
+        left = [layout.values(row) for key, row in gone.items() if key not in put]
+        if left:
+            cursor.executemany(layout.delete, [[row[place] for place in places] for row in left])
         if put:
-            cursor.executemany(layout.insert, list(put.values()))
+            cursor.executemany(layout.insert, [layout.values(row) for row in put.values()])
 
     def _write_many(self, cursor: Cursor[Any], blocks: Any) -> None:
         layout = self._layout

@@ -145,7 +145,10 @@ class PostgresSource(ChangeSource):
         there = "SELECT FROM pg_publication WHERE pubname = %s"
         if connection.execute(there, (self.publication,)).fetchone() is None:
             listed = ", ".join(map(quoted, tables))
-            connection.execute(f"CREATE PUBLICATION {quoted(self.publication)} FOR TABLE {listed}")
+            connection.execute(
+                f"CREATE PUBLICATION {quoted(self.publication)} FOR TABLE {listed} "
+                "WITH (publish_via_partition_root = true)"
+            )
         published = "SELECT schemaname || '.' || tablename FROM pg_publication_tables"
         found = connection.execute(f"{published} WHERE pubname = %s", (self.publication,))
         known = {each for (each,) in found}

@@ -18,11 +18,8 @@ from ebbflow.connectors.postgres.pgoutput import (
     decode,
     lsn,
 )
-from ebbflow.connectors.source import InputEvents, refused_event
-from ebbflow.engine.runtime.table.column_types import VALUE
+from ebbflow.connectors.source import InputEvents, SourceRow, refused_event
 from ebbflow.flow.plan import Source
-from ebbflow.record import fields_of
-from ebbflow.state.cells import ABSENT
 
 
 class Transactions:
@@ -31,11 +28,13 @@ class Transactions:
     def __init__(
         self, tables: Mapping[str, str], inputs: Mapping[str, Source], view: Any, loads: Any
     ) -> None:
-        self._view, self._loads = view, loads
+        self._loads = loads
         self._names: dict[str, list[str]] = {}
         for name, table in tables.items():
             self._names.setdefault(table, []).append(name)
-        self._events = {name: InputEvents(source) for name, source in inputs.items()}
+        self._rows = {
+            name: SourceRow(view, name, InputEvents(source)) for name, source in inputs.items()
+        }
         self._relations: dict[int, Relation] = {}
 
     def read(self, messages: list[bytes], after: int) -> tuple[int | None, dict[str, Any]]:
@@ -57,18 +56,18 @@ class Transactions:
                     pass
                 case change:
                     waiting.append(change)
-        found = {name: events.change() for name, events in self._events.items()}
+        found = {name: row.events.change() for name, row in self._rows.items()}
         return last, {name: change for name, change in found.items() if change is not None}
 
     def _apply(self, change: RowChange | Truncate, at: int) -> None:
         if isinstance(change, Truncate):
             for number in change.relations:
                 for name in self._names.get(self._relations[number].name, ()):
-                    self._events[name].clear()
+                    self._rows[name].events.clear()
             return
         relation = self._relations[change.relation]
         for name in self._names.get(relation.name, ()):
-            events = self._events[name]
+            events = self._rows[name].events
             try:
                 self._change_row(name, events, relation, change)
             except ValueError as error:
@@ -87,28 +86,10 @@ class Transactions:
             events.take(old or {})
             return
         new = self._row(relation, change.new, events)
-        if left := [each for each, value in new.items() if value is UNCHANGED]:
-            new |= self._left(name, events, old or new, left)
-        if old is not None:
-            events.take(old)
-        events.put(new)
-
-    def _left(
-        self, name: str, events: InputEvents, old: dict[str, Any], left: list[str]
-    ) -> dict[str, Any]:
-        """The values of columns that an update left as they were: of the row before, which the
-        message has, or an earlier one of this batch, or the view."""
-        if all(old.get(each, UNCHANGED) is not UNCHANGED for each in left):
-            return {each: old[each] for each in left}
-        key = events.key(old)
-        row = events.known(key)
-        if row is None:
-            row = self._view.input(name).get(key)
-        if row is None or row is ABSENT:
-            raise ValueError(f"an update leaves {', '.join(left)} as it was, and there is no row")
-        if fields_of(events.source.type) is None:
-            return {VALUE: row}
-        return {each: getattr(row, each) for each in left}
+        if old is None and UNCHANGED not in new.values():
+            events.put(new)
+        else:
+            self._rows[name].update(new, old, UNCHANGED)
 
     def _row(
         self, relation: Relation, values: Any, events: InputEvents, by_key: bool = False

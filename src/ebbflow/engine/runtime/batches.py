@@ -81,10 +81,6 @@ class Batches:
         last, epoch = self._sources[source]
         return None if _further(source, last, position) else epoch
 
-    def position(self, source: str) -> Position | None:
-        """How far a source is; None where nothing of it has happened."""
-        return self._sources.get(source, (None, 0))[0]
-
     def prepare(self, batch: BatchName | None, epoch: int) -> None:
         """Be ready for a batch, or for none, to happen in an epoch."""
         if batch is None:

@@ -36,12 +36,11 @@ from ebbflow.engine.runtime.sinks.log import ChangeLog
 from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
 from ebbflow.errors import EbbflowError, Text, cause_of
 from ebbflow.state.backing import Backing
-from ebbflow.state.spine import Files, Folder, Lost, StateError, Store
+from ebbflow.state.spine import Lost, Place, StateError, Store, files_at
 from ebbflow.zset import ZSet, from_view
 
 _log = logging.getLogger("ebbflow")
 
-Place = str | os.PathLike[str] | Files
 Elsewhere = Callable[[Store, set[str]], bool]
 """Stages the state of some parts, by name, in a store, or gives False when it does not."""
 FORMAT = 4
@@ -68,7 +67,8 @@ class Disk:
         require_count("keep_epochs", keep_epochs)
         require_count("flush_every", flush_every)
         require_count("keep_batches", keep_batches, "batches")
-        self.place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else repr(path)
+        files = files_at(path, permissions)
+        self.place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else files.address
         self.program, names = program, program.identities
         self.assumed = names.assumed(program.plan)
         self.input_names = {n: names.of_input(each.source) for n, each in program.inputs.items()}
@@ -77,8 +77,7 @@ class Disk:
             raise _unseen(self.assumed)
         mapped = None if self.limit is None else self.limit + LIBRARIES
         self.store = Store(
-            path if isinstance(path, Files) else Folder(path, permissions),
-            keep_epochs=keep_epochs, group=flush_every, memory=mapped, unpickle=unpickle,
+            files, keep_epochs=keep_epochs, group=flush_every, memory=mapped, unpickle=unpickle,
         )  # fmt: skip
         self.files = self.store.files
         self.rebuilt: tuple[str, ...] = ()

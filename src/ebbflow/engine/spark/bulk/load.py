@@ -26,6 +26,7 @@ from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, PartitionRows, WriteRows, WriteTotals
+from ebbflow.engine.spark.connect import estimated_bytes, steady
 from ebbflow.engine.spark.native.functions import KeyColumns, native_key
 from ebbflow.engine.spark.native.groups import WriteGroups
 from ebbflow.engine.spark.native.lowering import Lowering, once_each, row_columns
@@ -118,15 +119,6 @@ def _loaded(epochs: Epochs) -> int:
     return sum(len(replica.part(owner).spine(epochs.store)) for owner in owners)
 
 
-def steady(frame: DataFrame) -> bool:
-    """Whether a frame is cheap to read, and gives the same rows every time it is."""
-    plan = frame._jdf.queryExecution().optimizedPlan()
-    text = plan.toString()
-    heads = [line.lstrip(" +-:").split("[")[0].split(" ")[0] for line in text.splitlines()]
-    cheap = {"Project", "Filter", "Relation", "LocalRelation", "InMemoryRelation", "LogicalRDD"}
-    return bool(plan.deterministic()) and all(head in cheap for head in heads if head)
-
-
 def size(given: InputChange) -> int | None:
     """About how many rows are given, where that is known."""
     if given.size is not None or given.frame is None:
@@ -136,8 +128,7 @@ def size(given: InputChange) -> int | None:
 
 def estimated(frame: DataFrame) -> int | None:
     """About how many rows a frame has, where Spark knows."""
-    plan = frame._jdf.queryExecution().optimizedPlan()
-    found = int(str(plan.stats().sizeInBytes()))
+    found = estimated_bytes(frame)
     return found // WIDTH if found < 1 << 50 else None
 
 

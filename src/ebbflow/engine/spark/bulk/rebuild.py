@@ -29,10 +29,9 @@ class Rebuilding:
     """Fills the parts of a program that have no state, in tasks where there are many rows."""
 
     def __init__(
-        self, session: SparkSession, options: Options, replica: Replica, path: str, check: bool
+        self, session: SparkSession, options: Options, replica: Replica, check: bool
     ) -> None:
-        self.session, self.options, self.replica = session, options, replica
-        self.path, self.check = path, check
+        self.session, self.options, self.replica, self.check = session, options, replica, check
 
     def __call__(self, store: Store, new: set[str]) -> bool:
         """Stage the state of these parts; False when it is for the driver to do."""
@@ -44,7 +43,7 @@ class Rebuilding:
         replica.detach()
         try:
             program = pack_program(replica, self.check)
-            epochs = Epochs(self.session, program, replica, store, self.path, self.options.small)
+            epochs = Epochs(self.session, program, replica, store, self.options.small)
             tasks = self.options.tasks(self.session)
             given = {
                 name: InputChange(None, None, self._rows(epochs, name), size, added=True)
