@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple
 import cloudpickle
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 from tests.oracle import kept_shop as the_shop
 
 import ebbflow as ef
@@ -193,11 +193,14 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
         counts = [sum(map(len, part)) for part in parts]
         assert sum(counts) == 500
         assert min(counts) > 50
-        snapshot = content.snapshot(content.open(), None)  # type: ignore[attr-defined]
+        snapshot = content.open().glance()
         assert len(content.spines(snapshot)) == 1  # type: ignore[attr-defined]
         some = StructType([StructField("total", LongType(), False)])
         reader = StateReader(content.options, some)
         assert [each.schema.names for each in reader.read(reader.partitions()[0])] == [["total"]]
+        text = StateReader(content.options, StructType([StructField("total", StringType(), False)]))
+        with pytest.raises(CompositionError, match="'total' is int64, and was asked for as string"):
+            list(text.read(text.partitions()[0]))
 
 
 # ---- what is not there ----

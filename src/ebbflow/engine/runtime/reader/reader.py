@@ -20,6 +20,7 @@ from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
 from ebbflow.errors import CompositionError
 from ebbflow.flow.plan import Plan
 from ebbflow.state.spine import Place, Snapshot, StateError, files_at, live_snapshot
+from ebbflow.state.spine.live import Wanted
 from ebbflow.zset import from_view
 
 
@@ -29,19 +30,19 @@ class Reader:
     def __init__(self, path: Place, plan: Plan | None, *, unpickle: bool) -> None:
         self.files, self.plan, self.unpickle = files_at(path), plan, unpickle
         self._noted: tuple[Any, dict[str, StoredOutput]] = None, {}
-        self.snapshot()
+        self.known(self.glance())
 
     # ---- reading ----
 
     @property
     def epoch(self) -> int:
         """The newest epoch that is safe."""
-        return self.snapshot().epoch
+        return self.glance().epoch
 
     @property
     def outputs(self) -> dict[str, Any]:
         """The row type of each output, by name."""
-        return {name: each.type for name, each in self.known(self.snapshot()).items()}
+        return {name: each.type for name, each in self.known(self.glance()).items()}
 
     @property
     def value(self) -> Any:
@@ -74,15 +75,21 @@ class Reader:
 
     # ---- inside ----
 
-    def snapshot(self, epoch: int | None = None) -> Snapshot:
-        """A snapshot of which the outputs, and the changes that are kept, stay readable."""
-        found = live_snapshot(self.files, epoch, unpickle=self.unpickle, wanted=self._wanted)
+    def snapshot(self, epoch: int | None = None, wanted: Wanted | None = None) -> Snapshot:
+        """A snapshot of which the spines that are wanted stay readable; unless told otherwise,
+        those of the outputs, and of the changes that are kept."""
+        wanted = self._wanted if wanted is None else wanted
+        found = live_snapshot(self.files, epoch, unpickle=self.unpickle, wanted=wanted)
         if "parts" not in found.notes:
             raise StateError(
                 f"there is no state of a view in {self.files.address!r}",
                 remedy="the path that was given to run(path=...) or to spark(path=...)",
             )
         return found
+
+    def glance(self, epoch: int | None = None) -> Snapshot:
+        """A snapshot to look at what there is; nothing of it may be readable a moment later."""
+        return self.snapshot(epoch, lambda _: ())
 
     def _wanted(self, snapshot: Snapshot) -> set[str]:
         parts = {part for output in self.known(snapshot).values() for part in output.parts}

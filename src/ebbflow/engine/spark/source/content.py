@@ -32,6 +32,7 @@ from ebbflow.engine.runtime.reader.scan import (
     output_rows,
     output_type,
 )
+from ebbflow.engine.runtime.sinks.log import operator_of
 from ebbflow.engine.runtime.table.arrow import to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
 from ebbflow.engine.runtime.table.untyped import pickled
@@ -40,7 +41,7 @@ from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.transport import limits
 from ebbflow.errors import CompositionError, Text
 from ebbflow.record import record
-from ebbflow.state.spine import Damaged, Snapshot, StateError, live_snapshot
+from ebbflow.state.spine import Damaged, Snapshot, StateError
 from ebbflow.state.spine.columns import numbers_of
 
 EPOCH = "__epoch"
@@ -116,21 +117,16 @@ class RangedContent(Content):
         """What is in a range."""
         raise NotImplementedError
 
-    def snapshot(self, reader: Reader, epoch: int | None) -> Snapshot:
-        """An epoch, of which all that is read stays readable."""
-        trusted = self.options.unpickle
-        return live_snapshot(reader.files, epoch, unpickle=trusted, wanted=self.spines)
-
     def partitions(self, epoch: int | None = None) -> Sequence[HashRange]:
         asked = self.options.epoch if epoch is None else epoch
-        found = self.snapshot(self.open(), asked)
+        found = self.open().glance(asked)
         tasks = self.options.partitions or min(MOST, -(-self.entries(found) // ENTRIES) or 1)
         epoch = None if asked is None and tasks == 1 else found.epoch
         return [HashRange(epoch, task, tasks) for task in range(tasks)]
 
     def batches(self, partition: HashRange) -> Iterator[Any]:
         try:
-            found = self.snapshot(self.open(), partition.epoch)
+            found = self.open().snapshot(partition.epoch, self.spines)
         except Damaged:
             raise
         except StateError as error:
@@ -148,7 +144,7 @@ class RowsContent(RangedContent):
         return output_rows(snapshot, _output(snapshot, self.options.output))
 
     def schema(self) -> t.StructType:
-        found = self.stored(self.open().snapshot(self.options.epoch))
+        found = self.stored(self.open().glance(self.options.epoch))
         return checked(found.type, self.options, weight=self.options.weights)
 
     def entries(self, snapshot: Snapshot) -> int:
@@ -175,7 +171,7 @@ class NodeContent(RangedContent):
         return found
 
     def schema(self) -> t.StructType:
-        self.labels(self.open().snapshot(self.options.epoch))
+        self.labels(self.open().glance(self.options.epoch))
         return schema_of(_ENTRY)
 
     def entries(self, snapshot: Snapshot) -> int:
@@ -206,13 +202,13 @@ class ChangesContent(Content):
         return _output(snapshot, self.options.output)
 
     def schema(self) -> t.StructType:
-        found = self.open().snapshot()
+        found = self.open().glance()
         row_type = output_type(found, self.name(found))
         fields = checked(row_type, self.options, weight=True).fields
         return t.StructType([*fields, t.StructField(EPOCH, t.LongType(), False)])
 
     def partitions(self) -> Sequence[LoggedEpochs]:
-        found, options = self.open().snapshot(), self.options
+        found, options = self.open().glance(), self.options
         last = found.epoch if options.ending is None else options.ending
         first = options.starting
         if first is None:
@@ -250,7 +246,7 @@ class ChangesContent(Content):
 
     def batches(self, partition: LoggedEpochs) -> Iterator[Any]:
         reader = self.open()
-        found = reader.snapshot()
+        found = reader.snapshot(None, self._spines)
         name, row_type = self.name(found), self._type(found)
         wanted = [epoch for epoch, _ in partition.epochs]
         kept = logged_epochs(found, {name: row_type})
@@ -262,7 +258,7 @@ class ChangesContent(Content):
                     number = pa.array(np.full(len(batch), epoch, np.int64))
                     yield batch.append_column(pa.field(EPOCH, pa.int64(), False), number)
             except Damaged as error:  # a file of it is gone, or is damaged: then it is the newest
-                now = self.open().snapshot()
+                now = self.open().glance()
                 kept = logged_epochs(now, {name: row_type})
                 if epoch in kept:
                     raise
@@ -275,6 +271,9 @@ class ChangesContent(Content):
             yield from change_rows(snapshot, name, epoch).batches(snapshot)
         for file in files:
             yield from parquet_file(reader.files.folder(CHANGES), file).iter_batches(SLICE)
+
+    def _spines(self, snapshot: Snapshot) -> set[str]:
+        return {operator_of(self.name(snapshot))}
 
     def _type(self, snapshot: Snapshot) -> Any:
         return output_type(snapshot, self.name(snapshot))

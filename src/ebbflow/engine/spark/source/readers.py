@@ -108,7 +108,7 @@ class StateStreamReader(*_BASES):  # type: ignore[misc]
             return []
         if start["epoch"] < 0:
             return self.value.partitions(end["epoch"])
-        snapshot = self.changes.open().snapshot()
+        snapshot = self.changes.open().glance()
         return self.changes.between(snapshot, start["epoch"] + 1, end["epoch"])
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -153,4 +153,24 @@ def in_columns(batches: Iterator[Any], schema: StructType) -> Iterator[Any]:
                 remedy="these columns; where the program has changed meanwhile, read again",
             )
         found = batch.select(wanted.names)
+        for given, asked in zip(found.schema, wanted, strict=True):
+            if not alike(given.type, asked.type):
+                raise CompositionError(
+                    f"column {given.name!r} is {given.type}, and was asked for as {asked.type}",
+                    remedy="the type it has; where the program has changed meanwhile, read again",
+                )
         yield found if found.schema.equals(wanted) else found.cast(wanted)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two types have the same values: inside, names and what may be null can differ.
+
+    >>> alike(pa.list_(pa.int64()), pa.list_(pa.field("x", pa.int64(), False)))
+    True
+    >>> alike(pa.int64(), pa.utf8())
+    False
+    """
+    if one == other or one.num_fields == 0:
+        return bool(one == other)
+    inside = [[each.field(i).type for i in range(each.num_fields)] for each in (one, other)]
+    return one.id == other.id and len(inside[0]) == len(inside[1]) and all(map(alike, *inside))
