@@ -97,15 +97,15 @@ def session(
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
-    ours, told = settings(cores, ui), _submitted()
-    master = str(conf.get("spark.master", told.get("spark.master", "local")))
+    ours, submitted = settings(cores, ui), _submitted()
+    master = str(conf.get("spark.master", submitted.get("spark.master", "local")))
     _require_master(master)
     if not master.startswith("local"):
         for name in _HERE:  # the workers are elsewhere
             ours.pop(name, None)
     if _JVM in conf:
         conf[_JVM] = f"{ours[_JVM]} {conf[_JVM]}"
-    for name, value in {**ours, **told, **conf}.items():
+    for name, value in {**ours, **submitted, **conf}.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         builder = builder.config(name, text)
     try:
