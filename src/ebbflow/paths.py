@@ -1,7 +1,8 @@
 """Paths: what may be given as one, what a name becomes in one, and who may read what is there.
 
-A *path* is a folder of this machine, or of one that it shares: text, or a `file:` URI. Other URIs
-are refused, as nothing here can write to where they point. A *name*, such as that of an output, may
+A *path* is a folder of this machine, or of one that it shares: text, or a `file:` URI. State may
+also be on an object store, `s3://bucket/folder`. Other URIs are refused, as nothing here can write
+to where they point. A *name*, such as that of an output, may
 be any text; only `file_name` makes part of a path of it, so that no name leads anywhere else.
 
 *Permissions* are those of folders, as `chmod` has them: 0o700, the owner alone, unless others are
@@ -69,6 +70,52 @@ colon, "./s3a://bucket/state"
         remedy=(remedy or "a folder of this machine, or one that it shares")
         + f'; for a folder whose name has a colon, "./{text}"',
     )
+
+
+OBJECTS = ("s3", "gs", "az")
+"""The schemes of object stores."""
+_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
+
+
+def state_path(path: str | os.PathLike[str], what: str = "path") -> Path | str:
+    """Where state is to be kept: a folder of this machine, or the address of one on an object
+    store.
+
+    >>> state_path("s3://bucket/totals/"), state_path("file:///data/state")
+    ('s3://bucket/totals', PosixPath('/data/state'))
+    >>> state_path("hdfs://cluster/state")
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: path='hdfs://cluster/state': state cannot be kept on hdfs:
+        scheme     hdfs
+        try        a folder of this machine, or one that it shares; or s3://bucket/folder, gs:// \
+or az://; for a folder whose name has a colon, "./hdfs://cluster/state"
+    """
+    text = path if isinstance(path, str) else ""
+    found = _SCHEME.match(text)
+    scheme = found[1].lower() if found else ""
+    if scheme not in OBJECTS:
+        if scheme in ("", "file") or found is None:
+            return local_path(path, what)
+        other = _SAME.get(scheme)
+        raise CompositionError(
+            f"{what}={text!r}: state cannot be kept on {scheme}:",
+            scheme=Text(found[1]),
+            remedy=(
+                f'"{other}://bucket/folder", which needs no jar'
+                if other
+                else "a folder of this machine, or one that it shares; or s3://bucket/folder, "
+                "gs:// or az://"
+            )
+            + f'; for a folder whose name has a colon, "./{text}"',
+        )
+    empty, also, *parts = [*text[len(scheme) + 1 :].rstrip("/").split("/"), "", ""]
+    parts = parts[:-2]
+    if empty or also or not parts or {"", ".", ".."} & set(parts):
+        raise CompositionError(
+            f"{what}={text!r} is not a folder of an object store",
+            remedy=f"{scheme}://bucket/folder",
+        )
+    return f"{scheme}://{'/'.join(parts)}"
 
 
 def _of_uri(text: str, rest: str, what: str) -> Path:

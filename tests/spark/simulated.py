@@ -12,6 +12,7 @@ from typing import Any
 
 from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.durable import Disk
+from ebbflow.engine.runtime.reader.logged import parquet_file
 from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.engine.runtime.table.given import rows_of, total
 from ebbflow.engine.spark import view as spark_view
@@ -101,7 +102,7 @@ class View:
     """A view whose epochs run on the cluster that is not there."""
 
     def __init__(
-        self, plan: Plan, mode: str, tasks: int = 3, check_input: bool = True, path: str = ""
+        self, plan: Plan, mode: str, tasks: int = 3, check_input: bool = True, path: Any = ""
     ) -> None:
         self.plan, self.mode, self.tasks, self.check_input = plan, mode, tasks, check_input
         self.path = path or mkdtemp()
@@ -117,7 +118,7 @@ class View:
         except BaseException:
             self.disk.close()
             raise
-        args = (None, self.program, self.replica, self.disk.store, self.path, self.small)
+        args = (None, self.program, self.replica, self.disk.store, self.small)
         self.cluster = Cluster(*args)  # type: ignore[arg-type]
 
     @property
@@ -161,11 +162,9 @@ class View:
         self._open()
 
     def _change(self, name: str, done: EpochResult) -> ZSet[Any]:
-        import pyarrow.parquet as pq
-
         total: dict[Any, int] = {}
         for file, rows in done.changes.get(name, ()):
-            table = pq.read_table(f"{self.path}/changes/{file}")
+            table = parquet_file(self.disk.files.folder("changes"), file).read()
             assert len(table) == rows
             found, weights = from_arrow(table, self.plan.outputs[name].type)
             assert not (set(found) & set(total)), "a row is in two files of one change"
@@ -196,7 +195,7 @@ class Driver(spark_view.SparkView):
             super().__init__(plan, None, settings, True)  # type: ignore[arg-type]
         finally:
             spark_view.derived_outputs = found
-        args = (None, self._epochs.program, self._replica, self._store, self.path)
+        args = (None, self._epochs.program, self._replica, self._store)
         self._epochs = self._route.epochs = Cluster(*args)  # type: ignore[arg-type]
 
     def _require_open(self) -> None:

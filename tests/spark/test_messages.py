@@ -90,7 +90,7 @@ def test_changes_that_cannot_be_are_refused_with_what_to_write(spark: Any, tmp_p
         stream = spark.readStream.format("rate").load().selectExpr("value as id", "'x' as city")
         with pytest.raises(ChangeError, match="a streaming DataFrame has no end") as caught:
             view.step(orders=stream)
-        assert "foreachBatch(lambda batch, number: view.step(orders=batch))" in caught.value.remedy
+        assert caught.value.remedy.startswith("view.stream(orders=...)")
         for keys in ([1, 2], {1, 2}, spark.range(1)):
             with pytest.raises(ChangeError, match="delete: a key of input 'orders'") as caught:
                 view.input("orders").delete(keys)

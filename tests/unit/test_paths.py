@@ -34,7 +34,7 @@ from ebbflow.paths import (
 )
 from ebbflow.state.spine import Folder, Piece, Snapshot, Spine, StateError, Store, plain
 
-REMOTE = ["s3a://bucket/x", "hdfs://name/x", "dbfs:/x", "gs://b", "abfss://c@a/x", "S3:x"]
+REMOTE = ["s3a://bucket/x", "hdfs://name/x", "dbfs:/x", "gcs://b", "abfss://c@a/x", "S3:x"]
 
 
 class Order(NamedTuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.options import require_known
 from ebbflow.errors import CompositionError, install
 from ebbflow.flow.plan import Plan
+
+if TYPE_CHECKING:
+    from ebbflow.state.spine import Place
 
 __all__ = ["View", "run"]
 OPTIONS = ("path", "check_input", "readable", "memory", "keep_epochs", "flush_every", "strict",
@@ -22,7 +24,7 @@ def run(
     plan: Plan,
     *,
     check_input: bool = True,
-    path: str | os.PathLike[str] | None = None,
+    path: Place | None = None,
     readable: bool = False,
     **options: Any,
 ) -> View:
@@ -31,8 +33,9 @@ def run(
     With `check_input=False` inputs without a key are trusted: nothing is checked, their rows are
     not kept, which saves their memory, and `verify()` is not to be had.
 
-    With a `path` the state is kept in that folder, and every epoch is safe on disk when `step`
-    returns. Opened again, the view goes on with the last epoch. The options then are:
+    With a `path` the state is kept in that folder, or on an object store (`s3://bucket/folder`, or
+    `ebbflow.object_store`), and every epoch is safe there when `step` returns. Opened again, the
+    view goes on with the last epoch. The options then are:
 
     - `memory`: at most about so much of the state in memory, such as "512MB"; without it, all;
     - `keep_epochs`: how many epochs can be read back by `view.at(epoch)`, and, where it is more

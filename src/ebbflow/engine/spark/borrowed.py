@@ -69,6 +69,15 @@ def plan(frame: DataFrame, *, once: bool) -> None:
             frame._jdf.queryExecution().executedPlan()
 
 
+def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same query in another session: the batches of a stream are in one of their own, which
+    knows nothing of what is set here."""
+    jvm: Any = session._jvm
+    plan = frame._jdf.queryExecution().logical()
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return DataFrame(made, session)
+
+
 # ---- what PySpark prints ----
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ebbflow.engine.spark.view import SparkView
+    from ebbflow.state.spine import Place
 
 
 class Engine:
@@ -49,16 +49,15 @@ class Engine:
         return view
 
     def __repr__(self) -> str:
-        return f"spark(path={os.fspath(self.options.path)!r})"
+        return f"spark(path={self.options.path!r})"
 
 
-def spark(
-    session: SparkSession | None = None, path: str | os.PathLike[str] | None = None, **options: Any
-) -> Engine:
+def spark(session: SparkSession | None = None, path: Place | None = None, **options: Any) -> Engine:
     """The Spark engine, for `run`: the same program, with its state in a folder at `path`.
 
     Without a `session` a local one is used, started if need be. On a cluster, and with a session of
-    Spark Connect, the path must be one that this process and the workers see. The options:
+    Spark Connect, the path must be one that this process and the workers see: a shared folder, or
+    an object store (`s3://bucket/folder`, or `ebbflow.object_store`). The options:
 
     - `buckets`: in how many ranges the keys are divided for tasks; Spark's shuffle partitions;
     - `small`: a change of at most so many rows goes through one task; in a larger one, what a

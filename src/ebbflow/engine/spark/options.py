@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.batches import KEEP
 from ebbflow.errors import CompositionError
-from ebbflow.paths import checked_permissions, local_path
+from ebbflow.paths import checked_permissions, state_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from ebbflow.state.spine import Place
 
 SMALL = 20_000
 MODES = ("auto", "driver", "single_task", "staged", "bulk")
@@ -21,7 +22,7 @@ MODES = ("auto", "driver", "single_task", "staged", "bulk")
 class Options:
     """See `ebbflow.spark`."""
 
-    path: str | os.PathLike[str]
+    path: Place
     buckets: int | None = None
     mode: str = "auto"
     small: int = SMALL
@@ -36,7 +37,9 @@ class Options:
     readable: bool = False
 
     def __post_init__(self) -> None:
-        local_path(self.path, "spark(): path")
+        path: Any = self.path
+        if not hasattr(path, "files"):
+            state_path(path, "spark(): path")
         checked_permissions(self.permissions)
         if self.mode not in MODES:
             raise CompositionError(

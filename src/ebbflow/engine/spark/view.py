@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from logging import INFO
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,9 +28,11 @@ from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import InputState, not_kept
 from ebbflow.engine.runtime.lookup import in_state, origin, required_key
+from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork
 from ebbflow.engine.runtime.sinks.sink import needed
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
+from ebbflow.engine.spark.bulk.rebuild import Rebuilding
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
@@ -50,7 +53,6 @@ from ebbflow.engine.spark.output.log import Entry, Log, rows_in
 from ebbflow.engine.spark.output.targets import write_change
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.report import (
-    EpochStats,
     Facts,
     History,
     SparkStats,
@@ -58,22 +60,24 @@ from ebbflow.engine.spark.report import (
     staged_entries,
 )
 from ebbflow.engine.spark.session import require_running
+from ebbflow.engine.spark.streams.running import RunningStream
+from ebbflow.engine.spark.streams.view import ViewWithStreams
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.asked import input_change
-from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
+from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
-from ebbflow.paths import local_path
+from ebbflow.paths import PRIVATE
 from ebbflow.record import fields_of
-from ebbflow.state.spine import Folder
+from ebbflow.state.spine import Folder, files_at
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
 
-class SparkView(BaseView[C]):
+class SparkView(ViewWithStreams, BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
 
     def __init__(
@@ -81,27 +85,27 @@ class SparkView(BaseView[C]):
     ) -> None:
         super().__init__(plan)
         self.session, self.options = session, options
-        self.path = str(local_path(options.path))
+        files = files_at(options.path, options.permissions)
+        self.path = files.address
         self._closed = False
+        self._streams: dict[str, RunningStream] = {}
         self._replica = Replica(
             plan, check_input=check_input, readable=options.readable,
             derived=() if options.readable else derived_outputs(session, plan, check_input),
         )  # fmt: skip
         disk = Disk(
-            self.path, self._replica, memory=options.memory,
+            files, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, strict=options.strict,
-            permissions=options.permissions, unpickle=options.unpickle,
-            keep_batches=options.keep_batches, log=False,
+            unpickle=options.unpickle, keep_batches=options.keep_batches, log=False,
+            elsewhere=Rebuilding(session, options, self._replica, check_input),
         )  # fmt: skip
         try:
             self._replica.detach()
             program = pack_program(self._replica, check_input)
             self._store = disk.store
-            self._epochs = Epochs(
-                session, program, self._replica, self._store, self.path, options.small
-            )
+            self._epochs = Epochs(session, program, self._replica, self._store, options.small)
             self._route = Route(session, options, self._epochs)
-            self._log = Log(disk, self.path, options.keep_epochs)
+            self._log = Log(disk, options.keep_epochs)
         except BaseException:
             disk.close()
             raise
@@ -137,37 +141,54 @@ class SparkView(BaseView[C]):
 
     def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> C:
         with self._lock:
-            self._require_open()
-            self._storage.require()
-            self._settle()
-            batches = self._replica.batches
-            if batch is not None and batches.repeated(batch):
+            self._require_ready()
+            if batch is not None and self._replica.batches.repeated(batch):
                 return self._changes(self.epoch, {})
-            started = perf_counter()
-            epoch = self.epoch + 1
-            try:
-                read = {name: self._given(name, change) for name, change in given.items()}
-                with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
-                    running = perf_counter()
-                    done = self._route.run(read)
-                    ran = perf_counter()
-                    written = staged_entries(self._replica, self._store)
-                    batches.prepare(batch, epoch)
-                    if batch is not None:
-                        batches.backing.append(batches.changed())
-                    entry = self._log.commit(done, self._needed())
-                    shown.rows = done.rows_in
-                self.last, now = done, perf_counter()
-                times = now - started, ran - running, now - ran
-                ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
-                self._history.add(ended, done, written)
-                delivery = self._settle()
-                result = self._changes(epoch, entry)
-            except BaseException:
-                self._settle()
-                raise
+            ran = self._run(given, batch)
+            assert ran is not None
+            entry, delivery = ran
+            result = self._changes(self.epoch, entry)
         self._deliver(delivery)
         return result
+
+    def _require_ready(self) -> None:
+        """Be ready for an epoch, or say why there can be none."""
+        self._require_open()
+        self._storage.require()
+        self._settle()
+
+    def _run(
+        self, given: Mapping[str, Any], batch: BatchName | None, *, empty: bool = True
+    ) -> tuple[Entry, Delivery | None] | None:
+        """Run an epoch, for one who holds the lock: what it changed, and who is to be told. Where
+        it may not be `empty` and there are no rows, there is none."""
+        batches, epoch, started = self._replica.batches, self.epoch + 1, perf_counter()
+        try:
+            read = {name: self._given(name, change) for name, change in given.items()}
+            with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
+                running = perf_counter()
+                done = self._route.run(read)
+                if not empty and not done.rows_in and done.mode != BULK:
+                    self._settle()
+                    return None
+                ran = perf_counter()
+                written = staged_entries(self._replica, self._store)
+                batches.prepare(batch, epoch)
+                if batch is not None:
+                    batches.backing.append(batches.changed())
+                entry = self._log.commit(done, self._needed())
+                shown.rows = done.rows_in
+            self.last, now = done, perf_counter()
+            times = now - started, ran - running, now - ran
+            ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
+            self._history.add(ended, done, written)
+            delivery = self._settle()
+            if LOG.isEnabledFor(INFO):
+                ended.log(INFO, self._named, self.path)
+            return entry, delivery
+        except BaseException:
+            self._settle()
+            raise
 
     def _settle(self) -> Delivery | None:
         """Forget what is staged of an epoch that did not happen, and tell of those that did. Doing
@@ -192,6 +213,8 @@ class SparkView(BaseView[C]):
         return min(deliveries if first is None else [*deliveries, first], default=None)
 
     def _given(self, name: str, change: Any) -> InputChange:
+        if isinstance(change, InputChange):
+            return change
         self._require("input", name, self.plan.sources)
         return input_change(self._replica.inputs[name], change, self.options.small)
 
@@ -204,7 +227,7 @@ class SparkView(BaseView[C]):
         if found is None:
             return self._weighted(name, epoch)
         files = [file for file, _ in found]
-        return changed(self.session, self.path, files, self.plan.outputs[name].type)
+        return changed(self.session, self._log.files, files, self.plan.outputs[name].type)
 
     def _shown(self, frame: Callable[[str], DataFrame]) -> C:
         only = self._only
@@ -243,7 +266,7 @@ class SparkView(BaseView[C]):
 
     def _weighted(self, name: str, epoch: int | None = None) -> DataFrame:
         job = self._epochs.job(self.options.tasks(self.session))
-        job = job if epoch is None else replace(job, base=epoch)
+        job = job if epoch is None else replace(job, base=epoch, manifest="")
         if name in self._replica.derived:
             found = derived(self.session, job, self._replica, name)
             assert found is not None
@@ -348,6 +371,9 @@ class SparkView(BaseView[C]):
     def _entry(self, epoch: int) -> Entry | None:
         return self._log.of(epoch)
 
+    def _everything(self) -> C:
+        return self._shown(lambda name: self._weighted(name, self._posted))
+
     def _catch_up(self) -> Delivery | None:
         return self._settle()
 
@@ -355,7 +381,8 @@ class SparkView(BaseView[C]):
         write_change(self, name, epoch, entry, folder, format)
 
     def _permissions(self) -> int:
-        return Folder(self.path).permissions
+        files = self._store.files
+        return files.permissions if isinstance(files, Folder) else PRIVATE
 
     def _show(self, name: str | None) -> Callable[[Any], Any]:
         def show(posted: Any) -> Any:
@@ -371,6 +398,15 @@ class SparkView(BaseView[C]):
         with self._lock:
             self._require_open()
             return self._history.stats(self.epoch)
+
+    def _work(self) -> tuple[float, float, list[NodeWork]]:
+        stats = self._history.stats(self.epoch)
+        last = stats.epochs[-1].seconds if stats.epochs else 0.0
+        nodes = [(each.label, each.place, each.total) for each in stats.nodes]
+        return stats.seconds, last, [
+            NodeWork(label, place, work.rows_in, work.rows_out, work.seconds)
+            for label, place, work in nodes
+        ]  # fmt: skip
 
     def explain(self, format: str = "text") -> str:
         """What runs here, how, and what it keeps, in the format text, mermaid, dot, json or
@@ -400,10 +436,13 @@ class SparkView(BaseView[C]):
         return inputs, {self._only: found} if self._only is not None else found
 
     def close(self) -> None:
+        self._stop_streams()
         with self._lock:
             if not self._closed:
                 self._storage.close()
                 self._closed = True
+                if self._sinks is not None:
+                    self._sinks.close()
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else f": epoch {self.epoch}"

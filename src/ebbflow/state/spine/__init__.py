@@ -4,9 +4,19 @@ It needs `pyarrow` and `numpy`, which `import ebbflow` does not load: install `e
 """
 
 from ebbflow.state.cells import ABSENT
-from ebbflow.state.spine.files import Damaged, Files, FileWriter, Folder, InUse, Lost, StateError
+from ebbflow.state.spine.files import (
+    Damaged,
+    Files,
+    FileWriter,
+    InUse,
+    Lost,
+    StateError,
+    Unsure,
+)
+from ebbflow.state.spine.folder import Folder
 from ebbflow.state.spine.live import live_snapshot
 from ebbflow.state.spine.piece import Piece
+from ebbflow.state.spine.place import Place, files_at, object_store
 from ebbflow.state.spine.segment import Ref
 from ebbflow.state.spine.snapshot import Snapshot
 from ebbflow.state.spine.spine import Spine
@@ -21,10 +31,14 @@ __all__ = [
     "InUse",
     "Lost",
     "Piece",
+    "Place",
     "Ref",
     "Snapshot",
     "Spine",
     "StateError",
     "Store",
+    "Unsure",
+    "files_at",
     "live_snapshot",
+    "object_store",
 ]

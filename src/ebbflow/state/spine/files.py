@@ -11,33 +11,15 @@ that of a file in one flat folder. What is promised:
   after a crash it has the old name or the new one, and when `publish` has returned, the new one;
 - `published` tells, when `publish` was cut short, whether it has happened.
 
-On an object store, writing would fill an upload, `publish` would be a put that fails when the name
-is taken, and `map` a download into a local cache.
+There are two such places: a folder (`folder`), and an object store (`objects`).
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import mmap
-import os
-import stat
 from abc import ABC, abstractmethod
-from contextlib import suppress
-from io import FileIO
-from pathlib import Path
-from typing import Any
-from weakref import WeakSet
+from collections.abc import Iterable
 
-from ebbflow.errors import EbbflowError, Text
-from ebbflow.paths import (
-    PRIVATE,
-    checked_permissions,
-    local_path,
-    make_folder,
-    of_folders,
-    open_file,
-)
+from ebbflow.errors import EbbflowError
 
 
 class StateError(EbbflowError):
@@ -56,6 +38,10 @@ class Lost(StateError):
     """The state is not that of this process any more: it cannot write to it."""
 
 
+class Unsure(StateError):
+    """Nobody can tell, for now, whether an epoch was written."""
+
+
 class FileWriter(ABC):
     """A file that is being written."""
 
@@ -67,9 +53,12 @@ class FileWriter(ABC):
     def write(self, data: bytes) -> None:
         """Add to the end: all of it, or raise OSError."""
 
+    def ease(self) -> None:  # noqa: B027
+        """Have `sync` wait for less later on, where that is possible."""
+
     @abstractmethod
     def sync(self) -> None:
-        """Return when everything written is safe."""
+        """Return when everything is safe; nothing is written after that."""
 
     @abstractmethod
     def close(self) -> None:
@@ -78,6 +67,17 @@ class FileWriter(ABC):
 
 class Files(ABC):
     """A flat folder of files."""
+
+    exclusive = True
+    """Whether `lock` keeps everyone out who could write. Where it does not, another may write until
+    this one has published: only then it is known which files are of no use."""
+    every = 0.05
+    """How many seconds to wait before looking again for what is new."""
+
+    @property
+    def address(self) -> str:
+        """Where this is, as a person would say it."""
+        return repr(self)
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -91,6 +91,13 @@ class Files(ABC):
     def map(self, name: str) -> memoryview:
         """The content of a file that will not change; read when it is touched."""
 
+    def map_parts(self, name: str) -> memoryview:
+        """The same for those who say, by `mapped.need`, which bytes they will touch."""
+        return self.map(name)
+
+    def fetch(self, names: Iterable[str]) -> None:  # noqa: B027
+        """Have files at hand that will be mapped, all at once, where that takes time."""
+
     @abstractmethod
     def create(self, name: str) -> FileWriter:
         """Begin a file; if there is one of that name, it is lost."""
@@ -98,7 +105,8 @@ class Files(ABC):
     @abstractmethod
     def publish(self, name: str, final: str) -> None:
         """Give a synced file its final name, and return when that is safe; InUse when there is
-        such a file already."""
+        such a file already, Lost when this is not the one who may write any more, Unsure when it
+        may have been done or not."""
 
     def published(self, name: str, final: str) -> bool:
         """Whether `publish(name, final)`, which was cut short or failed, has given the file its
@@ -108,6 +116,11 @@ class Files(ABC):
     @abstractmethod
     def remove(self, name: str) -> None:
         """Remove a file; it need not be there. After a crash it may be back."""
+
+    def remove_all(self, names: Iterable[str]) -> None:
+        """Remove files, now or with some others later."""
+        for name in names:
+            self.remove(name)
 
     @abstractmethod
     def settle(self) -> None:
@@ -134,6 +147,10 @@ class Files(ABC):
         """How many bytes of mapped files are in memory, where that is known."""
         return 0
 
+    def folder(self, name: str) -> Files:
+        """A folder in this one, which is made when its first file is."""
+        raise NotImplementedError
+
     @abstractmethod
     def lock(self) -> None:
         """Keep others out until `unlock`, or raise InUse."""
@@ -144,288 +161,14 @@ class Files(ABC):
 
     @abstractmethod
     def require(self) -> None:
-        """Raise Lost unless what was locked is still here, and this is who has locked it."""
+        """Raise Lost unless what was locked is still here, and this is who has locked it, as far
+        as that is known without asking others."""
 
 
-class Mapped(mmap.mmap):
-    """A file in memory that knows which file it was, and how it was, when it was mapped."""
-
-    path: str
-    identity: tuple[int, ...]
-
-
-def unchanged(view: memoryview) -> tuple[Any, ...] | None:
-    """Which file a view is of, if that is still there and was not written to since it was mapped;
-    None where that is not known."""
-    mapped = view.obj
-    if not isinstance(mapped, Mapped):
-        return None
-    try:
-        same = _identity(mapped.path) == mapped.identity
-    except OSError:
-        return None
-    return (mapped.path, *mapped.identity) if same else None
-
-
-def _identity(file: str | int) -> tuple[int, ...]:
-    """What changes when a file is another one or is written to; nobody can set the last part."""
-    found = os.stat(file)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-class Folder(Files):
-    """Files in a directory of this machine, or one it shares.
-
-    `permissions` are those of folders that are made, and without x of files. Where none are given,
-    they are what the lock has: what was given when the folder was last opened with some.
-
-    >>> import tempfile
-    >>> folder = Folder(tempfile.mkdtemp())
-    >>> writer = folder.create("a.tmp")
-    >>> writer.write(b"hello"); writer.sync(); writer.close()
-    >>> folder.publish("a.tmp", "a")
-    >>> folder.names(), bytes(folder.map("a"))
-    (['a'], b'hello')
-    """
-
-    LOCK = "lock"
-
-    def __init__(self, path: str | os.PathLike[str], permissions: int | None = None) -> None:
-        self.path = local_path(path)
-        self._permissions = checked_permissions(permissions)
-        self._held: FileIO | None = None
-        self._process = 0
-        self._folder: tuple[int, int] | None = None
-
-    @property
-    def permissions(self) -> int:
-        """The permissions of folders that are made here, and without x of files."""
-        if self._permissions is None:
-            try:
-                self._permissions = of_folders(stat.S_IMODE(os.stat(self.path / self.LOCK).st_mode))
-            except FileNotFoundError:
-                return PRIVATE
-        return self._permissions
-
-    def names(self) -> list[str]:
-        if not self.path.is_dir():
-            return []
-        return sorted(e.name for e in os.scandir(self.path) if e.is_file() and e.name != self.LOCK)
-
-    def size(self, name: str) -> int | None:
-        try:
-            return os.stat(self.path / name).st_size
-        except FileNotFoundError:
-            return None
-
-    def map(self, name: str) -> memoryview:
-        with open(self.path / name, "rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                return memoryview(b"")
-            mapped = Mapped(file.fileno(), 0, access=mmap.ACCESS_READ)
-            mapped.path, mapped.identity = str(self.path / name), _identity(file.fileno())
-            return memoryview(mapped)
-
-    def create(self, name: str) -> FileWriter:
-        return _LocalWriter(self.path / name, self.permissions)
-
-    def publish(self, name: str, final: str) -> None:
-        try:
-            os.link(self.path / name, self.path / final)
-            with suppress(OSError):
-                os.unlink(self.path / name)
-        except FileExistsError:
-            raise _taken(self.path, final) from None
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            if (self.path / final).exists():
-                raise _taken(self.path, final) from None
-            os.rename(self.path / name, self.path / final)
-        self.settle()
-
-    def published(self, name: str, final: str) -> bool:
-        there = _inode(self.path / final)
-        return there is not None and _inode(self.path / name) in (None, there)
-
-    def remove(self, name: str) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self.path / name)
-
-    def settle(self) -> None:
-        _sync(self.path)
-
-    def jot(self, name: str, text: str) -> None:
-        file = open_file(self.path / name, os.O_WRONLY, self.permissions)
-        try:
-            os.pwrite(file, text.encode(), 0)
-            os.ftruncate(file, len(text.encode()))
-        finally:
-            os.close(file)
-
-    def replace(self, name: str, text: str) -> None:
-        temporary, final = self.path / f"{name}.tmp", self.path / name
-        new = not final.exists()
-        opened = open_file(temporary, os.O_WRONLY | os.O_TRUNC, self.permissions)
-        with open(opened, "w", encoding="utf-8") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, final)
-        if new:
-            self.settle()
-
-    def read(self, name: str) -> str | None:
-        try:
-            return (self.path / name).read_text("utf-8", "replace")
-        except FileNotFoundError:
-            return None
-
-    def forget(self, view: memoryview) -> None:
-        if isinstance(view.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            view.obj.madvise(mmap.MADV_DONTNEED)
-
-    def resident(self) -> int:
-        try:
-            return int(Path("/proc/self/statm").read_text().split()[2]) * mmap.PAGESIZE
-        except OSError:
-            return 0
-
-    def lock(self) -> None:
-        try:
-            for folder in [p for p in (*reversed(self.path.parents), self.path) if not p.is_dir()]:
-                make_folder(folder, self.permissions)
-                _sync(folder.parent)
-            held = self._locked()
-        except OSError as error:
-            raise StateError(
-                "state cannot be kept here",
-                path=Text(self.path),
-                cause=error,
-                remedy="a folder that can be written, or one that can be made",
-            ) from error
-        self._process, self._held = os.getpid(), held
-        self._folder = _inode(self.path, follow=True)
-        _HOLDING.add(self)
-
-    def _locked(self) -> FileIO:
-        """The file of the lock, open and locked. It is made where there is none; a link, or a file
-        that is something else, is left as it is. Who loses it, by an interrupt, has let go."""
-        while True:
-            held = FileIO(self.path / self.LOCK, "r+", opener=_open_lock)
-            try:
-                found = os.fstat(held.fileno())
-                said = held.read(64).strip() if stat.S_ISREG(found.st_mode) else b"?"
-                if found.st_nlink > 1 or (said and not said.isdigit()):
-                    raise OSError(errno.EEXIST, f"its file {self.LOCK!r} is something else")
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _inode(self.path / self.LOCK) == (found.st_dev, found.st_ino):
-                    if self._permissions is not None:
-                        with suppress(PermissionError):  # it is another's, who let us in
-                            os.fchmod(held.fileno(), self._permissions & 0o666)
-                    os.pwrite(held.fileno(), f"{os.getpid():<{_PID}}\n".encode(), 0)
-                    return held
-            except BaseException as error:
-                held.close()
-                if not isinstance(error, BlockingIOError):
-                    raise
-                raise InUse(
-                    "this state is open already",
-                    path=str(self.path),
-                    process=said.decode("ascii") or "unknown",
-                    remedy="close the other view, or read a snapshot of it from there",
-                ) from None
-            held.close()  # it was removed meanwhile: there is another one now, or none
-
-    def unlock(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            held.close()
-
-    def require(self) -> None:
-        if self._process != os.getpid():
-            raise Lost(
-                "this state was opened by another process, from which this one was forked",
-                path=str(self.path),
-                opened=self._process,
-                this=os.getpid(),
-                remedy="step it in the process that opened it; open it here after closing it there",
-            )
-        if self._held is None:
-            raise Lost("this state is closed", path=str(self.path), remedy="open it again")
-        held = os.fstat(self._held.fileno())
-        here = _inode(self.path / self.LOCK) == (held.st_dev, held.st_ino)
-        if not here or _inode(self.path, follow=True) != self._folder:
-            raise Lost(
-                "the folder of this state was removed or replaced, or its lock was, while it was "
-                "open; another process may be writing to it",
-                path=str(self.path),
-                remedy="close this, see that the folder is in its place, and open it again",
-            )
-
-    def __repr__(self) -> str:
-        return f"Folder({str(self.path)!r})"
-
-
-_PID = 20
-_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
-"""What a file system says that has no hard links. There `publish` looks whether the name is free
-and then renames, which is as good as long as the lock keeps others out."""
-_HOLDING: WeakSet[Folder] = WeakSet()
-
-
-def _open_lock(path: str, flags: int) -> int:
-    return open_file(Path(path), os.O_RDWR, None)
-
-
-def _let_go_of_locks() -> None:
-    """In a forked process: a lock is that of the process that took it, and goes with it."""
-    for folder in tuple(_HOLDING):
-        folder.unlock()
-
-
-os.register_at_fork(after_in_child=_let_go_of_locks)
-
-
-def _inode(path: Path, *, follow: bool = False) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path, follow_symlinks=follow)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _taken(path: Path, name: str) -> InUse:
+def taken(address: str, name: str) -> InUse:
+    """The error for a final name that another file has."""
     return InUse(
         f"{name} is there already: somebody else has written this epoch",
-        path=str(path),
+        path=address,
         remedy="close this and open it again; one process at a time may have it open",
     )
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-class _LocalWriter(FileWriter):
-    def __init__(self, path: Path, permissions: int) -> None:
-        self.name = path.name
-        self.at = 0
-        file = open_file(path, os.O_WRONLY | os.O_TRUNC, permissions)
-        self._file = open(file, "wb", buffering=1 << 18)  # noqa: SIM115
-
-    def write(self, data: bytes) -> None:
-        self._file.write(data)
-        self.at += len(data)
-
-    def sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._file.close()

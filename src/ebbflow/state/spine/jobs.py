@@ -58,7 +58,7 @@ class MergeJob:
         if self._out is None:
             self._out = SegmentWriter(part.form, self._writer)
         self._out.add(part)
-        self._writer.sync()
+        self._writer.ease()
 
     def _finish(self) -> None:
         ref = None if self._out is None else self._out.finish()

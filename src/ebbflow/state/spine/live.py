@@ -7,12 +7,12 @@ it opens a snapshot, and where one of the files is gone by then, begins again wi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from time import sleep
 
-from ebbflow.state.spine.files import Damaged, Files, Folder, StateError
+from ebbflow.state.spine.files import Damaged, Files, StateError
 from ebbflow.state.spine.manifest import Manifest, epochs
+from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.snapshot import Snapshot
 
 TRIES = 200
@@ -27,7 +27,7 @@ def newest_name(files: Files) -> str:
 
 
 def live_snapshot(
-    place: str | os.PathLike[str] | Files,
+    place: Place,
     epoch: int | None = None,
     *,
     unpickle: bool = False,
@@ -36,7 +36,7 @@ def live_snapshot(
     """A snapshot of the newest epoch, or of one that is retained, of which the wanted spines stay
     readable whatever the writer removes. Where a file is missing though the writer has written
     nothing since, it is damaged, and that is said."""
-    files = place if isinstance(place, Files) else Folder(place)
+    files = files_at(place)
     was = ""
     for tries in range(TRIES):
         try:

@@ -17,12 +17,14 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from secrets import token_hex
 from typing import Any
 
 from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError
+from ebbflow.state.spine.mapped import need
 from ebbflow.state.spine.segment import Ref
 
 FORMAT = 3
@@ -34,6 +36,7 @@ _MAGIC = b"EBBFLOW\n"
 _NAME = re.compile(r"epoch-(\d{12,})-(\d{4,})")
 _PIECE = re.compile(r"part-(\d{12,})-[0-9a-f-]+")
 _OWN = re.compile(rf"(epoch|merge)-[\d-]+(\.tmp)?|{_PIECE.pattern}")
+_EPOCH = re.compile(r"(?:epoch|merge|part)-(\d{12,})-")
 _ALIGN = 64
 
 
@@ -77,11 +80,14 @@ class Manifest:
         """Every file it needs."""
         return {self.name, *(ref.file for spine in self.spines for ref in spine.segments)}
 
-    def kept(self, epoch: int, count: int) -> dict[str, list[str]]:
-        """What the manifest of `epoch`, which comes after this one, retains: `count` older ones."""
+    def kept(self, epoch: int, count: int, also: Set[int] = frozenset()) -> dict[str, list[str]]:
+        """What the manifest of `epoch`, which comes after this one, retains: `count` older ones,
+        and of those before the ones of some epochs."""
         known = {**self.retained, self.name: sorted(self.files())} if self.epoch >= 0 else {}
-        older = sorted(name for name in known if epochs([name])[0][0] != epoch)
-        return {name: known[name] for name in older[len(older) - min(count, len(older)) :]}
+        numbers = {name: epochs([name])[0][0] for name in sorted(known)}
+        older = [name for name, number in numbers.items() if number != epoch]
+        last = set(older[len(older) - min(count, len(older)) :])
+        return {name: known[name] for name in older if name in last or numbers[name] in also}
 
     def write(self, writer: FileWriter) -> None:
         """Put it at the end of its file."""
@@ -93,6 +99,7 @@ class Manifest:
                 "sizes": self.sizes,
                 "retained": self.retained,
                 "notes": self.notes,
+                "by": token_hex(8),
             },
             separators=(",", ":"),
         ).encode()
@@ -115,9 +122,10 @@ def read(files: Files, name: str) -> Manifest:
     """The manifest in a file, if it is whole and every file it needs has its length."""
     if files.size(name) is None:
         raise missing(name)
-    whole = files.map(name)
+    whole = files.map_parts(name)
     if len(whole) < _TRAILER.size:
         raise torn(name, "it is too short")
+    need(whole, len(whole) - _TRAILER.size, len(whole))
     crc, version, length, magic = _TRAILER.unpack(whole[-_TRAILER.size :])
     if magic != _MAGIC:
         raise torn(name, "it does not end as it should")
@@ -128,8 +136,10 @@ def read(files: Files, name: str) -> Manifest:
             known=FORMAT,
             remedy="the version of ebbflow that wrote it",
         )
+    end = len(whole) - _TRAILER.size
+    need(whole, max(0, end - length), end)
     text = whole[-_TRAILER.size - length : -_TRAILER.size]
-    if length > len(whole) - _TRAILER.size or zlib.crc32(text) != crc:
+    if length > end or zlib.crc32(text) != crc:
         raise torn(name, "its manifest is not what was written")
     said = json.loads(bytes(text))
     spines = tuple(_listed(*row) for row in said["spines"])
@@ -176,6 +186,17 @@ def piece_epoch(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def epoch_of(name: str) -> int:
+    """The epoch that a file was begun for; that of a merge is the first of who has written it.
+
+    >>> epoch_of("merge-000000000007-0000-5-0001"), epoch_of("part-000000000012-1f")
+    (7, 12)
+    """
+    match = _EPOCH.match(name)
+    assert match is not None
+    return int(match[1])
+
+
 def own(names: Iterable[str]) -> set[str]:
     """The names that only this package gives; other files are left alone."""
     return {name for name in names if _OWN.fullmatch(name)}
@@ -186,7 +207,7 @@ def newest(files: Files) -> Manifest | None:
     names = files.names()
     known = epochs(names)
     last = Manifest(*known[-1]).name if known else ""
-    witness = files.read(WITNESS) or ""
+    witness = files.read(WITNESS) or "" if WITNESS in names else ""
     if _NAME.fullmatch(witness) and epochs([witness])[0] > (known[-1] if known else (-1, 0)):
         raise missing(witness)
     if not known:
@@ -194,7 +215,22 @@ def newest(files: Files) -> Manifest | None:
         if witness or stray:
             raise missing(witness or "the newest epoch")
         return None
-    return read(files, last)
+    if not files.exclusive:  # a list may be older than what is in it
+        while (later := _after(files, last)) is not None:
+            last = later
+    try:
+        return read(files, last)
+    except (Damaged, FileNotFoundError):
+        if files.exclusive or epochs(files.names())[-1:] <= epochs([last]):
+            raise
+    return newest(files)  # there is a newer one by now, and what only the older needed is gone
+
+
+def _after(files: Files, name: str) -> str | None:
+    """The manifest that follows one, if it is there."""
+    ((epoch, revision),) = epochs([name])
+    following = Manifest(epoch + 1, 0).name, Manifest(epoch, revision + 1).name
+    return next((each for each in following if files.size(each) is not None), None)
 
 
 def pad(writer: FileWriter) -> None:

@@ -14,13 +14,13 @@ is complete; so it has its name from the start, as a merge has.
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import suppress
 
 from ebbflow.errors import AlgebraError
-from ebbflow.state.spine.files import Files, FileWriter, Folder
+from ebbflow.state.spine.files import FileWriter
 from ebbflow.state.spine.manifest import pad, piece_name
+from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.segment import Ref, SegmentWriter
 from ebbflow.state.spine.spine import Spine
 
@@ -46,13 +46,13 @@ class Piece:
     ('part-000000000000-7a', {'Rome': 3})
     """
 
-    def __init__(self, place: str | os.PathLike[str] | Files, epoch: int, token: str) -> None:
+    def __init__(self, place: Place, epoch: int, token: str) -> None:
         if not _TOKEN.fullmatch(token):
             raise AlgebraError(
                 "this is no token for a piece", token=token, remedy="such as uuid4().hex"
             )
         self.name = piece_name(epoch, token)
-        self._files = place if isinstance(place, Files) else Folder(place)
+        self._files = files_at(place)
         self._writer: FileWriter | None = None
         self._found: list[tuple[str, str, Ref]] = []
 

@@ -13,6 +13,7 @@ from itertools import groupby
 
 from ebbflow.state.spine.files import FileWriter
 from ebbflow.state.spine.manifest import pad
+from ebbflow.state.spine.mapped import need
 from ebbflow.state.spine.segment import Ref, Segment, SegmentWriter
 from ebbflow.state.spine.spine import Spine
 
@@ -104,5 +105,7 @@ def relocated(
         for ref in (ref for ref in refs if ref.file == file):
             pad(writer)
             found[ref] = replace(ref, file=name, offset=writer.at)
-            writer.write(bytes(content(file)[ref.offset : ref.offset + ref.length]))
+            begin, end = ref.offset, ref.offset + ref.length
+            need(content(file), begin, end)
+            writer.write(bytes(content(file)[begin:end]))
     return found

@@ -10,18 +10,30 @@ removed, and large merges go on for as many entries as the epoch has paid for.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ebbflow.state.spine.files import Files, FileWriter, StateError
+from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError, taken
 from ebbflow.state.spine.jobs import MergeJobs
-from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Listed, Manifest, own, piece_epoch
+from ebbflow.state.spine.manifest import (
+    TEMPORARY,
+    WITNESS,
+    Listed,
+    Manifest,
+    epoch_of,
+    epochs,
+    own,
+    piece_epoch,
+)
 from ebbflow.state.spine.plan import SpinePlan, planned, relocated
 from ebbflow.state.spine.segment import Ref, Segment
 from ebbflow.state.spine.snapshot import Name, Snapshot
 from ebbflow.state.spine.spine import Spine
+
+SWEEP = 16
+"""How many epochs there are between two looks for files of no use, where a look is a request."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,8 @@ class Publisher(Snapshot):
     ) -> None:
         super().__init__(files, unpickle=unpickle, chunk=chunk)
         self.keep_epochs = max(1, keep_epochs)
+        self.keep_also: Set[int] = frozenset()
+        """Epochs that are retained for longer, as what they changed is their value."""
         self.memory = memory
         self._epoch = self.manifest.epoch
         self._waiting = 0
@@ -63,10 +77,14 @@ class Publisher(Snapshot):
         self.trouble: Exception | None = None
         """Why what comes after an epoch was left to a later one, the last time."""
         self._sizes: dict[str, int] = {}
-        self._on_disk = own(files.names())
+        self._on_disk = own(files.names()) if files.exclusive else self.manifest.files()
+        self._sweeps = 0
+        """How often it was looked for files that are of no use."""
         self._adopted: set[str] = set()
         self._jobs = MergeJobs(
-            files, f"{self._epoch + 1:012d}-{self.manifest.revision:04d}", self._open
+            files,
+            f"{self._epoch + 1:012d}-{self.manifest.revision:04d}-{self._token}",
+            self._open,
         )
 
     @property
@@ -251,10 +269,19 @@ class Publisher(Snapshot):
             found,
             spines=spines,
             sizes={file: self._size(file) for file in sorted(others)},
-            retained=self.manifest.kept(epoch, self.keep_epochs - 1),
+            retained=self.manifest.kept(epoch, self.keep_epochs - 1, self.keep_also),
         )
 
     # ---- the files ----
+
+    def _map(self, file: str) -> memoryview:
+        try:
+            return super()._map(file)
+        except Damaged:
+            known = [] if self.files.exclusive else epochs(self.files.names())
+            if known and known[-1] > (self.manifest.epoch, self.manifest.revision):
+                raise taken(self.files.address, Manifest(*known[-1]).name) from None
+            raise
 
     def _clean(self) -> None:
         """Remove what a failed epoch has left, and have the names safe. Until that is done nobody
@@ -268,12 +295,17 @@ class Publisher(Snapshot):
             self._unsettled = False
 
     def _remove_others(self) -> None:
-        """Remove the files that nothing needs."""
-        if self._adopted:
+        """Remove the files that nothing needs. Those of others who write, or of tasks that failed,
+        are looked for when tasks have written, and where the lock is not one at first."""
+        exclusive = self.files.exclusive
+        if self._adopted if exclusive else self._sweeps % SWEEP == 0:
             self._on_disk |= {name for name in own(self.files.names()) if self._is_over(name)}
-            self._adopted -= self.manifest.files()
-        for name in self._on_disk - self._needed():
-            self._remove(name)
+        self._sweeps += 1
+        self._adopted -= self.manifest.files()
+        gone = self._on_disk - self._needed()
+        self.files.remove_all(sorted(gone))
+        for name in gone:
+            self._forget(name)
 
     def _needed(self) -> set[str]:
         """The files of the state and of what is staged."""
@@ -283,15 +315,19 @@ class Publisher(Snapshot):
         return here.union(self.manifest.files(), *self.manifest.retained.values(), *self._pins)
 
     def _remove(self, name: str) -> None:
+        self.files.remove(name)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
         self._maps.pop(name, None)
         self._sizes.pop(name, None)
-        self.files.remove(name)
         self._on_disk.discard(name)
         self._adopted.discard(name)
 
     def _is_over(self, name: str) -> bool:
-        """Whether it is a piece of an epoch that is over, so that no task can still need it."""
-        epoch = piece_epoch(name)
+        """Whether it was written for an epoch that is over, so that nobody can still need it: a
+        piece, or whatever another process has left. In a folder, merges under way are files."""
+        epoch = piece_epoch(name) if self.files.exclusive else epoch_of(name)
         return epoch is not None and epoch <= self.manifest.epoch
 
     def _size(self, file: str) -> int:

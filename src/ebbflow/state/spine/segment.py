@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.state.spine.checked import Checked
-from ebbflow.state.spine.files import Damaged, FileWriter, unchanged
+from ebbflow.state.spine.files import Damaged, FileWriter
 from ebbflow.state.spine.hashing import Words
+from ebbflow.state.spine.mapped import need, unchanged
 from ebbflow.state.spine.part import EntryBatch, SegmentForm
 
 CHUNK = 1 << 16
@@ -94,6 +95,7 @@ class Segment:
     def opened(cls, ref: Ref, file: memoryview) -> Segment:
         """A segment on disk. Its directory and the ends of its Arrow file are checked here."""
         blob = file[ref.offset : ref.offset + ref.length]
+        need(file, ref.offset + ref.length - ref.directory, ref.offset + ref.length)
         words = blob[ref.length - ref.directory :]
         if len(blob) != ref.length or zlib.crc32(words) != ref.crc:
             raise damaged(ref, "its directory")
@@ -101,6 +103,7 @@ class Segment:
         chunks = [Entry(*entry) for entry in said["chunks"]]
         segment = cls(SegmentForm.read(said["form"]), chunks, ref.entries, ref)
         arrow = ref.length - ref.directory
+        need(file, ref.offset + chunks[-1].offset + chunks[-1].length, ref.offset + arrow)
         if zlib.crc32(blob[chunks[-1].offset + chunks[-1].length : arrow]) != said["footer"]:
             raise damaged(ref, "the footer of its Arrow file")
         segment._blob = blob
@@ -133,6 +136,9 @@ class Segment:
     def _check(self, i: int) -> None:
         """An error unless the `i`-th chunk is what was written."""
         chunk, mark = self.chunks[i], None
+        if self.ref is not None:
+            begin = self.ref.offset + chunk.offset
+            need(self._blob, begin, begin + chunk.length)
         file = unchanged(self._blob) if SHARED else None
         if file is not None:
             assert self.ref is not None

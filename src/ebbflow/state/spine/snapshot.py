@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ebbflow.record import type_text
-from ebbflow.state.spine.files import Files, Folder, StateError
-from ebbflow.state.spine.manifest import Listed, Manifest, epochs, newest, read
+from ebbflow.state.spine.files import Damaged, Files, StateError
+from ebbflow.state.spine.manifest import Listed, Manifest, epochs, missing, newest, read
+from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
 
@@ -19,29 +20,37 @@ Name = tuple[str, int]
 class Snapshot:
     """The state at the end of one epoch, to be read.
 
-    Without `epoch` it is the newest one. It needs no lock: should the files be removed meanwhile,
-    by the one who writes, reading fails. Loading a pickle can run any code, so without
-    `unpickle=True` only those of plain values are loaded; what has typed fields is not pickled.
+    Without `epoch` it is the newest one; before the first, -1, there is nothing. It needs no lock:
+    should the files be removed meanwhile, by the one who writes, reading fails. Loading a pickle
+    can run any code, so without `unpickle=True` only those of plain values are loaded; what has
+    typed fields is not pickled. Who knows the `name` of the manifest of an epoch saves looking for
+    it.
     """
 
     def __init__(
         self,
-        place: str | os.PathLike[str] | Files,
+        place: Place,
         epoch: int | None = None,
         *,
         unpickle: bool = False,
         chunk: int = CHUNK,
+        name: str = "",
     ) -> None:
-        self.files = place if isinstance(place, Files) else Folder(place)
+        self.files = files_at(place)
         self.unpickle = unpickle
-        found = newest(self.files) if epoch is None else self._at(epoch)
+        found = newest(self.files) if epoch is None else self._at(epoch, name)
         self.manifest = found or Manifest(-1, 0)
         self._listed: dict[Name, Listed] = {(s.operator, s.bucket): s for s in self.manifest.spines}
         self._spines: dict[Name, Spine] = {}
         self._chunk = chunk
         self._maps: dict[str, memoryview] = {}
 
-    def _at(self, epoch: int) -> Manifest:
+    def _at(self, epoch: int, name: str) -> Manifest:
+        if epoch < 0:
+            return Manifest(-1, 0)
+        if name:
+            with suppress(Damaged, FileNotFoundError):  # it may have become another revision
+                return read(self.files, name)
         known = epochs(self.files.names())
         last = Manifest(*known[-1]).name if known else ""
         retained = [last, *read(self.files, last).retained] if known else []
@@ -103,6 +112,20 @@ class Snapshot:
         """A segment of a piece for the next epoch, which this one knows nothing of."""
         return self._open(ref)
 
+    def content(self, ref: Ref) -> bytes:
+        """The bytes of a segment, when they are what was written."""
+        self._open(ref).check()
+        return bytes(self._map(ref.file)[ref.offset : ref.offset + ref.length])
+
+    def open_all(self) -> None:
+        """Have every spine at hand, of whatever type its rows are: to be merged, not to be read."""
+        for name, listed in self._listed.items():
+            if name not in self._spines:
+                segments = map(self._open, listed.segments)
+                self._spines[name] = Spine(
+                    listed.layout, Any, Any, segments, chunk=self._chunk, plain=not self.unpickle
+                )
+
     def _open(self, ref: Ref) -> Segment:
         return self._opened(ref, self._map(ref.file))
 
@@ -115,7 +138,10 @@ class Snapshot:
 
     def _map(self, file: str) -> memoryview:
         if file not in self._maps:
-            self._maps[file] = self.files.map(file)
+            try:
+                self._maps[file] = self.files.map_parts(file)
+            except FileNotFoundError:
+                raise missing(file) from None
         return self._maps[file]
 
     def hold(self, operators: Collection[str]) -> None:
@@ -138,9 +164,9 @@ class Snapshot:
             if name == operator and (listed.layout, listed.key) == kept
         )
 
-    def layout(self, operator: str) -> str:
+    def layout(self, operator: str, bucket: int = 0) -> str:
         """The layout of the spine of an operator that there is state for."""
-        return self._listed[operator, 0].layout
+        return self._listed[operator, bucket].layout
 
     def info(self) -> dict[str, Any]:
         """What is there: the epoch, and of each spine the entries, bytes and segments."""
@@ -170,7 +196,7 @@ class Snapshot:
         """Read everything and compare the checksums."""
         for spine in self.manifest.spines:
             for ref in spine.segments:
-                Segment.opened(ref, self.files.map(ref.file)).check()
+                Segment.opened(ref, self.files.map_parts(ref.file)).check()
 
 
 class Pinned(Snapshot):

@@ -28,8 +28,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ebbflow.state.spine.files import Files, Folder, Lost, StateError
-from ebbflow.state.spine.manifest import missing, piece_epoch
+from ebbflow.state.spine.files import Lost, StateError
+from ebbflow.state.spine.manifest import piece_epoch
+from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.publisher import Publisher, Turn, not_written
 from ebbflow.state.spine.segment import CHUNK, Ref
 from ebbflow.state.spine.snapshot import Pinned
@@ -54,7 +55,7 @@ class Store(Publisher):
 
     def __init__(
         self,
-        place: str | os.PathLike[str] | Files,
+        place: Place,
         *,
         keep_epochs: int = 1,
         group: int = 1,
@@ -64,12 +65,13 @@ class Store(Publisher):
         chunk: int = CHUNK,
     ) -> None:
         pa.array([0])  # with its first array pyarrow imports pandas: now, not while an epoch runs
-        files = place if isinstance(place, Files) else Folder(place)
+        files = files_at(place)
         files.lock()
         try:
             super().__init__(
                 files, unpickle=unpickle, chunk=chunk, keep_epochs=keep_epochs, memory=memory
             )
+            files.fetch(self.manifest.files())
             if verify:
                 self.verify()
             if self.manifest.epoch >= 0:
@@ -82,8 +84,9 @@ class Store(Publisher):
         self.group = max(1, group)
         self._closed = False
         self._process = os.getpid()
-        with suppress(OSError):
-            self._remove_others()
+        if files.exclusive:
+            with suppress(OSError):
+                self._remove_others()
 
     # ---- epochs ----
 
@@ -178,8 +181,6 @@ class Store(Publisher):
                 last=self._epoch,
                 remedy=f"Piece(place, {self._epoch + 1}, token)",
             )
-        if self.files.size(ref.file) is None:
-            raise missing(ref.file)
         spine = self.spine(operator, bucket, layout=layout, key_type=key_type, row_type=row_type)
         segment = self._open(ref)
         if segment.form.layout != layout or any(ref == known.ref for known in spine.staged):

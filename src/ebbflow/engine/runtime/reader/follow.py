@@ -92,10 +92,8 @@ class LiveChanges:
         if not new:
             return
         if logged_epochs(snapshot, types).issuperset(new):
-            path = self._reader.path
             given = [
-                (epoch, _change(logged_changes(snapshot, path, epoch, types), types))
-                for epoch in new
+                (epoch, _change(logged_changes(snapshot, epoch, types), types)) for epoch in new
             ]
             self._held = None
         else:

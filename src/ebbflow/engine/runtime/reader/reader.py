@@ -12,8 +12,6 @@ unless that is asked for: loading one can run code.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from ebbflow.engine.runtime.reader.follow import LiveChanges, Values, shown
@@ -21,17 +19,15 @@ from ebbflow.engine.runtime.reader.logged import change_spines
 from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
 from ebbflow.errors import CompositionError
 from ebbflow.flow.plan import Plan
-from ebbflow.paths import local_path
-from ebbflow.state.spine import Folder, Snapshot, StateError, live_snapshot
+from ebbflow.state.spine import Place, Snapshot, StateError, files_at, live_snapshot
 from ebbflow.zset import from_view
 
 
 class Reader:
     """The state at a path, to be read; made by `ebbflow.open`."""
 
-    def __init__(self, path: Path, plan: Plan | None, *, unpickle: bool) -> None:
-        self.path, self.plan, self.unpickle = path, plan, unpickle
-        self.files = Folder(path)
+    def __init__(self, path: Place, plan: Plan | None, *, unpickle: bool) -> None:
+        self.files, self.plan, self.unpickle = files_at(path), plan, unpickle
         self._noted: tuple[Any, dict[str, StoredOutput]] = None, {}
         self.snapshot()
 
@@ -58,19 +54,20 @@ class Reader:
         return shown(self.values(self.snapshot(epoch)))
 
     def changes(
-        self, since: int | None = None, *, wait: float | None = None, every: float = 0.05
+        self, since: int | None = None, *, wait: float | None = None, every: float | None = None
     ) -> LiveChanges:
         """What epochs after `since` changed, as pairs of an epoch and its change, now and as the
         writer goes on; for `for` and for `async for`. Without `since`, the first is all there is,
         as one change from nothing; so whoever adds up has the value, at every moment.
 
         An epoch that changed nothing is given too, as it is to a sink. It ends when there was
-        nothing new for `wait` seconds; without it, never. It looks `every` so many seconds.
+        nothing new for `wait` seconds; without it, never. It looks `every` so many seconds: 20
+        times a second in a folder, and once on an object store, unless told otherwise.
         Where the writer keeps no changes (`keep_epochs`), those of several epochs may come in one,
         under the number of the last. A reader that is further behind than what is kept gets an
         error; without `since` it begins anew.
         """
-        return LiveChanges(self, since, wait, every)
+        return LiveChanges(self, since, wait, self.files.every if every is None else every)
 
     def __repr__(self) -> str:
         return f"<Reader of {', '.join(self.outputs)}: epoch {self.epoch}>"
@@ -82,7 +79,7 @@ class Reader:
         found = live_snapshot(self.files, epoch, unpickle=self.unpickle, wanted=self._wanted)
         if "parts" not in found.notes:
             raise StateError(
-                f"there is no state of a view in {str(self.path)!r}",
+                f"there is no state of a view in {self.files.address!r}",
                 remedy="the path that was given to run(path=...) or to spark(path=...)",
             )
         return found
@@ -104,7 +101,7 @@ class Reader:
         return {name: from_view(each.read(snapshot), (each.type, False)) for name, each in known}
 
 
-def open(path: str | os.PathLike[str], program: Any = None, *, unpickle: bool = False) -> Reader:
+def open(path: Place, program: Any = None, *, unpickle: bool = False) -> Reader:
     """Read the state that a view keeps at a path, from this or another process, while it is
     written. See `ebbflow.engine.runtime.reader.reader`.
 
@@ -132,4 +129,4 @@ def open(path: str | os.PathLike[str], program: Any = None, *, unpickle: bool = 
             f"open(path, {program!r}): that is not a program",
             remedy="the collection or the program that was run, or none",
         )
-    return Reader(local_path(path), plan, unpickle=unpickle)
+    return Reader(path, plan, unpickle=unpickle)

@@ -125,7 +125,7 @@ class WriteRows(StoredRows):
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         part = self.held()
-        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
+        piece = Piece(self.job.files, self.job.epoch, uuid4().hex)
         some: list[Any] = []
         size = 0
         try:
@@ -212,7 +212,7 @@ class WriteTotals:
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         part = replica_of(self.job.program).parts[self.part]
         some = [batch for batch in given if batch.num_rows]
-        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
+        piece = Piece(self.job.files, self.job.epoch, uuid4().hex)
         if some:
             table = pa.Table.from_batches(some)
             names = [name for name in table.schema.names if name != WEIGHT]

@@ -130,12 +130,12 @@ class WriteGroups:
         spine = Spine(part.layout, part.keys, part.rows)
         spine.append(stored)
         token = uuid4().hex
-        piece = Piece(self.job.path, self.job.epoch, token)
+        piece = Piece(self.job.files, self.job.epoch, token)
         piece.add(part.name, spine)
         outputs = [name for name in replica.machine.readers
                    if replica.machine.outputs[name] == stage.slot and rows]  # fmt: skip
         changes = write_changes(
-            replica, dict.fromkeys(outputs, rows), self.job.path, self.job.epoch, token
+            replica, dict.fromkeys(outputs, rows), self.job.files, self.job.epoch, token
         )
         waves = self.job.waves(replica)
         yield from routes(replica, replica.enter(waves, stage.slot, rows), waves, self.job.tasks)

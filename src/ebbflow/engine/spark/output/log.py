@@ -14,15 +14,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
+from ebbflow.engine.runtime.sinks.sink import warn_of_late
 from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.engine.spark.tasks.task import CHANGES
 from ebbflow.state.spine.manifest import torn
 
-_FILE = re.compile(r"[0-9a-f-]+\.parquet")
+_FILE = re.compile(r"(\d+)-[0-9a-f-]+\.(parquet|tmp)")
 Entry = Mapping[str, Any]
 """For each output that may have changed the files with their rows, or None."""
 
@@ -30,12 +30,14 @@ Entry = Mapping[str, Any]
 class Log:
     """The changes of the last epochs of one state."""
 
-    def __init__(self, disk: Disk, path: str, keep: int) -> None:
-        self.disk, self.folder, self.keep = disk, Path(path, CHANGES), max(1, keep)
+    def __init__(self, disk: Disk, keep: int) -> None:
+        self.disk, self.files, self.keep = disk, disk.files.folder(CHANGES), max(1, keep)
         for file in self._files():
             if not _FILE.fullmatch(file):
                 raise torn("the log of changes", f"it names {file!r}, which is no file of a log")
-        self._remove_strays()
+        self._swept = False
+        if disk.files.exclusive:
+            self._remove_strays()
 
     @property
     def entries(self) -> dict[str, Entry]:
@@ -64,34 +66,38 @@ class Log:
         first = first if needed is None else min(first, needed)
         gone = [each for each in log if int(each) < first]
         kept = {each: log[each] for each in log if int(each) >= first}
-        whole = [int(each) for each, said in kept.items() if None in said.values()]
-        store.keep_epochs = max(self.keep, *(epoch + 1 - each for each in whole), 1)
+        store.keep_also = {int(each) for each, said in kept.items() if None in said.values()}
         disk.extra = {CHANGES: kept}
+        if any(entry.values()):
+            self.files.settle()  # a manifest only ever names what is safe
+        warn_of_late(disk.done, epoch, disk.place)
         store.commit(epoch, disk.notes())
-        for each in gone:
-            self._remove(log[each])
+        with suppress(OSError):
+            files = [file for each in gone for file in _files_in(log[each])]
+            self.files.remove_all(files)
+            if not self._swept:
+                self._remove_strays()
         return log[str(epoch)]
-
-    def _remove(self, entry: Entry) -> None:
-        for files in entry.values():
-            for file, _ in files or ():
-                with suppress(OSError):
-                    Path(self.folder, file).unlink(missing_ok=True)
 
     def _files(self) -> set[str]:
         """The files of all epochs."""
-        entries = self.entries.values()
-        return {file for each in entries for files in each.values() for file, _ in files or ()}
+        return {file for entry in self.entries.values() for file in _files_in(entry)}
 
     def _remove_strays(self) -> None:
-        """Remove what was written for epochs that never came to be."""
-        if not self.folder.is_dir():
-            return
-        known = self._files()
-        for each in self.folder.iterdir():
-            if each.suffix in (".parquet", ".tmp") and each.name not in known:
-                with suppress(OSError):
-                    each.unlink()
+        """Remove what was written for epochs that never came to be. Where others may still write,
+        these are the epochs that are over."""
+        known, all_of_them = self._files(), self.disk.files.exclusive
+        self.files.remove_all(
+            name
+            for name in self.files.names()
+            if name not in known and (match := _FILE.fullmatch(name))
+            and (all_of_them or int(match[1]) <= self.disk.store.epoch)
+        )  # fmt: skip
+        self._swept = True
+
+
+def _files_in(entry: Entry) -> list[str]:
+    return [file for files in entry.values() for file, _ in files or ()]
 
 
 def rows_in(entry: Entry) -> dict[str, int | None]:

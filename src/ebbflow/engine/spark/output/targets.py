@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from ebbflow.engine.runtime.reader.logged import parquet_file
 from ebbflow.engine.runtime.sinks.formats import write_part
 from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.column_types import WEIGHT
@@ -34,11 +33,11 @@ def write_change(
             write_part(frame.toArrow(), folder, 0, format)
         return
     for number, (file, _) in enumerate(files):
-        written = view._log.folder / file
         if format == "parquet":
-            shutil.copyfile(written, folder / f"part-{number:05d}.parquet")
+            written = view._log.files.map(file)
+            (folder / f"part-{number:05d}.parquet").write_bytes(written)
         else:
-            write_part(pq.ParquetFile(written).read(), folder, number, format)
+            write_part(parquet_file(view._log.files, file).read(), folder, number, format)
     if not files:
         schema = arrow_schema(view.plan.outputs[name].type)
         write_part(schema.empty_table(), folder, 0, format)

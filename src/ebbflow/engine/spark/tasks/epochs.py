@@ -12,7 +12,7 @@ waves, the driver leads loops through their rounds (`leader`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
@@ -70,6 +70,9 @@ class InputChange(NamedTuple):
     table: Any = None
     added: bool = False
     """Whether all rows are known to be added, and none taken away."""
+    together: DataFrame | None = None
+    """Where the frames of all inputs are taken from one, as the batches of a stream: that one, with
+    a column for each input."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +104,21 @@ class Epochs:
         program: PackedProgram,
         replica: Replica,
         store: Store,
-        path: str,
         small: int = SMALL,
     ) -> None:
         self.session, self.program, self.replica = session, program, replica
-        self.store, self.path, self.small = store, path, small
+        self.store, self.files, self.small = store, store.files, small
         replica.token = program.token
         self.parts = {part.name: part for part in replica.parts}
 
     def job(self, tasks: int, given: Mapping[str, InputChange] | None = None) -> EpochJob:
         """What the tasks of the next epoch have to know."""
         by_key = frozenset(name for name, each in (given or {}).items() if each.request is not None)
-        unpickle = self.store.unpickle
-        return EpochJob(self.program, self.path, self.store.epoch, tasks, by_key, unpickle=unpickle)
+        store = self.store
+        return EpochJob(
+            self.program, self.files, store.epoch, tasks, by_key,
+            unpickle=store.unpickle, manifest=store.manifest.name,
+        )  # fmt: skip
 
     # ---- in one place ----
 
@@ -124,7 +129,7 @@ class Epochs:
             replica.open(self.store)
             found = {n: taken(each.request, each.rows or {}) for n, each in given.items()}
             deltas = replica.all_at_once(found)
-            changes = write_changes(replica, deltas, self.path, epoch, uuid4().hex)
+            changes = write_changes(replica, deltas, self.files, epoch, uuid4().hex)
             rows = sum(len(each.rows or ()) for each in given.values())
             rounds = dict(replica.rounds())
             return EpochResult(DRIVER, rows, by_output(changes), replica.stats(), rounds=rounds)
@@ -145,14 +150,14 @@ class Epochs:
             if each.rows is not None
         }
         frames = {name: each.frame for name, each in given.items() if each.frame is not None}
-        structs = [
-            frame.select(f.struct("*").alias(struct_of(number)))
-            for number, frame in enumerate(frames.values())
-        ]
+        structs = [in_struct(number, frame) for number, frame in enumerate(frames.values())]
         requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
         task = SingleTask(job, requests, most, tuple(here.items()), tuple(frames))
-        if structs:
+        together = next((each.together for each in given.values()), None)
+        if together is not None:
+            rows = together.coalesce(1)
+        elif structs:
             rows = reduce(side_by_side, structs).coalesce(1)
         else:
             rows = self.session.range(0, 1, 1, 1)
@@ -264,6 +269,7 @@ class Epochs:
     def stage_reports(self, mode: str, reports: Sequence[TaskReport]) -> EpochResult:
         """Stage what tasks have written, or raise what went wrong first."""
         self._raise_first(reports)
+        self.files.fetch({ref.file for report in reports for _, _, ref in report.segments})
         try:
             for report in reports:
                 for name, _, ref in report.segments:
@@ -281,6 +287,20 @@ class Epochs:
         rounds = dict(each for report in reports for each in report.rounds)
         return EpochResult(mode, rows_in, changes, stats, jobs=jobs, rounds=rounds)
 
+    def stage_only(self, reports: Sequence[TaskReport], names: Set[str]) -> None:
+        """Stage the segments of some parts, by name, and remove what else was written."""
+        self._raise_first(reports)
+        others = []
+        for report in reports:
+            segments = report.segments
+            report.segments = [each for each in segments if each[0] in names]
+            kept = {ref.file for _, _, ref in report.segments}
+            rest = [each for each in segments if each[2].file not in kept]
+            others.append(TaskReport(segments=rest, changes=report.changes))
+            report.changes = []
+        self.stage_reports(BULK, reports)
+        self._discard(others)
+
     def _raise_first(self, reports: Sequence[TaskReport]) -> None:
         """Raise what went wrong first, if something did; what was written is discarded then."""
         failed = [report for report in reports if report.error is not None]
@@ -295,7 +315,7 @@ class Epochs:
         files = {ref.file for report in reports for _, _, ref in report.segments}
         with suppress(OSError):
             self.store.discard(files)
-            remove_changes(self.path, [change for report in reports for change in report.changes])
+            remove_changes(self.files, [change for report in reports for change in report.changes])
 
 
 def is_sent(given: InputChange) -> bool:
@@ -303,6 +323,11 @@ def is_sent(given: InputChange) -> bool:
     keys."""
     here = isinstance(given.request, (Events, Edits, Forget))
     return here and given.frame is None
+
+
+def in_struct(number: int, frame: DataFrame) -> DataFrame:
+    """A frame with one column, that of the input of this number: its rows are structs."""
+    return frame.select(f.struct("*").alias(struct_of(number)))
 
 
 def side_by_side(left: DataFrame, right: DataFrame) -> DataFrame:

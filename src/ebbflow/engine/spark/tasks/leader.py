@@ -77,7 +77,7 @@ class Leader:
         report of it."""
         replica, job = self.replica, self.job
         loops = [stage for stage, _ in self.waves.waves[self.wave].loops]
-        piece = Piece(job.path, job.epoch, uuid4().hex)
+        piece = Piece(job.files, job.epoch, uuid4().hex)
         try:
             self._snapshot = job.snapshot()
             replica.open(self._snapshot)
@@ -232,7 +232,7 @@ class Leader:
     def _hand_over(self, containers: Iterable[Any], *, forget: bool = False) -> None:
         """Write what was done here to containers, for tasks to see; where these will change them,
         `forget` what is here of them."""
-        piece = Piece(self.job.path, self.job.epoch, uuid4().hex)
+        piece = Piece(self.job.files, self.job.epoch, uuid4().hex)
         for container in containers:
             part = self._parts[id(container)]
             spine = Spine(part.layout, part.keys, part.rows, plain=not self.job.unpickle)

@@ -12,12 +12,10 @@ it again.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -44,10 +42,9 @@ from ebbflow.engine.spark.tasks.transport import (
 )
 from ebbflow.engine.spark.tasks.waves import Waves
 from ebbflow.errors import EbbflowError, cause_of
-from ebbflow.paths import PRIVATE, make_folder, open_file
-from ebbflow.state.spine import Folder, Snapshot, StateError
+from ebbflow.state.spine import Files, Snapshot, StateError
 from ebbflow.state.spine.piece import Piece
-from ebbflow.state.spine.segment import Ref
+from ebbflow.state.spine.segment import ChecksumWriter, Ref
 from ebbflow.zset import trusted, without_zeros
 
 Segment = tuple[str, str, Ref]
@@ -67,16 +64,20 @@ class EpochJob:
     """What all tasks of an epoch know: the program, where its state is, and how many tasks."""
 
     program: PackedProgram
-    path: str
+    files: Files
     base: int
     tasks: int
     by_key: frozenset[str] = frozenset()
     provided: frozenset[int] = frozenset()
     done: frozenset[str] = frozenset()
     bulk: bool = False
+    anew: bool = False
+    """Whether it begins without state, though there is some: to compute it again."""
     heaviest: int = 2**63 - 1
     """A row that is there more often than this is not for a bulk load."""
     unpickle: bool = True
+    manifest: str = ""
+    """The name of that of the base, where it is known."""
     secret: str = field(default_factory=partial(secrets.token_hex, 16), repr=False)
     """What an error in a message of Spark's must be behind, to be one of this job's."""
 
@@ -90,7 +91,9 @@ class EpochJob:
 
     def snapshot(self) -> Snapshot:
         """The state that the epoch begins with."""
-        return _snapshot(self.path, self.base, self.unpickle)
+        if self.anew:
+            return _snapshot(self.files, -1, self.unpickle, "")
+        return _snapshot(self.files, self.base, self.unpickle, self.manifest)
 
 
 _snapshots: dict[tuple[str, bool], Snapshot] = {}
@@ -98,25 +101,26 @@ _snapshots: dict[tuple[str, bool], Snapshot] = {}
 _KEPT = 8
 
 
-def _snapshot(path: str, epoch: int, unpickle: bool) -> Snapshot:
+def _snapshot(files: Files, epoch: int, unpickle: bool, name: str) -> Snapshot:
     """The state at the end of an epoch, with the segments that this process has open already and
     whose files are what they were."""
-    old = _snapshots.pop((path, unpickle), None)
+    old = _snapshots.pop((files.address, unpickle), None)
     spines = () if old is None else old._spines.values()
     opened = [segment for spine in spines for segment in spine.segments]
     known = {segment.ref: segment for segment in opened if segment.unchanged}
     while len(_snapshots) >= _KEPT:
         _snapshots.pop(next(iter(_snapshots)))
-    made = _snapshots[path, unpickle] = CachedSnapshot(path, epoch, known, unpickle)
+    made = CachedSnapshot(files, epoch, unpickle=unpickle, name=name)
+    made.known = known
+    files.fetch(made.manifest.files())
+    _snapshots[files.address, unpickle] = made
     return made
 
 
 class CachedSnapshot(Snapshot):
     """A snapshot that does not open again what is open."""
 
-    def __init__(self, path: str, epoch: int, known: dict[Any, Any], unpickle: bool) -> None:
-        super().__init__(path, epoch, unpickle=unpickle)
-        self.known = known
+    known: Mapping[Any, Any]
 
     def _open(self, ref: Any) -> Any:
         return self.known.get(ref) or super()._open(ref)
@@ -361,18 +365,18 @@ class StatefulTask:
         that are whole."""
         report = TaskReport(self.wave, rows_in=rows_in)
         replica, job = self.replica, self.job
-        piece = Piece(job.path, job.epoch, self.token)
+        piece = Piece(job.files, job.epoch, self.token)
         try:
             replica.open(job.snapshot(), self.added)
             lines, deltas = work()
-            report.changes = write_changes(replica, deltas, job.path, job.epoch, self.token)
+            report.changes = write_changes(replica, deltas, job.files, job.epoch, self.token)
             for part, spine in replica.changed_parts():
                 piece.add(part.name, spine)
             report.segments = piece.finish()
             report.stats, report.rounds = replica.stats(), replica.rounds()
         except BaseException as error:
             piece.abandon()
-            remove_changes(job.path, report.changes)
+            remove_changes(job.files, report.changes)
             if not isinstance(error, EbbflowError) or isinstance(error, StateError):
                 raise
             return [TaskReport.failed(error, self.wave).line()]
@@ -382,16 +386,15 @@ class StatefulTask:
 
 
 def write_changes(
-    replica: Replica, deltas: Mapping[str, Delta], path: str, epoch: int, token: str
+    replica: Replica, deltas: Mapping[str, Delta], state: Files, epoch: int, token: str
 ) -> list[tuple[str, str, int]]:
     """Write what changed in the outputs, one Parquet file each: the output, the file, its rows."""
-    found = []
-    permissions = Folder(path).permissions
+    found, files = [], state.folder(CHANGES)
     for number, (name, delta) in enumerate(deltas.items()):
         row_type = replica.plan.outputs[name].type
         file = f"{epoch:012d}-{token}-{number}.parquet"
         try:
-            write_parquet(Path(path) / CHANGES / file, delta, row_type, permissions)
+            write_parquet(files, file, delta, row_type)
         except EbbflowError as error:
             what = f"output {name!r}: {error.what}"
             place = replica.plan.outputs[name].place
@@ -402,21 +405,26 @@ def write_changes(
     return found
 
 
-def remove_changes(path: str, changes: Iterable[tuple[str, str, int]]) -> None:
+def remove_changes(state: Files, changes: Iterable[tuple[str, str, int]]) -> None:
     """Remove files of changes that did not come to be."""
+    files = state.folder(CHANGES)
     for _, file, _ in changes:
-        (Path(path) / CHANGES / file).unlink(missing_ok=True)
+        files.remove(file)
 
 
-def write_parquet(file: Path, delta: Delta, row_type: Any, permissions: int = PRIVATE) -> None:
-    """Rows with their weights as a Parquet file that is whole, or not there."""
+def write_parquet(files: Files, name: str, delta: Delta, row_type: Any) -> None:
+    """Rows with their weights as a Parquet file, which is safe when this returns. Nobody looks at
+    it before its name is reported."""
     rows, weights = list(delta), list(delta.values())
-    temporary = file.with_suffix(".tmp")
-    make_folder(file.parent, permissions)
-    opened = open_file(temporary, os.O_WRONLY | os.O_TRUNC, permissions)
-    with open(opened, "wb") as raw, pq.ParquetWriter(raw, arrow_schema(row_type)) as out:
-        for i in range(0, len(rows), _CHUNK):
-            out.write_batch(to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], row_type))
-    with open(temporary, "rb+") as done:
-        os.fsync(done.fileno())
-    os.rename(temporary, file)
+    writer = files.create(name)
+    try:
+        raw = pa.PythonFile(ChecksumWriter(writer.write), mode="w")
+        with pq.ParquetWriter(raw, arrow_schema(row_type)) as out:
+            for i in range(0, len(rows), _CHUNK):
+                out.write_batch(to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], row_type))
+        writer.sync()
+        writer.close()
+    except BaseException:
+        writer.close()
+        files.remove(name)
+        raise

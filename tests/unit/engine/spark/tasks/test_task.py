@@ -32,7 +32,7 @@ from ebbflow.engine.spark.tasks.task import (
 from ebbflow.engine.spark.tasks.transport import PackedProgram, pack_program, partials, unpacked
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Plan
-from ebbflow.state.spine import Store
+from ebbflow.state.spine import Folder, Store
 from ebbflow.zset import trusted
 
 
@@ -54,10 +54,10 @@ A, B = ef.Input("a", Row), ef.Input("b", Row)
 JOINED = A.join(B, on="k", select=lambda a, b: Row(a.v, b.v))
 
 
-def made(rows: Any, tasks: int = 2, path: str = "") -> tuple[Replica, EpochJob]:
+def made(rows: Any, tasks: int = 2, path: str = ".") -> tuple[Replica, EpochJob]:
     replica = Replica(Plan({"output": rows.node}))
     program: PackedProgram = pack_program(replica, True)
-    return replica, EpochJob(program, path, 0, tasks)
+    return replica, EpochJob(program, Folder(path), 0, tasks)
 
 
 def notes(lines: Any) -> list[Any]:
