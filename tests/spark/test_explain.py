@@ -134,6 +134,7 @@ def test_explain_shows_the_python_that_tasks_run_for_each_node(view: Any) -> Non
     assert "shouted(row)" in text
 
 
+@pytest.mark.classic
 def test_explain_and_stats_run_no_job(spark: Any, view: Any) -> None:
     view.step(orders=ORDERS)
     before = jobs(spark)

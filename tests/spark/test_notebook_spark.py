@@ -19,6 +19,7 @@ sales = ef.Input("sales", Sale)
 two = ef.program(dear=sales.filter(lambda sale: sale.price > 10), n=sales.agg(n=ef.count()))
 
 
+@pytest.mark.classic
 def test_looking_at_a_view_starts_no_job_and_show_prints_its_rows(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

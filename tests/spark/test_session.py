@@ -202,6 +202,7 @@ def test_workers_that_do_not_do_are_one_sentence(said: str, text: str) -> None:
 # ---- a real one ----
 
 
+@pytest.mark.classic
 def test_the_session_has_the_settings_that_matter(spark: Any) -> None:
     wanted = {name: str(value).lower() for name, value in settings(cores=2).items()}
     wanted["spark.driver.memory"] = "1g"
@@ -210,6 +211,7 @@ def test_the_session_has_the_settings_that_matter(spark: Any) -> None:
     assert spark.sparkContext.uiWebUrl is None
 
 
+@pytest.mark.classic
 def test_a_running_session_is_taken(spark: Any) -> None:
     assert session() is spark
 
@@ -241,6 +243,7 @@ PAIRS = ef.Input("pairs", Pair)
 SQUARES = PAIRS.map(lambda pair: Pair(pair.k, pair.v * pair.v), type=Pair)
 
 
+@pytest.mark.classic
 def test_arithmetic_is_exact_in_a_session_that_wraps(theirs: Any, tmp_path: Path) -> None:
     rows = SQUARES.group_by("k").agg(total=ef.sum("v"))
     with rows.run(ef.spark(theirs, path=tmp_path, mode="bulk", buckets=2)) as view:
@@ -250,6 +253,7 @@ def test_arithmetic_is_exact_in_a_session_that_wraps(theirs: Any, tmp_path: Path
         assert [tuple(row) for row in view.value.collect()] == [(1, 2**60 + 4)]
 
 
+@pytest.mark.classic
 def test_settings_are_put_back_after_epochs_that_overlap_and_fail(
     theirs: Any, tmp_path: Path
 ) -> None:

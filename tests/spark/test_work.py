@@ -230,6 +230,7 @@ def jobs_of(spark: Any, work: Any) -> int:
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("mode", ["single_task", "staged"])
 @pytest.mark.parametrize("views", [1, 8])
 def test_an_epoch_is_one_job_of_spark_however_many_views_there_are(

@@ -205,7 +205,7 @@ def _waiting(session: SparkSession) -> Iterator[None]:
 
 
 def is_local(session: Any) -> bool:
-    """Whether the workers of a session are on this machine, in the process of its driver."""
+    """Whether the workers of a session are where its driver is."""
     conf = getattr(session, "conf", None)
     return conf is None or str(conf.get("spark.master", "local")).startswith("local[")
 
@@ -215,7 +215,7 @@ def is_local(session: Any) -> bool:
 
 def require_shared(session: SparkSession, path: str) -> None:
     """An error when a worker on another machine does not see the folder in which state is open."""
-    if is_local(session):
+    if is_local(session) or "://" in path:  # an object store is where it is
         return
     lock = os.path.join(path, "lock")
 
