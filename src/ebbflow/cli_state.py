@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ebbflow.demo.show import amount
 from ebbflow.errors import CheckError, install
-from ebbflow.paths import local_path
 
 EPILOG = """\
 examples:
@@ -65,19 +65,17 @@ def with_action(arguments: Sequence[str]) -> list[str]:
 def run_state(asked: argparse.Namespace) -> int:
     """Do what is asked to a folder of state; gives the exit status."""
     try:
-        from ebbflow.state.spine import Folder
+        from ebbflow.state.spine.place import files_at
     except ModuleNotFoundError as error:
         raise CheckError(f"reading state needs {error.name}", remedy=install("durable")) from error
-    place = local_path(asked.folder, "DIR")
-    files = Folder(place)
-    if not place.is_dir() or not files.names():
-        there = place.is_dir()
+    files = files_at(asked.folder, what="DIR")
+    if not files.names():
+        folder = "://" not in asked.folder and not os.path.isdir(asked.folder)
         raise CheckError(
-            f"there is no state in {asked.folder!r}"
-            if there
-            else f"there is no folder {asked.folder!r}",
+            f"there is no folder {asked.folder!r}" if folder
+            else f"there is no state in {asked.folder!r}",
             remedy="the path that was given to run(path=...)",
-        )
+        )  # fmt: skip
     said, lines, status = ACTIONS[asked.action][0](files, asked)
     if asked.json:
         print(json.dumps(said, indent=2))
@@ -172,9 +170,10 @@ def _compact(files: Any, asked: argparse.Namespace) -> Answer:
 
 def _copy(files: Any, asked: argparse.Namespace) -> Answer:
     from ebbflow.engine.runtime.upkeep.copies import copy
-    from ebbflow.state.spine import Folder
+    from ebbflow.state.spine.place import files_at
 
-    other = Folder(local_path(asked.other, "OTHER"), files.permissions)
+    folder = "://" not in asked.other
+    other = files_at(asked.other, getattr(files, "permissions", None) if folder else None, "OTHER")
     made = copy(files, other, asked.epoch, sinks=asked.sinks)
     size = other.size(made.name) or 0
     line = f"epoch {made.epoch} is in {asked.other}, {amount(size)}"

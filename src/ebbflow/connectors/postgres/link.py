@@ -10,7 +10,15 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ebbflow.errors import CheckError, EbbflowError, Text, cause_of, install, is_redacted
+from ebbflow.errors import (
+    CheckError,
+    EbbflowError,
+    Text,
+    cause_of,
+    error_text,
+    install,
+    is_redacted,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -53,7 +61,7 @@ class Link:
                 self.close()
                 if _is_refusal(error) or monotonic() + pause > end:
                     raise DatabaseError(
-                        f"{what}: PostgreSQL cannot be used: {error}",
+                        f"{what}: PostgreSQL cannot be used: {error_text(error)}",
                         remedy="a server that runs, and where it is; or wait=...",
                     ) from cause_of(error)
             except psycopg.Error as error:

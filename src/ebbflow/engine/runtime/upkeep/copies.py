@@ -16,7 +16,7 @@ from typing import Any
 
 from ebbflow.engine.runtime.reader.logged import CHANGES
 from ebbflow.engine.runtime.sinks.sink import note, noted
-from ebbflow.engine.runtime.upkeep.inspect import TRIES, changes_of
+from ebbflow.engine.runtime.upkeep.inspect import TRIES
 from ebbflow.errors import Text
 from ebbflow.state.spine import Damaged, Files, Ref, Snapshot, StateError, Store, live_snapshot
 from ebbflow.state.spine.live import newest_name
@@ -27,7 +27,9 @@ def require_state(files: Files) -> None:
     """Refuse a place where there is no state."""
     if not newest_name(files):
         raise StateError(
-            "there is no state here", path=Text(files), remedy="the path given to run(path=...)"
+            "there is no state here",
+            path=Text(files.address),
+            remedy="the path given to run(path=...)",
         )
 
 
@@ -39,7 +41,7 @@ def copy(files: Files, other: Files, epoch: int | None = None, *, sinks: bool = 
         if other.names():
             raise StateError(
                 "there is something in the place to copy to",
-                path=Text(other),
+                path=Text(other.address),
                 files=len(other.names()),
                 remedy="an empty folder, or one that is not there yet",
             )
@@ -73,22 +75,17 @@ def _copy(files: Files, other: Files, epoch: int | None, sinks: bool) -> Manifes
 
 def _copy_changes(files: Files, other: Files, snapshot: Snapshot) -> dict[str, Any]:
     """Copy the files of a Spark view's change log; what it says of epochs that can be read."""
-    source, target = changes_of(files), changes_of(other)
+    source, target = files.folder(CHANGES), other.folder(CHANGES)
     entries: Mapping[str, Any] = snapshot.notes.get(CHANGES, {})
     kept = {
         epoch: entry
         for epoch, entry in entries.items()
         if None not in entry.values() or int(epoch) == snapshot.epoch
     }
-    if not kept or source is None or target is None:
-        return kept
-    target.lock()
-    target.unlock()
     for entry in kept.values():
         for listed in entry.values():
             for file, _ in listed or ():
                 copy_file(source, target, file)
-    target.remove("lock")
     return kept
 
 

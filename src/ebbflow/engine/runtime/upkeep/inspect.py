@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ebbflow.engine.runtime.batches import SPINE
-from ebbflow.engine.runtime.reader.logged import CHANGES
+from ebbflow.engine.runtime.reader.logged import CHANGES, parquet_file
 from ebbflow.engine.runtime.sinks.log import PREFIX
 from ebbflow.engine.runtime.sinks.sink import noted
 from ebbflow.errors import EbbflowError
-from ebbflow.state.spine import Files, Folder, Ref, StateError
+from ebbflow.state.spine import Files, Ref, StateError
 from ebbflow.state.spine.live import newest_name
 from ebbflow.state.spine.manifest import Listed, Manifest, epochs, newest, own, read
 from ebbflow.state.spine.segment import Segment
@@ -67,11 +66,6 @@ class Inspection:
         return sorted({each.epoch for each in self.whole})
 
 
-def changes_of(files: Files) -> Files | None:
-    """The files of the change log of a view on Spark, where there can be some."""
-    return Folder(files.path / CHANGES) if isinstance(files, Folder) else None
-
-
 def inspect(files: Files) -> Inspection:
     """Read everything that the retained epochs of a state need."""
     for _ in range(TRIES):
@@ -108,7 +102,7 @@ class _Look:
     """What one look at a state has found."""
 
     def __init__(self, files: Files) -> None:
-        self.files, self.changes = files, changes_of(files)
+        self.files, self.changes = files, files.folder(CHANGES)
         self.whole: list[Manifest] = []
         self.broken: list[tuple[Manifest, frozenset[Name]]] = []
         self.problems: list[Problem] = []
@@ -173,10 +167,8 @@ class _Look:
         if file not in self._known:
             self._known[file] = ""
             try:
-                assert self.changes is not None
-                content = self.changes.map(file)
-                found = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))).read()
-                self.bytes += len(content)
+                found = parquet_file(self.changes, file).read()
+                self.bytes += self.changes.size(file) or 0
                 self.read.add(f"{CHANGES}/{file}")
                 if len(found) != rows:
                     self._known[file] = f"{file} has {len(found)} rows and should have {rows}"

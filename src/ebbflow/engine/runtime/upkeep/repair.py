@@ -29,9 +29,9 @@ from ebbflow.engine.runtime.reader.logged import CHANGES
 from ebbflow.engine.runtime.sinks.log import PREFIX
 from ebbflow.engine.runtime.sinks.sink import forget_sink, noted, spans
 from ebbflow.engine.runtime.upkeep.copies import copy_file, require_state
-from ebbflow.engine.runtime.upkeep.inspect import Inspection, changes_of, inspect, label_of
+from ebbflow.engine.runtime.upkeep.inspect import Inspection, inspect, label_of
 from ebbflow.errors import Text
-from ebbflow.state.spine import Files, Folder, StateError
+from ebbflow.state.spine import Files, StateError
 from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Manifest, epochs, own
 from ebbflow.state.spine.snapshot import Name
 
@@ -188,8 +188,7 @@ def _gone_back(files: Files, found: Inspection, back: bool) -> Repaired:
 
 def _there(files: Files, entries: dict[str, Any], retained: set[int]) -> dict[str, Any]:
     """What a change log says of epochs that can be read."""
-    folder = changes_of(files)
-    there = set(folder.names()) if folder is not None else set()
+    there = set(files.folder(CHANGES).names())
     return {
         epoch: entry
         for epoch, entry in entries.items()
@@ -235,20 +234,14 @@ def _set_aside(files: Files, manifest: Manifest) -> Aside:
     """Move what no epoch needs to a folder beside it."""
     needed = manifest.files().union(manifest.retained, *manifest.retained.values())
     others = sorted(own(files.names()) - needed)
-    if not others or not isinstance(files, Folder):
+    if not others:
         return Aside("", ())
-    place = files.path / f"aside-{manifest.epoch}-{manifest.revision}"
-    other = Folder(place, files.permissions)
-    other.lock()
-    try:
-        for name in others:
-            copy_file(files, other, name)
-        other.settle()
-        for name in others:
-            files.remove(name)
-    finally:
-        other.unlock()
-    return Aside(str(place), tuple(others))
+    other = files.folder(f"aside-{manifest.epoch}-{manifest.revision}")
+    for name in others:
+        copy_file(files, other, name)
+    other.settle()
+    files.remove_all(others)
+    return Aside(other.address, tuple(others))
 
 
 def end_sink(files: Files, name: str) -> None:
