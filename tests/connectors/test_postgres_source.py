@@ -366,6 +366,25 @@ def test_a_table_in_partitions_is_one_table(database: Database) -> None:
     assert view.value == ef.ZSet.of([Customer(12, "Italy")])
 
 
+def test_transactions_that_changed_nothing_of_ours_are_no_epochs(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(database)
+    view = PROGRAM.run()
+    source = changes(database.dsn, TABLES, slot="shop")
+    source.run(view, follow=False)
+    epoch, peek = view.epoch, source._peek
+
+    def older(resting: int | None, connection: Any) -> Any:
+        """As a server before 15 tells it: the end of a transaction of other tables."""
+        flushed, _, loads = peek(None, connection)
+        return flushed, [b"C" + bytes(9) + (flushed + 1).to_bytes(8, "big") + bytes(8)], loads
+
+    monkeypatch.setattr(source, "_peek", older)
+    assert source.run(view, follow=False) == 0
+    assert view.epoch == epoch
+
+
 def connections(database: Database) -> int:
     query = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database.name}'"
     return int(database.server.query(query)[0][0])

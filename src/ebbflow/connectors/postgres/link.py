@@ -99,8 +99,8 @@ class Link:
             connection.close()
 
 
-_PASSING = ("starting up", "shutting down", "recovery", "terminating", "too many", "reserved",
-            "in use", "is active")  # fmt: skip
+_PASSING = ("starting up", "accepting", "shutting down", "recovery", "terminating",
+            "too many", "reserved", "in use", "is active")  # fmt: skip
 """What a server says that will answer later."""
 
 

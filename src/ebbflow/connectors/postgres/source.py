@@ -280,13 +280,13 @@ class PostgresSource(ChangeSource):
                 end = flushed
             reader = Transactions(self.tables, inputs, view, loads)
             last, found = reader.read(messages, at)
-            resting = flushed if last is None else None
             if last is None and messages:  # the view has had them, and the slot was not told
                 self._do(partial(self._advance, at))
-                resting = None
                 continue
-            if last is None and flushed - at >= SEGMENT:
-                last = flushed  # nothing of ours up to there
+            if not found:  # servers before 15 tell of transactions that changed nothing of ours
+                to = flushed if last is None else last
+                last = to if to - at >= SEGMENT or len(messages) >= self.limit else None
+            resting = flushed if last is None else None
             if last is not None:
                 done = False
 
