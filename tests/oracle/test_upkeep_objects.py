@@ -8,6 +8,7 @@ import pytest
 from tests.object_server import ObjectServer, place, server
 from tests.oracle.test_upkeep import Values, program, steps
 
+from ebbflow.cli import main
 from ebbflow.engine.runtime.upkeep.copies import compact, copy
 from ebbflow.engine.runtime.upkeep.inspect import inspect
 from ebbflow.engine.runtime.upkeep.repair import repair
@@ -17,8 +18,9 @@ __all__ = ["place", "server"]
 
 
 def test_a_state_on_an_object_store_is_verified_copied_compacted_and_repaired(
-    server: ObjectServer, place: Any, tmp_path: Any
-) -> None:
+    server: ObjectServer, place: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     known: dict[str, Any] = {"orders": {}, "customers": []}
     values: Values = {}
     with program.run(path=place, keep_epochs=2) as view:
@@ -37,6 +39,12 @@ def test_a_state_on_an_object_store_is_verified_copied_compacted_and_repaired(
     writer.close()
     files.unlock()
     files = files_at(server.again(place, cache=tmp_path / "other cache"))
+    for name, given in (("AWS_ENDPOINT_URL", server.url), ("AWS_REGION", "us-east-1"),
+                        ("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "x"),
+                        ("AWS_ALLOW_HTTP", "true")):  # fmt: skip
+        monkeypatch.setenv(name, given)
+    assert main(["state", "verify", place.url]) == 1
+    assert f"DAMAGED  {newest}" in capsys.readouterr().out
     with pytest.raises(StateError, match="goes back to epoch 3"):
         repair(files)
     done = repair(files, back=True)
