@@ -29,6 +29,7 @@ from uuid import uuid4
 import pytest
 
 import ebbflow as ef
+from ebbflow.state.spine.bucket import Bucket
 
 _WHY = "state on an object store was not tested: {} is not installed"
 for each in ("obstore", "flask"):
@@ -212,6 +213,37 @@ def on(what: str, fault: Any, times: int = 1, name: str = "") -> Fault:
         return None
 
     return decide
+
+
+# ---- a process that stops ----
+
+
+class Crash(BaseException):
+    """The process stopped."""
+
+
+class Stopped:
+    """Requests up to one: it is carried out, or not, and then there are no more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count, self.last, self.carried_out = 0, -1, False
+        whole = Bucket._do
+
+        def do(bucket: Bucket, *given: Any, **options: Any) -> Any:
+            at, self.count = self.count, self.count + 1
+            if self.last < 0 or at < self.last:
+                return whole(bucket, *given, **options)
+            if at == self.last and self.carried_out:
+                whole(bucket, *given, **options)
+            raise Crash(at)
+
+        monkeypatch.setattr(Bucket, "_do", do)
+
+    def within(self, last: int, carried_out: bool) -> None:
+        self.count, self.last, self.carried_out = 0, last, carried_out
+
+    def over(self) -> None:
+        self.last = -1
 
 
 if __name__ == "__main__":  # as a process of its own, until its input ends

@@ -123,7 +123,11 @@ class MetricsServer:
         self._server = server
         self.url = f"http://{server.server_address[0]!s}:{server.server_address[1]}/metrics"
         self._thread = Thread(target=server.serve_forever, name="ebbflow metrics", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:  # where there are no threads
+            server.server_close()
+            raise
 
     def close(self) -> None:
         """Stop."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from base64 import b64encode
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,9 +13,11 @@ from uuid import UUID
 import pytest
 
 import ebbflow as ef
+from ebbflow.connectors import kafka, postgres
 from ebbflow.connectors.kafka.messages import apply_message, json_decoder, payload
 from ebbflow.connectors.source import InputEvents, SourceRow
 from ebbflow.engine.runtime.sinks.plain import plain, row_reader
+from ebbflow.errors import CheckError
 
 
 class Part(NamedTuple):
@@ -48,6 +51,23 @@ def view_with(*messages: tuple[Any, Any], program: Any = None, form: str = "auto
 
 def part(name: str, size: float) -> dict[str, Any]:
     return {"name": name, "size": size}
+
+
+@pytest.mark.parametrize(
+    ("library", "make"),
+    [
+        ("psycopg", lambda: postgres.TableSink("", "totals")),
+        ("psycopg", lambda: postgres.changes("", {"things": "things"}, slot="x")),
+        ("confluent_kafka", lambda: kafka.TopicSink("", "totals")),
+        ("confluent_kafka", lambda: kafka.changes("", {"things": "things"})),
+    ],
+)
+def test_a_library_that_is_missing_is_named(
+    library: str, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(CheckError, match="pip install"):
+        make()
 
 
 def test_the_last_message_of_a_key_counts_and_tombstones_delete() -> None:

@@ -79,6 +79,21 @@ def test_a_large_change_is_copied_and_merged_and_equals_many_small_ones(
     view.close()
 
 
+def test_a_change_writes_the_rows_that_changed_and_no_others(database: Database) -> None:
+    view = SALES.run()
+    view.add_sink(TableSink(database.dsn, "sales", create=True))
+    view.step(sales=[Sale(i, "Rome", i) for i in range(1000)])
+    last = "SELECT count(*) FROM sales WHERE xmin = (SELECT xmin FROM ebbflow_epochs)"
+    assert database.query(last) == [(1000,)]
+    view.step(sales=ef.upsert([Sale(1, "Oslo", 1), Sale(2, "Rome", 2), Sale(1001, "Oslo", 1)]))
+    assert database.query(last) == [(2,)], "one is as it was"
+    view.step(sales=ef.upsert([Sale(i, "Bonn", i) for i in range(500)]))
+    assert database.query(last) == [(500,)]
+    view.step()
+    assert database.query(last) == [(0,)], "an epoch without a change is a number"
+    view.close()
+
+
 @pytest.mark.parametrize("many", [3, 1000])
 def test_a_bag_has_a_column_that_counts(database: Database, many: int) -> None:
     words = ef.Input("words", str)
@@ -171,6 +186,10 @@ def test_errors_of_the_server_say_what_to_do_and_leave_the_epoch_to_be_tried_aga
     database: Database,
 ) -> None:
     view = TOTALS.run()
+    with pytest.raises(DatabaseError, match=r"cannot be used(.|\n)*a server that runs"):
+        view.add_sink(TableSink("host=/nowhere", "totals", wait=0.1))
+    with pytest.raises(DatabaseError, match=r'cannot be used(.|\n)*"nobody" does not exist'):
+        view.add_sink(TableSink(f"{database.dsn} user=nobody", "totals"))
     with pytest.raises(DatabaseError, match=r"does not exist(.|\n)*create=True"):
         view.add_sink(TableSink(database.dsn, "totals"))
     database.query("CREATE TABLE totals (city text, n bigint, total int)")
@@ -182,6 +201,13 @@ def test_errors_of_the_server_say_what_to_do_and_leave_the_epoch_to_be_tried_aga
     with pytest.raises(DatabaseError, match=r"out of range(.|\n)*numeric"):
         view.step(sales=[Sale(2, "Rome", 2**40)])
     assert view.epoch == 2
+    ef.redact(True)
+    try:
+        with pytest.raises(DatabaseError) as hidden:
+            view.deliver()
+    finally:
+        ef.redact(False)
+    assert str(2**40) not in str(hidden.value)
     assert table(database) == ef.ZSet.of([("Rome", 1, 1)])
     database.query("ALTER TABLE totals ALTER total TYPE numeric")
     view.step(sales=[Sale(3, None, 5)])

@@ -211,6 +211,30 @@ def test_it_follows_until_it_is_stopped(database: Database) -> None:
     assert_equal(view, database)
 
 
+def test_while_the_log_rests_nothing_is_asked_of_the_slot(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(database)
+    view, stop, asked = PROGRAM.run(), Event(), []
+    source = changes(database.dsn, TABLES, slot="shop")
+    source.run(view, follow=False)
+    peek = source._peek
+
+    def counted(resting: int | None, connection: Any) -> Any:
+        found = peek(resting, connection)
+        asked.append(found[2] is not None)
+        if len(asked) == 10:
+            stop.set()
+        return found
+
+    monkeypatch.setattr(source, "_peek", counted)
+    monkeypatch.setattr("ebbflow.connectors.postgres.source.rest", lambda stop: not stop.is_set())
+    epoch = view.epoch
+    source.run(view, stop=stop)
+    assert sum(asked) < 4, "but for what the server writes of its own"
+    assert view.epoch == epoch
+
+
 def test_a_batch_that_is_not_done_comes_again_and_happens_once(
     database: Database, tmp_path: Path
 ) -> None:

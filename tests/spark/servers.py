@@ -5,6 +5,7 @@ All of it is in the package of PySpark. Ports are free ones, which the servers t
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import signal
@@ -60,7 +61,7 @@ class Server:
         with log.open("wb") as out:
             self.process = subprocess.Popen(
                 command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True,
-                env={**inherited, **ours, **environment},
+                env={**inherited, **ours, **environment}, preexec_fn=_end_with_the_test,
             )  # fmt: skip
 
     def said(self, pattern: str, seconds: float = 120) -> str:
@@ -78,6 +79,12 @@ class Server:
         for each in (*descendants(self.process.pid), self.process.pid):
             kill(each)
         self.process.wait()
+
+
+def _end_with_the_test() -> None:
+    """Have a process end when the one that started it does, whatever happened to that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def descendants(process: int) -> list[int]:

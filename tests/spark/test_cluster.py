@@ -167,7 +167,7 @@ def test_executors_that_come_and_go(tmp_path: Path) -> None:
         "dynamicAllocation_shuffleTracking_timeout": "1s",
         "dynamicAllocation_executorIdleTimeout": "1s",
         "dynamicAllocation_cachedExecutorIdleTimeout": "1s",
-        "dynamicAllocation_schedulerBacklogTimeout": "100ms",
+        "dynamicAllocation_schedulerBacklogTimeout": "1s",
     }  # fmt: skip
     with on_cluster(tmp_path, **settings) as (made, session):
         total = 0

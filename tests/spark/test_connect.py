@@ -24,6 +24,7 @@ from tests.spark.test_oracle_session import CHOSEN, epochs_of, followed
 import ebbflow as ef
 from ebbflow.engine.spark.connect import estimated_bytes, steady
 from ebbflow.engine.spark.progress import Progress
+from ebbflow.engine.spark.session import SparkError
 from ebbflow.errors import EbbflowError, RepeatedBatch
 from ebbflow.state.spine import InUse
 from ebbflow.testing import random_program
@@ -94,6 +95,7 @@ def test_what_spark_knows_of_a_query_is_read_on_connect(connect: Any, tmp_path: 
     assert not steady(rows.distinct())
 
 
+@pytest.mark.slow
 def test_progress_is_told_by_the_server(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(StringIO):
         def isatty(self) -> bool:
@@ -102,7 +104,7 @@ def test_progress_is_told_by_the_server(connect: Any, monkeypatch: pytest.Monkey
     def slowly(batches: Any) -> Any:
         from time import sleep
 
-        sleep(1.5)
+        sleep(5)  # the server tells every two seconds
         yield from batches
 
     monkeypatch.setattr(sys, "stderr", Terminal())
@@ -123,3 +125,18 @@ def test_without_exact_arithmetic_there_is_no_bulk_load(connect: Any, tmp_path: 
             assert [tuple(row) for row in view.value.collect()] == [("Rome", 10)]
     finally:
         connect.conf.set(setting, "true")
+
+
+@pytest.mark.slow
+def test_a_session_that_the_server_does_not_know_any_more(connect: Any, tmp_path: Path) -> None:
+    with connected(_address(connect)) as other:
+        view = BY_CITY.run(ef.spark(other, path=tmp_path, mode="staged", buckets=2))
+        view.step(orders=[Order(1, "Rome", 7)])
+        other.client.release_session()
+        with pytest.raises(SparkError, match="the epoch failed in Spark") as caught:
+            view.step(orders=[Order(2, "Rome", 3)])
+        assert "with a new session" in caught.value.remedy
+        view.close()
+    with BY_CITY.run(ef.spark(connect, path=tmp_path, mode="staged", buckets=2)) as view:
+        view.step(orders=[Order(2, "Rome", 3)])
+        assert [tuple(row) for row in view.value.collect()] == [("Rome", 10)]

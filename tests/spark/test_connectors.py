@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from tests.connectors.conftest import database, postgres  # noqa: F401
+from tests.connectors.worker import TOTALS
 from tests.servers.postgres import Database
 
 import ebbflow as ef
 from ebbflow.connectors.postgres import TableSink, changes
 
-
-class Order(NamedTuple):
-    id: int
-    city: str
-    price: int
-
-
-ORDERS = ef.Input("orders", Order, key="id")
-TOTALS = ORDERS.group_by("city").agg(n=ef.count(), total=ef.sum("price"))
 QUERY = "SELECT city, count(*), sum(price)::bigint FROM orders GROUP BY city ORDER BY city"
 
 

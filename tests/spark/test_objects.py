@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from tests.object_server import SECRET, ObjectServer, on, place, server
+from tests.object_server import SECRET, Crash, ObjectServer, Stopped, on, place, server
 from tests.spark.simulated import View
 
 import ebbflow as ef
@@ -98,3 +98,36 @@ def test_oracle_a_session_with_state_on_an_object_store_equals_batch(
         other.close()
     assert SECRET not in str(reader.snapshot().notes)
     assert len(list((tmp_path / "out").rglob("*.parquet"))) >= 1
+
+
+def stepped(view: View, changes: Any, known: list[int]) -> None:
+    for change, _ in changes[view.epoch :]:
+        view.step(change)
+        known.append(view.epoch)
+    view.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged"])
+def test_a_driver_stopped_at_any_request_leaves_the_last_acknowledged_epoch(
+    server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, after: bool
+) -> None:
+    """On the cluster that is not there; what tasks have written for an epoch that never came to be
+    is in nobody's way."""
+    stopped, changes, came, at = Stopped(monkeypatch), list(random_changes(6, 4)), True, 0
+    while came:
+        place, known = server.place(cache=tmp_path, lease=1e6), [0]
+        stopped.within(at, after)
+        try:
+            stepped(View(PROGRAM.plan, mode, path=place), changes, known)
+            came = False
+        except Crash:
+            at += 1
+        stopped.over()
+        again = server.again(place, cache=tmp_path, take_over=True)
+        view = View(PROGRAM.plan, mode, path=again)
+        assert known[-1] <= view.epoch <= known[-1] + 1
+        stepped(view, changes, known)
+        assert ef.open(again, PROGRAM).value == evaluate(PROGRAM.plan, changes[-1][1])
+    assert at > 15

@@ -7,6 +7,7 @@ Spark, which finds the source by itself.
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -345,7 +346,7 @@ def collected(frame: Any) -> ZSet[Any]:
 
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_spark_finds_the_source_and_reads_what_both_engines_write(
-    engine: str, spark: Any, tmp_path: Path
+    engine: str, spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "state"
     if engine == "local":
@@ -353,11 +354,18 @@ def test_spark_finds_the_source_and_reads_what_both_engines_write(
     else:
         run = ef.spark(spark, path=path, readable=True, keep_epochs=9, in_driver=True)
         view = TOTALS.run(run)
+    caplog.set_level(logging.INFO, "ebbflow")
     with view:
         local = TOTALS.run()
         for change in STEPS:
             view.step(sales=change)
             local.step(sales=change)
+        records: list[Any] = caplog.records  # type: ignore[assignment]
+        said = [(each.epoch, each.mode, sum(each.rows_out.values())) for each in records]
+        mode = "driver" if engine == "spark" else "local"
+        assert said == [(1, mode, 2), (2, mode, 3), (3, mode, 0), (4, mode, 2)]
+        assert view.metrics().nodes[0].rows_out == 7
+        assert sum(each.entries for each in view.metrics().state) > 0
         spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW totals USING ebbflow OPTIONS (path '{path}')")
         assert collected(spark.sql("SELECT city, total FROM totals WHERE total > 3")) == local.value
         log = spark.read.format("ebbflow").option("changes", True).load(str(path))
@@ -370,13 +378,19 @@ def test_spark_finds_the_source_and_reads_what_both_engines_write(
             assert collected(given.load(str(path))) == local.input("sales").value
 
 
-def test_a_query_stopped_and_started_again_has_every_epoch_once(spark: Any, tmp_path: Path) -> None:
+def test_a_query_stopped_and_started_again_has_every_epoch_once(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path, out = tmp_path / "state", tmp_path / "out"
+    caplog.set_level(logging.INFO, "ebbflow")
+    listener = ef.metrics.listener()
+    spark.streams.addListener(listener)
 
     def catch_up() -> None:
         stream = spark.readStream.format("ebbflow").options(changes=True, maxEpochsPerTrigger=2)
         query = (
-            stream.load(str(path)).writeStream.format("parquet").trigger(availableNow=True)
+            stream.load(str(path)).writeStream.queryName("followed").format("parquet")
+            .trigger(availableNow=True)
             .option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(out))
         )  # fmt: skip
         query.awaitTermination()
@@ -390,6 +404,17 @@ def test_a_query_stopped_and_started_again_has_every_epoch_once(spark: Any, tmp_
         read = spark.read.parquet(str(out)).collect()
         assert ZSet([((row.city, row.total), row["__weight"]) for row in read]) == view.value
         assert {row["__epoch"] for row in read} == {1, 2, 4}, "epoch 3 changed nothing"
+    until = time.monotonic() + 30
+    while (
+        time.monotonic() < until
+        and [each.getMessage() for each in caplog.records].count("query followed ended") < 2
+    ):
+        time.sleep(0.05)
+    spark.streams.removeListener(listener)
+    said = {each.name: each.value for each in listener.measures()}
+    assert (said["query_running"], said["query_failed"], said["query_epochs_behind"]) == (0, 0, 0)
+    told = [each for each in caplog.records if hasattr(each, "batch")]
+    assert sum(each.rows_in for each in told) == len(read)  # type: ignore[attr-defined]
 
 
 # ---- a writer in another process ----

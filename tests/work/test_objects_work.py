@@ -29,20 +29,20 @@ def asked(server: ObjectServer) -> Counter[str]:
     )
 
 
-@pytest.mark.parametrize("size", [100, 20_000])
+@pytest.mark.parametrize("size", [100, 10_000])
 def test_an_epoch_is_one_get_and_one_put_however_large_the_state_is(
     server: ObjectServer, place: Any, size: int
 ) -> None:
     with TOTALS.run(path=place) as view:
         view.step(orders=[Order(n, f"city {n % 997}", n) for n in range(size)])
         server.made()
-        for n in range(48):
+        for n in range(33):
             view.step(orders=[Order(-n, f"city {n}", n)])
         made = asked(server)
-    assert (made.pop("GET owner"), made.pop("PUT epoch")) == (48, 48)
+    assert (made.pop("GET owner"), made.pop("PUT epoch")) == (33, 33)
     lists, removals, merges = made.pop("LIST"), made.pop("DELETE"), made.pop("PUT merge", 0)
-    assert (lists, merges) == (3, 0)
-    assert 1 <= removals <= 2
+    assert (lists, merges) == (2, 0)
+    assert removals == 1
     assert not made
 
 
@@ -50,7 +50,7 @@ def test_what_a_process_has_written_or_read_it_does_not_download(
     server: ObjectServer, place: Any
 ) -> None:
     with TOTALS.run(path=place) as view:
-        for n in range(40):
+        for n in range(20):
             view.step(orders=[Order(n, f"city {n}", n)])
     server.made()
     with TOTALS.run(path=place) as view:
@@ -87,7 +87,7 @@ def test_of_a_large_object_a_machine_downloads_the_blocks_with_the_keys_it_looks
 
 def test_objects_that_no_epoch_needs_are_removed(server: ObjectServer, place: Any) -> None:
     with TOTALS.run(path=place) as view:
-        for n in range(90):
+        for n in range(50):
             view.step(orders=[Order(n, f"city {n % 7}", n)])
         needed = view._storage.store.manifest.files()
     assert set(server.names(place)) == {*needed, "owner"}

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ebbflow.errors import CheckError, install
+from ebbflow.errors import CheckError, error_text, install
 
 GONE = "__gone"
 """The column of a merge that says of a row that it is taken away."""
@@ -120,7 +120,8 @@ class LocalTable(VersionedTable):
         try:
             feed = pa.table(table.load_cdf(first, last, columns=[*columns, FEED]))
         except Exception as error:
-            raise Unavailable(f"version {first} to {last} cannot be read: {error}") from error
+            said = error_text(error)
+            raise Unavailable(f"version {first} to {last} cannot be read: {said}") from error
         return _plain(feed) if len(feed) else None
 
     def any_rows(self, view: Any, name: str) -> bool:

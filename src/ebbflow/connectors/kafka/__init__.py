@@ -5,7 +5,7 @@ that Debezium writes. The offsets of all partitions are in the view's own commit
 asked of consumer groups. `TopicSink` writes what each epoch changed in one transaction, with the
 number of the epoch: as upserts with tombstones, as a log of changes, or as envelopes. Both go on
 exactly where they were, whoever is killed: this process or a broker. It needs confluent-kafka,
-`pip install ebbflow[kafka]`.
+`pip install '.[kafka]'` in a clone.
 
     source = kafka.changes("localhost:9092", {"orders": "shop.orders"})
     with totals.run(path="state") as view:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ebbflow.errors import EbbflowError, Text, cause_of
+from ebbflow.errors import CheckError, EbbflowError, Text, cause_of, install
 
 WAIT = 30.0
 """How many seconds brokers may take to answer, unless told."""
@@ -18,6 +18,10 @@ class BrokerError(EbbflowError):
 def configuration(servers: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration of a client. What it would print about brokers that come and go is left
     out; what matters is raised."""
+    try:
+        import confluent_kafka  # noqa: F401
+    except ImportError as error:
+        raise CheckError("Kafka needs confluent-kafka", remedy=install("kafka")) from error
     return {"bootstrap.servers": servers, "log_level": 0, "error_cb": _ignored, **settings}
 
 

@@ -109,7 +109,7 @@ class KafkaSource(ChangeSource):
         """The messages that the view has not had, some at a time."""
         inputs = inputs_of(view, self.topics)
         position: dict[str, int] = dict(position_of(view, self.name) or {})
-        with Reader(self, position, follow) as reader:
+        with TopicReader(self, position, follow) as reader:
             while (stop is None or not stop.is_set()) and (follow or reader.waiting):
                 messages = reader.read()
                 if not messages:
@@ -159,7 +159,7 @@ def after(messages: list[Any]) -> dict[str, int]:
     return {f"{each.topic()}/{each.partition()}": each.offset() + 1 for each in messages}
 
 
-class Reader:
+class TopicReader:
     """A consumer of all partitions, each from its position on, which is that of the source."""
 
     def __init__(self, source: KafkaSource, position: Mapping[str, int], follow: bool) -> None:
@@ -172,7 +172,7 @@ class Reader:
         """The partitions whose end was not seen yet."""
         self._partitions: list[tuple[str, int]] = []
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> TopicReader:
         try:
             for topic in sorted(set(self._source.topics.values())):
                 found = partitions_of(self._consumer, topic, self._source.wait)

@@ -4,7 +4,7 @@
 logical decoding: no trigger, no polling of rows, and deletes are seen. `TableSink` keeps a table
 equal to an output: the rows that an epoch changed and the number of the epoch are in one
 transaction. Both go on exactly where they were, whoever is killed: this process, a connection, or
-the server. It needs psycopg 3, `pip install ebbflow[postgres]`.
+the server. It needs psycopg 3, `pip install '.[postgres]'` in a clone.
 
     source = postgres.changes(dsn, {"orders": "public.orders"}, slot="totals")
     with totals.run(path="state") as view:

@@ -10,7 +10,15 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ebbflow.errors import EbbflowError, Text, cause_of
+from ebbflow.errors import (
+    CheckError,
+    EbbflowError,
+    Text,
+    cause_of,
+    error_text,
+    install,
+    is_redacted,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -19,9 +27,9 @@ T = TypeVar("T")
 WAIT = 30.0
 """How many seconds a lost connection is tried again, unless told."""
 _SETTINGS = (
-    "SET datestyle TO ISO", "SET timezone TO 'UTC'", "SET intervalstyle TO postgres",
-    "SET extra_float_digits TO 1", "SET bytea_output TO hex",
-)  # fmt: skip
+    "SET datestyle TO ISO; SET timezone TO 'UTC'; SET intervalstyle TO postgres; "
+    "SET extra_float_digits TO 1; SET bytea_output TO hex"
+)
 """So that texts of values are written as they are read here, whatever the server's settings."""
 
 
@@ -34,6 +42,10 @@ class Link:
     unless the server is there and refuses it."""
 
     def __init__(self, dsn: str, wait: float) -> None:
+        try:
+            import psycopg  # noqa: F401
+        except ImportError as error:
+            raise CheckError("PostgreSQL needs psycopg", remedy=install("postgres")) from error
         self.dsn, self.wait = dsn, wait
         self._connection: Connection[Any] | None = None
 
@@ -49,14 +61,19 @@ class Link:
                 self.close()
                 if _is_refusal(error) or monotonic() + pause > end:
                     raise DatabaseError(
-                        f"{what}: PostgreSQL cannot be used: {error}",
+                        f"{what}: PostgreSQL cannot be used: {error_text(error)}",
                         remedy="a server that runs, and where it is; or wait=...",
                     ) from cause_of(error)
             except psycopg.Error as error:
                 self.close()
+                said = type(error).__name__  # the rest may show values of rows
+                detail = Text("")
+                if not is_redacted():
+                    said = error.diag.message_primary or str(error)
+                    detail = Text(error.diag.message_detail or error.diag.context or "none")
                 raise DatabaseError(
-                    f"{what}: PostgreSQL says: {error.diag.message_primary or error}",
-                    detail=Text(error.diag.message_detail or error.diag.context or "none"),
+                    f"{what}: PostgreSQL says: {said}",
+                    detail=detail,
                     remedy=_REMEDIES.get(error.sqlstate or "", "see what it says"),
                 ) from cause_of(error)
             except BaseException:
@@ -69,10 +86,10 @@ class Link:
         import psycopg
 
         if self._connection is None:
-            found = psycopg.connect(self.dsn, autocommit=True, client_encoding="utf8")
-            for setting in _SETTINGS:
-                found.execute(setting)
-            self._connection = found
+            self._connection = psycopg.connect(
+                self.dsn, autocommit=True, client_encoding="utf8", prepare_threshold=None
+            )
+            self._connection.execute(_SETTINGS)
         return self._connection
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from ebbflow.connectors.postgres.pgoutput import (
     lsn,
 )
 from ebbflow.connectors.source import InputEvents, SourceRow, refused_event
+from ebbflow.errors import error_text
 from ebbflow.flow.plan import Source
 
 
@@ -106,6 +107,6 @@ class Transactions:
                     try:
                         value = self._loads.get_loader(column.oid, Format.TEXT).load(value)
                     except DataError as error:
-                        raise ValueError(f"column {column.name!r}: {error}") from None
+                        raise ValueError(f"column {column.name!r}: {error_text(error)}") from None
                 found[column.name] = value
         return found

@@ -57,10 +57,11 @@ class Disk:
     may compute state that a changed program has none of."""
 
     def __init__(
-        self, path: Place, program: RunningProgram, log: bool = True, *,
+        self, path: Place, program: RunningProgram, log: bool = True,
+        elsewhere: Elsewhere | None = None, *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
-        keep_batches: int = KEEP, elsewhere: Elsewhere | None = None,
+        keep_batches: int = KEEP,
     ) -> None:  # fmt: skip
         self._elsewhere = elsewhere
         self.limit = None if memory is None else in_bytes(memory)

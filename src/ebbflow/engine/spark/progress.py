@@ -45,7 +45,7 @@ class Progress:
         self._thread: Thread | None = None
         self._width = 0
         self._before: set[int] = set()
-        self._told: dict[str, tuple[int, int]] = {}
+        self._reported: dict[str, tuple[int, int]] = {}
         """On Connect: of every query that runs, the tasks that are done, and all of them."""
 
     def __enter__(self) -> Progress:
@@ -121,7 +121,7 @@ class Progress:
         """Of the jobs that began since: the tasks that are done, and all of them."""
         done = total = 0
         if is_connect(self.session):
-            for finished, known in list(self._told.values()):
+            for finished, known in list(self._reported.values()):
                 done, total = done + finished, total + known
             return done, total
         tracker = self._tracker()
@@ -137,9 +137,9 @@ class Progress:
     def _tell(self, stages: Any, inflight_tasks: int, operation_id: str, done: bool) -> None:
         found = [(each.num_completed_tasks, each.num_tasks) for each in stages or ()]
         if done:
-            self._told.pop(operation_id, None)
+            self._reported.pop(operation_id, None)
         elif found:
-            self._told[operation_id] = sum(n for n, _ in found), sum(n for _, n in found)
+            self._reported[operation_id] = sum(n for n, _ in found), sum(n for _, n in found)
 
 
 def _is_terminal() -> bool:

@@ -56,6 +56,8 @@ _SOCKET_PATH = 104
 _SOCKET_NAME = 70
 _JAVA = re.compile(r"\s*(at [\w.$/]+\(|\.\.\. \d+ more|Driver stacktrace:|JVM stacktrace:)")
 
+_AGAIN = "close its views, and run() them again on the same paths with a new session"
+
 
 class SparkError(EbbflowError):
     """Spark cannot be used as it is."""
@@ -95,15 +97,15 @@ def session(
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
-    ours, told = settings(cores, ui), _submitted()
-    master = str(conf.get("spark.master", told.get("spark.master", "local")))
+    ours, submitted = settings(cores, ui), _submitted()
+    master = str(conf.get("spark.master", submitted.get("spark.master", "local")))
     _require_master(master)
     if not master.startswith("local"):
         for name in _HERE:  # the workers are elsewhere
             ours.pop(name, None)
     if _JVM in conf:
         conf[_JVM] = f"{ours[_JVM]} {conf[_JVM]}"
-    for name, value in {**ours, **told, **conf}.items():
+    for name, value in {**ours, **submitted, **conf}.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         builder = builder.config(name, text)
     try:
@@ -192,8 +194,9 @@ def _submitted() -> dict[str, str]:
     """The settings that `spark-submit` was given, where it has started this process."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return {}
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
 
+    SparkContext._ensure_initialized()  # else a SparkConf knows nothing of them
     return dict(SparkConf().getAll())
 
 
@@ -296,10 +299,7 @@ def require_running(session: Any, what: str = "this Spark session") -> None:
     except Exception:
         stopped = True
     if stopped:
-        raise SparkError(
-            f"{what} was stopped",
-            remedy="close its views, and run() them again on the same paths with a new session",
-        )
+        raise SparkError(f"{what} was stopped", remedy=_AGAIN)
 
 
 def plain(text: str) -> str:
@@ -315,11 +315,9 @@ def plain(text: str) -> str:
 def failed(error: Exception, what: str, after: str = "") -> SparkError:
     """What to raise `from said_by(error)` when Spark has failed, other than by what a user's
     function raised; `after` is what to do then."""
-    return SparkError(
-        what,
-        cause=Text(_in_a_line(error)),
-        remedy=f"see the chained error for all that Spark says{after}",
-    )
+    gone = re.search(r"INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION", str(error))
+    remedy = _AGAIN if gone else f"see the chained error for all that Spark says{after}"
+    return SparkError(what, cause=Text(_in_a_line(error)), remedy=remedy)
 
 
 def said_by(error: Exception) -> BaseException | None:

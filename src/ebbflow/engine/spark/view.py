@@ -372,7 +372,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
         return self._log.of(epoch)
 
     def _everything(self) -> C:
-        return self.weighted
+        return self._shown(lambda name: self._weighted(name, self._posted))
 
     def _catch_up(self) -> Delivery | None:
         return self._settle()

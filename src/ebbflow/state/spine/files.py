@@ -95,6 +95,9 @@ class Files(ABC):
         """The same for those who say, by `mapped.need`, which bytes they will touch."""
         return self.map(name)
 
+    def fetch(self, names: Iterable[str]) -> None:  # noqa: B027
+        """Have files at hand that will be mapped, all at once, where that takes time."""
+
     @abstractmethod
     def create(self, name: str) -> FileWriter:
         """Begin a file; if there is one of that name, it is lost."""

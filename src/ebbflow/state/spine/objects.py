@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,10 @@ END = 4096
 """How many bytes at its end tell a published file from all others."""
 WHOLE = 16 << 20
 """Of objects of more bytes than this, only the blocks that are needed are downloaded."""
+FEW = 4
+"""For more objects than this, one list says what many requests would."""
+AT_ONCE = 16
+"""How many objects are downloaded at the same time."""
 TOGETHER = 32
 """How many objects that are of no use are removed by one request."""
 
@@ -143,6 +148,26 @@ class ObjectFiles(MappedFiles):
                 raise
         return self._mapped(name, self._found(name))
 
+    def fetch(self, names: Iterable[str]) -> None:
+        wanted = [name for name in names if name not in self._writing]
+        if sum(name not in self._seen for name in wanted) > FEW:
+            with suppress(OSError):
+                self.names()
+        gone = [name for name in wanted if not self._is_here(name)]
+        if len(gone) > 1:
+            with ThreadPoolExecutor(min(len(gone), AT_ONCE)) as threads:
+                for _ in threads.map(self._try, gone):
+                    pass
+
+    def _is_here(self, name: str) -> bool:
+        """Whether there is nothing to download before it is mapped."""
+        known = self._seen.get(name)
+        return known is not None and (known.size > WHOLE or self._copy_of(name, known).exists())
+
+    def _try(self, name: str) -> None:
+        with suppress(OSError):  # who needs it will say so
+            self.map_parts(name)
+
     def _found(self, name: str) -> Version:
         found = self.bucket.head(name)
         if found is None:
@@ -211,20 +236,18 @@ class ObjectFiles(MappedFiles):
                 return self.bucket.create(attempt.final, content, attempt.size)
             except OSError as error:
                 failure = error
+            found = None
             refused = isinstance(failure, PermissionError | FileNotFoundError)
-            if first and (refused or (isinstance(failure, Failure) and failure.final)):
-                attempt.done = False
-                raise failure
+            final = first and (refused or (isinstance(failure, Failure) and failure.final))
             try:
                 found = self.bucket.tail(attempt.final, END)
             except OSError as error:
-                failure, found = error, None
-            else:
-                if found is not None and not _is(found, attempt):
-                    attempt.done = False
-                    raise taken(self.address, attempt.final) from None
-            if found is not None:
+                failure = failure if final else error
+            if found is not None and _is(found, attempt):
                 return found[1]
+            if found is not None or final:
+                attempt.done = False
+                raise failure if found is None else taken(self.address, attempt.final) from None
             if monotonic() > until:
                 raise self._unsure(attempt, failure)
             sleep(pause)

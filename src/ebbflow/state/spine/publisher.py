@@ -25,6 +25,7 @@ from ebbflow.state.spine.manifest import (
     epoch_of,
     epochs,
     own,
+    piece_epoch,
 )
 from ebbflow.state.spine.plan import SpinePlan, planned, relocated
 from ebbflow.state.spine.segment import Ref, Segment
@@ -324,8 +325,10 @@ class Publisher(Snapshot):
         self._adopted.discard(name)
 
     def _is_over(self, name: str) -> bool:
-        """Whether it was begun for an epoch that is over, so that nobody can still need it."""
-        return epoch_of(name) <= self.manifest.epoch
+        """Whether it was written for an epoch that is over, so that nobody can still need it: a
+        piece, or whatever another process has left. In a folder, merges under way are files."""
+        epoch = piece_epoch(name) if self.files.exclusive else epoch_of(name)
+        return epoch is not None and epoch <= self.manifest.epoch
 
     def _size(self, file: str) -> int:
         if file not in self._sizes:

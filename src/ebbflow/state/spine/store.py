@@ -71,6 +71,7 @@ class Store(Publisher):
             super().__init__(
                 files, unpickle=unpickle, chunk=chunk, keep_epochs=keep_epochs, memory=memory
             )
+            files.fetch(self.manifest.files())
             if verify:
                 self.verify()
             if self.manifest.epoch >= 0:

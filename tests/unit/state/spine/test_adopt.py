@@ -370,3 +370,18 @@ def test_a_task_that_has_some_of_anothers_keys_is_still_right(tmp_path: Path) ->
         assert bag(store).probe([5]) == {5: {(5, "x"): 3}}
         assert store.spine("cells", layout="value").probe([1]) == {1: "2"}
         assert len(runs(bag(store).segments)) == len(bag(store).segments)
+
+
+def test_merges_that_are_under_way_are_not_taken_for_what_tasks_have_left(tmp_path: Path) -> None:
+    with Store(tmp_path, chunk=64) as store:
+        for epoch in range(40):
+            store.spine("a", layout="value").append({40 * epoch + i: epoch for i in range(40)})
+            mine = Spine("value")
+            mine.append({f"k{epoch}": epoch})
+            piece = Piece(tmp_path, epoch, f"{epoch:x}")
+            piece.add("b", mine)
+            for name, layout, ref in piece.finish():
+                store.adopt(name, ref, layout=layout)
+            store.commit(epoch)
+        assert store._jobs.error is None
+        assert store.trouble is None

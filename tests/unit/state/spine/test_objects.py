@@ -244,6 +244,20 @@ def test_what_is_in_the_cache_is_not_downloaded_again(
     assert bytes(other.map("part-1")) == b"content"
 
 
+def test_many_objects_are_fetched_at_once_and_known_by_one_list(
+    files: Any, server: ObjectServer, place: Any, tmp_path: Path
+) -> None:
+    for number in range(6):
+        write(files, f"part-{number}", bytes([number]))
+    other = server.again(place, cache=tmp_path / "other").files()
+    server.made()
+    other.fetch([f"part-{number}" for number in range(6)] + ["part-9"])
+    asked = sorted(request.what for request in server.made())
+    assert asked == ["GET"] * 6 + ["HEAD", "LIST"]
+    assert [bytes(other.map(f"part-{number}")) for number in (0, 5)] == [b"\0", b"\5"]
+    assert server.made() == []
+
+
 def test_an_object_that_was_replaced_is_another_one_to_the_cache(files: Any, place: Any) -> None:
     write(files, "part-1", b"first")
     assert bytes(files.map("part-1")) == b"first"

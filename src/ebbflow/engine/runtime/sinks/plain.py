@@ -109,8 +109,8 @@ def _or_none(name: str, read: Callable[[Any], Any], optional: bool) -> Callable[
             raise ValueError(f"field {name!r} is missing or null")
         try:
             return read(given)
-        except ValueError as error:
-            raise ValueError(f"field {name!r}: {error}") from None
+        except ValueError as wrong:
+            raise ValueError(f"field {name!r}: {wrong}") from None
 
     return checked
 

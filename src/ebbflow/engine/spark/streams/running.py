@@ -151,7 +151,7 @@ class RunningStream:
         """Stop, after the batch that is under way, and wait for that. Stopped twice is stopped."""
         self._ending = True
         sinks = self.view._sinks
-        delivering = sinks is not None and under_way(Sinks.deliver, sinks)
+        delivering = sinks is not None and under_way(Sinks.deliver, sinks, skip=-1)
         if delivering or self._worker is current_thread():  # by a sink: it may hold the batch up
             Thread(target=self.stop, name="ebbflow stop", daemon=True).start()
             return

@@ -77,11 +77,14 @@ class ViewWithStreams:
             view._require_open()
             found = {each: _streamed(view, each, change) for each, change in given.items()}
             name = "+".join(found) if name is None else name
-            if name in self._streams and self._streams[name].active:
+            before = self._streams.get(name)
+            if before is not None and before.active:
                 raise CompositionError(
                     f"stream: the stream {name!r} of this view is running already",
                     remedy="stop() it first, or another name=",
                 )
+        if before is not None:
+            before.stop()
         made = RunningStream(view, name, found)
         made.start(_checkpoint(view, name, checkpoint), _trigger(trigger))
         self._streams[name] = made

@@ -269,6 +269,7 @@ class Epochs:
     def stage_reports(self, mode: str, reports: Sequence[TaskReport]) -> EpochResult:
         """Stage what tasks have written, or raise what went wrong first."""
         self._raise_first(reports)
+        self.files.fetch({ref.file for report in reports for _, _, ref in report.segments})
         try:
             for report in reports:
                 for name, _, ref in report.segments:

@@ -112,6 +112,7 @@ def _snapshot(files: Files, epoch: int, unpickle: bool, name: str) -> Snapshot:
         _snapshots.pop(next(iter(_snapshots)))
     made = CachedSnapshot(files, epoch, unpickle=unpickle, name=name)
     made.known = known
+    files.fetch(made.manifest.files())
     _snapshots[files.address, unpickle] = made
     return made
 
