@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ebbflow.demo.show import amount
 from ebbflow.errors import CheckError, install
+from ebbflow.paths import state_path
 
 EPILOG = """\
 examples:
@@ -65,12 +67,18 @@ def with_action(arguments: Sequence[str]) -> list[str]:
 def run_state(asked: argparse.Namespace) -> int:
     """Do what is asked to a folder of state; gives the exit status."""
     try:
-        from ebbflow.state.spine.place import files_at
+        from ebbflow.state.spine.place import files_at, object_store
     except ModuleNotFoundError as error:
         raise CheckError(f"reading state needs {error.name}", remedy=install("durable")) from error
-    files = files_at(asked.folder, what="DIR")
+    if not isinstance(state_path(asked.folder, "DIR"), Path):
+        with TemporaryDirectory(prefix="ebbflow-") as cache:  # what is read is what the store has
+            return _run(files_at(object_store(asked.folder, cache=cache)), asked)
+    return _run(files_at(asked.folder, what="DIR"), asked)
+
+
+def _run(files: Any, asked: argparse.Namespace) -> int:
     if not files.names():
-        folder = "://" not in asked.folder and not os.path.isdir(asked.folder)
+        folder = "://" not in asked.folder and not Path(asked.folder).is_dir()
         raise CheckError(
             f"there is no folder {asked.folder!r}" if folder
             else f"there is no state in {asked.folder!r}",

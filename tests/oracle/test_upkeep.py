@@ -284,7 +284,7 @@ def test_a_state_is_copied_while_it_is_written(tmp_path: Path) -> None:
     known: dict[str, Any] = {"orders": {}, "customers": []}
     values: Values = {0: {}}
     with program.run(path=tmp_path / "state") as view:
-        for i in range(12):
+        for i in range(5):
             steps(view, known, values, 3, i)
             made = copy(Folder(tmp_path / "state"), Folder(tmp_path / f"{i}"))
             assert made.epoch == view.epoch

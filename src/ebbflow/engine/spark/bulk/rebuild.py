@@ -21,7 +21,7 @@ from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.state.spine import Store
 
-LARGE = 10
+LARGE = 50
 """From so many times `small` rows of inputs on, tasks do it; the driver is faster with fewer."""
 
 
