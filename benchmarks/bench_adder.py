@@ -14,7 +14,7 @@ ALPHABET = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 def measure(quick: bool) -> list[Row]:
-    size = 100_000 if quick else 1_000_000
+    size = 20_000 if quick else 1_000_000
     dice = Random(1)
     bits = [ALPHABET[dice.randrange(4)] for _ in range(size)]
     adder = full_adder()

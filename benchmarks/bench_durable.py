@@ -132,7 +132,7 @@ def one(kind: str, folder: str, size: int, epochs: int, cap: int) -> Row:
 
 
 def measure(quick: bool) -> list[Row]:
-    size, epochs, cap = (20_000, 10, 1) if quick else (3_000_000, 300, 128)
+    size, epochs, cap = (5_000, 6, 1) if quick else (3_000_000, 300, 128)
     rows = []
     for kind in list(KINDS)[: 3 if quick else None]:
         folder = tempfile.mkdtemp(prefix="bench-durable-")

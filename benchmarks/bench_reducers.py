@@ -128,7 +128,7 @@ CASES: list[tuple[r.Reducer, str, tuple[str, Any]]] = [
 
 def measure(quick: bool) -> list[Row]:
     dice = Random(1)
-    size, steps = (1_000, 100) if quick else (100_000, 1_000)
+    size, steps = (300, 40) if quick else (100_000, 1_000)
     kinds = {
         "ints": [dice.randrange(size) for _ in range(size + steps)],
         "floats": [dice.uniform(0.1, 1e6) for _ in range(size + steps)],

@@ -220,7 +220,7 @@ def _size(path: Path) -> float:
 
 
 def measure(quick: bool) -> list[Row]:
-    size, epochs = (100_000, 40) if quick else (10_000_000, 400)
+    size, epochs = (20_000, 20) if quick else (10_000_000, 400)
     rows: list[Row] = []
     for layout in ("value", "bag"):
         folder = Path(tempfile.mkdtemp(prefix="bench-spine-"))

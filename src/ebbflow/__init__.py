@@ -28,6 +28,7 @@ weights, and a change of one. The parts:
     ebbflow.algebra    monoids, groups, partial orders, Möbius inversion
     ebbflow.laws       laws as values, and a checker that prints the smallest counter-example
     ebbflow.testing    random programs and changes, and an engine beside batch
+    ebbflow.metrics    how views are doing: Prometheus, JSON lines, listeners of Spark's
 """
 
 from typing import TYPE_CHECKING
@@ -92,6 +93,7 @@ from ebbflow.reducer import (
 from ebbflow.zset import ZSet, linear
 
 if TYPE_CHECKING:
+    from ebbflow import metrics
     from ebbflow.engine.local import View
     from ebbflow.engine.runtime.files import read_csv, read_json, read_parquet
     from ebbflow.engine.runtime.reader.reader import open
@@ -114,10 +116,12 @@ else:
     def __getattr__(name: str) -> object:
         """`View`, `spark` and what else runs programs is there when it is asked for; no engine is
         loaded before."""
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
+        if name == "metrics":
+            return import_module("ebbflow.metrics")
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(_LATER[name]), name)
 
     def __dir__() -> list[str]:
@@ -172,6 +176,7 @@ __all__ = [
     "max",
     "mean",
     "median",
+    "metrics",
     "min",
     "mode",
     "naive_sum",

@@ -1,5 +1,5 @@
-"""The command line: `ebbflow check` tests the laws of what a module defines, `ebbflow state` shows
-what a view keeps on disk, `ebbflow demo` keeps a shop up to date beside computing it again.
+"""The command line: `ebbflow check` tests the laws of what a module defines, `ebbflow state` looks
+after what a view keeps on disk, `ebbflow demo` keeps a shop up to date beside computing it again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import ebbflow
-from ebbflow.demo.show import amount
+from ebbflow.cli_state import add_state, run_state, with_action
 from ebbflow.errors import CheckError, EbbflowError, LawBroken, install, shown
-from ebbflow.paths import local_path, own_cache
+from ebbflow.paths import own_cache
 
 EPILOG = """\
 examples:
@@ -48,9 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checking.add_argument("--elements", metavar="module:name", help="what to draw inputs from")
     checking.add_argument("--changes", metavar="module:name", help="from a value to its changes")
     checking.add_argument("--all", action="store_true", help="a line for each reducer")
-    showing = commands.add_parser("state", help="show what a view keeps on disk")
-    showing.add_argument("folder", metavar="DIR", help="the path of the view: run(path=DIR)")
-    showing.add_argument("--json", action="store_true", help="the same for programs")
+    add_state(commands)
     trying = commands.add_parser("demo", help="a shop kept up to date, beside computing it again")
     trying.add_argument("--engine", choices=["spark", "local"], default="spark")
     trying.add_argument(
@@ -61,11 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trying.add_argument("--path", metavar="DIR", help="where the state goes, and stays")
     trying.add_argument("--explain", action="store_true", help="print the plan too")
     trying.add_argument("--json", action="store_true", help="the same for programs")
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_args(with_action(sys.argv[1:] if arguments is None else arguments))
     sys.path.insert(0, os.getcwd())
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", own_cache())
     try:
-        return {"check": _check, "state": _state, "demo": _demo}[asked.command](asked)
+        return {"check": _check, "state": run_state, "demo": _demo}[asked.command](asked)
     except EbbflowError as error:
         print(f"ebbflow: {error}", file=sys.stderr)
         return 2
@@ -188,67 +186,6 @@ def _import(name: str) -> Any:
             f"importing {name!r} raised {type(error).__name__}: {error}",
             remedy=f"make `python -c 'import {name}'` work first",
         ) from error
-
-
-# ---- state ----
-
-
-def _state(asked: argparse.Namespace) -> int:
-    """Print what a folder of state holds. A view may be writing to it meanwhile."""
-    info = _read_state(asked.folder)
-    if asked.json:
-        print(json.dumps(info, indent=2))
-        return 0
-    retained = ", ".join(map(str, info["epochs"]))
-    print(f"epoch {info['epoch']}, of {retained} that can be read" if len(info["epochs"]) > 1
-          else f"epoch {info['epoch']}")  # fmt: skip
-    table = [("", "entries", "size", "segments")]
-    for each in info["parts"]:
-        table.append((each["label"], *_figures(each)))
-    total = {name: sum(each[name] for each in info["parts"]) for name in _FIGURES}
-    table.append(("total", *_figures(total)))
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for label, *figures in table:
-        cells = [each.rjust(width) for each, width in zip(figures, widths[1:], strict=True)]
-        print("  ".join([label.ljust(widths[0]), *cells]))
-    print(f"{amount(info['bytes'])} on disk, in {info['files']} files")
-    return 0
-
-
-_FIGURES = ("entries", "bytes", "segments")
-
-
-def _figures(found: dict[str, Any]) -> tuple[str, str, str]:
-    return f"{found['entries']:,}", amount(found["bytes"]), f"{found['segments']:,}"
-
-
-def _read_state(folder: str) -> dict[str, Any]:
-    """The figures of the newest snapshot."""
-    try:
-        from ebbflow.state.spine import live_snapshot
-    except ModuleNotFoundError as error:
-        raise CheckError(f"reading state needs {error.name}", remedy=install("durable")) from error
-
-    place = local_path(folder, "DIR")
-    found = live_snapshot(place)
-    if found.epoch < 0:
-        there = place.is_dir()
-        raise CheckError(
-            f"there is no state in {folder!r}" if there else f"there is no folder {folder!r}",
-            remedy="the path that was given to run(path=...)",
-        )
-    info = found.info()
-    labels = dict(found.notes.get("parts", {}))
-    parts: dict[str, dict[str, Any]] = {name: {} for name in labels}
-    for spine in info.pop("spines"):
-        name = spine["operator"]
-        part = parts.setdefault(name, {})
-        part.setdefault("label", labels.get(name, name))
-        part.setdefault("layout", spine["layout"])
-        for figure in _FIGURES:
-            part[figure] = part.get(figure, 0) + spine[figure]
-    info["parts"] = [part for part in parts.values() if part]
-    return {"folder": folder, **info}
 
 
 # ---- demo ----

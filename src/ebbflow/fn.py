@@ -14,7 +14,7 @@ outside that gets another value later keeps the old one in it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from types import FunctionType
 from typing import Any
@@ -263,6 +263,18 @@ class Fn:
         if kept == self.source(loop.bind, *rows):
             return self.call
         loop.write(f"return {kept}")
+        return loop.function()
+
+    def of_all(self, hint: Any = Any) -> Callable[[Iterable[Any]], list[Any]]:
+        """A function from rows to what `keeping` gives for each, in one loop.
+
+        >>> from ebbflow.record import record
+        >>> Order = record("Order", city=str, price=int)
+        >>> Fn.of(("price", "city"), Order).of_all()([Order("Rome", 3), Order("Oslo", 4)])
+        [(3, 'Rome'), (4, 'Oslo')]
+        """
+        loop = GeneratedLoop("of_all", "rows")
+        loop.write(f"return [{self.kept(loop.bind, 'row', hint=hint)} for row in rows]")
         return loop.function()
 
     @property

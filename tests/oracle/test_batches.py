@@ -148,6 +148,27 @@ def test_numbers_of_a_source_grow_and_each_source_has_its_own() -> None:
     assert view.batches() == [Batch(("kafka-1", 3), 2), Batch(("kafka-0", 9), 3)]
 
 
+def test_a_source_of_several_parts_grows_in_each_and_is_known_when_opened_again(
+    tmp_path: Path,
+) -> None:
+    with TOTALS.run(path=tmp_path) as view:
+        view.step(sales=sales(0), batch=("topic", {"t/0": 4, "t/1": 0}))
+        view.step(sales=sales(1), batch=("topic", {"t/1": 3}))
+        with pytest.raises(ChangeError, match="less far in others"):
+            view.step(sales=sales(2), batch=("topic", {"t/0": 5, "t/1": 2}))
+        with pytest.raises(ChangeError, match="one number at one time"):
+            view.step(sales=sales(2), batch=("topic", 7))
+        was = view.value
+    with TOTALS.run(path=tmp_path) as view:
+        assert view.batches() == [Batch(("topic", {"t/0": 4, "t/1": 3}), 2)]
+        for again in ({"t/0": 4, "t/1": 3}, {"t/1": 2}, {"t/0": 1}):
+            with pytest.warns(RepeatedBatch, match="in epoch 2"):
+                view.step(sales=sales(2), batch=("topic", again))
+        assert view.value == was
+        view.step(sales=sales(2), batch=("topic", {"t/0": 4, "t/1": 3, "t/2": 1}))
+        assert view.value != was
+
+
 def test_several_outputs_give_no_change_for_each() -> None:
     view = ef.program(sales=SALES, totals=TOTALS).run()
     view.step(sales=sales(0), batch="a")

@@ -1,11 +1,21 @@
-"""One Spark session for everything in this folder."""
+"""One Spark session for everything in this folder.
+
+It is a local one, unless `EBBFLOW_SPARK` says otherwise: `connect` is a session of a Spark Connect
+server, `cluster` one on a standalone cluster whose executors are processes of their own, and
+`connect-cluster` is both.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+KIND = os.environ.get("EBBFLOW_SPARK", "local")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -16,19 +26,62 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "spark" in item.path.parts[-2:] and _needs_session(item):
                 item.add_marker(pytest.mark.xdist_group("spark"))
+            if "connect_session" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group("connect"))
 
 
 def _needs_session(item: pytest.Item) -> bool:
     return "spark" in getattr(item, "fixturenames", ()) or item.path.name == "test_session.py"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if KIND != "local" and item.get_closest_marker("classic"):
+        pytest.skip("it needs a classic session on this machine")
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: Any) -> Iterator[Any]:
+    with ExitStack() as stack:
+        yield session_of(KIND, stack, tmp_path_factory.mktemp("servers"))
+
+
+def session_of(kind: str, stack: ExitStack, folder: Path) -> Any:
+    """A session of a kind, for as long as the stack is."""
+    from tests.spark import servers
+
     from ebbflow.engine.spark.session import session
 
-    running = session("ebbflow-tests", cores=2, **{"spark.driver.memory": "1g"})
-    yield running
-    running.stop()
+    master = "local[2]"
+    if kind.endswith("cluster"):
+        master = stack.enter_context(servers.cluster(folder)).url
+    if kind.startswith("connect"):
+        address = stack.enter_context(servers.connect_server(folder, master))
+        return stack.enter_context(servers.connected(address))
+    conf = {"spark.driver.memory": "1g", "spark.master": master}
+    if kind == "cluster":
+        conf = {**servers.FAST, **conf, "spark.sql.shuffle.partitions": "2"}
+    running = session("ebbflow-tests", cores=2, **conf)
+    stack.callback(running.stop)
+    return running
+
+
+@pytest.fixture(scope="session")
+def connect_session(tmp_path_factory: Any) -> Iterator[Any]:
+    from tests.spark.servers import MODE
+
+    with ExitStack() as stack:
+        made = session_of("connect-cluster", stack, tmp_path_factory.mktemp("servers"))
+        os.environ.pop(MODE)  # other tests of this process have classic sessions
+        yield made
+
+
+@pytest.fixture
+def connect(connect_session: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A session of a Connect server, on a cluster whose executors are processes of their own."""
+    from tests.spark.servers import MODE
+
+    monkeypatch.setenv(MODE, "1")
+    return connect_session
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,11 @@ def test_a_batch_happens_once_also_when_the_view_is_opened_again(
         view.step(sales=[Sale("a", 4)], batch=("stream", 0))
         assert view.batches() == [Batch("monday", 2), Batch(("stream", 0), 3)]
         assert view.zset() == ef.ZSet({TOTALS.type("a", 7): 1})
+        view.step(batch=("topic", {"t/0": 1, "t/1": 1}))
+        view.step(batch=("topic", {"t/1": 2}))
+        assert view.batches()[-1] == Batch(("topic", {"t/0": 1, "t/1": 2}), 5)
+    with run(spark, tmp_path, mode=mode) as view:
+        assert view.batches()[-1] == Batch(("topic", {"t/0": 1, "t/1": 2}), 5)
 
 
 def test_a_first_batch_of_no_rows_leaves_the_load_to_the_next(spark: Any, tmp_path: Path) -> None:

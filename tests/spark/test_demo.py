@@ -26,7 +26,7 @@ def test_the_load_and_the_correction_are_verified(
 ) -> None:
     monkeypatch.setattr(ENGINES["spark"], "warm_up", 0)
     lines: list[str] = []
-    found = run(Printer(lines.append), rows=300, epochs=0, session=spark)
+    found = run(Printer(lines.append), rows=300, epochs=0, session=spark, kill=False)
     assert (found["load"]["wrong"], found["correction"]["wrong"], found["steps"]) == ([], [], [])
     assert found["verified"]
     assert found["state"]["bytes"] > 0
@@ -35,6 +35,9 @@ def test_the_load_and_the_correction_are_verified(
 
 @pytest.mark.slow
 def test_every_epoch_is_verified(spark: Any) -> None:
-    found = run(Printer([].append), rows=500, epochs=3, session=spark)
+    lines: list[str] = []
+    found = run(Printer(lines.append), rows=500, epochs=3, session=spark)
+    assert (found["killed"]["logged"], found["killed"]["verified"]) == ([*range(1, 7)], True)
+    assert "each once" in "\n".join(lines)
     assert [each["wrong"] for each in found["steps"]] == [[]] * 3
     assert found["verified"]

@@ -15,10 +15,11 @@ import pytest
 pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[spark]'")
 
 import ebbflow as ef
+from ebbflow.engine.spark import checks
 from ebbflow.engine.spark import session as module
+from ebbflow.engine.spark.checks import check_session
 from ebbflow.engine.spark.session import (
     SparkError,
-    check_session,
     find_java,
     java_version,
     require_packages,
@@ -158,7 +159,7 @@ def test_another_version_of_spark_is_refused(version: str) -> None:
     ],
 )
 def test_what_could_be_better_is_said(conf: dict[str, str], text: str) -> None:
-    remarks = list(module._remarks(other(**conf)))
+    remarks = list(checks._remarks(other(**conf)))
     assert len(remarks) == bool(text)
     assert text in "".join(remarks)
 
@@ -174,7 +175,7 @@ def test_what_could_be_better_is_said(conf: dict[str, str], text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_failed_look_at_the_workers_is_understood(said: str, found: tuple[str, str]) -> None:
-    assert module._from_failure(said, "3.11") == found
+    assert checks._from_failure(said, "3.11") == found
 
 
 def failing(text: str) -> Any:
@@ -194,7 +195,7 @@ def failing(text: str) -> Any:
 )
 def test_workers_that_do_not_do_are_one_sentence(said: str, text: str) -> None:
     with pytest.raises(SparkError, match=text) as caught:
-        module._check_workers(failing(said))
+        checks._check_workers(failing(said))
     assert caught.value.remedy
 
 
@@ -214,7 +215,7 @@ def test_a_running_session_is_taken(spark: Any) -> None:
 
 
 def test_a_session_is_looked_at_once(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_check_workers", lambda _: pytest.fail("again"))
+    monkeypatch.setattr(checks, "_check_workers", lambda _: pytest.fail("again"))
     assert check_session(spark) is spark
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ebbflow as ef
+from ebbflow.connectors.rows import OutputSink
 from ebbflow.engine.runtime.sinks.sink import SinkError
 from ebbflow.engine.spark.output.targets import upserts
 from ebbflow.errors import CompositionError, ViewClosed
@@ -46,6 +47,29 @@ def opened(spark: Any, tmp_path: Path) -> Any:
     yield run
     for view in views:
         view.close()
+
+
+def test_a_sink_of_blocks_begins_with_everything_and_goes_on_with_changes(opened: Open) -> None:
+    class Blocks(OutputSink):
+        name, output = "blocks", "totals"
+        rows: ef.ZSet[Any] = ef.ZSet({})
+
+        def had(self, known: int | None, first: int, last: int) -> None:
+            return None
+
+        def publish(self, epoch: int, change: Any) -> None:
+            for block in self.blocks(change, 2):
+                assert len(block) <= 2
+                self.rows = self.rows + ef.ZSet(block)
+
+    view = opened(two)
+    view.step(sales=[Sale(f"city {i}", i) for i in range(7)])
+    sink = Blocks()
+    view.add_sink(sink)
+    assert len(sink.rows) == 7
+    assert sink.rows == view.zset()["totals"]
+    view.step(sales={Sale("city 1", 1): -1, Sale("city 2", 5): 1})
+    assert sink.rows == view.zset()["totals"]
 
 
 def log(path: Path) -> dict[int, list[dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -133,3 +134,64 @@ ef.Input("words", str).run(path={str(tmp_path)!r})
 )  # fmt: skip
 def test_amounts_are_short(count: int, text: str) -> None:
     assert amount(count) == text
+
+
+# ---- what else it does ----
+
+
+def test_verify_says_what_is_damaged_and_its_status_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with program.run(path=tmp_path, keep_epochs=2) as view:
+        for i in range(3):
+            view.step(orders=[Order(i, "Rome", 3)])
+    status, out, _ = run(capsys, "verify", str(tmp_path))
+    assert status == 0
+    assert out.rstrip().endswith("whole epochs: 2, 3")
+    newest = max(tmp_path.glob("epoch-*"))
+    newest.write_bytes(newest.read_bytes()[:-5])
+    status, out, _ = run(capsys, "verify", str(tmp_path))
+    assert status == 1
+    assert out.startswith(f"DAMAGED  {newest.name} is damaged")
+    found = json.loads(run(capsys, "verify", str(tmp_path), "--json")[1])
+    assert found["problems"][0]["file"] == newest.name
+    status, _, said = run(capsys, "repair", str(tmp_path))
+    assert status == 2
+    assert "--back`, which goes back to epoch 2" in said
+    status, out, _ = run(capsys, "repair", str(tmp_path), "--back")
+    assert status == 0
+    assert "the state of epoch 2 is epoch 4 now" in out
+    assert "aside-4-0" in out
+    assert run(capsys, "verify", str(tmp_path))[0] == 0
+    assert run(capsys, "repair", str(tmp_path))[1] == "there is nothing to repair\n"
+    with program.run(path=tmp_path) as view:
+        assert view.epoch == 4
+        assert len(view.value["cities"]) == 1
+
+
+def test_compact_copy_and_sinks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state, other = str(tmp_path / "state"), str(tmp_path / "other")
+    with program.run(path=state) as view:
+        view.each_epoch(lambda change, epoch: epoch > 1 and 1 / 0, name="mails")
+        for i in range(4):
+            with contextlib.suppress(ZeroDivisionError):
+                view.step(orders=[Order(i, "Rome", 3)])
+    status, out, _ = run(capsys, state)
+    assert out.splitlines()[-1] == (
+        "sink 'mails': epoch 1, 3 behind: what it has not had is kept for it"
+    )
+    assert "what epochs changed" in out
+    assert run(capsys, "compact", state)[1].split()[1:4] == ["segments", "became", "9"]
+    status, out, _ = run(capsys, "copy", state, other)
+    assert status == 0
+    assert out.startswith(f"epoch 4 is in {other}, ")
+    assert "sink" not in run(capsys, other)[1]
+    assert run(capsys, "copy", state, other)[0] == 2
+    status, _, said = run(capsys, "end-sink", state, "mail")
+    assert status == 2
+    assert "there is no sink 'mail'" in said
+    assert run(capsys, "end-sink", state, "mails")[0] == 0
+    assert "sink" not in run(capsys, state)[1]
+    with program.run(path=other) as view:
+        assert view.epoch == 4
+        assert view.verify()

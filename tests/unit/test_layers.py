@@ -39,16 +39,20 @@ LAYERS = [
     {"engine.batch"},
     {"engine.runtime"},
     {"engine.local", "engine.spark"},
+    {"connectors", "metrics"},
     {"testing"},
     {"demo"},
-    {"cli"},
+    {"cli", "cli_state"},
 ]
 APART = [{"engine.local", "engine.spark"}]  # of one layer, and yet neither imports the other
 OPTIONAL = {
     "hypothesis": {"laws", "testing"},
     "z3": {"laws"},
-    "pyspark": {"engine.spark"},
-    "pyarrow": {"engine.runtime", "engine.spark", "state", "demo"},
+    "pyspark": {"connectors", "engine.spark"},
+    "pyarrow": {"connectors", "engine.runtime", "engine.spark", "state", "demo"},
+    "deltalake": {"connectors"},
+    "psycopg": {"connectors"},
+    "confluent_kafka": {"connectors"},
     "numpy": {"engine.runtime", "engine.spark", "state", "demo"},
     "obstore": {"state"},
 }

@@ -19,6 +19,7 @@ SHARED = {
     "Join": "the plan node, and the operator that runs it",
     "Map": "the plan node, and the mapping that reducers count with",
     "Semi": "the plan node, and the operator that runs it",
+    "TableSink": "that of PostgreSQL, and that of Delta",
     "Text": "the text that a row holds, and a fact of an error that is printed as it is",
 }
 """Names that two classes have, with what each of them is."""

@@ -8,6 +8,7 @@ rows. `ebbflow demo` runs it.
     data      the rows and what happens to them, from a seed
     again     the same views, computed again without ebbflow
     engines   what is different on Spark and in this process
+    live      on Spark: a process that a stream feeds is killed, and goes on
     run       the demo itself
     show      how it is printed
 """

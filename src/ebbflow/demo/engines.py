@@ -109,7 +109,8 @@ class Spark:
 
     def _cache(self, name: str, file: str) -> None:
         old = self._frames.get(name)
-        tasks = self.session.sparkContext.defaultParallelism
+        found: Any = self.session.conf.get("spark.sql.shuffle.partitions")
+        tasks = int(found)
         frame = self.session.read.parquet(file).repartition(tasks).cache()
         frame.count()
         self._frames[name] = frame

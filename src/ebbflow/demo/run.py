@@ -11,12 +11,14 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from operator import itemgetter
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
 from ebbflow.demo.again import VIEWS, Result
 from ebbflow.demo.data import WEIGHT, Columns, Shop, length, rows_of
 from ebbflow.demo.engines import Local, Spark
+from ebbflow.demo.live import killed_and_started_again
 from ebbflow.demo.shop import LATE, ROUNDED, TYPES, program
 from ebbflow.errors import CheckError
 from ebbflow.laws import judge
@@ -43,6 +45,7 @@ class Teller(Protocol):
     def loaded(self, facts: Facts) -> None: ...
     def corrected(self, facts: Facts) -> None: ...
     def epoch(self, facts: Facts) -> None: ...
+    def killed(self, facts: Facts) -> None: ...
     def end(self, facts: Facts) -> None: ...
 
 
@@ -55,24 +58,26 @@ def run(
     seed: int = 0,
     path: str | None = None,
     session: Any = None,
+    kill: bool = True,
 ) -> Facts:
     """Run the demo and give everything it found.
 
     Without a path it leaves nothing behind: the state is in a temporary folder, or, in this
-    process, in memory. `session` is a Spark session to use, which is left running.
+    process, in memory. `session` is a Spark session to use, which is left running. With `kill`, on
+    Spark, a process that a stream feeds is killed, and started again; see `live`.
     """
     made = path is None and engine == "spark"
     folder = tempfile.mkdtemp(prefix="ebbflow-demo-") if made else path
     folder = None if folder is None else str(local_path(folder, "--path"))
     settings = {"engine": engine, "rows": rows or ROWS[engine], "epochs": epochs, "seed": seed}
     try:
-        return _run(teller, settings, folder, session)
+        return _run(teller, settings, folder, session, kill and engine == "spark")
     finally:
         if made and folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(teller: Teller, settings: Facts, folder: str | None, session: Any) -> Facts:
+def _run(teller: Teller, settings: Facts, folder: str | None, session: Any, kill: bool) -> Facts:
     started = perf_counter()
     engine = ENGINES[settings["engine"]]
     if folder is not None:
@@ -114,11 +119,17 @@ def _run(teller: Teller, settings: Facts, folder: str | None, session: Any) -> F
         end = {"explain": running.view.explain(), "state": weigh(running)}
     finally:
         running.close()
+    scenes: dict[str, Facts] = {}
+    if kill and folder is not None:
+        scenes["killed"] = killed_and_started_again(Path(folder, "live"))
+        teller.killed(scenes["killed"])
     end["seconds"] = perf_counter() - started
-    end["verified"] = all(each["verified"] for each in (loaded, corrected, *steps))
+    end["verified"] = all(
+        each["verified"] for each in (loaded, corrected, *steps, *scenes.values())
+    )
     teller.end(end)
     found = {"laws": laws, "load": loaded, "correction": corrected, "steps": steps}
-    return {**settings, "against": engine.against, **found, **end}
+    return {**settings, "against": engine.against, **found, **scenes, **end}
 
 
 def columns(view: str) -> list[str]:

@@ -81,6 +81,20 @@ class Printer:
         )  # fmt: skip
         self._wrong(facts)
 
+    def killed(self, facts: Facts) -> None:
+        batch, epoch, logged = facts["batch"], facts["epoch"], facts["logged"]
+        ended = "and that it is over" if facts["over"] else "and not that it is over"
+        self._say("")
+        self._say(
+            f"A stream of {facts['files']} files feeds a view in another process. It is killed"
+        )
+        self._say(f"(SIGKILL) when Spark has noted what is in batch {batch} {ended}; its state")
+        self._say(f"has epoch {epoch}. Started again, it goes on, to epoch {facts['last']}.")
+        self._say(
+            f"The log of changes has epochs {logged[0]} to {logged[-1]}, each once; all of it in "
+            f"{span(facts['seconds'])}; verified: {_yes(facts)}"
+        )
+
     def end(self, facts: Facts) -> None:
         if self._explain:
             self._say("")
@@ -142,7 +156,7 @@ class Silent:
     def start(self, facts: Facts) -> None:
         """Nothing."""
 
-    laws = loaded = corrected = epoch = end = start
+    laws = loaded = corrected = epoch = killed = end = start
 
 
 def _cell(value: Any) -> str:

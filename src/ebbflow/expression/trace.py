@@ -4,7 +4,8 @@ Tracing follows the bytecode of a plain Python function on a stack of expression
 where Python would add two numbers, it writes down an addition. So no code of the user's runs, and
 whatever is not understood ends the attempt: the function is simply called then, as ever. What is
 understood is what has no effect: fields of rows, arithmetic, comparisons, `and`, `or`, `if … else`,
-elements and slices, tuples, a few built-in functions, and calls of plain row types.
+elements and slices, tuples, a few built-in functions, calls of plain row types, and calls of other
+functions that are understood, with rows, fields and constants.
 
 Names from outside the function must stand for simple values; they are taken as they are now.
 
@@ -38,6 +39,7 @@ from ebbflow.expression.node import (
     FUNCTIONS,
     Constant,
     Expression,
+    Get,
     Operation,
     Row,
     Tuple,
@@ -132,8 +134,8 @@ def _known(value: Any) -> Any:
     """A value from outside as it is put on the stack; None when it cannot be."""
     if is_simple(value):
         return Constant(value)
-    function = any(value is each for each in FUNCTIONS.values())
-    if function or (isinstance(value, type) and is_plain(value)):
+    function = value is getattr or any(value is each for each in FUNCTIONS.values())
+    if function or type(value) is FunctionType or (isinstance(value, type) and is_plain(value)):
         return _Callee(value)
     return None
 
@@ -287,12 +289,32 @@ class Reading:
         if len(pair) != 1 or not isinstance(pair[0], _Callee):
             raise NotTraced
         target = pair[0].target
-        if not isinstance(target, type) or target in FUNCTIONS.values():
-            if keywords or not values:
-                raise NotTraced
-            stack.append(Operation(target.__name__, tuple(values)))
-        else:
+        if isinstance(target, type) and target not in FUNCTIONS.values():
             stack.append(made(target, values, keywords))
+        elif keywords or not values:
+            raise NotTraced
+        elif type(target) is FunctionType:
+            stack.append(self.inlined(target, values))
+        elif target is getattr:
+            of, name = values
+            if not isinstance(name, Constant) or type(name.value) is not str:
+                raise NotTraced
+            stack.append(attribute(of, name.value, self.types))
+        else:
+            stack.append(Operation(target.__name__, tuple(values)))
+
+    def inlined(self, function: FunctionType, values: Sequence[Expression]) -> Expression:
+        """What a function gives for values that nobody misses when it does not read them."""
+        if not all(isinstance(each, (Row, Get, Constant)) for each in values):
+            raise NotTraced
+        code = function.__code__
+        names = _names(function, code, len(values))
+        names |= dict(zip(code.co_varnames, values, strict=False))
+        inner = type(self)(readable(code), names, self.types, function.__globals__)
+        inner.left = self.left - 1
+        found = inner.whole()
+        self.left = inner.left
+        return found
 
     # ---- two ways on ----
 

@@ -116,11 +116,11 @@ class RangeJoin(BothIndexed):
                 self._paired(out, pairs, lefts.order(key))
             rights.apply_groups(right)
         else:
-            old = {key: rights.order(key).spots for key in right}
+            old = {key: rights.order(key).spots for key in right if key in lefts.groups}
             rights.apply_groups(right)
-            for key, pairs in right.items():
+            for key, was in old.items():
                 now[key] = rights.order(key)
-                self._turned(out, pairs, old[key], now[key].spots, lefts.order(key))
+                self._turned(out, right[key], was, now[key].spots, lefts.order(key))
         for key, pairs in left.items():
             self._given(out, pairs, now[key] if key in now else rights.order(key))
         lefts.apply_groups(left)

@@ -61,6 +61,25 @@ def helper(x: Any) -> Any:
     return x
 
 
+def plus(o: Any, more: Any = 1) -> Any:
+    return o.a + more
+
+
+def thrice(o: Any) -> Any:
+    return plus(o, 2) * 3
+
+
+def forever(o: Any) -> Any:
+    return forever(o)
+
+
+def second(one: Any, other: Any) -> Any:
+    return other
+
+
+NAME = "b"
+
+
 def text(call: Callable[..., Any], *types: Any) -> str | None:
     return Fn.of(call, *types, arity=len(types)).text if trace(call, types) else None
 
@@ -128,6 +147,10 @@ def outcome(call: Callable[..., Any], *rows: Any) -> Any:
         (operator.attrgetter("a.real"), "a.real"),
         (operator.itemgetter(2), "s"),
         (operator.itemgetter(0, -1), "(a, n)"),
+        (lambda o: getattr(o, NAME) + o.a, "b + a"),
+        (lambda o: plus(o) > 3, "a + 1 > 3"),
+        (lambda o: plus(o, o.b) if thrice(o) else 0, "a + b if (a + 2) * 3 else 0"),
+        (lambda o: second(o.a, o.b), "b"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
@@ -154,6 +177,11 @@ def local(o: Any) -> Any:
     "call",
     [
         lambda o: helper(o.a),
+        lambda o: second(1 / o.a, o.b),
+        lambda o: plus(o, more=2),
+        lambda o: getattr(o, o.s),
+        lambda o: getattr(o, NAME, 0),
+        forever,
         lambda o: o.s.upper(),
         lambda o: o.nothing,
         lambda o: MUTABLE[0] + o.a,

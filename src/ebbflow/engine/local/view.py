@@ -24,6 +24,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
+from logging import DEBUG, INFO
 from pathlib import Path
 from time import perf_counter
 from types import GenericAlias
@@ -37,7 +39,14 @@ from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
 from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, computed_outputs
 from ebbflow.engine.runtime.python import code_of
-from ebbflow.engine.runtime.report import ViewStats
+from ebbflow.engine.runtime.report import (
+    LOG,
+    EpochStats,
+    NodeWork,
+    StateSize,
+    ViewStats,
+    added_up,
+)
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Changes, Delivery
 from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
@@ -124,7 +133,7 @@ class View(BaseView[W], Generic[T, W]):
     view of a program of several outputs, where they give dicts, is a `View[Any, dict[str, ZSet]]`.
     """
 
-    __slots__ = ("_by_key", "_epoch", "_origins", "_seconds", "_status")
+    __slots__ = ("_by_key", "_epoch", "_level", "_origins", "_seconds", "_status", "_took")
 
     if TYPE_CHECKING:
 
@@ -157,7 +166,9 @@ class View(BaseView[W], Generic[T, W]):
         self._epoch: int = self._storage.epoch
         self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}
         self._status = OPEN
-        self._seconds = 0.0
+        self._seconds = self._took = 0.0
+        self._level = DEBUG if storage is Memory else INFO
+        """At which level epochs are logged."""
         self._by_key: dict[str, OutputByKey] = {}
 
     # ---- one epoch ----
@@ -208,7 +219,11 @@ class View(BaseView[W], Generic[T, W]):
             except BaseException as error:
                 self._settle(error)
                 raise
-            self._seconds += perf_counter() - started
+            self._took = took = perf_counter() - started
+            self._seconds += took
+            record = self._record(deltas) if LOG.isEnabledFor(self._level) else None
+        if record is not None:
+            record()
         if self._sinks is not None:
             self._deliver(delivery)
         elif delivery is not None:
@@ -218,6 +233,13 @@ class View(BaseView[W], Generic[T, W]):
             return self._shown(deltas)
         found: W = from_view(deltas[only] if deltas else {}, self._origins[only])  # type: ignore[assignment]
         return found
+
+    def _record(self, deltas: OutputDeltas) -> Callable[[], None]:
+        """What tells the logger of the last epoch, when nobody is held up by that."""
+        given = sum(map(len, self._program.changes.values()))
+        changed = {name: len(deltas.get(name, ())) for name in self.plan.outputs}
+        ended = EpochStats(self._epoch, "local", given, changed, self._took)
+        return partial(ended.log, self._level, self._named, getattr(self._storage, "place", None))
 
     def _finish(self, pending: Pending | None) -> Delivery | None:
         """Make an epoch so. Doing it twice is doing it once."""
@@ -401,6 +423,9 @@ class View(BaseView[W], Generic[T, W]):
     def _flush(self) -> None:
         self._storage.flush()
 
+    def _everything(self) -> W:
+        return self.value
+
     def _catch_up(self) -> None:
         self._flush()
 
@@ -421,6 +446,20 @@ class View(BaseView[W], Generic[T, W]):
                 },
                 tuple(self._program.machine.stats()),
             )
+
+    def _work(self) -> tuple[float, float, list[NodeWork]]:
+        nodes = [
+            NodeWork(each.label, str(each.place), each.rows_in, each.rows_out, each.seconds)
+            for each in self._program.machine.stats()
+        ]
+        return self._seconds, self._took, nodes
+
+    def _sizes(self) -> tuple[StateSize, ...]:
+        now = self.stats()
+        sizes = [(f"input {name}", rows) for name, rows in now.inputs.items()]
+        sizes += [(node.label, node.state_rows) for node in now.nodes]
+        sizes += [(f"output {name}", rows) for name, rows in now.outputs.items()]
+        return added_up(StateSize(label, rows, None) for label, rows in sizes if rows is not None)
 
     def explain(self, format: str = "text") -> str:
         """What runs here and what it keeps, in the format text, mermaid, dot, json or python."""
@@ -452,6 +491,8 @@ class View(BaseView[W], Generic[T, W]):
                 self.deliver()
         finally:
             self._stop()
+            if self._sinks is not None:
+                self._sinks.close()
 
     def _stop(self) -> None:
         with self._lock:

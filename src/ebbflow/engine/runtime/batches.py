@@ -7,13 +7,15 @@ both or neither; when the same batch comes again, nothing happens.
 
 A batch may also be a source and a number that grows, as `("orders", 17)` for a stream and the
 number of its batch, or a partition and an offset. Then one number for each source is all there is
-to remember: every batch up to it is over. Of names, the last `keep_batches` are remembered.
+to remember: every batch up to it is over. A source that has several parts, each with a number of
+its own, gives them all: `("orders", {"orders/0": 17, "orders/1": 4})`, of which none gets less; a
+part that is not named stays where it is. Of names, the last `keep_batches` are remembered.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ebbflow.errors import ChangeError, RepeatedBatch, Text, place, value_text
@@ -23,7 +25,9 @@ KEEP = 10_000
 SPINE = "batches"
 """The name of the batches among the parts of a state."""
 
-BatchName = str | tuple[str, int]
+Position = int | Mapping[str, int]
+"""How far a source is: a number, or one for each of its parts."""
+BatchName = str | tuple[str, Position]
 
 
 class Batch(NamedTuple):
@@ -51,7 +55,7 @@ class Batches:
         self.store = self
         self._place: Any = None
         self._named: dict[str, int] = {}
-        self._sources: dict[str, tuple[int, int]] = {}
+        self._sources: dict[str, tuple[Position, int]] = {}
         self._next: dict[Any, Any] = {}
 
     def attach(self, place: Any) -> None:
@@ -71,8 +75,11 @@ class Batches:
         source, that of the last is given."""
         if isinstance(batch, str):
             return self._named.get(batch)
-        last, epoch = self._sources.get(batch[0], (None, None))
-        return epoch if last is not None and batch[1] <= last else None
+        source, position = batch
+        if source not in self._sources:
+            return None
+        last, epoch = self._sources[source]
+        return None if _further(source, last, position) else epoch
 
     def prepare(self, batch: BatchName | None, epoch: int) -> None:
         """Be ready for a batch, or for none, to happen in an epoch."""
@@ -82,8 +89,10 @@ class Batches:
             forgotten = max(0, len(self._named) + 1 - self.most)
             self._next = dict.fromkeys(list(self._named)[:forgotten], ABSENT) | {batch: epoch}
         else:
-            source, number = batch
-            self._next = {(source,): (number, epoch)}
+            source, position = batch
+            if isinstance(position, Mapping):
+                position = {**self._sources.get(source, ({}, 0))[0], **position}  # type: ignore[dict-item]
+            self._next = {(source,): (position, epoch)}
 
     def changed(self) -> dict[Any, Any]:
         """What `keep` will change of what is stored."""
@@ -124,6 +133,30 @@ class Batches:
         return True
 
 
+def _further(source: str, last: Position, position: Position) -> bool:
+    """Whether a position is further than the last, in some parts; in no part may it be less then.
+
+    >>> _further("s", 7, 8), _further("s", {"a": 7, "b": 1}, {"a": 8}), _further("s", {"a": 7}, {})
+    (True, True, False)
+    """
+    if isinstance(last, int) and isinstance(position, int):
+        return position > last
+    if isinstance(last, Mapping) and isinstance(position, Mapping):
+        more = {each for each, number in position.items() if number > last.get(each, -1)}
+        less = {each for each, number in position.items() if number < last.get(each, -1)}
+        if not (more and less):
+            return bool(more)
+    raise ChangeError(
+        f"a batch of {source!r} is further than the last in some parts, and less far in others"
+        if isinstance(last, Mapping) and isinstance(position, Mapping)
+        else f"the batches of {source!r} have one number at one time, and several at another",
+        last=last,
+        given=position,
+        created=Text(place()),
+        remedy="what comes after the last: view.batches() says how far each source is",
+    )
+
+
 def _epoch(stored: tuple[Any, Any]) -> int:
     value: Any = stored[1]
     return int(value if isinstance(value, int) else value[1])
@@ -135,7 +168,8 @@ def require_batch(batch: object) -> None:
         return
     if isinstance(batch, tuple) and len(batch) == 2:
         source, number = batch
-        if isinstance(source, str) and source and type(number) is int:
+        numbers = number.values() if isinstance(number, Mapping) else (number,)
+        if isinstance(source, str) and source and all(type(each) is int for each in numbers):
             return
     raise ChangeError(
         "batch= is the name of a batch, which then happens once, and this is none",

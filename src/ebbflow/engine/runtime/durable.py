@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import RLock
 from typing import Any
@@ -30,10 +30,10 @@ from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
 from ebbflow.engine.runtime.reader.stored import noted_outputs
-from ebbflow.engine.runtime.rebuild import rebuild, rows_of_inputs
+from ebbflow.engine.runtime.rebuild import computed_labels, rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.log import ChangeLog
-from ebbflow.engine.runtime.sinks.sink import needed, noted
+from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
 from ebbflow.errors import EbbflowError, Text, cause_of
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Lost, Place, StateError, Store, files_at
@@ -41,6 +41,8 @@ from ebbflow.zset import ZSet, from_view
 
 _log = logging.getLogger("ebbflow")
 
+Elsewhere = Callable[[Store, set[str]], bool]
+"""Stages the state of some parts, by name, in a store, or gives False when it does not."""
 FORMAT = 4
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
@@ -51,14 +53,17 @@ _TOO_DEEP = StateError("a value is nested too deep, or holds itself", remedy="ro
 
 class Disk:
     """The state of one view on disk. See `ebbflow.engine.local.run` for the options; `log` says
-    that what epochs change is kept here for sinks and readers, and not by the engine."""
+    that what epochs change is kept here for sinks and readers, and not by the engine; `elsewhere`
+    may compute state that a changed program has none of."""
 
     def __init__(
-        self, path: Place, program: RunningProgram, log: bool = True, *,
+        self, path: Place, program: RunningProgram, log: bool = True,
+        elsewhere: Elsewhere | None = None, *,
         memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
         strict: bool = False, permissions: int | None = None, unpickle: bool = True,
         keep_batches: int = KEEP,
     ) -> None:  # fmt: skip
+        self._elsewhere = elsewhere
         self.limit = None if memory is None else in_bytes(memory)
         require_count("keep_epochs", keep_epochs)
         require_count("flush_every", flush_every)
@@ -107,7 +112,7 @@ class Disk:
         program.attach(store, limited=self.limit is not None)
         if not fresh and not mine <= known:
             self._require_rebuildable(mine - known)
-            self.rebuilt = rebuild(program, store, mine - known, self._append, self._conversions)
+            self.rebuilt = self._rebuild(mine - known)
         if fresh or known != mine:
             for name in known - mine:
                 store.drop(name)
@@ -119,6 +124,17 @@ class Disk:
         for said in self.converted:
             _log.warning("%s is converted: %s", self.place, said)
         self._noted = self.store.notes == self.notes()
+
+    def _rebuild(self, new: set[str]) -> tuple[str, ...]:
+        """Stage the state of these parts: elsewhere, if it is all computed from rows that are there
+        as they were, and somebody takes it on; or here."""
+        program, store = self.program, self.store
+        same = (
+            not self._conversions and store.notes["rows"].items() <= rows_of_inputs(program).items()
+        )
+        if same and self._elsewhere is not None and self._elsewhere(store, new):
+            return computed_labels(program, new)
+        return rebuild(program, store, new, self._append, self._conversions)
 
     def _require_same_program(self, notes: Mapping[str, Any]) -> None:
         if notes.get("format") != FORMAT:
@@ -243,6 +259,7 @@ class Disk:
     def _stage_log(self, epoch: int, deltas: OutputDeltas) -> None:
         if self.log is not None:
             self.log.stage(epoch, deltas, needed(self.done))
+            warn_of_late(self.done, epoch, self.place)
 
     def _outputs_in(self, known: set[str]) -> bool:
         """Whether all outputs are what they were, in a state with these parts."""

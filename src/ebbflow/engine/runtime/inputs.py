@@ -6,7 +6,8 @@ one with a key under their keys. One that is not checked keeps none, and believe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -56,6 +57,8 @@ from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet, trusted
 
 NOT_THERE: Any = object()
+FEW = 8
+"""Of how many rows it does not pay to ask whether all of them are added."""
 NEVER: Mapping[Any, Any] = {}
 
 
@@ -207,14 +210,14 @@ class KeyedInput(InputState):
     {'ebb': -1, 'east': 1}
     """
 
-    __slots__ = ("_added", "_gone", "_key", "backing", "deleted", "rows", "store")
+    __slots__ = ("_added", "_gone", "_key", "_keys", "backing", "deleted", "rows", "store")
 
     keeps = True
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         assert source.key is not None
-        self._key = source.key.keeping()
+        self._key, self._keys = source.key.keeping(), source.key.of_all()
         self.rows: dict[Any, Any] = {}
         self.backing: Backing | None = None
         self.store = self
@@ -230,6 +233,11 @@ class KeyedInput(InputState):
         gone: dict[Any, Any] = {}
         keys = self.keys(weights)
         self._fetch(keys)
+        if len(keys) > FEW and {*weights.values()} == {1}:
+            new = dict(zip(keys, weights, strict=True))
+            if len(new) == len(keys) and rows.keys().isdisjoint(new):
+                self._prepare(new, {})
+                return weights
         for at, (row, weight) in zip(keys, weights.items(), strict=True):
             if weight > 0:
                 if weight > 1 or at in added:
@@ -411,9 +419,14 @@ class KeyedInput(InputState):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def keys(self, rows: Iterable[Any]) -> list[Any]:
+    def keys(self, rows: Collection[Any]) -> list[Any]:
         """The keys of rows, which must be of the type of the input."""
         row_type, key = self._row_type, self._key
+        if row_type is None or {*map(type, rows)} <= {row_type}:
+            with suppress(Exception):  # which row it is, is found out below
+                keys = self._keys(rows)
+                hash(tuple(keys))
+                return keys
         keys = []
         for row in rows:
             if row_type is not None and type(row) is not row_type:

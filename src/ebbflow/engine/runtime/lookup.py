@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ebbflow.engine.runtime.events import key_fields
 from ebbflow.engine.runtime.program import Pending, RunningProgram
 from ebbflow.errors import ChangeError, Text, cause_of
 from ebbflow.flow.plan import Distinct, Filter, Node, Reduce, Semi, Source, TopK
 from ebbflow.flow.plan.compare import CompareSemi, ScalarFilter
 from ebbflow.flow.plan.order import Fold
 from ebbflow.nan import one_nan
-from ebbflow.record import type_text
+from ebbflow.record import fields_of, type_text
 
 _SOME_OF = (Filter, Distinct, TopK, Semi, CompareSemi, ScalarFilter)
 """Nodes that give some of the rows of their first parent."""
@@ -47,6 +48,22 @@ def row_key(node: Node) -> Callable[[Any], Any] | None:
     if isinstance(node, (Reduce, Fold)) and node.width:
         width = node.width
         return (lambda row: row[0]) if width == 1 else lambda row: tuple(row[:width])
+    return None
+
+
+def key_columns(node: Node) -> tuple[str, ...] | None:
+    """The columns of the key of the rows that a node gives; None where it has none, or one that is
+    made otherwise.
+
+    >>> import ebbflow as ef
+    >>> key_columns(ef.Input("words", str).group_by(size=len).agg(n=ef.count()).node)
+    ('size',)
+    """
+    first = origin(node)
+    if isinstance(first, Source):
+        return key_fields(first)
+    if isinstance(first, (Reduce, Fold)) and first.width:
+        return tuple(fields_of(node.type) or ())[: first.width] or None
     return None
 
 

@@ -7,7 +7,7 @@ of an input that are in another part than they were, and those of an output that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from ebbflow.engine.runtime.convert.rows import Conversion
@@ -72,10 +72,15 @@ def rebuild(
             append(output.rows, output.rows.changed())
             output.rows.keep()
     machine.count_anew()
+    return computed_labels(program, new)
+
+
+def computed_labels(program: RunningProgram, new: Set[str]) -> tuple[str, ...]:
+    """What the parts of these names are called, but for those of inputs."""
     states = program.inputs.values()
     inputs = {id(each) for state in states for each in (state.store, state.deleted)}
-    computed = [part.label for part in program.parts if id(part.owner) in lacking - inputs]
-    return tuple(dict.fromkeys(computed))
+    parts = [part for part in program.parts if part.name in new and id(part.owner) not in inputs]
+    return tuple(dict.fromkeys(part.label for part in parts))
 
 
 def rows_of_inputs(program: RunningProgram) -> dict[str, str]:

@@ -18,7 +18,14 @@ from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.events import Edits
 from ebbflow.engine.runtime.lookup import asked
 from ebbflow.engine.runtime.program import RunningProgram, unknown_name
-from ebbflow.engine.runtime.report import Verified, compare
+from ebbflow.engine.runtime.report import (
+    NodeWork,
+    StateSize,
+    Verified,
+    ViewMetrics,
+    compare,
+    stored_sizes,
+)
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.sink import Sinks
 from ebbflow.engine.runtime.sinks.view import ViewWithSinks
@@ -205,6 +212,44 @@ class BaseView(ViewWithSinks, Generic[C]):
         """What could change unseen between two openings of the state, for each function the
         reasons: it holds what cannot be looked into. The option `strict` refuses it."""
         return dict(self._assumed)
+
+    def metrics(self) -> ViewMetrics:
+        """How the view is doing: its epoch, time, the work of nodes, what it keeps, and how far its
+        sinks are; for those who watch it. See `ebbflow.metrics`.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).group_by(size=len).agg(n=ef.count()).run()
+        >>> _ = view.step(words=["ebb", "flow", "sea"])
+        >>> now = view.metrics()
+        >>> now.epoch, [(node.label, node.rows_in, node.rows_out) for node in now.nodes]
+        (1, [('reduce', 3, 2)])
+        >>> [(each.label, each.entries) for each in now.state]
+        [('input words', 3), ('reduce', 2)]
+        """
+        with self._lock:
+            self._require_open()
+            storage, (seconds, last, nodes) = self._storage, self._work()
+            store = getattr(storage, "store", None)
+            info = {"files": None, "bytes": None} if store is None else store.info()
+            sizes = self._sizes() if store is None else stored_sizes(info, store.notes["parts"])
+            path = None if store is None else storage.place
+            return ViewMetrics(
+                self._named, path, self.epoch, seconds, last, tuple(nodes), sizes,
+                info["files"], info["bytes"], dict(storage.done),
+            )  # fmt: skip
+
+    @property
+    def _named(self) -> str:
+        """What a view is called where there may be others: by its outputs."""
+        return ", ".join(self.plan.outputs)
+
+    def _work(self) -> tuple[float, float, list[NodeWork]]:
+        """The seconds of all epochs, those of the last, and the work of the nodes."""
+        raise NotImplementedError
+
+    def _sizes(self) -> tuple[StateSize, ...]:
+        """What is kept, where that is in memory."""
+        raise NotImplementedError
 
     def verify(self) -> Verified:
         """Compute everything again from the rows of the inputs, in this process, and compare; an

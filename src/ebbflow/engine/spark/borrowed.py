@@ -3,6 +3,10 @@
 Spark reads some settings when a query is made (ANSI arithmetic), some when it is planned (adaptive
 execution), and neither when it runs. So they are set for just that long, by one thread at a time,
 and put back whatever happens. And what a job of ours raises is not printed as well.
+
+A session of Spark Connect reads them when a query runs, for all of it, those parts that somebody
+else has made included. So there nothing is set: without ANSI arithmetic there are no bulk loads
+(`is_exact`), and adaptive execution makes some jobs more.
 """
 
 from __future__ import annotations
@@ -16,6 +20,9 @@ from typing import Any
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
+from ebbflow.engine.spark.connect import is_connect
+
+_ANSI = "spark.sql.ansi.enabled"
 _setting = RLock()
 
 
@@ -37,19 +44,38 @@ def _set(session: SparkSession, name: str, value: str) -> Iterator[None]:
 @contextmanager
 def exact(session: SparkSession) -> Iterator[None]:
     """Make queries here in which a number that is too large is an error, and not another one."""
-    with _set(session, "spark.sql.ansi.enabled", "true"):
+    if is_connect(session):
         yield
+        return
+    with _set(session, _ANSI, "true"):
+        yield
+
+
+def is_exact(session: SparkSession) -> bool:
+    """Whether a number that is too large is an error in the queries made in `exact`."""
+    return not is_connect(session) or str(session.conf.get(_ANSI)).lower() == "true"
 
 
 def plan(frame: DataFrame, *, once: bool) -> None:
     """Plan a query; `once`: as one job, where adaptive execution would make one of every shuffle.
     It runs as it is planned now."""
+    if is_connect(frame):
+        return
     with exact(frame.sparkSession):
         if not once:
             frame._jdf.queryExecution().executedPlan()
             return
         with _set(frame.sparkSession, "spark.sql.adaptive.enabled", "false"):
             frame._jdf.queryExecution().executedPlan()
+
+
+def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same query in another session: the batches of a stream are in one of their own, which
+    knows nothing of what is set here."""
+    jvm: Any = session._jvm
+    plan = frame._jdf.queryExecution().logical()
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return DataFrame(made, session)
 
 
 # ---- what PySpark prints ----

@@ -7,8 +7,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.options import require_known
+from ebbflow.engine.spark.checks import check_session, require_shared
+from ebbflow.engine.spark.connect import is_connect
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.session import check_session, require_packages, session
+from ebbflow.engine.spark.session import require_packages, session
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow.plan import Plan
 
@@ -38,7 +40,13 @@ class Engine:
 
         require_types(plan)
         running = session() if self.session is None else check_session(self.session)
-        return SparkView(plan, running, self.options, check_input)
+        view: SparkView = SparkView(plan, running, self.options, check_input)
+        try:
+            require_shared(running, view.path)
+        except BaseException:
+            view.close()
+            raise
+        return view
 
     def __repr__(self) -> str:
         return f"spark(path={self.options.path!r})"
@@ -47,9 +55,9 @@ class Engine:
 def spark(session: SparkSession | None = None, path: Place | None = None, **options: Any) -> Engine:
     """The Spark engine, for `run`: the same program, with its state in a folder at `path`.
 
-    Without a `session` a local one is used, started if need be. On a cluster the path must be one
-    that driver and workers see: a shared folder, or an object store (`s3://bucket/folder`, or
-    `ebbflow.object_store`). The options:
+    Without a `session` a local one is used, started if need be. On a cluster, and with a session of
+    Spark Connect, the path must be one that this process and the workers see: a shared folder, or
+    an object store (`s3://bucket/folder`, or `ebbflow.object_store`). The options:
 
     - `buckets`: in how many ranges the keys are divided for tasks; Spark's shuffle partitions;
     - `small`: a change of at most so many rows goes through one task; in a larger one, what a
@@ -71,7 +79,7 @@ def spark(session: SparkSession | None = None, path: Place | None = None, **opti
     >>> spark(path="state/")
     spark(path='state/')
     """
-    if session is not None and not hasattr(session, "sparkContext"):
+    if session is not None and not (is_connect(session) or hasattr(session, "sparkContext")):
         raise CompositionError(
             f"spark({session!r}): that is not a Spark session",
             created=place(),
@@ -89,7 +97,7 @@ def spark(session: SparkSession | None = None, path: Place | None = None, **opti
 def _instead_of(given: Any) -> str:
     """What to give instead of what is no session."""
     if not isinstance(given, str):
-        return "a SparkSession of this process, and not one of Spark Connect"
+        return "a SparkSession, as SparkSession.builder.getOrCreate() gives it"
     if re.match(r"local\b|[\w-]+://|yarn", given):
         return f"SparkSession.builder.master({given!r}).getOrCreate(), or none for a local one"
     return f"spark(path={given!r})"

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.engine.runtime.inputs import SharedInput
 from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.python import code_of
+from ebbflow.engine.runtime.report import EpochStats
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.spark.native.lowering import NATIVE, Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
@@ -43,21 +44,6 @@ REMEMBERED = 100
 
 
 # ---- what epochs did ----
-
-
-@dataclass(frozen=True)
-class EpochStats:
-    """One epoch: its number, how it ran, how many rows went in and came out, and the time it took,
-    in all, in the job, and committing. Rows out are None where everything was new and is derived.
-    """
-
-    epoch: int
-    mode: str
-    rows_in: int
-    rows_out: Mapping[str, int | None]
-    seconds: float
-    job_seconds: float
-    commit_seconds: float
 
 
 @dataclass(frozen=True)
@@ -137,8 +123,8 @@ def _out(rows: Mapping[str, int | None]) -> str:
     return f"{sum(each or 0 for each in rows.values()):,}"
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:,.1f}"
+def _ms(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e3:,.1f}"
 
 
 @dataclass

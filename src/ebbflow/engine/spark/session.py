@@ -1,8 +1,8 @@
 """A Spark session that is fit to run on.
 
-`session()` starts a local one, with the settings that matter here; `check_session` looks at one
-that somebody else has started. What is missing is said in one sentence, before Spark says it in a
-hundred: the packages, Java, and a Python on the workers that is the same as this one.
+`session()` starts a local one, with the settings that matter here; `checks` looks at one that
+somebody else has started. What is missing is said in one sentence, before Spark says it in a
+hundred: the packages, Java, the master.
 
 The settings, and why:
 
@@ -26,14 +26,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
+from ebbflow.engine.spark.connect import is_connect
 from ebbflow.errors import EbbflowError, Text, cause_of, cut, install, is_redacted
 
 if TYPE_CHECKING:
@@ -48,14 +47,16 @@ _PLACES = [
     "/opt/homebrew/opt/openjdk*",
     "/Library/Java/JavaVirtualMachines/*/Contents/Home",
 ]
-_SOCKETS = "spark.python.unix.domain.socket.enabled"
+SOCKETS = "spark.python.unix.domain.socket.enabled"
 _SOCKET_FOLDER = "spark.python.unix.domain.socket.dir"
-_PARTITIONS = "spark.sql.shuffle.partitions"
+_HERE = (_SOCKET_FOLDER, "spark.driver.host", "spark.driver.bindAddress")
+PARTITIONS = "spark.sql.shuffle.partitions"
 _JVM = "spark.driver.extraJavaOptions"
 _SOCKET_PATH = 104
 _SOCKET_NAME = 70
 _JAVA = re.compile(r"\s*(at [\w.$/]+\(|\.\.\. \d+ more|Driver stacktrace:|JVM stacktrace:)")
-_checked: WeakSet[Any] = WeakSet()
+
+_AGAIN = "close its views, and run() them again on the same paths with a new session"
 
 
 class SparkError(EbbflowError):
@@ -84,31 +85,45 @@ def session(
     require_packages()
     from pyspark.sql import SparkSession
 
+    from ebbflow.engine.spark.checks import check_session
+
     running = SparkSession.getActiveSession()
     if running is not None:
         return check_session(running)
+    if "SPARK_REMOTE" in os.environ:
+        return check_session(SparkSession.builder.config(map=conf).getOrCreate())
     home = find_java()
     if home is not None:
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app)
-    ours = settings(cores, ui)
-    if not str(conf.get("spark.master", "local")).startswith("local"):
-        ours.pop(_SOCKET_FOLDER, None)  # the workers are elsewhere
+    ours, submitted = settings(cores, ui), _submitted()
+    master = str(conf.get("spark.master", submitted.get("spark.master", "local")))
+    _require_master(master)
+    if not master.startswith("local"):
+        for name in _HERE:  # the workers are elsewhere
+            ours.pop(name, None)
     if _JVM in conf:
         conf[_JVM] = f"{ours[_JVM]} {conf[_JVM]}"
-    for name, value in {**ours, **conf}.items():
+    for name, value in {**ours, **submitted, **conf}.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         builder = builder.config(name, text)
     try:
         made = builder.getOrCreate()
     except Exception as error:
+        if not master.startswith("local"):
+            raise SparkError(
+                f"Spark could not be started on the master {master!r}",
+                cause=Text(reason(plain(str(error)))),
+                remedy="is there a cluster at this address, and does this machine reach it? "
+                "See what Java printed above",
+            ) from said_by(error)
         raise SparkError(
             "Spark could not be started",
-            cause=Text(_last_line(error)),
+            cause=Text(reason(plain(str(error)))),
             java=Text(home or os.environ.get("JAVA_HOME", "the one on the PATH")),
             remedy="look at what Java printed above; try session(cores=1)",
-        ) from error
+        ) from said_by(error)
     made.sparkContext.setLogLevel("ERROR")
     return check_session(made)
 
@@ -132,7 +147,7 @@ def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
         "spark.speculation": False,
         "spark.python.worker.reuse": True,
         "spark.python.daemon.module": "ebbflow.engine.spark.tasks.daemon",
-        _PARTITIONS: count,
+        PARTITIONS: count,
         "spark.default.parallelism": count,
         "spark.sql.adaptive.enabled": True,
         "spark.sql.execution.arrow.pyspark.enabled": True,
@@ -140,7 +155,7 @@ def settings(cores: int | None = None, ui: bool = False) -> dict[str, Any]:
         "spark.python.sql.dataFrameDebugging.enabled": False,
     }
     if sys.platform != "win32":
-        found[_SOCKETS] = True
+        found[SOCKETS] = True
         found[_SOCKET_FOLDER] = _private_folder()
     return found
 
@@ -175,8 +190,28 @@ def _memory() -> int:
     return max(1024, min(8192, there // 2))
 
 
-def _last_line(error: BaseException) -> str:
-    return next((line for line in reversed(str(error).splitlines()) if line.strip()), repr(error))
+def _submitted() -> dict[str, str]:
+    """The settings that `spark-submit` was given, where it has started this process."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()  # else a SparkConf knows nothing of them
+    return dict(SparkConf().getAll())
+
+
+def _require_master(master: str) -> None:
+    """An error where a master is none, which Spark would only say in Java."""
+    if not re.match(r"local\b|spark://|k8s://|yarn$", master):
+        raise SparkError(
+            f"there is no master {master!r}",
+            remedy="'local[2]', 'spark://host:7077', 'yarn' or 'k8s://https://host:443'",
+        )
+    if master == "yarn" and not {"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & set(os.environ):
+        raise SparkError(
+            "the master 'yarn' is found by HADOOP_CONF_DIR, which is not set",
+            remedy="HADOOP_CONF_DIR=/etc/hadoop/conf, or where the cluster's configuration is",
+        )
 
 
 # ---- what it needs ----
@@ -250,115 +285,21 @@ def java_version(command: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-# ---- looking at one ----
-
-
-def check_session(session: SparkSession) -> SparkSession:
-    """The session, when it can be used; else an error. What only costs time is a warning.
-
-    It runs one small job, the first time, to see what the workers have.
-    """
-    require_running(session)
-    if session in _checked:
-        return session
-    version = tuple(map(int, re.findall(r"\d+", session.version)[:2]))
-    if not VERSIONS[0] <= version <= VERSIONS[1]:
-        raise SparkError(
-            f"this is Spark {session.version}",
-            remedy="Spark 4.1 to 4.3, as in: pip install 'pyspark==4.2.0'",
-        )
-    remarks = list(_remarks(session))
-    _check_workers(session)
-    if remarks:
-        warnings.warn("this Spark session: " + "; ".join(remarks), RuntimeWarning, stacklevel=2)
-    _checked.add(session)
-    return session
-
-
-def _remarks(session: SparkSession) -> Iterator[str]:
-    """What could be better."""
-
-    def setting(name: str, default: str) -> str:
-        return str(session.conf.get(name, default)).lower()
-
-    if setting(_SOCKETS, "false") != "true":
-        yield f"{_SOCKETS} is off, which costs 40 ms per Python stage; set it before it starts"
-    if setting("spark.python.worker.reuse", "true") != "true":
-        yield "spark.python.worker.reuse is off, so every task starts a Python"
-    local = re.fullmatch(r"local\[(\d+)\]", setting("spark.master", ""))
-    partitions = int(setting(_PARTITIONS, "200"))
-    if local and partitions > 8 * int(local.group(1)):
-        yield f"{_PARTITIONS} is {partitions} for {local.group(1)} cores; set it to their number"
-
-
-def _check_workers(session: SparkSession) -> None:
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-
-    def look(batches: Any) -> Any:
-        import importlib
-        import sys
-
-        import pyarrow
-
-        missing = []
-        for name in ("numpy", "ebbflow"):
-            try:
-                importlib.import_module(name)
-            except ImportError:
-                missing.append(name)
-        for batch in batches:
-            count = batch.num_rows
-            python = f"{sys.version_info.major}.{sys.version_info.minor}"
-            yield pyarrow.RecordBatch.from_pydict(
-                {"python": [python] * count, "missing": [" and ".join(missing)] * count}
-            )
-
-    try:
-        one = session.range(0, 1, 1, 1)
-        (found,) = one.mapInArrow(look, "python string, missing string").collect()
-        python, missing = found.python, found.missing
-    except Exception as error:
-        python, missing = _from_failure(str(error), here)
-        if not python and not missing:
-            raise SparkError(
-                "a small job on this Spark session failed",
-                cause=Text(reason(str(error))),
-                remedy="is the session running, and can its workers start Python?",
-            ) from error
-    if python and python != here:
-        raise SparkError(
-            f"the workers run Python {python}, and this is Python {here}",
-            remedy="set PYSPARK_PYTHON to the same Python for both, before Spark starts",
-        )
-    if missing:
-        raise SparkError(
-            f"the workers cannot import {missing}",
-            python=Text(os.environ.get("PYSPARK_PYTHON", "python3, as PYSPARK_PYTHON is not set")),
-            remedy="set PYSPARK_PYTHON to a Python that has it, before Spark starts; or send the "
-            "environment along (spark.archives)",
-        )
-
-
-def _from_failure(text: str, here: str) -> tuple[str, str]:
-    """What a failed job says about the workers: their Python, and what they lack."""
-    mismatch = "PYTHON_VERSION_MISMATCH" in text
-    versions = [v for v in re.findall(r"\b3\.\d+\b", text) if v != here]
-    missing = re.search(r"No module named '(\w+)", text)
-    return versions[0] if mismatch and versions else "", missing.group(1) if missing else ""
+# ---- whether it runs ----
 
 
 def require_running(session: Any, what: str = "this Spark session") -> None:
     """An error when a Spark session was stopped."""
     try:
-        context = session.sparkContext
-        stopped = context._jsc is None or bool(context._jsc.sc().isStopped())
+        if is_connect(session):
+            stopped = bool(session.is_stopped)
+        else:
+            context = session.sparkContext
+            stopped = context._jsc is None or bool(context._jsc.sc().isStopped())
     except Exception:
         stopped = True
     if stopped:
-        raise SparkError(
-            f"{what} was stopped",
-            remedy="close its views, and run() them again on the same paths with a new session",
-        )
+        raise SparkError(f"{what} was stopped", remedy=_AGAIN)
 
 
 def plain(text: str) -> str:
@@ -374,11 +315,9 @@ def plain(text: str) -> str:
 def failed(error: Exception, what: str, after: str = "") -> SparkError:
     """What to raise `from said_by(error)` when Spark has failed, other than by what a user's
     function raised; `after` is what to do then."""
-    return SparkError(
-        what,
-        cause=Text(_in_a_line(error)),
-        remedy=f"see the chained error for all that Spark says{after}",
-    )
+    gone = re.search(r"INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION", str(error))
+    remedy = _AGAIN if gone else f"see the chained error for all that Spark says{after}"
+    return SparkError(what, cause=Text(_in_a_line(error)), remedy=remedy)
 
 
 def said_by(error: Exception) -> BaseException | None:

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from logging import INFO
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,9 +28,11 @@ from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import InputState, not_kept
 from ebbflow.engine.runtime.lookup import in_state, origin, required_key
+from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork
 from ebbflow.engine.runtime.sinks.sink import needed
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.engine.runtime.view import BaseView
+from ebbflow.engine.spark.bulk.rebuild import Rebuilding
 from ebbflow.engine.spark.handles import SparkInput, SparkOutput
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
@@ -50,7 +53,6 @@ from ebbflow.engine.spark.output.log import Entry, Log, rows_in
 from ebbflow.engine.spark.output.targets import write_change
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.report import (
-    EpochStats,
     Facts,
     History,
     SparkStats,
@@ -58,9 +60,11 @@ from ebbflow.engine.spark.report import (
     staged_entries,
 )
 from ebbflow.engine.spark.session import require_running
+from ebbflow.engine.spark.streams.running import RunningStream
+from ebbflow.engine.spark.streams.view import ViewWithStreams
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.asked import input_change
-from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange
+from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
@@ -73,7 +77,7 @@ from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
 
-class SparkView(BaseView[C]):
+class SparkView(ViewWithStreams, BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
 
     def __init__(
@@ -84,6 +88,7 @@ class SparkView(BaseView[C]):
         files = files_at(options.path, options.permissions)
         self.path = files.address
         self._closed = False
+        self._streams: dict[str, RunningStream] = {}
         self._replica = Replica(
             plan, check_input=check_input, readable=options.readable,
             derived=() if options.readable else derived_outputs(session, plan, check_input),
@@ -92,6 +97,7 @@ class SparkView(BaseView[C]):
             files, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, strict=options.strict,
             unpickle=options.unpickle, keep_batches=options.keep_batches, log=False,
+            elsewhere=Rebuilding(session, options, self._replica, check_input),
         )  # fmt: skip
         try:
             self._replica.detach()
@@ -135,37 +141,54 @@ class SparkView(BaseView[C]):
 
     def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> C:
         with self._lock:
-            self._require_open()
-            self._storage.require()
-            self._settle()
-            batches = self._replica.batches
-            if batch is not None and batches.repeated(batch):
+            self._require_ready()
+            if batch is not None and self._replica.batches.repeated(batch):
                 return self._changes(self.epoch, {})
-            started = perf_counter()
-            epoch = self.epoch + 1
-            try:
-                read = {name: self._given(name, change) for name, change in given.items()}
-                with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
-                    running = perf_counter()
-                    done = self._route.run(read)
-                    ran = perf_counter()
-                    written = staged_entries(self._replica, self._store)
-                    batches.prepare(batch, epoch)
-                    if batch is not None:
-                        batches.backing.append(batches.changed())
-                    entry = self._log.commit(done, self._needed())
-                    shown.rows = done.rows_in
-                self.last, now = done, perf_counter()
-                times = now - started, ran - running, now - ran
-                ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
-                self._history.add(ended, done, written)
-                delivery = self._settle()
-                result = self._changes(epoch, entry)
-            except BaseException:
-                self._settle()
-                raise
+            ran = self._run(given, batch)
+            assert ran is not None
+            entry, delivery = ran
+            result = self._changes(self.epoch, entry)
         self._deliver(delivery)
         return result
+
+    def _require_ready(self) -> None:
+        """Be ready for an epoch, or say why there can be none."""
+        self._require_open()
+        self._storage.require()
+        self._settle()
+
+    def _run(
+        self, given: Mapping[str, Any], batch: BatchName | None, *, empty: bool = True
+    ) -> tuple[Entry, Delivery | None] | None:
+        """Run an epoch, for one who holds the lock: what it changed, and who is to be told. Where
+        it may not be `empty` and there are no rows, there is none."""
+        batches, epoch, started = self._replica.batches, self.epoch + 1, perf_counter()
+        try:
+            read = {name: self._given(name, change) for name, change in given.items()}
+            with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
+                running = perf_counter()
+                done = self._route.run(read)
+                if not empty and not done.rows_in and done.mode != BULK:
+                    self._settle()
+                    return None
+                ran = perf_counter()
+                written = staged_entries(self._replica, self._store)
+                batches.prepare(batch, epoch)
+                if batch is not None:
+                    batches.backing.append(batches.changed())
+                entry = self._log.commit(done, self._needed())
+                shown.rows = done.rows_in
+            self.last, now = done, perf_counter()
+            times = now - started, ran - running, now - ran
+            ended = EpochStats(epoch, done.mode, done.rows_in, rows_in(entry), *times)
+            self._history.add(ended, done, written)
+            delivery = self._settle()
+            if LOG.isEnabledFor(INFO):
+                ended.log(INFO, self._named, self.path)
+            return entry, delivery
+        except BaseException:
+            self._settle()
+            raise
 
     def _settle(self) -> Delivery | None:
         """Forget what is staged of an epoch that did not happen, and tell of those that did. Doing
@@ -190,6 +213,8 @@ class SparkView(BaseView[C]):
         return min(deliveries if first is None else [*deliveries, first], default=None)
 
     def _given(self, name: str, change: Any) -> InputChange:
+        if isinstance(change, InputChange):
+            return change
         self._require("input", name, self.plan.sources)
         return input_change(self._replica.inputs[name], change, self.options.small)
 
@@ -346,6 +371,9 @@ class SparkView(BaseView[C]):
     def _entry(self, epoch: int) -> Entry | None:
         return self._log.of(epoch)
 
+    def _everything(self) -> C:
+        return self._shown(lambda name: self._weighted(name, self._posted))
+
     def _catch_up(self) -> Delivery | None:
         return self._settle()
 
@@ -370,6 +398,15 @@ class SparkView(BaseView[C]):
         with self._lock:
             self._require_open()
             return self._history.stats(self.epoch)
+
+    def _work(self) -> tuple[float, float, list[NodeWork]]:
+        stats = self._history.stats(self.epoch)
+        last = stats.epochs[-1].seconds if stats.epochs else 0.0
+        nodes = [(each.label, each.place, each.total) for each in stats.nodes]
+        return stats.seconds, last, [
+            NodeWork(label, place, work.rows_in, work.rows_out, work.seconds)
+            for label, place, work in nodes
+        ]  # fmt: skip
 
     def explain(self, format: str = "text") -> str:
         """What runs here, how, and what it keeps, in the format text, mermaid, dot, json or
@@ -399,10 +436,13 @@ class SparkView(BaseView[C]):
         return inputs, {self._only: found} if self._only is not None else found
 
     def close(self) -> None:
+        self._stop_streams()
         with self._lock:
             if not self._closed:
                 self._storage.close()
                 self._closed = True
+                if self._sinks is not None:
+                    self._sinks.close()
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else f": epoch {self.epoch}"

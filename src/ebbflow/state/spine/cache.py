@@ -35,7 +35,7 @@ Part = Callable[[int, int], bytes]
 """Gives the bytes from one place to another."""
 
 
-class PartialCopy(MappedCopy):
+class PartlyHere(MappedCopy):
     """A file of which some blocks are here. Which ones is said by a byte for each, behind the
     content; whoever finds one missing fetches it, and others who have it mapped see it."""
 
@@ -45,7 +45,7 @@ class PartialCopy(MappedCopy):
     """The open file: it may be removed, and can be written for as long as it is mapped."""
 
     @classmethod
-    def opened(cls, path: Path, number: int, size: int, fetch: Part) -> PartialCopy:
+    def opened(cls, path: Path, number: int, size: int, fetch: Part) -> PartlyHere:
         """The file at a path, which is open."""
         found = cls(number, _aligned(size), access=mmap.ACCESS_READ)
         found.path, found.number, found.length, found.fetch = str(path), number, size, fetch
@@ -122,7 +122,7 @@ class Cache:
         try:
             os.utime(sparse)
             os.ftruncate(number, _aligned(size) + -(-size // BLOCK))
-            return memoryview(PartialCopy.opened(sparse, number, size, self._fetched(part)))[:size]
+            return memoryview(PartlyHere.opened(sparse, number, size, self._fetched(part)))[:size]
         except BaseException:
             os.close(number)
             raise

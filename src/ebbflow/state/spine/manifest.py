@@ -17,7 +17,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from secrets import token_hex
@@ -80,11 +80,14 @@ class Manifest:
         """Every file it needs."""
         return {self.name, *(ref.file for spine in self.spines for ref in spine.segments)}
 
-    def kept(self, epoch: int, count: int) -> dict[str, list[str]]:
-        """What the manifest of `epoch`, which comes after this one, retains: `count` older ones."""
+    def kept(self, epoch: int, count: int, also: Set[int] = frozenset()) -> dict[str, list[str]]:
+        """What the manifest of `epoch`, which comes after this one, retains: `count` older ones,
+        and of those before the ones of some epochs."""
         known = {**self.retained, self.name: sorted(self.files())} if self.epoch >= 0 else {}
-        older = sorted(name for name in known if epochs([name])[0][0] != epoch)
-        return {name: known[name] for name in older[len(older) - min(count, len(older)) :]}
+        numbers = {name: epochs([name])[0][0] for name in sorted(known)}
+        older = [name for name, number in numbers.items() if number != epoch]
+        last = set(older[len(older) - min(count, len(older)) :])
+        return {name: known[name] for name in older if name in last or numbers[name] in also}
 
     def write(self, writer: FileWriter) -> None:
         """Put it at the end of its file."""

@@ -24,6 +24,7 @@ _PLAIN = {
     "fractions": "Fraction",
     "uuid": "UUID",
     "ebbflow.change.edited": "List Text",
+    "ebbflow.frozen": "Frozen",
     "ebbflow.operator.top": "Element",
     "ebbflow.ordering": "Reversed",
     "ebbflow.reducer.exact": "Total",

@@ -10,7 +10,7 @@ removed, and large merges go on for as many entries as the epoch has paid for.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,6 +60,8 @@ class Publisher(Snapshot):
     ) -> None:
         super().__init__(files, unpickle=unpickle, chunk=chunk)
         self.keep_epochs = max(1, keep_epochs)
+        self.keep_also: Set[int] = frozenset()
+        """Epochs that are retained for longer, as what they changed is their value."""
         self.memory = memory
         self._epoch = self.manifest.epoch
         self._waiting = 0
@@ -267,7 +269,7 @@ class Publisher(Snapshot):
             found,
             spines=spines,
             sizes={file: self._size(file) for file in sorted(others)},
-            retained=self.manifest.kept(epoch, self.keep_epochs - 1),
+            retained=self.manifest.kept(epoch, self.keep_epochs - 1, self.keep_also),
         )
 
     # ---- the files ----

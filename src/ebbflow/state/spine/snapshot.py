@@ -20,10 +20,11 @@ Name = tuple[str, int]
 class Snapshot:
     """The state at the end of one epoch, to be read.
 
-    Without `epoch` it is the newest one. It needs no lock: should the files be removed meanwhile,
-    by the one who writes, reading fails. Loading a pickle can run any code, so without
-    `unpickle=True` only those of plain values are loaded; what has typed fields is not pickled.
-    Who knows the `name` of the manifest of an epoch saves looking for it.
+    Without `epoch` it is the newest one; before the first, -1, there is nothing. It needs no lock:
+    should the files be removed meanwhile, by the one who writes, reading fails. Loading a pickle
+    can run any code, so without `unpickle=True` only those of plain values are loaded; what has
+    typed fields is not pickled. Who knows the `name` of the manifest of an epoch saves looking for
+    it.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class Snapshot:
         self._maps: dict[str, memoryview] = {}
 
     def _at(self, epoch: int, name: str) -> Manifest:
+        if epoch < 0:
+            return Manifest(-1, 0)
         if name:
             with suppress(Damaged, FileNotFoundError):  # it may have become another revision
                 return read(self.files, name)
@@ -109,6 +112,20 @@ class Snapshot:
         """A segment of a piece for the next epoch, which this one knows nothing of."""
         return self._open(ref)
 
+    def content(self, ref: Ref) -> bytes:
+        """The bytes of a segment, when they are what was written."""
+        self._open(ref).check()
+        return bytes(self._map(ref.file)[ref.offset : ref.offset + ref.length])
+
+    def open_all(self) -> None:
+        """Have every spine at hand, of whatever type its rows are: to be merged, not to be read."""
+        for name, listed in self._listed.items():
+            if name not in self._spines:
+                segments = map(self._open, listed.segments)
+                self._spines[name] = Spine(
+                    listed.layout, Any, Any, segments, chunk=self._chunk, plain=not self.unpickle
+                )
+
     def _open(self, ref: Ref) -> Segment:
         return self._opened(ref, self._map(ref.file))
 
@@ -147,9 +164,9 @@ class Snapshot:
             if name == operator and (listed.layout, listed.key) == kept
         )
 
-    def layout(self, operator: str) -> str:
+    def layout(self, operator: str, bucket: int = 0) -> str:
         """The layout of the spine of an operator that there is state for."""
-        return self._listed[operator, 0].layout
+        return self._listed[operator, bucket].layout
 
     def info(self) -> dict[str, Any]:
         """What is there: the epoch, and of each spine the entries, bytes and segments."""

@@ -169,7 +169,8 @@ class Spine:
             places = pa.array(np.cumsum(there) - 1, mask=~there)
             columns = [column.take(places) for column in columns]
         else:
-            row = ColumnShape("one", ("none",))
+            fields = fields_of(self.row_type)  # as rows have, so that merged with rows they stay so
+            row = ColumnShape("record" if fields else "one", ("none",) * len(fields or (None,)))
             columns = nothing(row, len(found))
         part = EntryBatch(
             SegmentForm(VALUE, key, row), hashes(keys), None, live, key_columns, columns

@@ -132,11 +132,12 @@ def test_a_damaged_copy_is_not_taken_for_what_it_was_copied_from(
 def test_a_worker_opens_again_what_was_written_to(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     from ebbflow.engine.spark.tasks.task import _snapshot
+    from ebbflow.state.spine import Folder
 
     file = stored(tmp_path)
-    read = [_snapshot(str(tmp_path), 0, True).spine("a", layout="value") for _ in range(2)]
+    read = [_snapshot(Folder(tmp_path), 0, True, "").spine("a", layout="value") for _ in range(2)]
     assert read[0].segments[0] is read[1].segments[0]
     assert read[1].probe(range(100))
     damage(file)
     with pytest.raises(StateError, match="damaged"):
-        _snapshot(str(tmp_path), 0, True).spine("a", layout="value").probe(range(100))
+        _snapshot(Folder(tmp_path), 0, True, "").spine("a", layout="value").probe(range(100))

@@ -250,3 +250,18 @@ def test_space_around_old_segments_is_given_back(tmp_path: Path) -> None:
         assert quiet.probe("a") == {"a": 1}
     with Store(tmp_path, verify=True) as store:
         assert store.spine("quiet", layout="value").probe("a") == {"a": 1}
+
+
+def test_rows_stay_columns_when_they_are_merged_with_what_was_only_taken_away() -> None:
+    class Order(NamedTuple):  # in here it cannot be pickled
+        id: int
+        city: str
+
+    spine = Spine("value", None, Order)
+    spine.append({1: Order(1, "Rome"), 2: Order(2, "Oslo")})
+    spine.append({1: ABSENT})
+    (part,) = spine.merged(spine.staged, last=False)
+    assert part.form.row.how == "record"
+    spine.segments = [*spine.staged]
+    spine.staged = []
+    assert spine.probe([1, 2]) == {2: Order(2, "Oslo")}

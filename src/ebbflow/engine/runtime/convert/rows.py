@@ -10,6 +10,7 @@ from ebbflow.engine.runtime.convert.plan import CannotConvert, ConversionPlan, I
 from ebbflow.engine.runtime.convert.stand_in import PickleReader, TupleStandIn
 from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput
+from ebbflow.engine.runtime.table.stored import stored_type
 from ebbflow.errors import Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
@@ -18,11 +19,12 @@ from ebbflow.state.spine.hashing import same
 
 
 def schema_of(source: Source, names: Names) -> dict[str, Any]:
-    """What a state has to say of an input, so that its rows can be converted later: its type, and
-    its key as text and as a digest."""
+    """What a state has to say of an input, so that its rows can be converted later, and read by
+    those who have no program: its type, its columns, and its key as text and as a digest."""
     key = source.key
     return {
         "type": described(source.type),
+        "row": stored_type(source.type),
         "key": None if key is None else key.text,
         "by": None if key is None else names.of_value(key),
     }

@@ -30,7 +30,11 @@ def change_spines(snapshot: Snapshot) -> Iterable[str]:
 def logged_epochs(snapshot: Snapshot, types: Mapping[str, Any]) -> set[int]:
     """The epochs of which a state has what they changed in outputs of these types."""
     entries: Mapping[str, Any] = snapshot.notes.get(CHANGES, {})
-    whole = {int(epoch) for epoch, entry in entries.items() if None not in entry.values()}
+    whole = {
+        int(epoch)
+        for epoch, entry in entries.items()
+        if all(entry.get(name, ()) is not None for name in types)
+    }
     return whole | set(logged(snapshot, types))
 
 

@@ -57,7 +57,7 @@ def stored_outputs(snapshot: Snapshot, plan: Plan | None) -> dict[str, StoredOut
         row_type = row_type_of(said["type"])
         part = said["part"]
         found[name] = (
-            StoredOutput(row_type, (), _needs_program(name))
+            StoredOutput(row_type, (), _computing(name))
             if part is None
             else StoredOutput(row_type, (part,), _rows_in(part, row_type))
         )
@@ -72,16 +72,21 @@ def _rows_in(part: str, row_type: Any) -> Callable[[Snapshot], Weights]:
     return read
 
 
-def _needs_program(name: str) -> Callable[[Snapshot], Weights]:
+def _computing(name: str) -> Callable[[Snapshot], Weights]:
     def read(snapshot: Snapshot) -> Weights:
-        raise StateError(
-            f"output {name!r} keeps no rows of its own: it is computed from the state of an "
-            "operator, by the program",
-            remedy="ebbflow.open(path, program); or run(path=..., readable=True) where it is "
-            "written, which keeps them",
-        )
+        raise needs_program(name)
 
     return read
+
+
+def needs_program(name: str) -> StateError:
+    """The error for an output whose rows cannot be read by somebody who has no program."""
+    return StateError(
+        f"output {name!r} keeps no rows of its own: it is computed from the state of an "
+        "operator, by the program",
+        remedy="ebbflow.open(path, program); or run(path=..., readable=True) where it is "
+        "written, which keeps them",
+    )
 
 
 # ---- with the program ----

@@ -10,17 +10,15 @@ jsonl      an object for each row on a line of its own; times and Decimals are t
 from __future__ import annotations
 
 import json
-import math
-from base64 import b64encode
 from collections.abc import Callable
-from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
+
+from ebbflow.engine.runtime.sinks.plain import plain
 
 
 def _parquet(table: Any, file: Path) -> None:
@@ -67,23 +65,4 @@ def _values(column: Any) -> list[Any]:
     found = column.to_pylist()
     if pa.types.is_map(column.type):
         found = [None if pairs is None else dict(pairs) for pairs in found]
-    return list(map(_plain, found))
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it.
-
-    >>> _plain(Decimal("1.50")), _plain([date(2026, 1, 1), None]), _plain(float("nan"))
-    ('1.50', ['2026-01-01', None], 'NaN')
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, dict):
-        return {str(_plain(key)): _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, date):
-        return value.isoformat()
-    return b64encode(value).decode() if isinstance(value, bytes) else value
+    return list(map(plain, found))

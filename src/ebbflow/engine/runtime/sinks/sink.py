@@ -19,6 +19,7 @@ the same; the next step tries again, and so does `deliver`.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import RLock
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from ebbflow.engine.runtime.sinks.view import ViewWithSinks
     from ebbflow.state.spine import Files
 
+_log = logging.getLogger("ebbflow")
+LATE = 100
+"""So many epochs behind, a sink is warned of."""
 Entry = Mapping[str, Any]
 """What an epoch changed, as an engine keeps it for sinks."""
 
@@ -62,14 +66,26 @@ class Sink:
         """Take what an epoch changed: what `step` gave. When this returns, the sink has had it."""
         raise NotImplementedError
 
-    def had(self, known: int | None, first: int, last: int) -> int:
+    def attach(self, view: ViewWithSinks) -> None:
+        """Be shown the view when it is added to one: the place to refuse what does not fit."""
+
+    def begin(self, epoch: int, value: Any) -> None:
+        """Take all that there is at an epoch, with its weights, as if nothing had been before: when
+        `had` gave None. When this returns, the sink has had all epochs up to this one."""
+        self.publish(epoch, value)
+
+    def had(self, known: int | None, first: int, last: int) -> int | None:
         """The last epoch this sink has had: `known`, where that was noted; a new one begins after
-        the `last` epoch, and could begin with the `first` whose change is kept.
+        the `last` epoch, and could begin with the `first` whose change is kept. None: it has had
+        nothing, and is to begin with everything that is there (`begin`).
 
         Where the target itself can say, as from a table in which `publish` writes the number of the
         epoch in the same transaction, that is the better answer: then no epoch comes twice.
         """
         return last if known is None else known
+
+    def close(self) -> None:
+        """Let go of what is held: the view is closed, or the sink has ended."""
 
     def give(self, view: ViewWithSinks, epoch: int, entry: Entry) -> None:
         """What an epoch changed. To be given it twice must do no harm, or be what one can bear."""
@@ -122,9 +138,17 @@ class Sinks:
                 view._flush()  # what waits to be written was kept for nobody
                 kept, last = view._logged(), view._safe()
                 first = kept[0] if kept else last + 1
-                had = sink.had(self.done.get(name), first, last)
-                _require_no_gap(sink, name, had, kept, last)
-                self._note(name, had)
+                try:
+                    sink.attach(view)
+                    had = sink.had(self.done.get(name), first, last)
+                    if had is None:
+                        sink.begin(last, view._everything())
+                        had = last
+                    _require_no_gap(sink, name, had, kept, last)
+                    self._note(name, had)
+                except BaseException:
+                    sink.close()
+                    raise
                 self.active[name] = sink
             self.deliver()
         return lambda: self.end(name)
@@ -132,16 +156,17 @@ class Sinks:
     def end(self, name: str) -> None:
         """Give nothing to a sink any more, and keep nothing for it."""
         with self._lock:
-            if name not in self.done:
-                raise CompositionError(
-                    f"there is no sink {name!r}",
-                    sinks=Text(", ".join(self.done) or "none"),
-                    remedy="one of these" if self.done else "each_epoch or write_changes",
-                )
-            self.active.pop(name, None)
-            del self.done[name]
-            if self.files is not None:
-                self.files.remove(_file(name))
+            forget_sink(self.files, self.done, name)
+            ended = self.active.pop(name, None)
+            if ended is not None:
+                ended.close()
+
+    def close(self) -> None:
+        """The view is closed; how far all sinks are stays noted."""
+        with self._lock:
+            for sink in self.active.values():
+                sink.close()
+            self.active = {}
 
     def deliver(self) -> None:
         """Give every sink what it has not had; raise what they raised."""
@@ -183,7 +208,7 @@ class Sinks:
         if self.done.get(name) == epoch:
             return
         if self.files is not None:
-            self.files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+            note(self.files, name, epoch)
         self.done[name] = epoch
 
 
@@ -196,6 +221,24 @@ def _file(name: str) -> str:
     return f"{_BEGIN}{file_name(name)}{_END}"
 
 
+def note(files: Files, name: str, epoch: int) -> None:
+    """Note down the last epoch that a sink has had."""
+    files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+
+
+def forget_sink(files: Files | None, done: dict[str, int], name: str) -> None:
+    """Keep nothing for a sink any more, of those whose epochs are in `done`."""
+    if name not in done:
+        raise CompositionError(
+            f"there is no sink {name!r}",
+            sinks=Text(", ".join(done) or "none"),
+            remedy="one of these" if done else "each_epoch or write_changes",
+        )
+    del done[name]
+    if files is not None:
+        files.remove(_file(name))
+
+
 def needed(done: Mapping[str, int]) -> int | None:
     """The first epoch that some sink has not had.
 
@@ -204,6 +247,19 @@ def needed(done: Mapping[str, int]) -> int | None:
     """
     had = list(done.values())
     return min(had) + 1 if had else None
+
+
+def warn_of_late(done: Mapping[str, int], epoch: int, place: str) -> None:
+    """Log a warning for each sink that is 100, 1,000, 10,000, ... epochs behind."""
+    for name, had in done.items():
+        behind = epoch - had
+        if behind >= LATE and str(behind).strip("0") == "1":
+            _log.warning(
+                "the sink %r of %s has had epoch %d, and this is epoch %d: what it has not had is "
+                "kept for it. If it is gone for good, view.end_sink(%r) lets go of that, and so "
+                "does `ebbflow state end-sink`",
+                name, place, had, epoch, name,
+            )  # fmt: skip
 
 
 def noted(files: Files) -> dict[str, int]:

@@ -57,6 +57,10 @@ class ViewWithSinks:
         """What an epoch changed, as `step` gave it."""
         raise NotImplementedError
 
+    def _everything(self) -> Any:
+        """The outputs as they are, as a change that made them of nothing."""
+        raise NotImplementedError
+
     def _write_change(self, name: str, epoch: int, entry: Entry, folder: Path, format: str) -> None:
         """Write what an epoch changed in an output into files in a folder."""
         raise NotImplementedError

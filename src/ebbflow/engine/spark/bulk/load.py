@@ -11,8 +11,8 @@ It is one job. Everything is written by tasks, to files of their own, and commit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Set
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
 
@@ -26,11 +26,13 @@ from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.engine.spark.borrowed import exact
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, PartitionRows, WriteRows, WriteTotals
+from ebbflow.engine.spark.connect import estimated_bytes, steady
 from ebbflow.engine.spark.native.functions import KeyColumns, native_key
 from ebbflow.engine.spark.native.groups import WriteGroups
 from ebbflow.engine.spark.native.lowering import Lowering, once_each, row_columns
 from ebbflow.engine.spark.native.values import NotNative
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange, collected
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.task import SCHEMA, EnterTask, EpochJob
 from ebbflow.flow.plan import Source
 from ebbflow.record import fields_of
@@ -46,21 +48,42 @@ WIDTH = 40
 
 def load(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
     """Load an empty state."""
+    with _running(epochs, given, tasks) as (lowering, lines):
+        new = tuple(_all_new(epochs, lowering))
+        done = epochs.stage_reports(BULK, collected(lines, lowering.job))
+        return replace(done, rows_in=_loaded(epochs), derived=new)
+
+
+def compute_again(
+    epochs: Epochs, given: Mapping[str, InputChange], tasks: int, new: Set[str]
+) -> None:
+    """Stage the state of some parts, by name, as a first load of the rows of all inputs gives it.
+    Only what these parts need is computed."""
+    with _running(epochs, given, tasks, new) as (lowering, lines):
+        reports = collected(lines, lowering.job)
+        epochs.stage_only(reports, new)
+
+
+@contextmanager
+def _running(
+    epochs: Epochs, given: Mapping[str, InputChange], tasks: int, new: Set[str] | None = None
+) -> Iterator[tuple[Lowering, DataFrame]]:
+    """A load, or only what some parts need, as a query that gives reports. What is persisted for it
+    is let go of in the end."""
     kept: list[DataFrame] = []
     try:
         with exact(epochs.session):
-            lowering, lines = _query(epochs, given, tasks, kept)
-            new = tuple(_all_new(epochs, lowering))
-        done = epochs.stage_reports(BULK, collected(lines, lowering.job))
-        return replace(done, rows_in=_loaded(epochs), derived=new)
+            found = _query(epochs, given, tasks, kept, new)
+        yield found
     finally:
         for frame in kept:
             frame.unpersist()
 
 
 def _query(
-    epochs: Epochs, given: Mapping[str, InputChange], tasks: int, kept: list[DataFrame]
-) -> tuple[Lowering, DataFrame]:
+    epochs: Epochs, given: Mapping[str, InputChange], tasks: int, kept: list[DataFrame],
+    new: Set[str] | None,
+) -> tuple[Lowering, DataFrame]:  # fmt: skip
     """The query that gives the reports of a load; what is persisted for it is put into `kept`."""
     frames = {name: epochs.frame(name, each) for name, each in given.items()}
     frames = {
@@ -69,7 +92,7 @@ def _query(
     kept += [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
              if not steady(frame)]  # fmt: skip
     tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
-    job = replace(epochs.job(tasks), bulk=True)
+    job = replace(epochs.job(tasks), bulk=True, anew=new is not None)
 
     def leaf(name: str) -> DataFrame:
         return frames[name] if name in frames else epochs.empty(name)
@@ -78,7 +101,8 @@ def _query(
     machine = epochs.replica.machine
     factors = [lowering.factors(machine.outputs[name]) for name in epochs.replica.derived]
     lowering.job = replace(job, heaviest=2 ** (63 // max(factors, default=1)) - 1)
-    return lowering, _lines(epochs, lowering, frames, kept)
+    parts = {part.name for part in epochs.replica.parts}
+    return lowering, _lines(epochs, lowering, frames, kept, parts if new is None else new)
 
 
 def _all_new(epochs: Epochs, lowering: Lowering) -> list[str]:
@@ -95,15 +119,6 @@ def _loaded(epochs: Epochs) -> int:
     return sum(len(replica.part(owner).spine(epochs.store)) for owner in owners)
 
 
-def steady(frame: DataFrame) -> bool:
-    """Whether a frame is cheap to read, and gives the same rows every time it is."""
-    plan = frame._jdf.queryExecution().optimizedPlan()
-    text = plan.toString()
-    heads = [line.lstrip(" +-:").split("[")[0].split(" ")[0] for line in text.splitlines()]
-    cheap = {"Project", "Filter", "Relation", "LocalRelation", "InMemoryRelation", "LogicalRDD"}
-    return bool(plan.deterministic()) and all(head in cheap for head in heads if head)
-
-
 def size(given: InputChange) -> int | None:
     """About how many rows are given, where that is known."""
     if given.size is not None or given.frame is None:
@@ -113,29 +128,35 @@ def size(given: InputChange) -> int | None:
 
 def estimated(frame: DataFrame) -> int | None:
     """About how many rows a frame has, where Spark knows."""
-    plan = frame._jdf.queryExecution().optimizedPlan()
-    found = int(str(plan.stats().sizeInBytes()))
+    found = estimated_bytes(frame)
     return found // WIDTH if found < 1 << 50 else None
 
 
 def _lines(
-    epochs: Epochs, lowering: Lowering, frames: Mapping[str, DataFrame], kept: list[DataFrame]
-) -> DataFrame:
-    """The reports of a load; what is persisted in between is put into `kept`."""
+    epochs: Epochs, lowering: Lowering, frames: Mapping[str, DataFrame], kept: list[DataFrame],
+    new: Set[str],
+) -> DataFrame:  # fmt: skip
+    """The reports of a load of these parts; what is persisted in between is put into `kept`."""
     replica = epochs.replica
-    stages = [stage for stage in replica.machine.stages if not stage.arranges]
+    needed = _needed(replica, new)
+    others = {each.slot for each in replica.machine.stages} - needed
+    stages = [each for each in replica.machine.stages if not each.arranges and each.slot in needed]
     lowered = {stage.slot: lowering.of(stage.slot) for stage in stages}
     queries = {slot for slot, each in lowered.items() if each.rows is not None}
     groups = {slot for slot, each in lowered.items() if each.cells is not None} - queries
     provided = queries | groups
-    job = replace(lowering.job, provided=frozenset(provided))
-    counted = [stage for stage in stages if lowered[stage.slot].cells is not None]
+    job = replace(lowering.job, provided=frozenset(provided | others))
+    counted = [
+        stage for stage in stages if lowered[stage.slot].cells is not None
+        and (stage.slot in groups or replica.part(stage.containers[0]).name in new)
+    ]  # fmt: skip
     there = queries | {slot for slot, name in lowering.names.items() if name in frames}
-    writers = [(part, *found) for part in replica.parts
-               if (found := _written(lowering, part, there)) is not None]  # fmt: skip
+    writers = [(part, *found) for part in replica.parts if part.name in new
+               and (found := _written(lowering, part, there)) is not None]  # fmt: skip
     cells = {id(stage.containers[0]) for stage in counted}
     written = [part.name for part in replica.parts if id(part.owner) in cells]
-    job = replace(job, done=frozenset([*written, *(part.name for part, *_ in writers)]))
+    known = {part.name for part in replica.parts} - new
+    job = replace(job, done=frozenset([*known, *written, *(part.name for part, *_ in writers)]))
     entered = [slot for slot in job.waves(replica).entered if slot in there]
     read = [lowering.raw(slot) for each in provided for slot in lowering.stages[each].reads]
     uses = Counter([*(slot for _, slot, _ in writers), *entered, *read])
@@ -151,6 +172,22 @@ def _lines(
     if not lines:
         return epochs.session.createDataFrame([], SCHEMA)
     return reduce(DataFrame.union, lines)
+
+
+def _needed(replica: Replica, new: Set[str]) -> set[int]:
+    """The slots whose rows it takes to fill these parts."""
+    machine = replica.machine
+    lacking = {id(part.owner) for part in replica.parts if part.name in new}
+    first = [stage for stage in machine.stages if lacking & set(map(id, stage.containers))]
+    arranged = {stage.slot for stage in first if stage.arranges}
+    found = {stage.slot for stage in first}
+    found |= {stage.slot for stage in machine.stages if arranged & set(stage.reads)}
+    found |= {machine.outputs[name] for name, each in replica.outputs.items()
+              if each.rows is not None and id(each.rows) in lacking}  # fmt: skip
+    for stage in reversed(machine.stages):
+        if stage.slot in found:
+            found.update(stage.reads)
+    return found
 
 
 # ---- cells to disk ----

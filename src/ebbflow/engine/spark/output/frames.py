@@ -14,8 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType
@@ -23,8 +21,9 @@ from pyspark.sql.types import BooleanType, DateType, LongType, StringType
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.reader.logged import parquet_file
-from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.runtime.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
+from ebbflow.engine.runtime.table.entries import entries_to_arrow
 from ebbflow.engine.spark.borrowed import exact, unprinted
 from ebbflow.engine.spark.native.lowering import Lowering, once_each
 from ebbflow.engine.spark.session import failed, said_by
@@ -35,8 +34,6 @@ from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, rep
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, Folder, StateError, Store
-from ebbflow.state.spine.columns import decode
-from ebbflow.state.spine.part import EntryBatch
 from ebbflow.zset import trusted, without_zeros
 
 _CHUNK = 1 << 16
@@ -237,34 +234,7 @@ class ReadInput:
         for batch in given:
             for task in batch.column(0).to_pylist():
                 for chunk in spine.chunks(*limits(task, self.job.tasks)):
-                    yield _as_arrow(chunk, row_type, by_row, part.layout)
-
-
-def _as_arrow(chunk: EntryBatch, row_type: Any, by_row: bool, layout: str) -> Any:
-    """The rows of a piece of state, with their weights, in the columns of their type."""
-    shape, columns = (chunk.form.key, chunk.keys) if by_row else (chunk.form.row, chunk.rows)
-    schema = arrow_schema(row_type)
-    weights = pa.array(np.asarray(chunk.count), pa.int64())
-    if by_row:
-        counts = decode(chunk.form.row, chunk.rows)
-        weights = pa.array(counts, pa.int64())
-    whole = shape.how == "record" or (shape.how == "one" and len(schema) == 2)
-    if whole and not {"any", "plain", "decimal"} & set(shape.encodings):
-        arrays = [_fit(column, field.type) for column, field in zip(columns, schema, strict=False)]
-        return pa.RecordBatch.from_arrays([*arrays, weights], schema=schema)
-    rows = decode(shape, columns, row_type if shape.how == "record" else None)
-    return to_arrow(rows, weights.to_pylist(), row_type)
-
-
-def _fit(column: Any, row_type: Any) -> Any:
-    """A column of state as one of a table; times with a zone are stored without it, in UTC."""
-    if pa.types.is_timestamp(row_type) and row_type.tz is not None and column.type.tz is None:
-        return (
-            column.view(pa.int64()).view(row_type)
-            if column.type.unit == "us"
-            else column.cast(row_type)
-        )
-    return column if column.type == row_type else column.cast(row_type)
+                    yield entries_to_arrow(chunk, row_type, by_row=by_row)
 
 
 @dataclass(frozen=True)
@@ -287,12 +257,14 @@ class ReadOutput:
         for batch in given:
             for task in batch.column(0).to_pylist():
                 low, high = limits(task, self.job.tasks)
+                if reader is None:
+                    for chunk in spine.chunks(low, high):
+                        yield entries_to_arrow(chunk, row_type, by_row=True)
+                    continue
                 found = iter(spine.scan(low, high))
                 while some := list(islice(found, _CHUNK)):
-                    values = {key: value for key, value, _ in some}
-                    if reader is not None:
-                        held = Backing({}, spine, limited=True, codec=part.codec)
-                        values = reader.output_of(held._loaded(values))
+                    held = Backing({}, spine, limited=True, codec=part.codec)
+                    values = reader.output_of(held._loaded({key: value for key, value, _ in some}))
                     yield to_arrow(list(values), list(values.values()), row_type)
 
 

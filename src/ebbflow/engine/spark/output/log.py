@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
+from ebbflow.engine.runtime.sinks.sink import warn_of_late
 from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.engine.spark.tasks.task import CHANGES
 from ebbflow.state.spine.manifest import torn
@@ -65,11 +66,11 @@ class Log:
         first = first if needed is None else min(first, needed)
         gone = [each for each in log if int(each) < first]
         kept = {each: log[each] for each in log if int(each) >= first}
-        whole = [int(each) for each, said in kept.items() if None in said.values()]
-        store.keep_epochs = max(self.keep, *(epoch + 1 - each for each in whole), 1)
+        store.keep_also = {int(each) for each, said in kept.items() if None in said.values()}
         disk.extra = {CHANGES: kept}
         if any(entry.values()):
             self.files.settle()  # a manifest only ever names what is safe
+        warn_of_late(disk.done, epoch, disk.place)
         store.commit(epoch, disk.notes())
         with suppress(OSError):
             files = [file for each in gone for file in _files_in(log[each])]

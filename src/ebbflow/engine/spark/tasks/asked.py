@@ -51,9 +51,14 @@ from ebbflow.zset import ZSet, trusted
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 
-def input_change(state: InputState, change: Any, small: int = 0) -> InputChange:
-    """The change of an input, from what a user hands in; a `small` table becomes rows."""
+def input_change(
+    state: InputState, change: Any, small: int = 0, *, streaming: bool = False
+) -> InputChange:
+    """The change of an input, from what a user hands in; a `small` table becomes rows. A DataFrame
+    without an end is refused, unless it is to be one that is `streaming`."""
     source = state.source
+    if not streaming:
+        _require_end(source, change)
     if is_time(source, change):
         change = Upsert([source.type(change)])
     if not isinstance(change, Request):
@@ -62,9 +67,6 @@ def input_change(state: InputState, change: Any, small: int = 0) -> InputChange:
         return _replaced(state, change, small)
     if source.key is None:
         raise no_key(source, change.verb)
-    for given in (getattr(change, "rows", None), getattr(change, "delete", None)):
-        if isinstance(given, DataFrame):
-            require_end(source, given)
     return _by_key(state, change, small)
 
 
@@ -141,7 +143,6 @@ def _replaced(state: InputState, request: ReplaceRows, small: int) -> InputChang
 def _rows(source: Source, request: Request | None, change: Any, small: int) -> InputChange:
     """Rows with weights."""
     if isinstance(change, DataFrame):
-        require_end(source, change)
         added = layout_of(source, change.columns).how == "rows"
         return InputChange(request, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS) and not holds_rows(change):
@@ -163,12 +164,14 @@ def _small(request: Request | None, rows: dict[Any, int], table: Any) -> InputCh
     return InputChange(request, rows, size=len(rows), table=table, added=added)
 
 
-def require_end(source: Source, frame: DataFrame) -> None:
-    """Refuse a streaming DataFrame."""
-    if frame.isStreaming:
+def _require_end(source: Source, change: Any) -> None:
+    """Refuse a streaming DataFrame, also in a request."""
+    parts: tuple[Any, ...] = (change,)
+    if isinstance(change, Request):
+        parts = getattr(change, "rows", None), getattr(change, "delete", None)
+    if any(isinstance(each, DataFrame) and each.isStreaming for each in parts):
         raise ChangeError(
             f"input {source.name!r}: a streaming DataFrame has no end, and a step needs one",
             created=source.place,
-            remedy="stream.writeStream.foreachBatch("
-            f"lambda batch, number: view.step({source.name}=batch)).start()",
+            remedy=f"view.stream({source.name}=...), which steps with every batch of it",
         )

@@ -12,7 +12,7 @@ waves, the driver leads loops through their rounds (`leader`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
@@ -70,6 +70,9 @@ class InputChange(NamedTuple):
     table: Any = None
     added: bool = False
     """Whether all rows are known to be added, and none taken away."""
+    together: DataFrame | None = None
+    """Where the frames of all inputs are taken from one, as the batches of a stream: that one, with
+    a column for each input."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +150,14 @@ class Epochs:
             if each.rows is not None
         }
         frames = {name: each.frame for name, each in given.items() if each.frame is not None}
-        structs = [
-            frame.select(f.struct("*").alias(struct_of(number)))
-            for number, frame in enumerate(frames.values())
-        ]
+        structs = [in_struct(number, frame) for number, frame in enumerate(frames.values())]
         requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
         task = SingleTask(job, requests, most, tuple(here.items()), tuple(frames))
-        if structs:
+        together = next((each.together for each in given.values()), None)
+        if together is not None:
+            rows = together.coalesce(1)
+        elif structs:
             rows = reduce(side_by_side, structs).coalesce(1)
         else:
             rows = self.session.range(0, 1, 1, 1)
@@ -284,6 +287,20 @@ class Epochs:
         rounds = dict(each for report in reports for each in report.rounds)
         return EpochResult(mode, rows_in, changes, stats, jobs=jobs, rounds=rounds)
 
+    def stage_only(self, reports: Sequence[TaskReport], names: Set[str]) -> None:
+        """Stage the segments of some parts, by name, and remove what else was written."""
+        self._raise_first(reports)
+        others = []
+        for report in reports:
+            segments = report.segments
+            report.segments = [each for each in segments if each[0] in names]
+            kept = {ref.file for _, _, ref in report.segments}
+            rest = [each for each in segments if each[2].file not in kept]
+            others.append(TaskReport(segments=rest, changes=report.changes))
+            report.changes = []
+        self.stage_reports(BULK, reports)
+        self._discard(others)
+
     def _raise_first(self, reports: Sequence[TaskReport]) -> None:
         """Raise what went wrong first, if something did; what was written is discarded then."""
         failed = [report for report in reports if report.error is not None]
@@ -306,6 +323,11 @@ def is_sent(given: InputChange) -> bool:
     keys."""
     here = isinstance(given.request, (Events, Edits, Forget))
     return here and given.frame is None
+
+
+def in_struct(number: int, frame: DataFrame) -> DataFrame:
+    """A frame with one column, that of the input of this number: its rows are structs."""
+    return frame.select(f.struct("*").alias(struct_of(number)))
 
 
 def side_by_side(left: DataFrame, right: DataFrame) -> DataFrame:

@@ -18,6 +18,7 @@ from ebbflow.engine.runtime.events import Events
 from ebbflow.engine.runtime.table.column_types import comparable
 from ebbflow.engine.runtime.table.feed_tables import marked_events
 from ebbflow.engine.runtime.table.given import rows_of, total
+from ebbflow.engine.spark.borrowed import is_exact
 from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
@@ -81,7 +82,7 @@ class Route:
         """Whether a bulk load can take these changes. Where some remove rows, Spark must be able to
         tell whether two rows are equal."""
         sources = self.epochs.replica.plan.sources
-        return all(
+        return is_exact(self.session) and all(
             each.request is None and (each.added or comparable(sources[name].type))
             for name, each in given.items()
         )

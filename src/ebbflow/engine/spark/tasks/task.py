@@ -71,6 +71,8 @@ class EpochJob:
     provided: frozenset[int] = frozenset()
     done: frozenset[str] = frozenset()
     bulk: bool = False
+    anew: bool = False
+    """Whether it begins without state, though there is some: to compute it again."""
     heaviest: int = 2**63 - 1
     """A row that is there more often than this is not for a bulk load."""
     unpickle: bool = True
@@ -89,6 +91,8 @@ class EpochJob:
 
     def snapshot(self) -> Snapshot:
         """The state that the epoch begins with."""
+        if self.anew:
+            return _snapshot(self.files, -1, self.unpickle, "")
         return _snapshot(self.files, self.base, self.unpickle, self.manifest)
 
 

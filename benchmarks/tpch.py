@@ -1,0 +1,169 @@
+"""How fast are the 22 queries of TPC-H kept up to date, and how much faster than computed again?
+
+The tables are made by `tpchgen-cli`, with all their columns, and money is exact. For each query:
+
+    load         all tables in one batch, rows a second
+    by N         all tables from nothing in batches of N rows, of all tables at once; rows a second
+    refresh      milliseconds for a refresh, which adds, takes away or corrects a thousandth of the
+                 orders with their lines; the median of each kind, and the mean of these
+    DuckDB       milliseconds for DuckDB, with two threads, to compute the query again
+    faster       how many refreshes that is
+    worst        the longest refresh beside the median one
+    MB           memory of the view, by resident size
+
+Rows a second are of processor time. Inputs are trusted (`check_input=False`). After the load and
+after every refresh the result is compared with DuckDB's, outside the clock.
+
+    python benchmarks/tpch.py [--scale 0.1] [--queries q1,q3] [--batches 1000,100000]
+                              [--refreshes 9] [--data FOLDER] [--quick] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean, median
+from tempfile import gettempdir
+from time import perf_counter, process_time
+from typing import Any
+
+from harness import Row, publish
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from examples.tpch.data import Business, Refresh, made, rows_of
+from examples.tpch.queries import QUERIES
+from examples.tpch.witness import Witness, differences
+
+QUESTION = (__doc__ or "").splitlines()[0]
+Tables = dict[str, list[Any]]
+MOST = 40_000
+"""How many rows are streamed one by one."""
+
+
+def in_batches(tables: Tables, size: int) -> Iterator[dict[str, list[Any]]]:
+    """All rows in batches of about this size, each with its share of every table."""
+    total = sum(map(len, tables.values()))
+    count = max(1, round(total / size))
+    for k in range(count):
+        yield {
+            name: part
+            for name, rows in tables.items()
+            if (part := rows[len(rows) * k // count : len(rows) * (k + 1) // count])
+        }
+
+
+def resident() -> float:
+    """The memory of this process, in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+def streamed(query: str, tables: Tables, size: int) -> float:
+    """Rows a second from nothing, in batches of this size."""
+    view = QUERIES[query]().run(check_input=False)
+    batches = list(in_batches(tables, size))
+    if size == 1:
+        batches = batches[:MOST]
+    rows = sum(len(part) for batch in batches for part in batch.values())
+    gc.collect()
+    begin = process_time()
+    for batch in batches:
+        view.step(batch)
+    return rows / (process_time() - begin)
+
+
+def measured(query: str, tables: Tables, witness: Witness, asked: argparse.Namespace) -> Row:
+    """The figures of one query."""
+    program = QUERIES[query]()
+    view = program.run(check_input=False)
+    mine = {name: tables[name] for name in view.plan.sources}
+    count = sum(map(len, mine.values()))
+    gc.collect()
+    before, begin = resident(), process_time()
+    view.step(mine)
+    row: Row = {"work": "tpch", "query": query, "rows": count}
+    row["load"] = count / (process_time() - begin)
+    row["MB"] = resident() - before
+    require(query, "the load", view, witness)
+    business = Business(tables["orders"], tables["lineitem"], seed=1)
+    times: dict[str, list[float]] = {}
+    again: list[float] = []
+    undo: list[Refresh] = []
+    for number in range(asked.refreshes):
+        kind = (business.insert, business.delete, business.correct)[number % 3]
+        refresh = kind(max(1, len(tables["orders"]) // 1000))
+        change = {name: each for name, each in refresh.changes.items() if name in mine and each}
+        begin = perf_counter()
+        view.step(change)
+        times.setdefault(refresh.kind, []).append(perf_counter() - begin)
+        witness.apply(refresh)
+        undo.append(refresh)
+        begin = perf_counter()
+        witness.ask(query)
+        again.append(perf_counter() - begin)
+        require(query, f"refresh {number} ({refresh.kind})", view, witness)
+    every = [each for some in times.values() for each in some]
+    row["refresh ms"] = 1000 * mean(median(some) for some in times.values())
+    row["DuckDB ms"] = 1000 * median(again)
+    row["faster"] = row["DuckDB ms"] / row["refresh ms"]
+    row["worst"] = max(every) / median(every)
+    for refresh in reversed(undo):
+        witness.apply(Refresh("undo", refresh.removed, refresh.added))
+    del view
+    for size in asked.batches:
+        row[f"by {size:,}"] = streamed(query, mine, size)
+    return row
+
+
+def require(query: str, when: str, view: Any, witness: Witness) -> None:
+    """Stop where the view is not what DuckDB computes."""
+    wrong = differences(view.value, witness.ask(query))
+    if wrong:
+        raise SystemExit(f"{query} is wrong after {when}: {wrong}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=QUESTION)
+    parser.add_argument("--scale", type=float, help="of TPC-H; 0.1 unless it is said")
+    parser.add_argument("--queries", default=",".join(QUERIES), help="which, as q1,q3")
+    parser.add_argument("--batches", default="1,1000,100000", help="sizes of streamed batches")
+    parser.add_argument("--refreshes", type=int, default=9)
+    parser.add_argument("--data", type=Path, help="where the tables are, or are made")
+    parser.add_argument("--quick", action="store_true", help="a small scale, for a first look")
+    parser.add_argument("--json", action="store_true", help="print figures as JSON")
+    asked = parser.parse_args()
+    asked.batches = [int(each) for each in asked.batches.split(",") if each]
+    queries = asked.queries.split(",")
+    if unknown := set(queries) - set(QUERIES):
+        parser.error(f"no such query: {', '.join(sorted(unknown))}")
+    scale = asked.scale or (0.01 if asked.quick else 0.1)
+    tables = made(asked.data or Path(gettempdir(), f"ebbflow-tpch-{scale}"), scale)
+    witness = Witness(tables, threads=2)
+    rows = {name: rows_of(name, table) for name, table in tables.items()}
+    gc.freeze()
+    found = [measured(query, rows, witness, asked) for query in queries]
+    gc.unfreeze()
+    publish(asked, QUESTION, found, judged(found, asked.quick), {"scale": scale}, [])
+
+
+def judged(rows: list[Row], quick: bool) -> list[Row]:
+    """The targets, each with the query that is farthest from it."""
+    asked = [("load", 400_000.0), ("by 1,000", 500_000.0), ("faster", 8.0)]
+    found = []
+    for name, wanted in asked:
+        least = min((row for row in rows if name in row), key=lambda row: row[name], default=None)
+        if least is not None:
+            met = "not asked" if quick else "yes" if least[name] >= wanted else "NO"
+            found.append({
+                "target": f"{name}, every query ({least['query']} is last)",
+                "found": least[name], "": ">=", "wanted": wanted, "met": met,
+            })  # fmt: skip
+    return found
+
+
+if __name__ == "__main__":
+    main()

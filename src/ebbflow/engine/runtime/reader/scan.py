@@ -1,0 +1,91 @@
+"""Scans: the rows in a state as Arrow batches, some of them at a time, for whoever reads in parts.
+
+The rows of an output or of an input are in one spine, by the hash of their key, and so is what an
+epoch of a local view changed in an output. A spine can be read in ranges of hashes, by as many
+readers as there are ranges: together they have every row once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ebbflow.engine.runtime.parts import typed
+from ebbflow.engine.runtime.program import unknown_name
+from ebbflow.engine.runtime.reader.stored import needs_program
+from ebbflow.engine.runtime.sinks.log import operator_of
+from ebbflow.engine.runtime.table.entries import entries_to_arrow
+from ebbflow.engine.runtime.table.stored import row_type_of
+from ebbflow.state.spine import Snapshot, StateError
+from ebbflow.state.spine.segment import END
+
+
+class RowScan(NamedTuple):
+    """Rows in a state: their type, the name and number of their spine, and whether they are its
+    keys, each with its weight, or what is kept under other keys."""
+
+    type: Any
+    spine: str
+    number: int = 0
+    by_row: bool = True
+
+    def entries(self, snapshot: Snapshot) -> int:
+        """How many entries of state there are to read."""
+        spines = snapshot.manifest.spines
+        mine = [each for each in spines if (each.operator, each.bucket) == self[1:3]]
+        return sum(ref.entries for each in mine for ref in each.segments)
+
+    def batches(self, snapshot: Snapshot, low: int = 0, high: int = END) -> Iterator[Any]:
+        """The rows with their weights, as Arrow batches; those whose key has a hash in a range."""
+        name, number = at = self.spine, self.number
+        layout = snapshot.layout(name, number) if at in snapshot.names() else "value"
+        row_type = typed(self.type)
+        types = (row_type, Any) if self.by_row else (Any, row_type)
+        found = snapshot.spine(name, number, layout=layout, key_type=types[0], row_type=types[1])
+        for chunk in found.chunks(low, high):
+            yield entries_to_arrow(chunk, self.type, by_row=self.by_row)
+
+
+def output_type(snapshot: Snapshot, name: str) -> Any:
+    """The type of the rows of an output."""
+    return row_type_of(_noted(snapshot, "output", name)["type"])
+
+
+def output_rows(snapshot: Snapshot, name: str) -> RowScan:
+    """The rows of an output that keeps them."""
+    part = _noted(snapshot, "output", name)["part"]
+    if part is None:
+        raise needs_program(name)
+    return RowScan(output_type(snapshot, name), part)
+
+
+def input_rows(snapshot: Snapshot, name: str) -> RowScan:
+    """The rows of an input that keeps them."""
+    said, kept = _noted(snapshot, "schema", name), snapshot.notes.get("rows", {})
+    if name not in kept:
+        raise StateError(
+            f"the rows of input {name!r} are not kept",
+            remedy="run() without check_input=False where it is written",
+        )
+    if "row" not in said:
+        raise StateError(
+            f"input {name!r} was stored by a version that did not note its columns",
+            remedy="an epoch more: whoever opens the view and steps it notes them",
+        )
+    part = kept[name]
+    layout = snapshot.layout(part) if (part, 0) in snapshot.names() else "value"
+    by_row = layout == "value" and said["key"] is None
+    return RowScan(row_type_of(said["row"]), part, by_row=by_row)
+
+
+def change_rows(snapshot: Snapshot, name: str, epoch: int) -> RowScan:
+    """What an epoch of a local view changed in an output."""
+    return RowScan(output_type(snapshot, name), operator_of(name), epoch)
+
+
+def _noted(snapshot: Snapshot, what: str, name: str) -> Mapping[str, Any]:
+    known: Mapping[str, Any] = snapshot.notes.get(f"{what}s", {})
+    if name not in known:
+        raise unknown_name("input" if what == "schema" else what, name, known)
+    found: Mapping[str, Any] = known[name]
+    return found

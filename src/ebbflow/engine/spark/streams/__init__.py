@@ -1,0 +1,1 @@
+"""Views on Spark that are fed by streams."""

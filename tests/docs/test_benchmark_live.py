@@ -1,0 +1,69 @@
+"""The data and the target of `benchmarks/live.py`; the whole is run in the slow suite."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("live")
+
+
+def test_changes_lead_to_the_totals_that_contestants_must_have(live: Any) -> None:
+    orders, found = live.Orders(20), Counter[Any]()
+    view = live.TOTALS.run()
+    for table in (orders.load(), *(orders.change(count) for count in (1, 8, 40))):
+        for row in table.to_pylist():
+            weight = row.pop(live.WEIGHT)
+            found[live.Order(**row)] += weight
+        view.step(orders=table)
+    assert min(found.values()) == 0, "some orders are taken back"
+    there = {tuple(row) for row, n in found.items() if n}
+    assert there == set(map(tuple, orders.orders.tolist()))
+    assert {tuple(row): n for row, n in view.value.items()} == orders.totals()
+
+
+def test_a_change_is_half_corrections_a_quarter_new_and_a_quarter_gone(live: Any) -> None:
+    orders = live.Orders(100)
+    orders.load()
+    weights: dict[int, list[int]] = {}
+    for row in orders.change(80).to_pylist():
+        weights.setdefault(row["orderkey"], []).append(row[live.WEIGHT])
+    assert Counter(tuple(sorted(each)) for each in weights.values()) == {
+        (-1, 1): 40, (1,): 20, (-1,): 20,
+    }  # fmt: skip
+
+
+def test_the_target_is_judged_at_full_size_alone(live: Any) -> None:
+    rows = [{"work": "latency"}, {"work": "sustained", "/ tws": 11.0}]
+    assert [each["met"] for each in live.targets(rows, False)] == ["met"]
+    assert [each["met"] for each in live.targets([{"/ tws": 9.0}], False)] == ["NOT MET"]
+    assert [each["met"] for each in live.targets(rows, True)] == ["not asked"]
+
+
+@pytest.mark.slow
+def test_every_contestant_has_the_same_in_the_end() -> None:
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "live.py"), "--quick", "--json"], cwd=FOLDER,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["work"] for row in rows] == ["latency"] * 3 + ["sustained"]
+    for row in rows[:3]:
+        assert 0 < row["p50 s"] <= row["p99 s"]
+        assert row["p50 / floor"] == pytest.approx(row["p50 s"] / row["floor p50 s"])
+    assert rows[3]["changes/s"] > 0
