@@ -14,6 +14,7 @@ import mmap
 import os
 import re
 import shutil
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
@@ -22,8 +23,8 @@ from typing import BinaryIO
 from uuid import uuid4
 from weakref import finalize
 
-from ebbflow.paths import make_folders, open_file, own_cache
-from ebbflow.state.spine.mapped import Mapped, map_file
+from ebbflow.paths import file_name, make_folders, open_file, own_cache
+from ebbflow.state.spine.mapped import MappedCopy, map_file
 
 BLOCK = 4 << 20
 """How many bytes of a large file are downloaded at once."""
@@ -34,7 +35,7 @@ Part = Callable[[int, int], bytes]
 """Gives the bytes from one place to another."""
 
 
-class PartlyHere(Mapped):
+class PartlyHere(MappedCopy):
     """A file of which some blocks are here. Which ones is said by a byte for each, behind the
     content; whoever finds one missing fetches it, and others who have it mapped see it."""
 
@@ -51,10 +52,6 @@ class PartlyHere(Mapped):
         found.identity = found.now()
         finalize(found, os.close, number)
         return found
-
-    def now(self) -> tuple[int, ...]:
-        there = os.stat(self.path)
-        return there.st_dev, there.st_ino, there.st_size
 
     def need(self, begin: int, end: int) -> None:
         first, last = begin // BLOCK, -(-min(end, self.length) // BLOCK)
@@ -78,9 +75,10 @@ class Cache:
 
     def __init__(self, folder: str | os.PathLike[str] | None, most: int) -> None:
         base = Path(own_cache() if folder is None else folder)
-        self.path, self.most = base / f"objects-{boot_of_machine()}", most
+        machine = f"objects-{file_name(socket.gethostname())}-"
+        self.path, self.most = base / f"{machine}{boot_of_machine()}", most
         make_folders(self.path)
-        for other in base.glob("objects-*"):
+        for other in base.glob(f"{machine}*"):
             if other != self.path:
                 shutil.rmtree(other, ignore_errors=True)
 
@@ -110,7 +108,7 @@ class Cache:
                         out.flush()
                     with open(temporary, "rb") as complete:
                         self.add(temporary, place)
-                        found = map_file(place, complete)
+                        found = map_file(place, complete, MappedCopy)
                 except BaseException:
                     temporary.unlink(missing_ok=True)
                     raise
@@ -140,7 +138,7 @@ class Cache:
     def _found(self, place: Path, size: int) -> memoryview | None:
         try:
             os.utime(place)
-            found = map_file(place)
+            found = map_file(place, None, MappedCopy)
         except FileNotFoundError:
             return None
         return found if len(found) == size else None

@@ -24,16 +24,26 @@ class Mapped(mmap.mmap):
         return _identity(self.path)
 
 
-def map_file(path: str | Path, opened: BinaryIO | None = None) -> memoryview:
+class MappedCopy(Mapped):
+    """A copy that nobody writes to: it is what it was for as long as it is the same file."""
+
+    def now(self) -> tuple[int, ...]:
+        return _identity(self.path)[:3]
+
+
+def map_file(
+    path: str | Path, opened: BinaryIO | None = None, cls: type[Mapped] = Mapped
+) -> memoryview:
     """The content of a file of this machine, which may be open already."""
     if opened is None:
         with open(path, "rb") as file:
-            return map_file(path, file)
+            return map_file(path, file, cls)
     number = opened.fileno()
     if not os.fstat(number).st_size:
         return memoryview(b"")
-    mapped = Mapped(number, 0, access=mmap.ACCESS_READ)
-    mapped.path, mapped.identity = str(path), _identity(number)
+    mapped, identity = cls(number, 0, access=mmap.ACCESS_READ), _identity(number)
+    mapped.path = str(path)
+    mapped.identity = identity if cls is Mapped else identity[:3]
     return memoryview(mapped)
 
 

@@ -54,6 +54,13 @@ class Owner:
 
     def acquire(self, *, take_over: bool) -> None:
         """Be the owner from now on, or raise InUse."""
+        try:
+            self._acquire(take_over)
+        except BaseException:
+            self.token = ""
+            raise
+
+    def _acquire(self, take_over: bool) -> None:
         self.token, self._process = uuid4().hex, os.getpid()
         self._by, self._renewals = None, 0
         for _ in range(TRIES):
