@@ -235,9 +235,16 @@ class Bench:
         found = {each.__name__: each(self.spark, self.folder / work / each.__name__)
                  for each in makers}  # fmt: skip
         for table in (orders.load(), orders.change(100)):
-            for name, each in found.items():
+            for name, each in list(found.items()):
                 say(f"{work}: loading {table.num_rows:,} rows into {name}")
-                each.step(table)
+                try:
+                    each.step(table)
+                except Exception as error:
+                    if not isinstance(each, KeptBySpark):
+                        raise
+                    why = str(error).partition(" SQLSTATE")[0].rpartition(": ")[2]
+                    self.remarks.append(f"transformWithState is left out, as it failed: {why}")
+                    del found[name]
         return orders, found
 
     def latency(self) -> list[Row]:

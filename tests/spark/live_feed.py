@@ -138,7 +138,7 @@ def follow(view: Any, folder: Path, files: int = 1, **options: Any) -> Any:
 def log_of(folder: Path) -> dict[int, dict[tuple[Any, ...], int]]:
     """What the log of changes has, by epoch, read without Spark."""
     found = {}
-    for epoch in sorted(folder.glob("epoch=*")):
+    for epoch in folder.glob("epoch=*"):
         changes: dict[tuple[Any, ...], int] = {}
         for file in epoch.glob("*.parquet"):
             for row in pq.ParquetFile(file).read().to_pylist():
@@ -146,7 +146,7 @@ def log_of(folder: Path) -> dict[int, dict[tuple[Any, ...], int]]:
                 key = tuple(row.values())
                 changes[key] = changes.get(key, 0) + weight
         found[int(epoch.name.partition("=")[2])] = changes
-    return found
+    return dict(sorted(found.items()))
 
 
 def require_right(view: Any, folder: Path, files: int) -> None:
