@@ -315,9 +315,17 @@ def plain(text: str) -> str:
 def failed(error: Exception, what: str, after: str = "") -> SparkError:
     """What to raise `from said_by(error)` when Spark has failed, other than by what a user's
     function raised; `after` is what to do then."""
-    gone = re.search(r"INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION", str(error))
-    remedy = _AGAIN if gone else f"see the chained error for all that Spark says{after}"
+    remedy = _AGAIN if is_gone(error) else f"see the chained error for all that Spark says{after}"
     return SparkError(what, cause=Text(_in_a_line(error)), remedy=remedy)
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether a Connect server does not know the session any more.
+
+    >>> is_gone(ValueError("[INVALID_HANDLE.SESSION_CLOSED] The handle 7 is invalid"))
+    True
+    """
+    return re.search(r"INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION", str(error)) is not None
 
 
 def said_by(error: Exception) -> BaseException | None:

@@ -23,6 +23,7 @@ from ebbflow.engine.spark.bulk.load import load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import arrow_of, zset_of
+from ebbflow.engine.spark.session import failed, is_gone, said_by
 from ebbflow.engine.spark.tasks.epochs import (
     BULK,
     DRIVER,
@@ -34,6 +35,7 @@ from ebbflow.engine.spark.tasks.epochs import (
     TooMany,
 )
 from ebbflow.engine.spark.tasks.replacing import Replacing
+from ebbflow.errors import EbbflowError
 
 
 class Route:
@@ -50,8 +52,14 @@ class Route:
         }  # fmt: skip
         if not given:
             return EpochResult(DRIVER, 0, {}, ())
-        with Replacing(self.epochs, self.options, self.session) as replacing:
-            return self._run({name: replacing.of(name, each) for name, each in given.items()})
+        try:
+            with Replacing(self.epochs, self.options, self.session) as replacing:
+                return self._run({name: replacing.of(name, each) for name, each in given.items()})
+        except Exception as error:
+            if isinstance(error, EbbflowError) or not is_gone(error):
+                raise
+            what = "the epoch failed in Spark, and changed nothing"
+            raise failed(error, what) from said_by(error)
 
     def _run(self, given: Mapping[str, InputChange]) -> EpochResult:
         options, epochs = self.options, self.epochs
