@@ -166,23 +166,14 @@ def _reducer_checked(
 
 
 def _smallest(search: Callable[..., LawBroken | None], seed: int) -> LawBroken | None:
-    """The smallest case of a few searches, since shrinking can get stuck; where two of them end in
-    the same case, that is it."""
+    """The smallest case of a few searches, since shrinking can get stuck."""
     clock = Deadline()
     found = search(seed=seed, clock=clock)
     if found is None:
         return None
     tries = 1 if isinstance(found.thing, Reducer) and large(found) else 6
-    for k in range(1, tries):
-        if clock.over():
-            break
-        other = search(seed=seed + k, clock=clock)
-        if other is None:
-            continue
-        if simplest(other.case) == simplest(found.case):
-            break
-        found = min(found, other, key=lambda broken: simplest(broken.case))
-    return found
+    more = (search(seed=seed + k, clock=clock) for k in range(1, tries) if not clock.over())
+    return min((found, *filter(None, more)), key=lambda broken: simplest(broken.case))
 
 
 def judge(reducer: Reducer[Any, Any, Any], *, prove: bool = False, **options: Any) -> Judgement:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 
@@ -22,9 +23,10 @@ def under_way(method: Callable[..., Any], owner: object, skip: int = 0) -> bool:
     >>> Bell().ring(2)
     [False, True, True]
     """
-    frame, code = sys._getframe(2 + skip), method.__code__
+    frame: FrameType | None = sys._getframe(1)
+    code, skipped = method.__code__, 0
     while frame is not None:
-        if frame.f_code is code and frame.f_locals.get("self") is owner:
+        if skipped > skip and frame.f_code is code and frame.f_locals.get("self") is owner:
             return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame, skipped = frame.f_back, skipped + 1
     return False
