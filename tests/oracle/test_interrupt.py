@@ -19,6 +19,7 @@ from tests.oracle.interrupts import interrupted
 from tests.oracle.kept_shop import SHOP, advance, change, right
 
 import ebbflow as ef
+from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Snapshot, Store
 
 pytestmark = pytest.mark.filterwarnings(
@@ -105,6 +106,25 @@ def test_a_sample_of_two_interrupts_the_second_in_what_puts_things_right(tmp_pat
         assert through(path / "after", range(1, 4_000, 701), second=60, **options)[True] > 3
         points = range(50, 80_000, 19_001)
         through(path / "before", points, second=60, published=False, **options)
+
+
+def test_an_epoch_that_happened_is_not_forgotten_by_two_interrupts_in_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one comes while memory is given back, the second while that is put right."""
+    view = SHOP.run(path=tmp_path / "state", memory=1)
+    advance(view, 3)
+
+    def stopped(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Backing, "bytes", stopped)
+        patched.setattr(Backing, "reload", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            view.step(change(4))
+    assert view.epoch == 4
+    agrees(view, tmp_path / "state")
 
 
 @pytest.mark.slow

@@ -305,6 +305,7 @@ class Disk:
             self.program.rollback()
         else:
             self.program.reload()
+        self.program.pending = None
 
     def _append(self, owner: Any, change: Any) -> None:
         """Stage what is done to a container."""

@@ -166,16 +166,18 @@ class RunningProgram:
         for part in self.parts:
             part.contents.clear()
             part.owner.backing = None
+        self.pending = None
         self._forget_open()
 
     def reload(self) -> None:
-        """Have the state that is stored, whatever was done to it here."""
+        """Have the state that is stored, whatever was done to it here. An epoch that is pending
+        stays so, as it may be what is stored."""
         self._forget_open()
         for part in self.parts:
             part.owner.backing.reload()
 
     def _forget_open(self) -> None:
-        self.pending, self.machine.open = None, []
+        self.machine.open = []
         for part in self.parts:
             if isinstance(part.owner, Journalled):
                 part.owner.forget()
