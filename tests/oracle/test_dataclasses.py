@@ -6,12 +6,13 @@ two against each other, with rows taken apart.
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ebbflow as ef
 from ebbflow.engine.local import run
 from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.testing.dataclass_rows import DATACLASSES
@@ -60,6 +61,28 @@ def compared(seed: int, path: Path | None = None) -> None:
 def test_oracle_dataclasses_equal_batch_and_tuples() -> None:
     for seed in range(16):
         compared(seed)
+
+
+@dataclass(frozen=True)
+class Hit:
+    user: int
+    at: int
+
+
+def test_sliding_windows_of_dataclasses_are_added_up_by_panes() -> None:
+    hits = ef.Input("hits", Hit)
+    view = (
+        hits.sliding("at", 4, every=2)
+        .group_by("window_start", "user")
+        .agg(n=ef.count(), last=ef.sum("at"), product=ef.sum(lambda hit: hit.user * hit.at))
+        .run()
+    )
+    view.step(hits=[Hit(1, 3), Hit(2, 3), Hit(1, 5)])
+    view.step(hits={Hit(1, 3): -1})
+    assert {tuple(row) for row in view.value} == {
+        (0, 2, 1, 3, 6), (2, 2, 1, 3, 6), (2, 1, 1, 5, 5), (4, 1, 1, 5, 5),
+    }  # fmt: skip
+    view.verify()
 
 
 def test_oracle_dataclasses_on_disk_equal_tuples(tmp_path: Path) -> None:

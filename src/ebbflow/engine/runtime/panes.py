@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from ebbflow.chain import Chain
 from ebbflow.expression import Get, Tuple
+from ebbflow.expression.node import field_of
 from ebbflow.flow.plan import Reduce
 from ebbflow.flow.rewrite.reducers import adds_up, reducer_reads
 from ebbflow.flow.rewrite.sessions import WINDOW, items_of, read_by
@@ -50,7 +52,8 @@ def by_panes(node: Reduce, chain: Chain) -> ReduceByPane | None:
         return None
     if not all(_reads(each, windowed) <= fields for each in others):
         return None
-    of = written(Tuple(tuple(others)), row_type) if others else None
+    here = Tuple(tuple([each.substitute(partial(_field, row_type)) for each in others]))
+    of = written(here, row_type) if others else None
     counting = replace(clock, size=pane, every=pane)
     shape = ResultShape(node.type, node.width, node.spread)
     operator = ReduceByPane(node.reducer, node.key, shape, windowed, chain, node)
@@ -60,6 +63,11 @@ def by_panes(node: Reduce, chain: Chain) -> ReduceByPane | None:
         Chain(chain.steps[:-1]), Fn(PaneKey(counting, of), row_type), row_type,
         PaneWindows(clock.size, clock.every, pane, parts),
     )  # fmt: skip
+
+
+def _field(row_type: Any, of: Any) -> Get:
+    """A field of a row with its window, as one of the row: a dataclass is no tuple."""
+    return field_of(of.arg, of.name, of.index, row_type)
 
 
 def pane_of(size: Any, every: Any) -> Any:
