@@ -171,13 +171,14 @@ def test_users_can_bring_their_own_equality() -> None:
 def test_users_equality_reaches_changes_operators_groups_and_partitions() -> None:
     tenth = stateless(lambda x: x * 0.1, lambda d: d * 0.1, input=NUMBER, output=NUMBER)
     with pytest.raises(LawBroken):
-        check(tenth)
-    check(tenth, equal=close())
+        check(tenth, examples=60)
+    check(tenth, equal=close(), examples=60)
     product = Monoid(1.0, lambda a, b: a * b, negate=lambda a: 1 / a, elements=[49.0, 3.0])
     with pytest.raises(LawBroken):
-        check(product)
-    check(product, equal=close())
-    independent(merge(ADD), split_by(lambda g: g[0], merge(ADD).source), equal=close())
+        check(product, examples=60)
+    check(product, equal=close(), examples=60)
+    split = split_by(lambda g: g[0], merge(ADD).source)
+    independent(merge(ADD), split, equal=close(), examples=60)
 
 
 def test_a_structure_without_nothing_is_not_asked_for_it() -> None:

@@ -43,7 +43,6 @@ SHOP = ef.program(by_city=BY_CITY, dear=ORDERS.filter(lambda order: order.price 
 
 
 RUNS = [
-    (0, "bulk"),
     (1, "staged"),
     *(pytest.param(n, mode, marks=pytest.mark.slow) for n in range(6) for mode in MODES),
 ]

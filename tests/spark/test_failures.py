@@ -281,7 +281,7 @@ def working(mode: str, path: Path) -> View:
     ("owner", "name"),
     [
         (Store, "adopt"), (Store, "commit"), (Store, "_publish"), (task, "write_parquet"),
-        (task.Piece, "add"), (task.Piece, "finish"), (os, "fsync"), (os, "rename"), (os, "link"),
+        (task.Piece, "add"), (task.Piece, "finish"), (os, "fsync"), (os, "link"),
     ],
     ids=lambda each: getattr(each, "__name__", each),
 )  # fmt: skip
