@@ -82,11 +82,10 @@ class Business:
 
     def insert(self, count: int) -> Refresh:
         """RF1: as many new orders."""
-        orders, lines = [], []
+        orders, lines, known = [], [], list(self.orders)
         for _ in range(count):
-            like = self.random.choice(list(self.orders))
+            like, other = self.random.choice(known), self.random.choice(known)
             self._new += 1
-            other = self.random.choice(list(self.orders))
             order = self.orders[like]._replace(
                 o_orderkey=self._new, o_custkey=self.orders[other].o_custkey
             )

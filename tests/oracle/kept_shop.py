@@ -79,5 +79,16 @@ def advance(view: Any, last: int, acknowledge: Callable[[int], Any] = lambda epo
         acknowledge(view.epoch)
 
 
+def whole_life(place: Any, epochs: int, known: list[int], **options: Any) -> None:
+    """Run so many epochs at a place, which may crash in any of them; the known ones are noted."""
+    view = SHOP.run(path=place, **options)
+    end = view._storage._end
+    try:
+        advance(view, epochs, known.append)
+        view.close()
+    finally:
+        end.detach()  # what has crashed closes nothing
+
+
 def right(view: Any, epoch: int | None = None) -> None:
     assert view.value == expected(view.epoch if epoch is None else epoch)

@@ -51,19 +51,9 @@ OPTIONS: list[dict[str, Any]] = [{}, {"memory": 1}, {"flush_every": 3}, {"keep_e
 # ---- stopped before a call to the disk ----
 
 
-def whole_life(files: Any, known: list[int], **options: Any) -> None:
-    view = SHOP.run(path=files, **options)
-    end = view._storage._end
-    try:
-        advance(view, EPOCHS, known.append)
-        view.close()
-    finally:
-        end.detach()  # what has crashed closes nothing
-
-
 def calls(**options: Any) -> int:
     whole = Disk()
-    whole_life(whole, [], **options)
+    the_shop.whole_life(whole, EPOCHS, [], **options)
     return int(whole.calls)
 
 
@@ -71,7 +61,7 @@ def crash(at: int, how: str, **options: Any) -> None:
     """Stop before one call, open what is left, compare, and go on from there."""
     broken, known = Disk(crash_at=at), [0]
     with pytest.raises(Crash):
-        whole_life(broken, known, **options)
+        the_shop.whole_life(broken, EPOCHS, known, **options)
     left = broken.after(how, Random(at))
     with SHOP.run(path=left, **options) as view:
         group = options.get("flush_every", 1)

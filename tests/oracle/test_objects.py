@@ -151,16 +151,6 @@ def test_oracle_of_large_objects_the_blocks_are_downloaded_that_are_needed(
 # ---- stopped at a request ----
 
 
-def whole_life(place: Any, known: list[int], **options: Any) -> None:
-    view = SHOP.run(path=place, **options)
-    end = view._storage._end
-    try:
-        advance(view, EPOCHS, known.append)
-        view.close()
-    finally:
-        end.detach()
-
-
 def crash(
     server: ObjectServer, stopped: Stopped, folder: Path, at: int, after: bool, **options: Any
 ) -> bool:
@@ -168,7 +158,7 @@ def crash(
     place, known = server.place(cache=folder, lease=1e6), [0]
     stopped.within(at, after)
     try:
-        whole_life(place, known, **options)
+        kept_shop.whole_life(place, EPOCHS, known, **options)
         came = False
     except Crash:
         came = True

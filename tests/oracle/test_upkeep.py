@@ -7,9 +7,10 @@ import json
 import shutil
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from tests.oracle.sales import Customer, Order, sales
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
@@ -19,21 +20,6 @@ from ebbflow.engine.runtime.upkeep.inspect import Inspection, inspect
 from ebbflow.engine.runtime.upkeep.repair import Repaired, end_sink, repair
 from ebbflow.state.spine import Folder, InUse, Snapshot, StateError
 
-
-class Order(NamedTuple):
-    id: int
-    customer: int
-    price: int
-
-
-class Customer(NamedTuple):
-    customer: int
-    city: str
-
-
-orders = ef.Input("orders", Order, key="id")
-customers = ef.Input("customers", Customer)
-sales = orders.join(customers, on="customer")
 program = ef.program(
     cities=sales.group_by("city").agg(n=ef.count(), total=ef.sum("price"), most=ef.max("price")),
     last=sales.top_k(3, by=lambda row: (row.price, row.id)),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from tests.object_server import SECRET, Crash, ObjectServer, Stopped, on, place, server
+from tests.oracle.kept_shop import Order, Place
 from tests.spark.simulated import View
 
 import ebbflow as ef
@@ -16,17 +17,6 @@ from ebbflow.state.spine import Lost
 from ebbflow.zset import ZSet
 
 __all__ = ["place", "server"]
-
-
-class Order(NamedTuple):
-    id: int
-    city: str
-    price: int
-
-
-class Place(NamedTuple):
-    city: str
-    land: str
 
 
 ORDERS = ef.Input("orders", Order)

@@ -9,9 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from tests.oracle.sales import Customer, Order, orders, sales
 from tests.oracle.test_durable_changed import edited, random_recipe
 
 import ebbflow as ef
@@ -23,21 +24,6 @@ from ebbflow.testing import random_epochs
 from ebbflow.testing.programs import grow
 from ebbflow.zset import ZSet
 
-
-class Order(NamedTuple):
-    id: int
-    customer: int
-    price: int
-
-
-class Customer(NamedTuple):
-    customer: int
-    city: str
-
-
-orders = ef.Input("orders", Order, key="id")
-customers = ef.Input("customers", Customer)
-sales = orders.join(customers, on="customer")
 cities = sales.group_by("city").agg(n=ef.count(), total=ef.sum("price"))
 first = ef.program(cities=cities)
 second = ef.program(
