@@ -16,13 +16,15 @@ from ebbflow.change import List, Text
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import is_nan
 from ebbflow.ordering import printed
+from ebbflow.record import compared_fields
 
 
 def stable_hash(x: Any, *, in_memory: bool = False) -> int:
     """64 bits of a value, the same in every process, and the same for equal values.
 
-    Of numbers, texts, tuples and frozensets, and of everything else by its repr. An object that
-    prints as its address is refused, unless `in_memory` says that it never leaves this process.
+    Of numbers, texts, tuples, frozensets and the fields of dataclasses, and of everything else by
+    its repr. An object that prints as its address is refused, unless `in_memory` says that it never
+    leaves this process.
 
     >>> stable_hash("Rome"), stable_hash((1, None)) == stable_hash((True, None))
     (13927231675940883418, True)
@@ -42,9 +44,15 @@ def _bytes(x: Any, in_memory: bool) -> bytes:
         return b"f" + b"".join(sorted(_bytes(each, in_memory) for each in x))
     if isinstance(x, Mapping):
         return b"m" + b"".join(sorted(_bytes(pair, in_memory) for pair in x.items()))
+    if isinstance(x, range):
+        return b"r" + _bytes((len(x), *x[:2]), in_memory)
     if isinstance(x, datetime) and x.utcoffset() is not None:
         x = x.astimezone(UTC)
     cls: Any = type(x)
+    names = compared_fields(cls, "__eq__")
+    if names is not None:
+        values = tuple([getattr(x, name) for name in names])
+        return b"d" + _bytes((cls.__qualname__, values), in_memory)
     if cls.__repr__ is object.__repr__ and not in_memory:
         raise AlgebraError(
             f"a {cls.__name__} has no hash that is the same in every process",

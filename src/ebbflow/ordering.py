@@ -5,9 +5,10 @@
 
 Among values of one type the order is Python's own, where it has one. Numbers of all types are
 compared with one another, tuples item by item, sets by their size and then by their elements in
-order (so a part of a set is before it), a `Text` as its str, a `List` as its tuple, times without a
-zone before those with one, and values without an order by their repr. Equal values, such as 1,
-1.0 and True, have the same place.
+order (so a part of a set is before it), dicts by their entries in order, dataclasses by the fields
+that they compare, a `Text` as its str, a `List` as its tuple, times without a zone before those
+with one, and values without an order by their repr. Equal values, such as 1, 1.0 and True, have
+the same place.
 
 `total_order_key(x)` is what stands for `x` in comparisons, and every value has one. It costs more
 than the value itself; so where all values are `comparable`, their own `<` is asked, which then
@@ -19,8 +20,7 @@ in a descending order, texts too, and a tuple can be ordered up by one part and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Set
-from dataclasses import fields
+from collections.abc import Callable, Collection, Mapping, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -32,6 +32,7 @@ from typing import Any
 from ebbflow.change.edited import List, Text
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import is_nan, one_nan
+from ebbflow.record import compared_fields
 
 Key = Callable[[Any], tuple[Any, ...]]
 
@@ -165,6 +166,14 @@ def _elements(x: Any) -> tuple[Any, ...]:
     return 5, len(x), *sorted(map(total_order_key, x))
 
 
+def _entries(x: Any) -> tuple[Any, ...]:
+    return 6, "Mapping", *sorted(map(total_order_key, x.items()))
+
+
+def _range(x: Any) -> tuple[Any, ...]:
+    return 6, "range", len(x), *x[:2]
+
+
 def _reversed(x: Any) -> tuple[Any, ...]:
     return 8, Reversed(total_order_key(x.value))
 
@@ -179,6 +188,8 @@ _BASES: tuple[tuple[Any, Key], ...] = (
     (Text, _edited_text),
     ((tuple, List), _items),
     (Set, _elements),
+    (Mapping, _entries),
+    (range, _range),
     (Reversed, _reversed),
 )
 _KEYS: dict[type, Key] = {}
@@ -196,12 +207,12 @@ def _of_class(x: Any) -> Key:
     name = f"{cls.__name__} {cls.__module__}.{cls.__qualname__}"
     if isinstance(x, (datetime, time)):
         return lambda x: (6, name, x.tzinfo is not None, x)
-    if not _has_order(x):
-        return lambda x: (7, name, printed(x))
-    owner = next(base for base in cls.__mro__ if "__lt__" in vars(base))
-    if getattr(vars(owner).get("__dataclass_params__"), "order", False):
-        names = [field.name for field in fields(owner) if field.compare]
+    ordered = _has_order(x)
+    names = compared_fields(cls, "__lt__" if ordered else "__eq__")
+    if names is not None:
         return lambda x: (6, name, *[total_order_key(getattr(x, each)) for each in names])
+    if not ordered:
+        return lambda x: (7, name, printed(x))
     return lambda x: (6, name, 1) if is_nan(x) else (6, name, 0, x)
 
 

@@ -218,10 +218,30 @@ def no_row_type(hint: type) -> str:
         if not each.compare or each.hash is False:
             return f"its field {each.name!r} is not compared"
     for name in ("__eq__", "__hash__"):
-        code = getattr(getattr(hint, name), "__code__", None)
-        if code is None or code.co_filename != "<string>":
+        if not _generated(getattr(hint, name)):
             return f"it has an {name} of its own"
     return ""
+
+
+def _generated(method: Any) -> bool:
+    """Whether a method of a dataclass was written by `dataclass`."""
+    code = getattr(method, "__code__", None)
+    return code is not None and code.co_filename == "<string>"
+
+
+def compared_fields(cls: type, method: str) -> list[str] | None:
+    """The fields by which `__eq__` or `__lt__` of a dataclass compares values; None for a method
+    that somebody wrote, and for any other class.
+
+    >>> from dataclasses import field, make_dataclass
+    >>> City = make_dataclass("City", ["name", ("seen", int, field(compare=False))])
+    >>> compared_fields(City, "__eq__"), compared_fields(City, "__lt__")
+    (['name'], None)
+    """
+    owner = next(base for base in cls.__mro__ if method in vars(base))
+    if "__dataclass_params__" not in vars(owner) or not _generated(vars(owner)[method]):
+        return None
+    return [each.name for each in dataclass_fields(owner) if each.compare]
 
 
 def taken_apart(cls: Any) -> Callable[[Any], tuple[Any, ...]]:

@@ -59,7 +59,7 @@ def compared(seed: int, path: Path | None = None) -> None:
 
 
 def test_oracle_dataclasses_equal_batch_and_tuples() -> None:
-    for seed in range(16):
+    for seed in (*range(16), 174):  # in the last, rows tie in an `ntile`
         compared(seed)
 
 
@@ -92,5 +92,5 @@ def test_oracle_dataclasses_on_disk_equal_tuples(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_oracle_many_dataclasses_equal_batch_and_tuples(tmp_path: Path) -> None:
-    for seed in range(100, 500):
-        compared(seed, tmp_path / str(seed) if seed % 4 == 0 else None)
+    for seed in range(100, 300):
+        compared(seed, tmp_path / str(seed) if seed % 5 == 0 else None)

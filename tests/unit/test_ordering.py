@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Hashable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 
 from ebbflow.change import List, Text
 from ebbflow.errors import AlgebraError
+from ebbflow.frozen import Frozen
+from ebbflow.hashing import stable_hash
 from ebbflow.nan import NAN, one_nan
 from ebbflow.ordering import Reversed, comparable, total_order_key
 from ebbflow.state.tree import Tree
@@ -37,6 +39,35 @@ class Point(NamedTuple):
 class Version:
     major: int
     minor: int | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Without an order of its own, and with a field that says nothing of what it is."""
+
+    x: Any
+    y: Any = 0
+    seen: int = field(default=0, compare=False)
+
+
+class Named(Place):
+    pass
+
+
+@dataclass(frozen=True)
+class Written:
+    """With an equality that somebody wrote."""
+
+    x: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Written) and abs(self.x) == abs(other.x)
+
+    def __hash__(self) -> int:
+        return abs(self.x)
+
+    def __repr__(self) -> str:
+        return f"Written({abs(self.x)})"
 
 
 class Color(Enum):
@@ -78,6 +109,8 @@ values: Any = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3).map(tuple)
         | st.builds(Point, inner, inner)
+        | st.builds(Place, inner, inner)
+        | st.dictionaries(st.sampled_from("ab"), inner).map(Frozen)
         | st.frozensets(inner, max_size=3)
     ),
     max_leaves=5,
@@ -144,11 +177,31 @@ def test_every_type_has_its_place() -> None:
         [(1, "a"), (1.0, "a"), Point(True, "a")],
         [frozenset({1, 2}), frozenset({2.0, 1.0})],
         [datetime(2024, 1, 1, 2, tzinfo=ZONE), datetime(2024, 1, 1, tzinfo=UTC)],
+        [Place(1, "a"), Place(1.0, "a"), Place(True, "a", seen=3)],
+        [Place(Place(1)), Place(Place(1.0))],
+        [Named(1), Named(1.0)],
+        [Written(1), Written(-1)],
+        [Frozen(a=1, b=2), Frozen(b=2, a=1.0)],
+        [range(0), range(3, 1), range(0, 0, 5)],
+        [range(0, 3, 2), range(0, 4, 2)],
     ],
 )
-def test_equal_values_have_one_place(equal: list[Any]) -> None:
+def test_equal_values_have_one_place_and_one_hash(equal: list[Any]) -> None:
+    assert all(a == b for a in equal for b in equal)
     assert len({total_order_key(x) for x in equal}) == 1
     assert Tree.of(equal).distinct == 1
+    assert len({stable_hash(x) for x in equal}) == 1
+
+
+def test_dataclasses_are_ordered_by_their_fields_as_tuples_are() -> None:
+    tuples = [(2, "a"), (10, "a"), (10, None), (None, "b"), (9, NAN), (-3, 1), (Place(9), 1)]
+    tuples += [(Place(10), 1)]
+    ordered = sorted(tuples, key=total_order_key)
+    assert sorted([Place(*each) for each in tuples], key=total_order_key) == [
+        Place(*each) for each in ordered
+    ]
+    assert len({total_order_key(each) for each in (Place(1), Named(1), Place(2))}) == 3
+    assert stable_hash(Place(1)) != stable_hash(Place(2))
 
 
 def test_a_value_that_prints_differently_each_time_has_no_place() -> None:

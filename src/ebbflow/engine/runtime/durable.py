@@ -43,7 +43,7 @@ _log = logging.getLogger("ebbflow")
 
 Elsewhere = Callable[[Store, set[str]], bool]
 """Stages the state of some parts, by name, in a store, or gives False when it does not."""
-FORMAT = 4
+FORMAT = 5
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 PATIENCE = 10.0
