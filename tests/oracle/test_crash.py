@@ -43,7 +43,7 @@ EPOCHS = 24
 KEYS = 60
 CHUNK = 64
 HOWS = ["lost", "kept", "torn"]
-STRIDE = 7  # every seventh call; each way of crashing begins at another
+STRIDE = 13  # every thirteenth call; each way of crashing begins at another
 State = tuple[dict[Any, dict[Any, int]], dict[Any, Any]]
 
 
@@ -205,13 +205,13 @@ def test_a_crash_around_the_rename_never_leaves_a_manifest_without_its_pieces() 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"keep_epochs": 3}, {"group": 5}], ids=str)
 def test_many_crashes_with_pieces_of_tasks(options: dict[str, int]) -> None:
-    for at in range(0, calls(tasks=3, **options), 67):
+    for at in range(0, calls(tasks=3, **options), 97):
         crash(at, "torn", tasks=3, **options)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
-def test_crashes_everywhere_leave_the_last_acknowledged_epoch(how: str) -> None:
+def test_many_crashes_leave_the_last_acknowledged_epoch(how: str) -> None:
     total = calls()
     assert total > 1_000
     for at in range(HOWS.index(how), total, STRIDE):
@@ -220,7 +220,7 @@ def test_crashes_everywhere_leave_the_last_acknowledged_epoch(how: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{"keep_epochs": 3}, {"group": 5}], ids=str)
-def test_crashes_everywhere_with_epochs_retained_or_grouped(options: dict[str, int]) -> None:
+def test_many_crashes_with_epochs_retained_or_grouped(options: dict[str, int]) -> None:
     for at in range(3, calls(**options), STRIDE):
         crash(at, "torn", **options)
 
@@ -263,8 +263,8 @@ def test_a_sample_of_full_disks_fails_the_epoch_and_nothing_else() -> None:
 
 
 @pytest.mark.slow
-def test_every_full_disk_fails_the_epoch_and_nothing_else() -> None:
-    for at in range(0, calls(), 2):
+def test_many_full_disks_fail_the_epoch_and_nothing_else() -> None:
+    for at in range(0, calls(), 17):
         full(at, 1 + at % 7)
 
 
@@ -360,12 +360,12 @@ def test_a_process_killed_at_a_call_leaves_the_last_acknowledged_epoch(tmp_path:
 
 
 @pytest.mark.slow
-def test_a_process_killed_at_any_call_leaves_the_last_acknowledged_epoch(tmp_path: Path) -> None:
-    assert killed(tmp_path, range(1, 1_500)) > 1_000
+def test_processes_killed_at_many_calls_leave_the_last_acknowledged_epoch(tmp_path: Path) -> None:
+    assert killed(tmp_path, range(1, 1_500, 17)) > 60
 
 
 @pytest.mark.parametrize(
-    "rounds", [pytest.param(1, id="once"), pytest.param(40, id="often", marks=pytest.mark.slow)]
+    "rounds", [pytest.param(1, id="once"), pytest.param(25, id="often", marks=pytest.mark.slow)]
 )
 def test_a_process_killed_at_some_moment_leaves_the_last_acknowledged_epoch(
     tmp_path: Path, rounds: int

@@ -55,14 +55,14 @@ def test_reducers_of_every_sort_come_back_from_disk(sort: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_oracle_many_views_on_disk_equal_batch(options: dict[str, Any]) -> None:
-    for seed in range(3, 80):
+    for seed in range(3, 33):
         followed(random_program(seed), Random(f"{options} {seed}"), epochs=12, **options)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", VERB_NAMES)
 def test_oracle_each_kind_of_step_on_disk_often(kind: str) -> None:
-    for seed in range(2, 20):
+    for seed in range(2, 9):
         dice = Random(f"{kind} {seed}")
         options = dice.choice(OPTIONS)
         followed(random_program(dice, verbs=[kind], size=3), dice, epochs=10, **options)

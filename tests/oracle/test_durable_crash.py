@@ -83,8 +83,8 @@ def test_a_sample_of_crashes_leaves_the_last_acknowledged_epoch(options: dict[st
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_every_crash_leaves_the_last_acknowledged_epoch(options: dict[str, Any], how: str) -> None:
-    for at in range(HOWS.index(how), calls(**options), len(HOWS)):
+def test_many_crashes_leave_the_last_acknowledged_epoch(options: dict[str, Any], how: str) -> None:
+    for at in range(HOWS.index(how), calls(**options), 29):
         crash(at, how, **options)
 
 
@@ -116,10 +116,10 @@ def test_a_crash_while_a_changed_program_is_opened_spoils_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
-def test_any_crash_while_a_changed_program_is_opened_spoils_nothing(how: str) -> None:
-    at = 0
+def test_many_crashes_while_a_changed_program_is_opened_spoil_nothing(how: str) -> None:
+    at = HOWS.index(how)
     while not changed_crash(at, how):
-        at += 1
+        at += 5
 
 
 # ---- no room ----
@@ -169,8 +169,8 @@ def test_a_full_disk_fails_the_step_which_can_be_repeated(options: dict[str, Any
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_any_full_disk_fails_the_step_which_can_be_repeated(options: dict[str, Any]) -> None:
-    for at in range(0, calls(**options), 5):
+def test_many_full_disks_fail_the_step_which_can_be_repeated(options: dict[str, Any]) -> None:
+    for at in range(0, calls(**options), 31):
         full(at, 1 + at % 5, **options)
 
 
@@ -234,11 +234,11 @@ def test_a_process_killed_at_some_moment_leaves_the_last_acknowledged_epoch(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_processes_killed_at_many_moments_leave_the_last_acknowledged_epoch(
     tmp_path: Path, seed: int
 ) -> None:
-    assert killed(tmp_path, seed, 50) >= 50
+    assert killed(tmp_path, seed, 30) >= 30
 
 
 # ---- spoilt files ----
@@ -294,7 +294,7 @@ def test_a_spoilt_file_is_named_or_does_no_harm(tmp_path: Path, options: dict[st
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS[:2], ids=str)
 def test_any_spoilt_file_is_named_or_does_no_harm(tmp_path: Path, options: dict[str, Any]) -> None:
-    for seed in range(20):
+    for seed in range(12):
         spoilt(tmp_path / str(seed), seed, **options)
 
 

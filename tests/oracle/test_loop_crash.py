@@ -168,7 +168,7 @@ def test_a_sample_of_crashes_leaves_the_last_acknowledged_epoch_of_loops(
 def test_many_crashes_leave_the_last_acknowledged_epoch_of_loops(
     options: dict[str, Any], how: str
 ) -> None:
-    for at in range(0, calls(**options), 11):
+    for at in range(0, calls(**options), 61):
         crash(at, how, **options)
 
 

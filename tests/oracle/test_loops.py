@@ -118,10 +118,10 @@ def test_002_D8_theorem_1_on_trusted_input(way: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("way", [run, run_exactly], ids=["lazy", "by versions"])
-def test_002_D8_theorem_1_for_thousands_of_programs(way: Any, part: int) -> None:
-    for seed in range(part, 3000, 8):
+def test_002_D8_theorem_1_for_a_thousand_programs(way: Any, part: int) -> None:
+    for seed in range(part, 1000, 4):
         one_program(f"many {seed}", way)
 
 
@@ -155,8 +155,8 @@ def test_002_D8_changes_cut_into_any_epochs_end_in_the_same_view_and_the_same_st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
-def test_002_D8_changes_of_thousands_of_programs_cut_into_any_epochs(part: int) -> None:
-    for seed in range(100 + part, 2100, 4):
+def test_002_D8_changes_of_hundreds_of_programs_cut_into_any_epochs(part: int) -> None:
+    for seed in range(100 + part, 700, 4):
         cut(f"cut {seed}")
 
 
@@ -173,7 +173,7 @@ def test_002_D8_loops_on_disk_equal_batch(options: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_002_D8_many_loops_on_disk_equal_batch(options: dict[str, Any]) -> None:
-    for seed in range(2, 120):
+    for seed in range(2, 22):
         dice = Random(f"{options} {seed}")
         followed(looping(dice), dice, **options)
 
@@ -210,7 +210,7 @@ def test_002_D10_an_epoch_without_a_fixed_point_leaves_everything_as_it_was(way:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [run, run_exactly], ids=["lazy", "by versions"])
 def test_002_D10_no_epoch_without_a_fixed_point_leaves_anything(way: Any) -> None:
-    assert refusals(way, range(30, 600)) > 200
+    assert refusals(way, range(30, 230)) > 70
 
 
 def test_random_programs_have_about_one_loop_in_three_verbs() -> None:

@@ -65,7 +65,7 @@ def test_oracle_requests_on_disk_give_what_batch_gives(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_oracle_many_requests(part: int, tmp_path: Path) -> None:
-    for seed in range(1000 + part, 3000, 4):
+    for seed in range(1000 + part, 2000, 4):
         in_memory(seed, 15)
         if seed % 10 == part:
             on_disk(seed, 15, tmp_path / str(seed))

@@ -160,9 +160,9 @@ def test_a_sample_of_crashes_leaves_sinks_with_every_epoch(
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_every_crash_leaves_sinks_with_every_epoch(
+def test_many_crashes_leave_sinks_with_every_epoch(
     options: dict[str, Any], how: str, tmp_path: Path
 ) -> None:
     at = HOWS.index(how)
     while crash(tmp_path / str(at), at, how, **options):
-        at += len(HOWS)
+        at += 41
