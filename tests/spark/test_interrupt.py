@@ -90,10 +90,10 @@ def test_a_sample_of_interrupts_anywhere_in_a_step(tmp_path: Path, mode: str) ->
 @pytest.mark.parametrize("mode", ["driver", "single_task", "staged"])
 def test_many_interrupts_in_a_step(tmp_path: Path, mode: str) -> None:
     opened = lambda name: lambda: Driver(SHOP.plan, mode, str(tmp_path / name))
-    step = 5 if mode == "driver" else 41
-    assert through(opened("after"), range(1, 20_000, step))[True] > 100
-    through(opened("twice"), range(1, 20_000, 211), second=100)
-    through(opened("anywhere"), range(1, 1_000_000, 9_001), published=False)
+    step = 31 if mode == "driver" else 97
+    assert through(opened("after"), range(1, 20_000, step))[True] > 40
+    through(opened("twice"), range(1, 20_000, 499), second=100)
+    through(opened("anywhere"), range(1, 1_000_000, 20_011), published=False)
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ class InSession:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["staged", "auto"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_oracle_requests_in_a_session(spark: Any, tmp_path: Path, mode: str, seed: int) -> None:
     dice = Random(f"{mode} {seed}")
     program = typed(dice)

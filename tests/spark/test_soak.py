@@ -1,7 +1,7 @@
 """A soak: random changes go through a stream into a view for a long time, and the process is killed
 now and then. The data stay as many as they are, so what the process and the state take must, too.
 
-    EBBFLOW_SOAK=3600 pytest -m slow tests/spark/test_soak.py     for an hour; two minutes without
+    EBBFLOW_SOAK=3600 pytest -m slow tests/spark/test_soak.py     for an hour; a minute without
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.spark import live_feed as feed
 
-SECONDS = float(os.environ.get("EBBFLOW_SOAK", "120"))
+SECONDS = float(os.environ.get("EBBFLOW_SOAK", "60"))
 LIFE = max(20.0, min(600.0, SECONDS / 4))
 """For so many seconds a process lives at most, once it has begun."""
 FEWEST = 12

@@ -13,7 +13,7 @@ import pytest
 from tests.spark import live_feed as feed
 
 NOW = {"availableNow": True}
-KILLS = int(os.environ.get("EBBFLOW_KILLS", "8"))
+KILLS = int(os.environ.get("EBBFLOW_KILLS", "4"))
 """How often a process is killed in the slow suite."""
 
 
