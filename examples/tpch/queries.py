@@ -23,7 +23,7 @@ from examples.tpch.tables import (
 )
 
 
-def revenue(line: Any) -> Any:
+def revenue(line: Any) -> int:
     """What a line brings, in hundredths of cents."""
     return line.l_extendedprice * (100 - line.l_discount)
 

@@ -64,3 +64,9 @@ def test_every_query_is_right_on_spark(mode: str, tables: dict[str, Any], tmp_pa
     program = ef.program(**{name: made() for name, made in QUERIES.items()})
     with program.run(ef.spark(session(), path=tmp_path, mode=mode)) as view:
         followed(view, tables, 2, view.zset)
+
+
+def test_every_column_of_every_query_has_a_type_that_spark_has() -> None:
+    from ebbflow.engine.runtime.table.untyped import require_types
+
+    require_types(ef.program(**{name: made() for name, made in QUERIES.items()}).plan)

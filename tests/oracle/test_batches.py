@@ -91,7 +91,9 @@ def test_a_job_that_crashed_anywhere_is_run_again_and_counts_nothing_twice(
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("options", [{}, {"memory": 1}, {"flush_every": 3}], ids=str)
-def test_a_job_that_crashed_at_one_of_many_calls_is_run_again(options: dict[str, Any], how: str) -> None:
+def test_a_job_that_crashed_at_one_of_many_calls_is_run_again(
+    options: dict[str, Any], how: str
+) -> None:
     whole = disk.Disk()
     job(whole, **options)
     for at in range(HOWS.index(how), whole.calls, 7):
