@@ -22,6 +22,7 @@ pytest.importorskip("grpc", reason="Spark Connect is not tested: pip install '.[
 
 from tests.spark.servers import (
     HOME,
+    MODE,
     ROOT,
     Cluster,
     cluster,
@@ -130,22 +131,34 @@ def waited(file: Path, seconds: float = 120) -> str:
     raise AssertionError(f"{file.name} never came")
 
 
+@pytest.fixture(scope="module")
+def in_trouble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Any]]:
+    """One cluster, of which one process after the other is killed."""
+    with on_cluster(tmp_path_factory.mktemp("cluster")) as both:
+        os.environ.pop(MODE)  # other tests of this process have classic sessions
+        yield both
+
+
+@pytest.mark.xdist_group("cluster")
 @pytest.mark.parametrize("mode", ["single_task", "staged", "bulk"])
 @pytest.mark.parametrize("what", ["executor", "worker"])
-def test_a_process_killed_in_the_middle_of_an_epoch(tmp_path: Path, what: str, mode: str) -> None:
-    marker = tmp_path / "marker"
-    with on_cluster(tmp_path) as (made, session):
+def test_a_process_killed_in_the_middle_of_an_epoch(
+    in_trouble: tuple[Cluster, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    what: str, mode: str,
+) -> None:  # fmt: skip
+    monkeypatch.setenv(MODE, "1")
+    marker, (made, session) = tmp_path / "marker", in_trouble
 
-        def trouble() -> None:
-            worker = int(waited(marker))
-            if what == "worker":
-                kill(worker)
-                return
-            (executor,) = [each for each in made.executors() if worker in descendants(each)]
-            kill(executor)
+    def trouble() -> None:
+        worker = int(waited(marker))
+        if what == "worker":
             kill(worker)
+            return
+        (executor,) = [each for each in made.executors() if worker in descendants(each)]
+        kill(executor)
+        kill(worker)
 
-        followed(session, tmp_path / "state", mode, marker, 20, trouble)
+    followed(session, tmp_path / "state", mode, marker, 20, trouble)
 
 
 def test_a_task_that_is_run_twice_at_the_same_time_counts_once(tmp_path: Path) -> None:
