@@ -8,6 +8,7 @@ server, `cluster` one on a standalone cluster whose executors are processes of t
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,12 +21,14 @@ KIND = os.environ.get("EBBFLOW_SPARK", "local")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, tests that need a session run in one process, which starts one. (Not
-    with pytest 9.1 or later: pytest-xdist 3.8 then leaves the groups out, and says nothing.)"""
+    """With `--dist loadgroup`, tests that need a session run in two processes, each of which starts
+    one. (Not with pytest 9.1 or later: pytest-xdist 3.8 then leaves the groups out, and says
+    nothing.)"""
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if "spark" in item.path.parts[-2:] and _needs_session(item):
-                item.add_marker(pytest.mark.xdist_group("spark"))
+                half = zlib.crc32(item.path.name.encode()) % 2
+                item.add_marker(pytest.mark.xdist_group("spark again" if half else "spark"))
             if "connect_session" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group("connect"))
 

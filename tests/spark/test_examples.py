@@ -107,4 +107,4 @@ def test_every_example_runs_on_spark(
     mode = ("bulk", "staged", "single_task")[NAMES.index(name) % 3]
     if name in REAL:
         mode = ("bulk", "single_task", "staged")[REAL.index(name) % 3]
-    on_spark(spark, imported(name, monkeypatch), tmp_path / "state", mode, 2)
+    on_spark(spark, imported(name, monkeypatch), tmp_path / "state", mode, 1)
