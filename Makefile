@@ -30,7 +30,7 @@ test: $(READY)
 	PYTHONHASHSEED=0 $(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup  # test ids must be alike in all processes
 
 slow: $(READY)
-	PYTHONHASHSEED=0 $(BIN)/pytest -m slow -n $(WORKERS) --dist loadgroup --durations=20
+	PYTHONHASHSEED=0 $(BIN)/pytest -m slow -n $(WORKERS) --dist loadgroup --durations=20 tests
 
 # Doctests and pure tests on the CPython 3.14 of the npm package pyodide, where npm can be reached.
 portable: $(READY)
