@@ -147,12 +147,12 @@ def test_a_process_between_topics_and_the_broker_are_killed_often(
             topics.send(orders, ({"id": row.id}, row._asdict()))
 
     def disturb(turn: int) -> None:
-        if turn % 6 == 5:
+        if turn % 4 == 3:
             kafka.kill()
             kafka.start()
 
     killed_again_and_again(
-        15, dice, write, disturb, path=str(tmp_path), servers=kafka.servers, orders=orders, log=log
+        8, dice, write, disturb, path=str(tmp_path), servers=kafka.servers, orders=orders, log=log
     )
     expected = TOTALS.run().step(orders=list(truth.values()))
     written = [json.loads(each.value())["epoch"] for each in topics.read(f"{log}-epochs")]
