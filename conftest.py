@@ -1,5 +1,5 @@
-"""What can only be collected where PySpark is installed; and a Java that starts soon: what tests run
-is over before a better compiler would pay."""
+"""What can only be collected where PySpark is installed; and a Java that starts soon: what tests
+run is over before a better compiler would pay."""
 
 import os
 from importlib.util import find_spec
