@@ -101,7 +101,7 @@ def test_no_published_law_is_without_something_that_breaks_it() -> None:
 
 
 def test_the_operator_they_are_made_from_is_right() -> None:
-    check(planted.Doubling())
+    check(planted.Doubling(), examples=60)
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -133,7 +133,7 @@ def test_a_report_says_law_case_both_sides_place_and_remedy() -> None:
 
 def test_the_same_seed_gives_the_same_report() -> None:
     reports = set()
-    for _ in range(3):
+    for _ in range(2):
         with pytest.raises(LawBroken) as caught:
             check(planted.maximum, seed=5)
         reports.add(str(caught.value))
@@ -158,14 +158,14 @@ LIST_MINUS = Monoid([], _drop, name="drop")
 def test_users_can_bring_their_own_equality() -> None:
     with pytest.raises(LawBroken):
         check(planted.floats)
-    check(planted.floats, equal=close())
+    check(planted.floats, equal=close(), examples=60)
     tolerant = Monoid(
         0.0, lambda a, b: a + b, name="tolerant", equal=close(), elements=[0.1, 0.2, 0.3]
     )
-    check(tolerant)
+    check(tolerant, examples=60)
     add_floats = map_each(float) >> prefix_sum()
     tenths = st.lists(st.sampled_from([0.1, 0.2, 0.3]), max_size=4)
-    check(add_floats, elements=tenths, equal=close())
+    check(add_floats, elements=tenths, equal=close(), examples=40)
 
 
 def test_users_equality_reaches_changes_operators_groups_and_partitions() -> None:
@@ -189,7 +189,7 @@ def test_a_structure_without_nothing_is_not_asked_for_it() -> None:
         def apply(self, value: int, change: int) -> int:
             return value + change
 
-    check(Volume(), elements=range(11), changes=range(-3, 4))
+    check(Volume(), elements=range(11), changes=range(-3, 4), examples=60)
 
 
 def test_the_report_does_not_depend_on_hashes() -> None:
@@ -204,7 +204,7 @@ def test_the_report_does_not_depend_on_hashes() -> None:
     texts = {
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                        env={**os.environ, "PYTHONHASHSEED": seed}).stdout
-        for seed in ("1", "2", "3")
+        for seed in ("1", "2")
     }  # fmt: skip
     assert len(texts) == 1
     assert "breaks a law" in texts.pop()
@@ -309,14 +309,16 @@ def test_the_shell_refutes_with_exit_1_and_the_same_report() -> None:
 
 
 def test_the_shell_passes_with_exit_0() -> None:
-    done = shell("check", "planted:right_mod_5", "planted:right_numbering")
+    done = shell("check", "planted:right_mod_5", "planted:right_numbering", "--examples", "50")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("laws hold") == 2
 
 
 def test_the_shell_takes_elements_by_name() -> None:
     assert shell("check", "planted:mirrored").returncode == 1
-    done = shell("check", "planted:right_rows", "--elements", "planted:sample_zsets")
+    done = shell(
+        "check", "planted:right_rows", "--elements", "planted:sample_zsets", "--examples", "30"
+    )
     assert done.returncode == 0
 
 
@@ -361,9 +363,14 @@ def test_what_cannot_be_checked_does_not_hide_what_is_broken(tmp_path: Path) -> 
     assert not (tmp_path / ".hypothesis").exists()
 
 
-def test_a_whole_module_is_checked_without_what_it_only_imports() -> None:
-    done = shell("check", "planted", "--examples", "20")
+def test_a_whole_module_is_checked_without_what_it_only_imports(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "from ebbflow.algebra import ADD, LIST, Homomorphism, Monoid\n"
+        "minus = Monoid(0, lambda a, b: a - b, elements=[0, 1])\n"
+        "size = Homomorphism(len, LIST, ADD)\n"
+    )
+    done = shell("check", "own", "--examples", "20", folder=tmp_path)
     lines = [line for line in done.stdout.splitlines() if line.startswith(("ok ", "BROKEN "))]
-    named = {line.split()[1] for line in lines}
-    assert {"planted:minus:", "planted:right_size:"} <= named
-    assert not {"planted:LIST:", "planted:ADD:", "planted:TEXT:"} & named
+    assert sorted(line.split()[:2] for line in lines) == [
+        ["BROKEN", "own:minus:"], ["ok", "own:size:"],
+    ]  # fmt: skip
