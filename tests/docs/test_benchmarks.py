@@ -1,4 +1,4 @@
-"""Every benchmark runs, and says what it found as JSON."""
+"""Every benchmark runs, and says what it found as JSON; those that take long, in the slow suite."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ import pytest
 
 pytestmark = pytest.mark.xdist_group("benchmarks")  # so that none runs in two processes
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-QUESTIONS = sorted(FOLDER.glob("bench_*.py"))
+SOON = {"bench_adder.py", "bench_fn.py", "bench_zset.py"}
+QUESTIONS = [
+    pytest.param(path, id=path.name, marks=() if path.name in SOON else pytest.mark.slow)
+    for path in sorted(FOLDER.glob("bench_*.py"))
+]
 
 
 def run(path: Path) -> Any:
@@ -26,7 +30,7 @@ def run(path: Path) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("path", QUESTIONS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", QUESTIONS)
 def test_a_benchmark_asks_one_question_and_answers_it(path: Path) -> None:
     found = run(path)
     assert found["question"].endswith(("?", "."))
@@ -46,6 +50,7 @@ def paper_004() -> Any:
     return run(FOLDER / "paper_004.py")
 
 
+@pytest.mark.slow
 def test_004_O10_the_papers_figures_are_printed(paper_004: Any) -> None:
     """Figure 6: both times of both queries at every size. Figure 7 is looked at below."""
     assert [name for name in paper_004 if name.startswith("figure")] == [
@@ -64,6 +69,7 @@ def test_004_O10_the_papers_figures_are_printed(paper_004: Any) -> None:
     assert large["faster"] > 10
 
 
+@pytest.mark.slow
 def test_004_O10_figure_7_has_every_kind_at_every_size(paper_004: Any) -> None:
     figure = paper_004["figure 7"]
     wanted = [(size, "plain", edit, kind) for size, edit in RELATIVE for kind in KINDS]
@@ -88,6 +94,7 @@ def test_004_O10_figure_7_has_every_kind_at_every_size(paper_004: Any) -> None:
         assert [value > 0 for name, value in row.items() if name.startswith("ours")] == [True] * 2
 
 
+@pytest.mark.slow
 def test_004_O10_every_target_says_what_was_found_and_wanted(paper_004: Any) -> None:
     targets = paper_004["targets"]
     for row in targets:
@@ -107,6 +114,7 @@ def test_004_O10_every_target_says_what_was_found_and_wanted(paper_004: Any) -> 
     assert found["1 % of 200,000, kinds 1-4, per edit"] == worst
 
 
+@pytest.mark.slow
 def test_004_O10_figure_7_is_drawn_with_all_its_bars(
     paper_004: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +146,7 @@ def part(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module(name)
 
 
+@pytest.mark.slow
 def test_the_engine_and_its_floors_take_every_work(local: Any) -> None:
     by_work = {work: [r for r in local["rows"] if r["work"] == work] for work in WORKS}
     assert sum(map(len, by_work.values())) == len(local["rows"])
@@ -153,6 +162,7 @@ def test_the_engine_and_its_floors_take_every_work(local: Any) -> None:
                 assert row["least µs"] <= row["wall µs"] <= row["p95 µs"] <= row["max µs"]
 
 
+@pytest.mark.slow
 def test_targets_at_small_sizes_are_shown_and_not_judged(local: Any) -> None:
     assert {row["met"] for row in local["targets"]} == {"not asked"}
     about = [row["target"] for row in local["targets"] if " of " in row["target"]]
@@ -247,6 +257,7 @@ def test_a_floor_that_keeps_its_input_refuses_what_is_not_there_and_stays_as_it_
 LOOPS = ["by hand", "engine trusting", "engine", "networkx", "SciPy", "DuckDB"]
 
 
+@pytest.mark.slow
 def test_every_contestant_takes_the_loops_or_is_said_to_be_missing() -> None:
     found = run(FOLDER / "loops.py")
     works = [f"{query} {size}" for query in ("reachability", "components") for size in

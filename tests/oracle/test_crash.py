@@ -172,33 +172,33 @@ def crash(at: int, how: str, **options: Any) -> None:
 
 @pytest.mark.parametrize("how", HOWS)
 def test_a_sample_of_crashes_leaves_the_last_acknowledged_epoch(how: str) -> None:
-    for at in range(HOWS.index(how), calls(), 151):
+    for at in range(HOWS.index(how), calls(), 401):
         crash(at, how)
 
 
 def test_a_crash_between_a_rename_and_its_safety_leaves_one_or_the_other() -> None:
-    for at in uncrashed().settles[::2]:
+    for at in uncrashed().settles[::5]:
         crash(at, "torn")
 
 
 def test_a_sample_of_crashes_with_epochs_retained_and_grouped() -> None:
-    for at in range(0, calls(keep_epochs=3), 397):
+    for at in range(0, calls(keep_epochs=3), 599):
         crash(at, "torn", keep_epochs=3)
-    for at in range(0, calls(group=5), 97):
+    for at in range(0, calls(group=5), 151):
         crash(at, "torn", group=5)
 
 
 @pytest.mark.parametrize("how", HOWS)
 def test_a_sample_of_crashes_with_pieces_of_tasks(how: str) -> None:
-    for at in range(HOWS.index(how), calls(tasks=3), 997):
+    for at in range(HOWS.index(how), calls(tasks=3), 1_999):
         crash(at, how, tasks=3)
 
 
 def test_a_crash_around_the_rename_never_leaves_a_manifest_without_its_pieces() -> None:
     points = uncrashed(tasks=3).settles
-    for at in points[::7]:
+    for at in points[::13]:
         crash(at, "torn", tasks=3)
-    for at in uncrashed(tasks=3, group=4).settles[::7]:
+    for at in uncrashed(tasks=3, group=4).settles[::13]:
         crash(at, "torn", tasks=3, group=4)
 
 
@@ -257,7 +257,7 @@ def full(at: int, count: int) -> None:
 
 
 def test_a_sample_of_full_disks_fails_the_epoch_and_nothing_else() -> None:
-    for at in range(0, calls(), 523):
+    for at in range(0, calls(), 997):
         full(at, 1)
         full(at, 5)
 
@@ -355,7 +355,7 @@ def killed(tmp_path: Path, points: range) -> int:
 
 
 def test_a_process_killed_at_a_call_leaves_the_last_acknowledged_epoch(tmp_path: Path) -> None:
-    points = range(5, 2_000, 197)
+    points = range(5, 2_000, 397)
     assert killed(tmp_path, points) >= len(points) // 2
 
 
