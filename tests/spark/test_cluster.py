@@ -199,7 +199,7 @@ def test_executors_that_come_and_go(tmp_path: Path) -> None:
 # ---- the suites, on other sessions ----
 
 
-@pytest.mark.parametrize("kind", ["cluster", "connect"])
+@pytest.mark.parametrize("kind", ["cluster", "connect-cluster"])
 def test_the_oracle_suite_runs_on_other_sessions(kind: str) -> None:
     suite = ROOT / "tests" / "spark" / "test_oracle_session.py"
     done = subprocess.run(

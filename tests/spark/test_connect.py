@@ -1,5 +1,5 @@
-"""Spark Connect on a real cluster: a client, a server, a master, two workers, all of them processes
-of their own, and the state in a folder that they share. The whole folder of tests runs so with
+"""Spark Connect: a client and a server, and the state in a folder that they share. `test_cluster.py`
+has a master and workers behind the server, and the whole folder of tests runs so with
 `EBBFLOW_SPARK=connect-cluster`."""
 
 from __future__ import annotations
