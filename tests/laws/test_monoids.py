@@ -170,7 +170,7 @@ def pairs_of(row: int) -> dict[str, int]:
 
 def test_002_D1_a_function_of_rows_extends_to_one_linear_function() -> None:
     extended = linear(pairs_of, dict_of(ADD))
-    check(extended)
+    check(extended, examples=40)
     assert extended(ZSet.of([3])) == pairs_of(3)
 
 
@@ -203,8 +203,8 @@ def test_003_H1_homomorphisms_compose() -> None:
     size = Homomorphism(len, LIST, ADD)
     elements = Homomorphism(frozenset, LIST, SET)
     double = Homomorphism(lambda n: 2 * n, ADD, ADD)
-    check(size >> double)
-    check(elements)
+    check(size >> double, examples=40)
+    check(elements, examples=40)
     assert (size >> double)([1, 2]) == 4
 
 

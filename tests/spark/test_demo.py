@@ -8,7 +8,7 @@ import pytest
 
 from ebbflow.demo.again import counted, recompute_rows, recompute_sql
 from ebbflow.demo.data import Shop, arrow_of, rows_of
-from ebbflow.demo.run import ENGINES, run
+from ebbflow.demo.run import run
 from ebbflow.demo.show import Printer
 
 
@@ -21,23 +21,14 @@ def test_spark_sql_computes_what_the_python_program_computes(spark: Any) -> None
     assert found == recompute_rows(rows)
 
 
-def test_the_load_and_the_correction_are_verified(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ENGINES["spark"], "warm_up", 0)
-    lines: list[str] = []
-    found = run(Printer(lines.append), rows=300, epochs=0, session=spark, kill=False)
-    assert (found["load"]["wrong"], found["correction"]["wrong"], found["steps"]) == ([], [], [])
-    assert found["verified"]
-    assert found["state"]["bytes"] > 0
-    assert max(map(len, lines)) <= 100
-
-
 @pytest.mark.slow
-def test_every_epoch_is_verified(spark: Any) -> None:
+def test_the_load_the_correction_and_every_epoch_are_verified(spark: Any) -> None:
     lines: list[str] = []
     found = run(Printer(lines.append), rows=500, epochs=3, session=spark)
+    assert (found["load"]["wrong"], found["correction"]["wrong"]) == ([], [])
     assert (found["killed"]["logged"], found["killed"]["verified"]) == ([*range(1, 7)], True)
     assert "each once" in "\n".join(lines)
     assert [each["wrong"] for each in found["steps"]] == [[]] * 3
     assert found["verified"]
+    assert found["state"]["bytes"] > 0
+    assert max(map(len, lines)) <= 100

@@ -99,7 +99,7 @@ def followed(
 @each_mode
 @pytest.mark.parametrize("check_input", [True, False], ids=["checked", "trusted"])
 def test_oracle_tasks_give_what_batch_gives(mode: str, check_input: bool) -> None:
-    for seed in range((16 if check_input else 6) * MORE):
+    for seed in range((9 if check_input else 3) * MORE):
         dice = Random(f"{mode} {seed}")
         followed(mode, random_program(seed), dice, check_input=check_input)
 
