@@ -23,7 +23,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
-from time import monotonic
+from time import thread_time
 from typing import Any, NamedTuple
 
 from ebbflow.errors import CheckError, install
@@ -33,6 +33,8 @@ REALS = "real numbers"
 PATHS = 100
 QUESTIONS = 200
 SECONDS = 5
+"""So much processor time is spent on the paths: what is proved does not depend on how busy the
+machine is."""
 TIMEOUT = 3000
 
 
@@ -75,7 +77,7 @@ class TracePath:
 
     def ask(self, condition: Any) -> bool:
         """Whether a condition holds on this path; the other possibility is kept for later."""
-        if self.asked > QUESTIONS or monotonic() > self.end:
+        if self.asked > QUESTIONS or thread_time() > self.end:
             raise self.fail("it has too many paths to follow them all, or loops")
         if self.asked == len(self.answers):
             yes, no = self.possible(condition), self.possible(z3().Not(condition))
@@ -99,7 +101,7 @@ def paths(
     `seen` is told when there are real numbers among the terms: a float would round there.
     """
     todo: list[tuple[bool, ...]] = [()]
-    end = monotonic() + SECONDS
+    end = thread_time() + SECONDS
     for _ in range(PATHS):
         if not todo:
             return
