@@ -23,7 +23,7 @@ from ebbflow.engine.runtime.lazy import LazyLoopStage
 from ebbflow.engine.runtime.lazy_choice import LazyChoiceStage
 from ebbflow.engine.runtime.loop import Body, LoopStage
 from ebbflow.engine.runtime.panes import by_panes
-from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, Schedule, evaluation
+from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, evaluation
 from ebbflow.engine.runtime.stage import (
     AlignedStage,
     ArrangeStage,
@@ -38,6 +38,7 @@ from ebbflow.engine.runtime.stage import (
     Stage,
     by_row,
 )
+from ebbflow.engine.runtime.versions import Schedule
 from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
     Binary,

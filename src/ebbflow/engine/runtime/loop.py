@@ -18,8 +18,10 @@ from time import perf_counter
 from typing import Any
 
 from ebbflow.engine.runtime.elsewhere import Elsewhere
-from ebbflow.engine.runtime.rounds import Delta, LiftedStage, Schedule, Version
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.gc_paused import pausing_gc
+from ebbflow.engine.runtime.rounds import LiftedStage
+from ebbflow.engine.runtime.stage import Stage, nested
+from ebbflow.engine.runtime.versions import Delta, Schedule, Version
 from ebbflow.errors import FunctionFailed
 from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import Iterate, Plan
@@ -69,9 +71,15 @@ class LoopStage(Stage):
 
     # ---- at the top ----
 
+    @pausing_gc
     def run(self, *changes: Any) -> Delta:
         self.clear()
-        return self.run_at((), *changes)
+        try:
+            return self.run_at((), *changes)
+        finally:
+            for stage, _ in nested(self.inside):
+                if isinstance(stage, LiftedStage):
+                    stage.forget_sums()
 
     def row_type(self, container: Any) -> Any:
         return Any  # rows are kept with their versions
@@ -148,6 +156,8 @@ class LoopStage(Stage):
             out = None
             if self.elsewhere is not None and isinstance(stage, LiftedStage):
                 out = self.elsewhere.run_at(stage, version, reads)
+                if out is not None:
+                    stage.forget_sums()
             if out is None:
                 out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
             values[stage.slot] = out
