@@ -72,7 +72,8 @@ def last_epoch(stage: LoopStage | LazyLoopStage) -> str:
         last.append(f"{'facts that came' if lazy else 'rows that changed'}: {_listed(rounds)}")
     if isinstance(stage, LazyLoopStage):
         last += [f"{stage.suspended:,} suspended", f"{stage.derived:,} derivations"]
-        last += ["computed again"] if stage.exact else []
+    if stage.exact:
+        last.append("computed again")
     return " · ".join(last)
 
 

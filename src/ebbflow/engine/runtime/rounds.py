@@ -54,6 +54,10 @@ class LiftedStage(Stage):
     def run_at(self, version: Version, *changes: Any) -> Delta:
         """The difference of its slot at a version, from those of the slots that it reads."""
 
+    @abstractmethod
+    def total(self) -> Delta:
+        """What it has given at all versions, added up."""
+
     def waits_for(self, version: Version) -> bool:
         """Whether there is something to do at a version even if nothing changes there."""
         return version in self.later
@@ -101,6 +105,11 @@ class LiftedJoin(LiftedStage):
         if left:
             self.left.add(version, left)
         return out
+
+    def total(self) -> Delta:
+        left, right = self.left.totals(), self.right.totals()
+        made: Delta = self.join({key: rows.items() for key, rows in left.items()}, {}, {}, right)
+        return made
 
     def _give(self, version: Version, out: Delta, at: Version, delta: Delta) -> None:
         if at == version:
@@ -163,6 +172,12 @@ class LiftedByKey(LiftedStage):
                     out[row] = out.get(row, 0) + weight
         given.add(version, changed)
         return without_zeros(out)
+
+    def total(self) -> Delta:
+        out: Delta = {}
+        for rows in self.given.totals().values():
+            add_into(out, rows)
+        return out
 
     def _look_again(self, key: Any, version: Version, later: Iterable[Version]) -> None:
         """Come back to a key where differences at other versions meet those at this one."""

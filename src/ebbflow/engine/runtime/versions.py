@@ -20,7 +20,7 @@ from ebbflow.codegen import GeneratedLoop
 from ebbflow.flow.plan import Node
 from ebbflow.fn import Fn
 from ebbflow.state.index import Index
-from ebbflow.zset import add_into
+from ebbflow.zset import add_into, without_zeros
 
 Version = tuple[int, ...]
 Delta = dict[Any, int]
@@ -125,6 +125,18 @@ class VersionedIndex:
             rows, later = self.split(group, version)
         self.sums[key] = version, rows, later
         return rows, later
+
+    def totals(self) -> Groups:
+        """The differences at all versions, added up, by key."""
+        if self.constant:
+            return self.index.groups
+        found: Groups = {}
+        for key, group in self.index.groups.items():
+            rows: Delta = {}
+            for (_, row), weight in group.items():
+                rows[row] = rows.get(row, 0) + weight
+            found[key] = without_zeros(rows)
+        return found
 
     def meeting(self, keys: Iterable[Any], version: Version) -> Iterator[tuple[Version, Groups]]:
         """The differences of some keys by the version at which they meet one at `version`."""
