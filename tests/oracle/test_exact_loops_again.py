@@ -1,5 +1,5 @@
 """A loop in exact rounds that is computed again gives what it gives by following the change, and
-has the same state: in memory and on disk, after an epoch that is refused, and for random programs."""
+has the same state: in memory and on disk, after an epoch that is refused, in random programs."""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite import FIRST, LOCAL, Rewrite, optimise, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
-from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
+from ebbflow.flow.rewrite.monotone import Monotone, monotone
+from ebbflow.flow.rewrite.terms import NotMonotone
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.operator.aligned import AlignedRows

@@ -38,7 +38,8 @@ from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
 from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import Iterate, LoopInput, Node
-from ebbflow.flow.rewrite.monotone import Monotone, Term
+from ebbflow.flow.rewrite.monotone import Monotone
+from ebbflow.flow.rewrite.terms import Term
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
 

@@ -20,7 +20,7 @@ from ebbflow.engine.runtime.stage import Stage
 from ebbflow.flow.describe import fn_text
 from ebbflow.flow.items import LoopRun
 from ebbflow.flow.plan import Iterate, Node
-from ebbflow.flow.rewrite.monotone import Term
+from ebbflow.flow.rewrite.terms import Term
 from ebbflow.state.tree import Tree
 
 NOTHING: Mapping[int, str] = {}
