@@ -8,11 +8,14 @@ and the load, one change that brings the whole graph. Contestants take the same 
 in `local.py`, and must end with the same result; times are told as there. Those that recompute take
 only the first few changes of a round one by one, and the rest at once.
 
+A rival that has not loaded the graph after `--patience` seconds takes no further part, and the
+table says so; by default 120, and 20 with `--quick`.
+
 `by hand` believes its input; the engine checks it, `engine trusting` does not. The rivals are in
 `loops_rivals.py`. With `--quick`, the program in Rust takes part only if it is built already.
 
     python benchmarks/loops.py [--quick] [--json] [--work reachability] [--rounds 5]
-                               [--without Pathway] [--sizes 1,100]
+                               [--without Pathway] [--sizes 1,100] [--patience 120]
 """
 
 from __future__ import annotations
@@ -106,11 +109,16 @@ def updates(query: str, made: Made, graph: Graph, sizes: Sizes, rounds: int) -> 
     lives = {name: make() for name, make in made.items()}
     found: list[Row] = []
     rows = sum(map(len, graph.load.values()))
-    for name, live in lives.items():
+    for name, live in list(lives.items()):
         times: Times = []
-        send(live, [graph.load], 1, times, clock(name))
-        found.append({"work": f"{query} load", "contestant": name, "rows/s": rows / min(times[0]),
-                      "s": min(times[0])})  # fmt: skip
+        row: Row = {"work": f"{query} load", "contestant": name}
+        try:
+            send(live, [graph.load], 1, times, clock(name))
+            row |= {"rows/s": rows / min(times[0]), "s": min(times[0])}
+        except TimeoutError:
+            row["remark"] = f"not done after {live.patience} s"
+            lives.pop(name).close()
+        found.append(row)
     settle()
     order = list(lives)
     for size, many, few in sizes.steps:
@@ -124,7 +132,7 @@ def updates(query: str, made: Made, graph: Graph, sizes: Sizes, rounds: int) -> 
             same("the last change", {n: got for n, got in given.items() if n not in rivals.RIVALS})
             order = order[1:] + order[:1]
         same("the result", {name: live.value() for name, live in lives.items()})
-        found += [figures(f"{query} {size}", name, taken[name]) for name in made]
+        found += [figures(f"{query} {size}", name, taken[name]) for name in made if name in lives]
     for live in lives.values():
         live.close()
     return found
@@ -146,7 +154,9 @@ def measure(works: list[str], sizes: Sizes, rounds: int, there: Any, without: An
 def ratios(rows: list[Row]) -> list[Row]:
     """Beside each time, how it stands to that of the engine in the same work."""
     for row in rows:
-        unit = "s" if "s" in row else "µs"
+        unit = next((each for each in ("s", "µs") if each in row), "")
+        if not unit:
+            continue
         base = next((r[unit] for r in rows if (r["work"], r["contestant"])
                      == (row["work"], "engine")), None)  # fmt: skip
         if base:
@@ -162,7 +172,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="turns for each contestant")
     parser.add_argument("--without", nargs="*", default=[], help="contestants to leave out")
     parser.add_argument("--sizes", help="changes in a step, e.g. 1,100")
+    parser.add_argument("--patience", type=int, help="seconds that a rival may take to load")
     asked = parser.parse_args()
+    rivals.Apart.patience = asked.patience or (20 if asked.quick else 120)
     works = asked.work.split(",")
     if unknown := set(works) - set(WORKS):
         parser.error(f"no such work: {', '.join(sorted(unknown))}; there are {', '.join(WORKS)}")

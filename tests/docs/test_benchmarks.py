@@ -263,14 +263,46 @@ def test_every_contestant_takes_the_loops_or_is_said_to_be_missing() -> None:
     works = [f"{query} {size}" for query in ("reachability", "components") for size in
              ("load", "1", "10")]  # fmt: skip
     assert list(dict.fromkeys(row["work"] for row in found["rows"])) == works
+    slow = {row["contestant"] for row in found["rows"] if "remark" in row}
     for work in works:
-        rows = [row for row in found["rows"] if row["work"] == work]
-        there = {row["contestant"] for row in rows}
+        rows = [row for row in found["rows"] if row["work"] == work and "remark" not in row]
+        there = {row["contestant"] for row in rows} | slow
         assert there | set(found["not installed"]) >= {*LOOPS, "Pathway", "differential"}
         assert {"by hand", "engine trusting", "engine"} <= there
         assert all(row["s" if work.endswith("load") else "µs"] > 0 for row in rows)
         assert [row["/ engine"] for row in rows if row["contestant"] == "engine"] == [1]
     assert {row["met"] for row in found["targets"]} == {"not asked"}
+
+
+def test_a_rival_that_does_not_load_in_time_takes_no_further_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loops, data = part("loops", monkeypatch), part("loops_data", monkeypatch)
+
+    class Slow:
+        patience, closed = 7, False
+
+        def prepare(self, change: Any) -> Any:
+            return change
+
+        def step(self, ready: Any) -> None:
+            raise TimeoutError
+
+        def close(self) -> None:
+            self.closed = True
+
+    slow, sizes = Slow(), data.Sizes(nodes=20, edges=30, steps=((1, 2, 1),))
+    made = loops.contestants("reachability", sizes, {"slow": lambda *_: slow}, [])
+    graph = data.Graph("reachability", sizes)
+    rows = loops.ratios(loops.updates("reachability", made, graph, sizes, 1))
+    (left,) = [row for row in rows if row["contestant"] == "slow"]
+    assert left == {
+        "work": "reachability load", "contestant": "slow", "remark": "not done after 7 s"
+    }  # fmt: skip
+    assert slow.closed
+    assert {row["contestant"] for row in rows if row["work"] == "reachability 1"} == {
+        "by hand", "engine trusting", "engine"
+    }  # fmt: skip
 
 
 def test_the_loops_are_held_to_recomputing_and_to_differential_dataflow(

@@ -27,7 +27,8 @@ from ebbflow.algebra.order import Order
 from ebbflow.engine.batch import evaluate, rows_of
 from ebbflow.engine.runtime.compile import BodyCompiler
 from ebbflow.engine.runtime.loop import LoopStage
-from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, LiftedStage, Schedule
+from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, LiftedStage
+from ebbflow.engine.runtime.versions import Schedule
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.plan import Iterate, LoopInput, Plan
 from ebbflow.zset import ZSETS, ZSet

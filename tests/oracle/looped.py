@@ -14,7 +14,7 @@ from ebbflow.engine.runtime.lazy import LazyLoopStage
 from ebbflow.engine.runtime.loop import LoopStage
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.plan import Iterate, Node, Plan
-from ebbflow.flow.rewrite.monotone import NotMonotone
+from ebbflow.flow.rewrite.terms import NotMonotone
 from ebbflow.testing import ALL_NAMES, Epoch, random_epochs, random_program
 from ebbflow.testing.loops import LOOP_NAMES
 from ebbflow.zset import ZSet

@@ -6,6 +6,8 @@ import warnings
 from random import Random
 from typing import Any, NamedTuple
 
+from tests.oracle.loop_shapes import Edge, Far, Road
+
 import ebbflow as ef
 from ebbflow.errors import MayNotEnd
 from ebbflow.testing.epochs import plan_of
@@ -14,22 +16,6 @@ from ebbflow.zset import ZSet
 
 class Node(NamedTuple):
     n: int
-
-
-class Edge(NamedTuple):
-    a: int
-    b: int
-
-
-class Road(NamedTuple):
-    a: int
-    b: int
-    cost: int
-
-
-class Far(NamedTuple):
-    n: int
-    cost: int
 
 
 roots, closed = ef.Input("roots", Node), ef.Input("closed", Node)
@@ -47,13 +33,11 @@ def reachable() -> Any:
 
 def distances() -> Any:
     """The least value of each key: lazy rounds."""
-    sure = roads.filter(lambda road: road.cost >= 0)
+    sure = roads.filter(lambda road: road.d >= 0)
 
     def further(far: Any) -> Any:
-        longer = far.join(
-            sure, left_on="n", right_on="a", select=lambda f, r: Far(r.b, f.cost + r.cost)
-        )
-        return (far + longer).group_by("n").agg(cost=ef.min("cost"))
+        longer = far.join(sure, on="a", select=lambda f, r: Far(r.b, f.d + r.d))
+        return (far + longer).group_by("a").agg(d=ef.min("d"))
 
     start = roots.map(lambda node: Far(node.n, 0), type=Far)
     return start.iterate(further)
@@ -112,7 +96,7 @@ def components() -> Any:
         )
         named = kept.join(labels, on="a", select=lambda e, n: Road(e.a, e.b, n.b))
         both = named.join(labels, left_on="b", right_on="a", select=lambda e, n: (e, n.b))
-        return both.filter(lambda pair: pair[0].cost == pair[1]).map(
+        return both.filter(lambda pair: pair[0].d == pair[1]).map(
             lambda pair: Edge(pair[0].b, pair[0].a), type=Edge
         )
 

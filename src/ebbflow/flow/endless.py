@@ -43,7 +43,7 @@ from ebbflow.flow.plan import (
 from ebbflow.flow.plan.aligned import AsOf, IntervalSemi
 from ebbflow.flow.plan.compare import CompareSemi, ScalarFilter
 from ebbflow.flow.plan.order import Ordered
-from ebbflow.flow.rewrite.monotone import may_read
+from ebbflow.flow.rewrite.better import may_read
 from ebbflow.record import fields_of
 from ebbflow.reducer.combine import together
 from ebbflow.zset import trusted

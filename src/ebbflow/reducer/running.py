@@ -140,6 +140,12 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
         index, cells = state
         return self.update_groups(index.apply(change), index.groups, cells)
 
+    def from_scratch(self, key: Any, rows: dict[Any, int]) -> dict[Any, int]:
+        """What is given for a group with these rows, all of positive weight, and kept nowhere."""
+        if self.loop is not None:
+            return self.loop(rows, {}, {})
+        return {self.make(key, *[part.from_scratch(rows) for part in self.parts]): 1}
+
     def update_fused(self, cells: Any, change: Any) -> dict[Any, int]:
         """A step as one generated loop."""
         loop: Any = self.loop

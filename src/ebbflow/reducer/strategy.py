@@ -53,6 +53,10 @@ class GroupStrategy:
         """What is shown of an accumulator, with one NaN."""
         return one_nan(self.reducer.finish(acc))
 
+    def from_scratch(self, rows: Rows) -> Any:
+        """What is shown of a group with these rows."""
+        return self.result(self.update(self.start(), rows.items(), rows))
+
     def is_empty(self, acc: Any) -> bool:
         """Whether an accumulator is that of no rows; floats may have drifted on the way."""
         return self.agrees(acc, {}) or _floats(acc)
@@ -159,6 +163,10 @@ class ExtremeStrategy(GroupStrategy):
         if not tree.distinct:
             return None
         return tree.last if self.ranking.up else tree.first
+
+    def from_scratch(self, rows: Rows) -> Any:
+        values = self.values(rows.items())
+        return self.ranking.first(1, values)[0] if values else None
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
         return self.ranking.agrees(acc, self.values(rows.items()))

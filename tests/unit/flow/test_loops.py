@@ -14,7 +14,8 @@ import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.errors import CompositionError, FunctionFailed, MayNotEnd, NoFixedPoint, UnknownField
 from ebbflow.flow.plan import Iterate
-from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
+from ebbflow.flow.rewrite.monotone import Monotone, monotone
+from ebbflow.flow.rewrite.terms import NotMonotone
 from ebbflow.zset import ZSet
 
 

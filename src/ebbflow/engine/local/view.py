@@ -36,6 +36,7 @@ from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
+from ebbflow.engine.runtime.loop_again import read_entering
 from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, computed_outputs
 from ebbflow.engine.runtime.python import code_of
@@ -162,6 +163,7 @@ class View(BaseView[W], Generic[T, W]):
         }
         computed = computed_outputs(plan, machine, inputs) if storage is Memory else {}
         program = RunningProgram(plan, machine, inputs, computed)
+        read_entering(machine, inputs, lambda: program.changes)
         self._own(program, storage(program))
         self._epoch: int = self._storage.epoch
         self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}

@@ -23,7 +23,7 @@ from ebbflow.engine.runtime.lazy import LazyLoopStage
 from ebbflow.engine.runtime.lazy_choice import LazyChoiceStage
 from ebbflow.engine.runtime.loop import Body, LoopStage
 from ebbflow.engine.runtime.panes import by_panes
-from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, Schedule, evaluation
+from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, evaluation
 from ebbflow.engine.runtime.stage import (
     AlignedStage,
     ArrangeStage,
@@ -38,6 +38,7 @@ from ebbflow.engine.runtime.stage import (
     Stage,
     by_row,
 )
+from ebbflow.engine.runtime.versions import Schedule
 from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
     Binary,
@@ -66,7 +67,8 @@ from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite import FIRST, LOCAL, Rewrite, optimise, push_projections, share
 from ebbflow.flow.rewrite.graph import consumers
-from ebbflow.flow.rewrite.monotone import Monotone, NotMonotone, monotone
+from ebbflow.flow.rewrite.monotone import Monotone, monotone
+from ebbflow.flow.rewrite.terms import NotMonotone
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.operator.aligned import AlignedRows

@@ -17,7 +17,8 @@ from ebbflow.chain import Chain, RowStep, grouping, key_source
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.expression.node import field_of
 from ebbflow.flow.plan import FusedStep
-from ebbflow.flow.rewrite.monotone import Choice, Term, found_by_key, keeps_value
+from ebbflow.flow.rewrite.better import found_by_key, keeps_value
+from ebbflow.flow.rewrite.terms import Choice, Term
 from ebbflow.nan import NAN
 from ebbflow.record import fields_of
 from ebbflow.reducer.shape import ResultShape

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
     from ebbflow.engine.runtime.lazy import LazyLoopStage
-    from ebbflow.engine.runtime.rounds import LiftedStage, Version
+    from ebbflow.engine.runtime.rounds import LiftedStage
+    from ebbflow.engine.runtime.versions import Version
 
 
 class Elsewhere(Protocol):

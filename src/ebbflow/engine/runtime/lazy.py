@@ -33,11 +33,13 @@ from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
 from ebbflow.engine.runtime.elsewhere import Elsewhere
+from ebbflow.engine.runtime.gc_paused import pausing_gc
 from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.errors import NoFixedPoint
 from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import Iterate, LoopInput, Node
-from ebbflow.flow.rewrite.monotone import Monotone, Term
+from ebbflow.flow.rewrite.monotone import Monotone
+from ebbflow.flow.rewrite.terms import Term
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import not_there
 
@@ -127,6 +129,7 @@ class LazyLoopStage(Stage):
 
     # ---- one epoch ----
 
+    @pausing_gc
     def run(self, start: Any, *outside: Any) -> Delta:
         self.old, self.was, self.emptied, self.exact = {}, {}, [], False
         self.rows_per_round, self.suspended, self.derived = {}, 0, 0

@@ -8,7 +8,8 @@ sum of the differences of the variables over all rounds, or over the first `roun
 
 Only the rounds that are waiting for something are run, and in each only the stages that have
 something to do. In a nested loop, rounds are waiting at each version of the loops around it, and
-these come back to it when they are there.
+these come back to it when they are there. Where most of what enters is replaced, the loop is
+computed again (`loop_again`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from time import perf_counter
 from typing import Any
 
 from ebbflow.engine.runtime.elsewhere import Elsewhere
-from ebbflow.engine.runtime.rounds import Delta, LiftedStage, Schedule, Version
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.gc_paused import pausing_gc
+from ebbflow.engine.runtime.loop_again import NotTold, replaced, wholes_if_replaced
+from ebbflow.engine.runtime.rounds import LiftedStage
+from ebbflow.engine.runtime.stage import Stage, nested
+from ebbflow.engine.runtime.versions import Delta, Schedule, Version
 from ebbflow.errors import FunctionFailed
 from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import Iterate, Plan
@@ -45,11 +49,13 @@ class LoopStage(Stage):
 
     In a body it is run at versions of the loop around it; at the top at the only one there, `()`.
     `why` says why rounds are exact, and `rows_per_round` how many rows of the variables changed in
-    each round of the last epoch, None before the first.
+    each round of the last epoch, None before the first; `exact` that it was computed again in it,
+    and `recomputed` in how many. `entering` gives all rows that enter, where somebody can tell.
     """
 
     __slots__ = (
-        "body", "elsewhere", "fresh", "inner", "rows_per_round", "schedule", "waiting", "why",
+        "body", "elsewhere", "entering", "exact", "fresh", "inner", "recomputed", "rows_per_round",
+        "schedule", "waiting", "why",
     )  # fmt: skip
 
     certain = False
@@ -66,12 +72,29 @@ class LoopStage(Stage):
         self.inner: Stage | None = None
         self.rows_per_round: dict[int, int] | None = None
         self.elsewhere: Elsewhere | None = None
+        self.entering: Callable[[], list[Delta]] | None = None
+        self.exact, self.recomputed = False, 0
 
     # ---- at the top ----
 
+    @pausing_gc
     def run(self, *changes: Any) -> Delta:
         self.clear()
-        return self.run_at((), *changes)
+        self.exact = False
+        try:
+            wholes = wholes_if_replaced(self, changes)
+            if wholes is not None:
+                out = replaced(self, changes, wholes)
+                self.exact, self.recomputed = True, self.recomputed + 1
+                return out
+        except NotTold:
+            self.entering = None
+        try:
+            return self.run_at((), *changes)
+        finally:
+            for stage, _ in nested(self.inside):
+                if isinstance(stage, LiftedStage):
+                    stage.forget_sums()
 
     def row_type(self, container: Any) -> Any:
         return Any  # rows are kept with their versions
@@ -148,6 +171,8 @@ class LoopStage(Stage):
             out = None
             if self.elsewhere is not None and isinstance(stage, LiftedStage):
                 out = self.elsewhere.run_at(stage, version, reads)
+                if out is not None:
+                    stage.forget_sums()
             if out is None:
                 out = stage.run_at(version, *reads) if lifted else stage.run(*reads)  # type: ignore[attr-defined]
             values[stage.slot] = out

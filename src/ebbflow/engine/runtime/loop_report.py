@@ -20,7 +20,7 @@ from ebbflow.engine.runtime.stage import Stage
 from ebbflow.flow.describe import fn_text
 from ebbflow.flow.items import LoopRun
 from ebbflow.flow.plan import Iterate, Node
-from ebbflow.flow.rewrite.monotone import Term
+from ebbflow.flow.rewrite.terms import Term
 from ebbflow.state.tree import Tree
 
 NOTHING: Mapping[int, str] = {}
@@ -72,7 +72,8 @@ def last_epoch(stage: LoopStage | LazyLoopStage) -> str:
         last.append(f"{'facts that came' if lazy else 'rows that changed'}: {_listed(rounds)}")
     if isinstance(stage, LazyLoopStage):
         last += [f"{stage.suspended:,} suspended", f"{stage.derived:,} derivations"]
-        last += ["computed again"] if stage.exact else []
+    if stage.exact:
+        last.append("computed again")
     return " · ".join(last)
 
 

@@ -175,14 +175,24 @@ class Machine:
         The functions on the way from what is kept to the output must be known to do the same every
         time; `kept` are the inputs whose rows are kept.
         """
+        return self._reaches([self.outputs[name]], kept, lambda stage: stage.certain)
+
+    def tells(self, slots: Sequence[int], kept: Set[str]) -> bool:
+        """Whether `whole` gives some slots, and runs no loop for that."""
+        return self._reaches(slots, kept, lambda stage: not stage.looping)
+
+    def _reaches(
+        self, asked: Sequence[int], kept: Set[str], through: Callable[[Stage], bool]
+    ) -> bool:
+        """Whether every way back from some slots ends where rows are kept, through such stages."""
         sources = {self.inputs[each] for each in kept if each in self.inputs}
-        slots = [self.outputs[name]]
+        slots = list(asked)
         while slots:
             slot = slots.pop()
             if slot in sources:
                 continue
             stage = self.by_slot.get(slot)
-            if stage is None or not stage.certain:
+            if stage is None or not through(stage):
                 return False
             if not stage.kept:
                 slots += stage.reads

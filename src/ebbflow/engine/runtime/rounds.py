@@ -1,4 +1,4 @@
-"""The stages of a loop's body: state with versions, and the two rules that lift an operator.
+"""The stages of a loop's body: the two rules that lift an operator.
 
 Inside a loop a collection has a value for every *version*: the round, and in nested loops one round
 for each loop, `(i, j)`. Versions are ordered position by position. What is kept and sent are
@@ -19,134 +19,24 @@ keeps until then, and has the *schedule* come back.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ebbflow.algebra.order import NATURALS, Order, order_product
-from ebbflow.chain import grouping
 from ebbflow.engine.runtime.failure import negative_before
 from ebbflow.engine.runtime.stage import Stage
-from ebbflow.flow.plan import Binary, Distinct, Join, Keyed, Node, Semi
+from ebbflow.engine.runtime.versions import Delta, Schedule, Version, VersionedIndex
+from ebbflow.flow.plan import Binary, Distinct, Join, Keyed, Node, Reduce, Semi
 from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.fn import Fn
 from ebbflow.operator.joins import Join as JoinOperator
-from ebbflow.state.index import Index, not_there
-from ebbflow.zset import add_into, trusted
-
-Version = tuple[int, ...]
-Delta = dict[Any, int]
-Groups = dict[Any, dict[Any, int]]
-
-
-class Schedule:
-    """The rounds of one loop at which something is waiting, for each version of the loops around
-    it."""
-
-    def __init__(self, around: Schedule | None) -> None:
-        self.around = around
-        self.depth: int = 1 if around is None else around.depth + 1
-        self.order: Order[Version] = order_product(*[NATURALS] * self.depth)
-        self.rounds: dict[Version, list[int]] = {}
-        self.known: set[Version] = set()
-
-    def add(self, version: Version) -> None:
-        """Come to this version."""
-        if version not in self.known:
-            self.known.add(version)
-            outer = version[:-1]
-            heappush(self.rounds.setdefault(outer, []), version[-1])
-            if self.around is not None:
-                self.around.add(outer)
-
-    def next(self, outer: Version) -> int | None:
-        """The first round that is waiting, at a version of the loops around; it is not, then."""
-        waiting = self.rounds.get(outer)
-        if not waiting:
-            self.rounds.pop(outer, None)
-            return None
-        found = heappop(waiting)
-        self.known.discard((*outer, found))
-        return found
-
-    def clear(self) -> None:
-        """Nothing is waiting."""
-        self.rounds, self.known = {}, set()
-
-
-class VersionedIndex:
-    """The differences of a collection by key, each row with its version.
-
-    Those of a `constant` collection, the same in every round of every loop around, have none.
-    """
-
-    __slots__ = ("constant", "grouping", "index", "order")
-
-    def __init__(self, key: Fn | None, order: Order[Version], constant: bool, owner: Node) -> None:
-        self.grouping: Callable[[Any], dict[Any, Any]] = grouping(key, None, owner)
-        self.index: Index[Any, Any] = Index(None)
-        self.constant, self.order = constant, order
-
-    def grouped(self, change: Delta | None) -> dict[Any, Any]:
-        """The rows of a change by key."""
-        return self.grouping(change.items()) if change else {}
-
-    def add(self, version: Version, found: dict[Any, Any]) -> None:
-        """Add differences at a version, by key."""
-        if not found:
-            return
-        if not self.constant:
-            found = {
-                key: [((version, row), weight) for row, weight in pairs]
-                for key, pairs in found.items()
-            }
-        self.index.bring(found)
-        self.index.put(found)
-
-    def versions(self, key: Any) -> Iterable[Version]:
-        """The versions at which a key has differences."""
-        if self.constant:
-            return ()
-        return {version for version, _ in self.index.groups.get(key, ())}
-
-    def rows(self, key: Any, version: Version) -> Delta:
-        """The rows of a key at a version: the sum of all differences at or below it."""
-        group = self.index.groups.get(key)
-        if group is None:
-            return {}
-        if self.constant:
-            return group
-        leq, found = self.order.leq, dict[Any, int]()
-        get = found.get
-        for (at, row), weight in group.items():
-            if leq(at, version):
-                found[row] = get(row, 0) + weight
-        return {row: weight for row, weight in found.items() if weight}
-
-    def meeting(self, keys: Iterable[Any], version: Version) -> Iterator[tuple[Version, Groups]]:
-        """The differences of some keys by the version at which they meet one at `version`."""
-        groups = self.index.groups
-        self.index.bring(keys)
-        if self.constant:
-            yield version, groups
-            return
-        join: Any = self.order.join
-        found: dict[Version, Groups] = {}
-        for key in keys:
-            for (at, row), weight in groups.get(key, {}).items():
-                group = found.setdefault(join(at, version), {}).setdefault(key, {})
-                weight += group.get(row, 0)
-                if weight:
-                    group[row] = weight
-                else:
-                    del group[row]
-        yield from found.items()
+from ebbflow.state.index import not_there
+from ebbflow.zset import add_into, trusted, without_zeros
 
 
 class LiftedStage(Stage):
     """A stage with state in the body of a loop; `schedule` is told what is for later versions."""
 
-    __slots__ = ("later", "schedule")
+    __slots__ = ("histories", "later", "schedule")
 
     later_keys = False
     """Whether what is for later are keys to look at again, and not rows to give."""
@@ -157,20 +47,30 @@ class LiftedStage(Stage):
         self, node: Node, reads: Iterable[int], schedule: Schedule, *histories: VersionedIndex
     ) -> None:
         super().__init__(node, reads, *[each.index for each in histories])
-        self.schedule = schedule
+        self.schedule, self.histories = schedule, histories
         self.later: dict[Version, Any] = {}
 
     @abstractmethod
     def run_at(self, version: Version, *changes: Any) -> Delta:
         """The difference of its slot at a version, from those of the slots that it reads."""
 
+    @abstractmethod
+    def total(self) -> Delta:
+        """What it has given at all versions, added up."""
+
     def waits_for(self, version: Version) -> bool:
         """Whether there is something to do at a version even if nothing changes there."""
         return version in self.later
 
     def clear(self) -> None:
-        """Forget what is for later."""
+        """Forget what is for later, and the sums that are at hand."""
         self.later = {}
+        self.forget_sums()
+
+    def forget_sums(self) -> None:
+        """Have no sums at hand: the epoch is over, or state has changed elsewhere."""
+        for each in self.histories:
+            each.sums = {}
 
 
 class LiftedJoin(LiftedStage):
@@ -182,8 +82,8 @@ class LiftedJoin(LiftedStage):
         self, node: Join, reads: Iterable[int], schedule: Schedule, operator: JoinOperator,
         left_constant: bool, right_constant: bool,
     ) -> None:  # fmt: skip
-        self.left = VersionedIndex(node.left_key, schedule.order, left_constant, node)
-        self.right = VersionedIndex(node.right_key, schedule.order, right_constant, node)
+        self.left = VersionedIndex(node.left_key, schedule.depth, left_constant, node)
+        self.right = VersionedIndex(node.right_key, schedule.depth, right_constant, node)
         self.sides = self.left, self.right
         self.join = operator.join_delta
         super().__init__(node, reads, schedule, *self.sides)
@@ -206,6 +106,11 @@ class LiftedJoin(LiftedStage):
             self.left.add(version, left)
         return out
 
+    def total(self) -> Delta:
+        left, right = self.left.totals(), self.right.totals()
+        made: Delta = self.join({key: rows.items() for key, rows in left.items()}, {}, {}, right)
+        return made
+
     def _give(self, version: Version, out: Delta, at: Version, delta: Delta) -> None:
         if at == version:
             add_into(out, delta)
@@ -217,7 +122,7 @@ class LiftedJoin(LiftedStage):
 class LiftedByKey(LiftedStage):
     """Any other stage of a body: one that looks at the rows of a key together, of one slot or two.
 
-    `evaluate` gives the rows for a key, from scratch, given those of each slot.
+    `evaluate` gives the rows for a key, from scratch, given the key and its rows of each slot.
     """
 
     __slots__ = ("evaluate", "given", "sides")
@@ -228,9 +133,9 @@ class LiftedByKey(LiftedStage):
         self, node: Node, reads: Iterable[int], schedule: Schedule,
         keys: Iterable[tuple[Fn | None, bool]], evaluate: Callable[..., Delta],
     ) -> None:  # fmt: skip
-        order = schedule.order
-        self.sides = [VersionedIndex(key, order, constant, node) for key, constant in keys]
-        self.given = VersionedIndex(None, order, False, node)
+        depth = schedule.depth
+        self.sides = [VersionedIndex(key, depth, constant, node) for key, constant in keys]
+        self.given = VersionedIndex(None, depth, False, node)
         self.evaluate = evaluate
         super().__init__(node, reads, schedule, *self.sides, self.given)
 
@@ -238,37 +143,59 @@ class LiftedByKey(LiftedStage):
         return (*(each.grouping for each in self.sides), self.evaluate)
 
     def run_at(self, version: Version, *changes: Any) -> Delta:
-        histories, given = self.sides, self.given
+        given, evaluate = self.given, self.evaluate
         due: dict[Any, None] = self.later.pop(version, {})
-        for history, change in zip(histories, changes, strict=True):
-            found = history.grouped(change)
-            history.add(version, found)
-            due |= dict.fromkeys(found)
-        for history in (*histories, given):
+        for side, change in zip(self.sides, changes, strict=True):
+            found = side.grouped(change)
+            side.add(version, found)
+            due = {**due, **dict.fromkeys(found)} if due else dict.fromkeys(found)
+        for history in (*self.sides, given):
             history.index.bring(due)
+        first, *others = self.sides
         out: Delta = {}
         changed: dict[Any, Any] = {}
-        join: Any = self.schedule.order.join
         for key in due:
-            rows = [history.rows(key, version) for history in histories]
-            delta = dict(self.evaluate(*rows)) if rows[0] else {}
-            for row, weight in given.rows(key, version).items():
-                weight = delta.get(row, 0) - weight
-                if weight:
-                    delta[row] = weight
-                else:
-                    del delta[row]
-            if delta:
-                changed[key] = delta.items()
-                add_into(out, delta)
-            for history in histories:
-                for each in history.versions(key):
-                    at = join(each, version)
-                    if at != version:
-                        self.later.setdefault(at, {})[key] = None
-                        self.schedule.add(at)
+            rows, later = first.at(key, version)
+            if others:
+                parts = [each.at(key, version) for each in others]
+                for _, more in parts:
+                    later = {**later, **more}
+                made = evaluate(key, rows, *[part for part, _ in parts]) if rows else {}
+            else:
+                made = evaluate(key, rows) if rows else {}
+            if later:
+                self._look_again(key, version, later)
+            before, _ = given.at(key, version)
+            if made != before:
+                changed[key] = (made if not before else _less(made, before)).items()
+                for row, weight in changed[key]:
+                    out[row] = out.get(row, 0) + weight
         given.add(version, changed)
+        return without_zeros(out)
+
+    def total(self) -> Delta:
+        out: Delta = {}
+        for rows in self.given.totals().values():
+            add_into(out, rows)
         return out
+
+    def _look_again(self, key: Any, version: Version, later: Iterable[Version]) -> None:
+        """Come back to a key where differences at other versions meet those at this one."""
+        for each in later:
+            at = self.schedule.join(each, version)
+            self.later.setdefault(at, {})[key] = None
+            self.schedule.add(at)
+
+
+def _less(made: Delta, before: Delta) -> Delta:
+    found = made.copy()
+    for row, weight in before.items():
+        weight = found.get(row, 0) - weight
+        if weight:
+            found[row] = weight
+        else:
+            del found[row]
+    return found
 
 
 def evaluation(node: Node, operator: Any) -> Callable[..., Delta]:
@@ -280,15 +207,14 @@ def evaluation(node: Node, operator: Any) -> Callable[..., Delta]:
     if isinstance(node, Aligned):
         return _aligned(node, operator)
     if isinstance(node, Binary):
-        evaluate_key: Callable[..., Delta] = operator.evaluate
-        return evaluate_key
+        return _compared(operator.evaluate)
     assert isinstance(node, Keyed)
-    start, update, checked = operator.init, operator.update, node.parent.bag
+    checked = node.parent.bag
+    from_scratch = operator.from_scratch if isinstance(node, Reduce) else _updated(operator)
 
-    def evaluate(rows: Delta) -> Delta:
+    def evaluate(key: Any, rows: Delta) -> Delta:
         _check(node, rows, checked)
-        bag = trusted(rows)
-        made: Delta = update(start(NOTHING), bag)
+        made: Delta = from_scratch(key, rows)
         return made
 
     return evaluate
@@ -297,8 +223,23 @@ def evaluation(node: Node, operator: Any) -> Callable[..., Delta]:
 NOTHING: Any = trusted({})
 
 
+def _updated(operator: Any) -> Callable[[Any, Delta], Delta]:
+    """From nothing to these rows, in one step."""
+    start, update = operator.init, operator.update
+
+    def from_scratch(key: Any, rows: Delta) -> Delta:
+        made: Delta = update(start(NOTHING), trusted(rows))
+        return made
+
+    return from_scratch
+
+
+def _compared(evaluate: Callable[..., Delta]) -> Callable[..., Delta]:
+    return lambda key, left, right: evaluate(left, right)
+
+
 def _aligned(node: Aligned, operator: Any) -> Callable[..., Delta]:
-    def evaluate(left: Delta, right: Delta) -> Delta:
+    def evaluate(key: Any, left: Delta, right: Delta) -> Delta:
         for parent, rows in zip(node.parents, (left, right), strict=True):
             _check(node, rows, parent.bag)
         made: Delta = operator.from_scratch(left, right)
@@ -314,13 +255,13 @@ def _check(node: Node, rows: Delta, checked: bool) -> None:
         raise not_there(row) if checked else negative_before(node, row=row)
 
 
-def _present(rows: Delta) -> Delta:
+def _present(key: Any, rows: Delta) -> Delta:
     return {row: 1 for row, weight in rows.items() if weight > 0}
 
 
-def _matched(left: Delta, right: Delta) -> Delta:
+def _matched(key: Any, left: Delta, right: Delta) -> Delta:
     return left if sum(right.values()) > 0 else {}
 
 
-def _unmatched(left: Delta, right: Delta) -> Delta:
+def _unmatched(key: Any, left: Delta, right: Delta) -> Delta:
     return {} if sum(right.values()) > 0 else left

@@ -24,7 +24,7 @@ from typing import Any
 
 from ebbflow.engine.runtime.failure import explaining
 from ebbflow.engine.runtime.gc_paused import gc_paused
-from ebbflow.engine.runtime.rounds import Version
+from ebbflow.engine.runtime.versions import Version
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import Line
 from ebbflow.engine.spark.tasks.task import EpochJob, Segment, StatefulTask, batches, lines_of
