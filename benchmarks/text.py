@@ -135,10 +135,13 @@ def measure(quick: bool) -> list[Row]:
             durable.step(documents=[Document(1, ef.Text(body))])
             stored = typist(durable, size, 1, rnd)
             stored()
-            on_disk = timed(stored, 5)
+            before = durable._storage.store.written
+            on_disk = timed(stored, 20)
+            written_by = (durable._storage.store.written - before) / 20
         rows.append({
             "characters": size, "load ms": load * 1e3, "keystroke ms": kept * 1e3,
-            "paste ms": pasted * 1e3, "on disk ms": on_disk * 1e3, "scratch ms": plain * 1e3,
+            "paste ms": pasted * 1e3, "on disk ms": on_disk * 1e3,
+            "on disk KB": written_by / 1e3, "scratch ms": plain * 1e3,
             "batch ms": batch * 1e3, "scratch / keystroke": plain / kept,
             "batch / keystroke": batch / kept,
         })  # fmt: skip

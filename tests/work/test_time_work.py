@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ebbflow as ef
+from ebbflow.engine.runtime import gate
 from ebbflow.engine.runtime.loop_report import rows_in
 from ebbflow.operator import sessions
 from ebbflow.operator.session import SessionMonoid
@@ -124,3 +125,40 @@ def test_what_is_over_is_forgotten_however_many_epochs_there_are(
             most = builtins.max(most, rows_kept(view))
         assert most <= 50 + 60
         assert {row.n for row in view.value} == {25}
+
+
+@pytest.mark.parametrize(
+    ("place", "epochs"),
+    [
+        ("memory", 4_000),
+        ("disk", 150),
+        pytest.param("memory", 20_000, marks=pytest.mark.slow),
+        pytest.param("disk", 4_000, marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_closed_is_forgotten_however_many_epochs_there_are(
+    place: str, epochs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "LEAST", 100)
+    hits = ef.Input("hits", Hit, time="at", lateness=20)
+    windows = hits.tumbling("at", 10).group_by("page", "window_end")
+    program = ef.program(
+        counts=windows.agg(n=ef.count(), last=max("at"), times=ef.count_distinct("at")),
+        sliding=hits.sliding("at", 20, 5).group_by("window_end").agg(n=ef.count()),
+        visits=hits.session("at", 1, per="page").group_by("page", "window_end").agg(n=ef.count()),
+        total=windows.agg(n=ef.count()).agg(n=ef.sum("n")),
+    )
+    options: dict[str, Any] = {} if place == "memory" else {"path": tmp_path, "flush_every": 50}
+    with program.run(**options) as view:
+        most = 0
+        for epoch in range(epochs):
+            at = epoch + epoch // 7 * 3
+            view.step(hits=[Hit("ab"[epoch % 2], at), Hit("late", at - 50)])
+            inputs = builtins.sum(map(len, view._program.inputs.values()))
+            most = builtins.max(most, rows_kept(view) + inputs)
+        assert most < 1_000
+        assert len(view["counts"].value) > epochs // 10
+        late = view.input("hits").late
+        assert late.count == epochs - 1
+        assert len(late.last) == 100
+        assert view.value["total"] == ZSet.of([(epochs + 1,)])

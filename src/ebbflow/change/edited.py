@@ -96,6 +96,14 @@ class EditedSequence(Remembering):
     def _whole(self) -> Any:
         return self._rope.slice(0, len(self))
 
+    def leaves(self) -> list[Any]:
+        """The leaves of the tree, in order; each has a `text` and a `number`. None is ever
+        altered but for its number, which is for who stores it."""
+        nodes = [self._rope._root]
+        for _ in self._rope._heights:
+            nodes = [kid for node in nodes for kid in node.kids]
+        return nodes
+
     def _alike(self, other: EditedSequence) -> bool:
         """Whether two are equal. The hash tells most that differ apart, and pieces that both have
         are not looked at."""

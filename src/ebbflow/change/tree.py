@@ -18,10 +18,14 @@ NOTHING: dict[Hashable, tuple[Any, int]] = {}  # what is known of a node: one fo
 
 
 class _Leaf:
-    __slots__ = ("known", "owner", "text")
+    __slots__ = ("known", "number", "owner", "text")
+
+    number: int | None
+    """Under which number it is stored, where it is."""
 
     def __init__(self, text: Any, owner: object) -> None:
         self.text = text
+        self.number = None
         self.known = NOTHING
         self.owner = owner
 

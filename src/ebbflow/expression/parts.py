@@ -42,6 +42,8 @@ class Field:
 
     def __call__(self, row: Any) -> Any:
         try:
+            if isinstance(row, tuple):  # asked first: whether it is a mapping takes longer to tell
+                return getattr(row, self.name)
             return row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
         except (AttributeError, KeyError) as error:
             fields = getattr(row, "_fields", None) or (row if isinstance(row, Mapping) else ())

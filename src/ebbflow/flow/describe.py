@@ -113,6 +113,8 @@ def _clock(node: ClockSource) -> str:
 
 @details.register
 def _source(node: Source) -> str:
+    if node.time is not None:
+        return f"{node.name}, late from {node.lateness!r} before the latest {node.time.text}"
     return node.name if node.key is None else f"{node.name}, key {fn_text(node.key)}"
 
 
@@ -293,6 +295,8 @@ def _clock_keeps(node: ClockSource) -> list[str]:
 
 @kept.register
 def _source_keeps(node: Source) -> list[str]:
+    if node.lateness is not None:
+        return ["its rows that are not closed, to check what is taken away", "the latest time"]
     if node.key is None:
         return ["its rows, to check what is taken away"]
     found = [f"its rows by {fn_text(node.key)}, to find the one that is replaced"]

@@ -12,7 +12,8 @@ from ebbflow.flow.collection import Collection
 from ebbflow.flow.parts import Part, part, plain, refuse, row_type
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import classes, fields_held, name_of
-from ebbflow.record import attributes_of, no_row_type, record_of
+from ebbflow.flow.windows import check_times
+from ebbflow.record import attributes_of, fields_of, no_row_type, record_of
 from ebbflow.reducer.row import key_text
 from ebbflow.typevars import T_co
 
@@ -33,6 +34,11 @@ class Input(Collection[T_co]):
     of their key are left out, also after its row was deleted; so they may come in any order, and
     again. For that the input remembers deleted keys, each with its sequence, until a row of it
     comes or `forget` is asked for. Changes with weights and `replace` are done as they are given.
+
+    With a `lateness`, rows have a `time`, a field, and may come so long after the latest time that
+    was seen. What comes later, or is withdrawn later, is put aside and counted: see `late` of
+    `view.input(name)`. So windows are over one day: their results stay, and their rows are
+    forgotten. Such an input has no key.
 
     >>> from typing import NamedTuple
     >>> class Order(NamedTuple):
@@ -59,20 +65,23 @@ class Input(Collection[T_co]):
     def __init__(
         self, name: str, type: type[T_co], key: Part[T_co] | None = None,
         sequence: Part[T_co] | None = None, *, renamed: Mapping[str, str] | None = None,
+        time: str | None = None, lateness: Any = None,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
         self: Input[Any], name: str, type: object = ..., key: str | tuple[Any, ...] | None = None,
         sequence: str | tuple[Any, ...] | None = None, *, renamed: Mapping[str, str] | None = None,
+        time: str | None = None, lateness: Any = None,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
         self: Input[Any], name: str, type: UnionType | None = ..., key: Part[Any] | None = None,
         sequence: Part[Any] | None = None, *, renamed: Mapping[str, str] | None = None,
+        time: str | None = None, lateness: Any = None,
     ) -> None: ...  # fmt: skip
     def __init__(
         self, name: str, type: Any = Any, key: Any = None, sequence: Any = None, *,
-        renamed: Mapping[str, str] | None = None,
+        renamed: Mapping[str, str] | None = None, time: str | None = None, lateness: Any = None,
     ) -> None:  # fmt: skip
         type = record_of(type)
         if not isinstance(name, str) or not name:
@@ -110,6 +119,8 @@ class Input(Collection[T_co]):
             plain(f"Input({name!r}, sequence={{}})", sequence)
             order = part(f"Input({name!r}, sequence={{}})", source, sequence)
             source = replace(source, sequence=order)
+        if time is not None or lateness is not None:
+            source = with_lateness(source, time, lateness)
         super().__init__(source)
         object.__setattr__(self, "_key", key)
         object.__setattr__(self, "_sequence", sequence)
@@ -120,7 +131,28 @@ class Input(Collection[T_co]):
         checked = "" if node.type is Any else f", {name_of(node.type)}"
         key = "" if self._key is None else f", key={key_text(self._key)}"
         sequence = "" if self._sequence is None else f", sequence={key_text(self._sequence)}"
-        return f"Input({node.name!r}{checked}{key}{sequence})"
+        late = "" if node.time is None else f", time={node.time.text!r}, lateness={node.lateness!r}"
+        return f"Input({node.name!r}{checked}{key}{sequence}{late})"
+
+
+def with_lateness(source: Source, time: Any, lateness: Any) -> Source:
+    """An input that puts late rows aside, when that can be."""
+    what = f"Input({source.name!r}, time={time!r}, lateness={lateness!r})"
+    if time is None or lateness is None:
+        refuse(
+            f"{what}: rows are late by their time, so both are needed",
+            'time="at", lateness=timedelta(hours=1)',
+        )
+    if source.key is not None:
+        refuse(
+            f"{what}: an input with a key replaces rows that it may have forgotten by then",
+            "an input without a key, of events that are added; or one without a lateness",
+        )
+    if not isinstance(time, str) or fields_of(source.type) is None:
+        refuse(f"{what}: the time is a field of the rows", 'time="at"')
+    of = part(f"Input({source.name!r}, time={{}})", source, time)
+    check_times("Input", source, time, {"lateness": lateness})
+    return replace(source, time=of, lateness=lateness)
 
 
 def checked_names(

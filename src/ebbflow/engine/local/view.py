@@ -468,13 +468,14 @@ class View(BaseView[W], Generic[T, W]):
         with self._lock:
             self._require_open()
             facts: dict[Node, object] = {
-                state.source: f"{len(state):,} rows" if state.keeps else "trusted: not kept"
-                for state in self._program.inputs.values()
+                state.source: state.said for state in self._program.inputs.values()
             }
             for state in self._program.inputs.values():
                 if any(said.startswith(f"input {state.name}: ") for said in self.converted):
                     facts[state.source] = f"{facts[state.source]}, converted when it was opened"
             machine = self._program.machine
+            for each in self._program.forgetting.closable:
+                facts[each.stage.node] = "what is closed is forgotten"
             stages = getattr(machine, "stages", ())
             stored = type(self._storage) is not Memory
             return explain(

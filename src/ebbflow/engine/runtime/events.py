@@ -83,20 +83,24 @@ class Edits(Request):
     rows: Iterable[KeyedEdit]
 
 
-class Deleted:
-    """The keys that have no row any more, each with the sequence it had when it went. It is a
-    container beside the rows of its input, and is kept and stored as they are."""
+class InputNotes:
+    """What an input keeps beside its rows: a value for each key. It is a container, kept and stored
+    as the rows are."""
 
     __slots__ = ("backing", "rows", "waiting")
+
+    what: str
+    """What it is, in its name where it is stored."""
+    label: str
 
     def __init__(self) -> None:
         self.rows: dict[Any, Any] = {}
         self.backing: Backing | None = None
         self.waiting: dict[Any, Any] = {}
-        """What `keep` will write: the sequence of keys that go, ABSENT for keys that come."""
+        """What `keep` will write; ABSENT for keys that go."""
 
     @property
-    def store(self) -> Deleted:
+    def store(self) -> InputNotes:
         """The container that is stored, as with an input."""
         return self
 
@@ -117,6 +121,16 @@ class Deleted:
     def changed(self) -> dict[Any, Any]:
         """What `keep` will write."""
         return self.waiting
+
+
+class Deleted(InputNotes):
+    """The keys that have no row any more, each with the sequence it had when it went; those of
+    which a row comes are forgotten."""
+
+    __slots__ = ()
+
+    what = "deleted"
+    label = "deleted keys of input"
 
     def before(self, source: Source, at: Any) -> None:
         """Be ready to forget all that is less."""

@@ -73,8 +73,8 @@ class InputState:
 
     keeps = False
     store: Any = None
-    deleted: Deleted | None = None
-    """What is known of keys that have no row any more."""
+    beside: Any = None
+    """What is kept beside the rows (`InputNotes`), where something is."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -113,6 +113,11 @@ class InputState:
         if not self.keeps:
             raise not_kept(self.source)
         return self.snapshot()
+
+    @property
+    def said(self) -> str:
+        """What `explain` says of it."""
+        return f"{len(self):,} rows" if self.keeps else "trusted: not kept"
 
     def keep(self) -> None:
         """Make what was prepared so. Doing it twice is doing it once."""
@@ -210,7 +215,9 @@ class KeyedInput(InputState):
     {'ebb': -1, 'east': 1}
     """
 
-    __slots__ = ("_added", "_gone", "_key", "_keys", "backing", "deleted", "rows", "store")
+    __slots__ = ("_added", "_gone", "_key", "_keys", "backing", "beside", "rows", "store")
+
+    beside: Deleted | None
 
     keeps = True
 
@@ -221,7 +228,7 @@ class KeyedInput(InputState):
         self.rows: dict[Any, Any] = {}
         self.backing: Backing | None = None
         self.store = self
-        self.deleted = None if source.sequence is None else Deleted()
+        self.beside = None if source.sequence is None else Deleted()
         self._added: dict[Any, Any] = {}
         self._gone: Mapping[Any, Any] = {}
 
@@ -274,7 +281,7 @@ class KeyedInput(InputState):
     def upsert(self, request: Upsert) -> Weights:
         """Be ready to put rows in, each in place of the row that has its key, and to take away the
         rows of some keys."""
-        if request.by is None and self.deleted is None and are_none(request.delete):
+        if request.by is None and self.beside is None and are_none(request.delete):
             found = rows_given(self, request.rows)
             latest = dict(zip(found.keys, found.rows, strict=True))
             if len(latest) == len(found.rows) or (found.ordered and request.duplicates == LAST):
@@ -293,7 +300,7 @@ class KeyedInput(InputState):
 
     def events(self, request: Events) -> Weights:
         """Be ready for events: the newest of each key, where it is not older than what is there."""
-        source, rows, part, memory = self.source, self.rows, request.by, self.deleted
+        source, rows, part, memory = self.source, self.rows, request.by, self.beside
         latest = newest(source, request.rows, request.ordered)
         self._fetch(latest)
         added: dict[Any, Any] = {}
@@ -324,14 +331,14 @@ class KeyedInput(InputState):
 
     def forget(self, request: Forget) -> Weights:
         """Be ready to forget when rows were deleted, of those that are long gone."""
-        if self.deleted is None:
+        if self.beside is None:
             raise ChangeError(
                 f"forget: input {self.name!r} has no sequence, and remembers nothing",
                 created=self.source.place,
                 remedy=f"Input({self.name!r}, ..., key=..., sequence=...)",
             )
         self._prepare({}, {})
-        self.deleted.before(self.source, request.before)
+        self.beside.before(self.source, request.before)
         return {}
 
     def _prepare(
@@ -340,7 +347,7 @@ class KeyedInput(InputState):
         """Have these rows be what `keep` puts in and takes away, by key; `times` say when keys were
         deleted, where that is known."""
         self._added, self._gone = added, gone
-        memory, part = self.deleted, self.source.sequence
+        memory, part = self.beside, self.source.sequence
         if memory is None or part is None:
             return
         source = self.source
@@ -409,8 +416,8 @@ class KeyedInput(InputState):
     def _fetch(self, keys: Iterable[Any]) -> None:
         if self.backing is not None:
             self.backing.fetch(keys)
-        if self.deleted is not None:
-            self.deleted.fetch(keys)
+        if self.beside is not None:
+            self.beside.fetch(keys)
 
     def snapshot(self) -> ZSet[Any]:
         here = self.rows if self.backing is None else self.backing.everything()
@@ -525,4 +532,8 @@ def input_state_of(source: Source, check_input: bool) -> InputState:
         return ClockInput(source)
     if source.key is not None:
         return KeyedInput(source)
+    if source.lateness is not None:
+        from ebbflow.engine.runtime.gate import GatedInput
+
+        return GatedInput(source, check_input)
     return BagInput(source) if check_input else InputState(source)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from ebbflow.engine.runtime.closable import closable
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import pause_gc
@@ -62,7 +63,12 @@ class Machine:
         self.inputs = compiled.inputs
         self.outputs = compiled.outputs
         self.width = compiled.width
-        self.readers = compiled.readers
+        self.closable = closable(compiled.plan, compiled.stages)
+        """The containers that forget what is closed, behind inputs that put late rows aside."""
+        forgetting = {id(each.stage) for each in self.closable}
+        self.readers = {
+            n: each for n, each in compiled.readers.items() if id(each) not in forgetting
+        }
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.open: list[Journalled[Any]] = []
         """The containers that can still be rolled back."""
@@ -192,7 +198,8 @@ class Machine:
             if slot in sources:
                 continue
             stage = self.by_slot.get(slot)
-            if stage is None or not through(stage):
+            forgets = any(each.stage is stage for each in self.closable)
+            if stage is None or forgets or not through(stage):
                 return False
             if not stage.kept:
                 slots += stage.reads

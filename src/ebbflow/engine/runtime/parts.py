@@ -58,12 +58,11 @@ def _parts(program: RunningProgram, known: Names | None) -> Iterator[StatePart]:
             if known is not None:
                 name = known.of_input(source)
             yield StatePart(name, f"input {label}", rows, rows.rows, "value", *types)
-        if state.deleted is not None:
+        if state.beside is not None:
+            beside, part = state.beside, state.source.sequence or state.source.time
             if known is not None:
-                sequence = known.of_value(state.source.sequence)
-                name = digest("deleted", known.of_input(state.source), sequence)
-            gone = state.deleted
-            yield StatePart(name, f"deleted keys of input {label}", gone, gone.rows, "value")
+                name = digest(beside.what, known.of_input(state.source), known.of_value(part))
+            yield StatePart(name, f"{beside.label} {label}", beside, beside.rows, "value")
     compiled = {} if known is None else known.of(program.machine.plan)
     for stage in program.machine.stages:
         label = f"{stage.label} {stage.node.place}"

@@ -22,7 +22,9 @@ from typing import Any
 
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.batches import Batches, BatchName
-from ebbflow.engine.runtime.events import Deleted
+from ebbflow.engine.runtime.closable import Forgotten
+from ebbflow.engine.runtime.events import InputNotes
+from ebbflow.engine.runtime.gate import Forgetting
 from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
@@ -34,7 +36,7 @@ from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
 from ebbflow.zset import ZSet
 
-Kept = InputState | Deleted | Rows | Batches
+Kept = InputState | InputNotes | Rows | Batches | Forgotten
 Pending = tuple[int, list[Kept], OutputDeltas]
 """An epoch that has run: its number, the inputs, outputs and batches with something to keep,
 and what changed in the outputs."""
@@ -67,6 +69,8 @@ class RunningProgram:
         self.changes: OutputDeltas = {}
         """What the last `run` changes in the inputs."""
         self.batches = Batches()
+        self.forgetting = Forgetting(machine, inputs)
+        """What is forgotten behind inputs that put late rows aside."""
         self.observers: list[Callable[[Pending], None]] = []
         """Called before an epoch is kept, perhaps twice."""
 
@@ -107,10 +111,12 @@ class RunningProgram:
             if delta:
                 changes[name] = delta
                 keeping.append(state)
-            if state.deleted is not None and state.deleted.waiting:
-                keeping.append(state.deleted)
+            if state.beside is not None and state.beside.waiting:
+                keeping.append(state.beside)
         self.changes = changes
         deltas: OutputDeltas = self.machine.run(changes)
+        if self.forgetting.active:
+            keeping += self.forgetting.due(sum(map(len, changes.values())))
         for name, delta in deltas.items():
             rows = outputs[name].rows
             if rows is not None:
@@ -148,7 +154,7 @@ class RunningProgram:
         for each in () if self.pending is None else self.pending[1]:
             rows = each.store
             if rows is not None and rows.backing is not None:
-                yield rows, rows.changed()
+                yield rows, each.stored if isinstance(each, Forgotten) else rows.changed()
 
     # ---- state that is stored ----
 

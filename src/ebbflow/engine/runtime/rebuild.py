@@ -78,7 +78,7 @@ def rebuild(
 def computed_labels(program: RunningProgram, new: Set[str]) -> tuple[str, ...]:
     """What the parts of these names are called, but for those of inputs."""
     states = program.inputs.values()
-    inputs = {id(each) for state in states for each in (state.store, state.deleted)}
+    inputs = {id(each) for state in states for each in (state.store, state.beside)}
     parts = [part for part in program.parts if part.name in new and id(part.owner) not in inputs]
     return tuple(dict.fromkeys(part.label for part in parts))
 

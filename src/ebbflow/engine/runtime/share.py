@@ -150,6 +150,8 @@ class Sharing:
             backing = SharedBacking(_contents(mine), Original(theirs, layout))
             mine.backing = self.backings[id(theirs)] = backing
         copy.machine.backed = True
+        copy.forgetting.paused += 1
+        original.forgetting.paused += 1
         copy.observers.append(self.keeping_copy)
         original.observers.append(self.keeping_original)
 
@@ -175,6 +177,7 @@ class Sharing:
 
     def end(self) -> None:
         """The copy is of no use any more: nothing is put aside for it."""
+        self.original.forgetting.paused -= 1
         observers, mine = self.original.observers, self.keeping_original
         self.original.observers = [each for each in observers if each != mine]
 
@@ -185,8 +188,8 @@ def _pairs(original: RunningProgram, copy: RunningProgram) -> Iterator[tuple[Any
     for name, state in copy.inputs.items():
         if state.store is not None:
             yield original.inputs[name].store, state.store
-        if state.deleted is not None:
-            yield original.inputs[name].deleted, state.deleted
+        if state.beside is not None:
+            yield original.inputs[name].beside, state.beside
     for stage, own in zip(original.machine.stages, copy.machine.stages, strict=True):
         yield from zip(stage.containers, own.containers, strict=True)
     for name, output in copy.outputs.items():

@@ -16,6 +16,7 @@ from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
 from ebbflow.engine.runtime.dict_rows import is_row
 from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.events import Edits
+from ebbflow.engine.runtime.gate import LateRows, known_outputs, late_rows
 from ebbflow.engine.runtime.lookup import asked
 from ebbflow.engine.runtime.program import RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import (
@@ -32,6 +33,7 @@ from ebbflow.engine.runtime.sinks.view import ViewWithSinks
 from ebbflow.engine.runtime.subscribe import Subscribers
 from ebbflow.engine.runtime.tables import are_columns, holds_rows, only_table
 from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text
+from ebbflow.flow.closing import Closings
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.notebook import page
@@ -253,10 +255,13 @@ class BaseView(ViewWithSinks, Generic[C]):
 
     def verify(self) -> Verified:
         """Compute everything again from the rows of the inputs, in this process, and compare; an
-        error where it differs."""
+        error where it differs. Where an input has forgotten rows that are closed, this is done of
+        windows none of whose rows are; the results of the others are believed."""
         with self._lock:
             self._require_open()
-            trusting = [name for name, state in self._program.inputs.items() if not state.keeps]
+            states, gates = self._program.inputs, self._program.forgetting.gates
+            trusting = [n for n, state in states.items() if not state.keeps and n not in gates]
+            trusting += [name for name, state in gates.items() if state.store is None]
             if trusting:
                 raise CheckError(
                     "a view that keeps no input rows cannot be verified",
@@ -264,8 +269,21 @@ class BaseView(ViewWithSinks, Generic[C]):
                     remedy="run() without check_input=False",
                 )
             inputs, outputs = self._contents()
-            epoch = self.epoch
-        return compare(epoch, outputs, evaluate(self.plan, inputs))
+            epoch, known = self.epoch, self._known()
+        computed = evaluate(self.plan, inputs)
+        if known is not None:
+            outputs, computed = known_outputs(self.plan, known, outputs, computed)
+        return compare(epoch, outputs, computed)
+
+    def _known(self) -> Closings | None:
+        """From which time on the rows of inputs are all known that have forgotten some; None where
+        none have."""
+        gates = self._program.forgetting.gates
+        found = {}
+        for name in gates:
+            with self._input_state(name) as state:
+                found[name] = state.beside.forgotten
+        return found if any(each is not None for each in found.values()) else None
 
     def show(self, n: int = 20) -> None:
         """Print the first `n` rows of the output, or of each output, as a table.
@@ -406,6 +424,24 @@ class InputHandle(Generic[C]):
         row."""
         with self.view._lock, self.view._input_state(self.name) as state:
             return bool(state.has(key))
+
+    @property
+    def late(self) -> LateRows:
+        """What came too late and was put aside, for an input with a lateness: how many changes of
+        rows, and the last hundred.
+
+        >>> import ebbflow as ef
+        >>> from ebbflow.record import record
+        >>> Hit = record("Hit", page=str, at=int)
+        >>> hits = ef.Input("hits", Hit, time="at", lateness=10)
+        >>> view = hits.tumbling("at", 60).group_by("window_end").agg(n=ef.count()).run()
+        >>> view.step(hits=[Hit("a", 50), Hit("b", 130)]), view.step(hits=[Hit("a", 55)])
+        (ZSet({Group(window_end=60, n=1): 1, Group(window_end=180, n=1): 1}), ZSet({}))
+        >>> view.input("hits").late
+        LateRows(count=1, last=((Hit(page='a', at=55), 1),), before=120)
+        """
+        with self.view._lock, self.view._input_state(self.name) as state:
+            return late_rows(state)
 
     def apply(self, change: Any) -> C:
         """Apply a change: whatever `step` takes."""

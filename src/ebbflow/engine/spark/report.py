@@ -26,11 +26,13 @@ from ebbflow.engine.runtime.inputs import SharedInput
 from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.python import code_of
 from ebbflow.engine.runtime.report import EpochStats
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.stage import Stage, by_nothing
 from ebbflow.engine.spark.native.lowering import NATIVE, Lowering
 from ebbflow.engine.spark.tasks.epochs import EpochResult
+from ebbflow.expression import Constant
 from ebbflow.flow.describe import details, verb
-from ebbflow.flow.plan import Node, Source
+from ebbflow.flow.plan import Binary, Node, Source
+from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.flow.show import explain
 from ebbflow.notebook import Explained, Preformatted, table
 from ebbflow.state.spine import Store
@@ -215,7 +217,8 @@ class Facts:
         waves = sorted({wave for each in stages for wave in self.waves.get(id(each), ())})
         if waves:
             some = "waves" if len(waves) > 1 else "wave"
-            said.append(f"{some} {', '.join(map(str, waves))}")
+            alone = ", all rows in one task" if any(map(in_one_task, stages)) else ""
+            said.append(f"{some} {', '.join(map(str, waves))}{alone}")
         containers = [each for stage in stages for each in stage.containers]
         if containers:
             said.append(f"state {self._size(containers)}")
@@ -237,7 +240,7 @@ class Facts:
         if isinstance(state, SharedInput):
             owner = self._owner(state.index)
             return f"kept in the index of {_named(owner)}: {self._size([state.index])}"
-        if not state.keeps:
+        if state.store is None:
             return "trusted: not kept"
         return self._size([state.store])
 
@@ -291,6 +294,15 @@ def _waves(replica: Replica) -> dict[int, list[int]]:
         if stage.linear:
             found[id(stage)] = [waves._made[stage.slot]]
     return found
+
+
+def in_one_task(stage: Stage) -> bool:
+    """Whether all rows that a stage reads have one key, and nothing is added up before they are
+    sent: however many tasks there are, one has the work."""
+    node = stage.node
+    if isinstance(node, (Binary, Aligned)):
+        return isinstance(node.left_key.expression, Constant)
+    return not stage.linear and stage.partition_key is by_nothing and stage.partial is None
 
 
 def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:

@@ -65,6 +65,7 @@ from ebbflow.engine.spark.streams.view import ViewWithStreams
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.asked import input_change
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange
+from ebbflow.engine.spark.tasks.gated import let_in, stage_gates
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
@@ -167,10 +168,17 @@ class SparkView(ViewWithStreams, BaseView[C]):
             read = {name: self._given(name, change) for name, change in given.items()}
             with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                 running = perf_counter()
+                gates = self._replica.forgetting.gates
+                if not gates.keys().isdisjoint(read):
+                    with self._opened():
+                        read, noted, came = let_in(gates, read)
                 done = self._route.run(read)
                 if not empty and not done.rows_in and done.mode != BULK:
                     self._settle()
                     return None
+                if not gates.keys().isdisjoint(read):
+                    with self._opened() as replica:
+                        stage_gates(replica, noted, came)
                 ran = perf_counter()
                 written = staged_entries(self._replica, self._store)
                 batches.prepare(batch, epoch)

@@ -111,6 +111,10 @@ class Source(Node):
     sequence: Fn | None = None
     renamed: tuple[tuple[str, str], ...] = field(default=(), metadata=ADDED_LATER)
     """Fields that had another name when rows were stored: the old name and the new."""
+    time: Fn | None = field(default=None, metadata=ADDED_LATER)
+    """The field with the time of a row, where one that comes late is put aside."""
+    lateness: Any = field(default=None, metadata=ADDED_LATER)
+    """How long after the latest time a row may come."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

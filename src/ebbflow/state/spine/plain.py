@@ -30,6 +30,7 @@ _PLAIN = {
     "ebbflow.reducer.exact": "Total",
     "ebbflow.reducer.hashed": "Map",
     "ebbflow.reducer.moments": "Exact Moments",
+    "ebbflow.state.spine.texts": "InPieces",
     "ebbflow.state.top_buffer": "TopBuffer",
     "ebbflow.state.tree": "_again",
 }

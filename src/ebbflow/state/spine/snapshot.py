@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
+from ebbflow.change.fields import edited_fields
 from ebbflow.record import type_text
 from ebbflow.state.spine.files import Damaged, Files, StateError
 from ebbflow.state.spine.manifest import Listed, Manifest, epochs, missing, newest, read
+from ebbflow.state.spine.part import VALUE
 from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.segment import CHUNK, Ref, Segment
 from ebbflow.state.spine.spine import Spine
+from ebbflow.state.spine.texts import LEAVES, TEXTS, TextPieces
 
 Name = tuple[str, int]
 """The name of a spine, and its number where one name has several, as the changes of epochs have."""
@@ -26,6 +30,9 @@ class Snapshot:
     typed fields is not pickled. Who knows the `name` of the manifest of an epoch saves looking for
     it.
     """
+
+    in_pieces = False
+    """Whether long texts in rows are written in pieces."""
 
     def __init__(
         self,
@@ -95,10 +102,19 @@ class Snapshot:
             )
         if name not in self._spines:
             segments = map(self._open, listed.segments)
-            self._spines[name] = Spine(
-                layout, key_type, row_type, segments, chunk=self._chunk, plain=not self.unpickle
+            chunk = self._chunk if operator != TEXTS else LEAVES
+            spine = self._spines[name] = Spine(
+                layout, key_type, row_type, segments, chunk=chunk, plain=not self.unpickle
             )
+            spine.texts = self._texts(layout, row_type)
         return self._spines[name]
+
+    def _texts(self, layout: str, row_type: Any) -> TextPieces | None:
+        """How rows with fields to be edited are stored, where they are values."""
+        if layout != VALUE or not edited_fields(row_type):
+            return None
+        leaves = partial(self.spine, TEXTS, layout=VALUE)
+        return TextPieces(row_type, leaves, writes=self.in_pieces)
 
     def reading(self, operator: str, row_type: Any) -> Spine:
         """The spine of an operator that there is state for, of whatever kind it is, to be read as
@@ -106,7 +122,10 @@ class Snapshot:
         listed = self._listed[operator, 0]
         segments = map(self._open, listed.segments)
         plain = not self.unpickle
-        return Spine(listed.layout, row_type, row_type, segments, chunk=self._chunk, plain=plain)
+        found = Spine(listed.layout, row_type, row_type, segments, chunk=self._chunk, plain=plain)
+        if listed.layout == VALUE and (TEXTS, 0) in self._listed and operator != TEXTS:
+            found.texts = TextPieces(row_type, partial(self.spine, TEXTS, layout=VALUE))
+        return found
 
     def piece(self, ref: Ref) -> Segment:
         """A segment of a piece for the next epoch, which this one knows nothing of."""

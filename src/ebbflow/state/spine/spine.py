@@ -35,6 +35,7 @@ from ebbflow.state.spine.merge import cut, merged, settled
 from ebbflow.state.spine.part import BAG, VALUE, EntryBatch, SegmentForm, values, within
 from ebbflow.state.spine.runs import broods, follows, runs
 from ebbflow.state.spine.segment import CHUNK, END, Segment
+from ebbflow.state.spine.texts import TextPieces
 
 FANOUT = 4
 Columns = tuple[ColumnShape, Sequence[Any]]
@@ -77,11 +78,15 @@ class Spine:
         self.chunk = chunk
         self.plain = plain
         """Whether what is pickled must be made of plain values, as its reader asks for."""
+        self.texts: TextPieces | None = None
+        """How long texts in rows are stored apart, where they are."""
 
     # ---- writing ----
 
     def append(self, change: Mapping[Any, Any]) -> None:
         """Stage what an epoch did: `{key: [(row, weight), …]}` or `{key: value or ABSENT}`."""
+        if change and self.texts is not None and self.texts.writes:
+            change = self.texts.apart(change, self._probe(change))
         if change:
             self._stage((self._bag if self.layout == BAG else self._values)(change))
 
@@ -208,6 +213,13 @@ class Spine:
         """What is known of these keys: `{key: {row: weight}}` or `{key: value}`, for each key that
         is there.
         """
+        found = self._probe(keys)
+        if self.texts is not None:
+            found = dict(zip(found, self.texts.together([*found.values()]), strict=True))
+        return found
+
+    def _probe(self, keys: Iterable[Any]) -> dict[Any, Any]:
+        """The same, as it is stored."""
         asked = list(dict.fromkeys(keys))
         segments = [*self.segments, *self.staged]
         if not asked or not segments:
@@ -216,7 +228,7 @@ class Spine:
         sought = [asked[i] for i in order.tolist()]
         found: dict[Any, Any] = {}
         if len(sought) < len(asked):  # different keys with one hash: ask for the others after
-            found = self.probe(set(asked) - set(sought))
+            found = self._probe(set(asked) - set(sought))
         gather = _gather_rows if self.layout == BAG else _gather_values
         for hits in _hits(segments, wanted):
             owners, parts, places = map(list, zip(*hits, strict=True))
@@ -272,7 +284,15 @@ class Spine:
         """The same in columns. Only chunks that have such hashes are read."""
         segments = [*self.segments, *self.staged]
         there = [s for s in segments if s.lasts[-1] >= low and s.firsts[0] < high]
-        return self.merged(there, last=True, low=low, high=high)
+        parts = self.merged(there, last=True, low=low, high=high)
+        return parts if self.texts is None else map(self._together, parts)
+
+    def _together(self, part: EntryBatch) -> EntryBatch:
+        """Entries with their texts whole."""
+        assert self.texts is not None
+        keys, rows = values([part], self._types)
+        whole = self.texts.together(rows)
+        return part if whole is rows else self._values(dict(zip(keys, whole, strict=True)))
 
     # ---- merging ----
 

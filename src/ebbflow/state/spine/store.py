@@ -28,12 +28,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from ebbflow.state.backing import ABSENT
 from ebbflow.state.spine.files import Lost, StateError
 from ebbflow.state.spine.manifest import piece_epoch
+from ebbflow.state.spine.part import VALUE
 from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.publisher import Publisher, Turn, not_written
 from ebbflow.state.spine.segment import CHUNK, Ref
 from ebbflow.state.spine.snapshot import Pinned
+from ebbflow.state.spine.texts import TEXTS, Row, pieces_in
 
 
 class Store(Publisher):
@@ -138,7 +141,17 @@ class Store(Publisher):
             spine.rollback()
 
     def drop(self, operator: str, bucket: int | None = None) -> None:
-        """Stage that the state of an operator is to be forgotten; a new one may begin at once."""
+        """Stage that the state of an operator is to be forgotten, with the texts in its rows; a new
+        one may begin at once."""
+        if (TEXTS, 0) in self._listed and (operator, 0) in self._listed:
+            found = self.reading(operator, Row)
+            if found.texts is not None:
+                found.texts = None
+                rows = [row for _, row, _ in found.scan() if isinstance(row, Row)]
+                gone = {
+                    number: ABSENT for row in rows for part in pieces_in(row) for number in part
+                }
+                self.spine(TEXTS, layout=VALUE).append(gone)
         for name in [n for n in self._listed if n[0] == operator and bucket in (None, n[1])]:
             self._dropped.setdefault(name, (self._listed.pop(name), self._spines.pop(name, None)))
             self._listed.pop(name, None)

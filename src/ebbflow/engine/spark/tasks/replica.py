@@ -16,6 +16,7 @@ from typing import Any
 
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.failure import explained, explaining
+from ebbflow.engine.runtime.gate import GatedInput
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
 from ebbflow.engine.runtime.loop_report import last_epoch
 from ebbflow.engine.runtime.machine import Machine, act
@@ -52,6 +53,9 @@ class Replica(RunningProgram):
         inputs = {n: _input_state(machine, each, check_input) for n, each in plan.sources.items()}
         shared = [name for name, each in inputs.items() if isinstance(each, SharedInput)]
         machine.unchecked = frozenset(shared)
+        for each in inputs.values():
+            if isinstance(each, GatedInput):
+                each.passive = True  # the driver has let in what comes
         self.derived, self.readable = frozenset(derived), readable
         super().__init__(plan, machine, inputs, dict.fromkeys(self.derived, dict))
         if names is not None:
@@ -251,13 +255,13 @@ class Replica(RunningProgram):
 
 def prepared(state: InputState) -> list[Kept]:
     """What of an input has something to keep."""
-    return [state] if state.deleted is None else [state, state.deleted]
+    return [state] if state.beside is None else [state, state.beside]
 
 
 def _input_state(machine: Machine, source: Source, check_input: bool) -> InputState:
     """The state of an input; one whose rows are in an index need not keep them again."""
     slot = machine.inputs.get(source.name)
-    if check_input and source.key is None:
+    if check_input and source.key is None and source.lateness is None:
         for stage in machine.stages:
             index = stage.index
             if index is not None and index.codec is None and stage.reads == (slot,):
