@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ebbflow.change.fields import edited_fields
 from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.batches import SPINE
 from ebbflow.engine.runtime.events import Events
@@ -19,7 +20,7 @@ from ebbflow.engine.runtime.table.column_types import comparable
 from ebbflow.engine.runtime.table.feed_tables import marked_events
 from ebbflow.engine.runtime.table.given import rows_of, total
 from ebbflow.engine.spark.borrowed import is_exact
-from ebbflow.engine.spark.bulk.load import load, size
+from ebbflow.engine.spark.bulk.load import correct, load, size
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import arrow_of, zset_of
@@ -65,7 +66,7 @@ class Route:
         options, epochs = self.options, self.epochs
         tasks = options.tasks(self.session)
         mode = options.mode if options.mode != "auto" else self._mode(given)
-        if mode == BULK and self._empty and self._can_load(given):
+        if mode == BULK and self._can_load(given) and (self._empty or self._can_correct(given)):
             return self._load(given, tasks)
         if mode == DRIVER:
             return epochs.here(self._collected(given))
@@ -80,7 +81,7 @@ class Route:
     def _load(self, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
         """A bulk load; where Spark's numbers are too small for it, in waves."""
         try:
-            return load(self.epochs, given, tasks)
+            return (load if self._empty else correct)(self.epochs, given, tasks)
         except Exception as error:
             if not is_overflow(error):
                 raise
@@ -94,6 +95,12 @@ class Route:
             each.request is None and (each.added or comparable(sources[name].type))
             for name, each in given.items()
         )
+
+    def _can_correct(self, given: Mapping[str, InputChange]) -> bool:
+        """Whether a bulk load can take these changes where there is state: rows must be what they
+        are, and no more be known of those that are gone."""
+        inputs = [self.epochs.replica.inputs[name] for name in given]
+        return all(each.deleted is None and not edited_fields(each.source.type) for each in inputs)
 
     @property
     def _empty(self) -> bool:
