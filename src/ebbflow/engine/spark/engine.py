@@ -60,8 +60,10 @@ def spark(session: SparkSession | None = None, path: Place | None = None, **opti
     an object store (`s3://bucket/folder`, or `ebbflow.object_store`). The options:
 
     - `buckets`: in how many ranges the keys are divided for tasks; Spark's shuffle partitions;
-    - `small`: a change of at most so many rows goes through one task; in a larger one, what a
-      stage of a loop does with so few rows in a round is done by the driver;
+    - `small`: a change of at most so many rows goes through one task, and a larger one does not.
+      Unless it is given, it is 20,000 rows, and a larger change goes the way that should be fastest
+      (`view.stats()` says which, and why). In a large one, what a stage of a loop does with so few
+      rows in a round is done by the driver;
     - `in_driver`: such a change goes through the driver's own process, which is fastest;
     - `mode`: "driver", "single_task", "staged" or "bulk", instead of what the size of a change
       suggests;

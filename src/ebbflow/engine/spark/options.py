@@ -51,6 +51,11 @@ class Options:
                 f"spark(buckets={self.buckets!r}): there must be one at least", remedy="buckets=8"
             )
 
+    @property
+    def measures(self) -> bool:
+        """Whether changes that are not small go the way that should be fastest."""
+        return self.small == SMALL
+
     def tasks(self, session: SparkSession) -> int:
         """In how many ranges the keys are divided."""
         if self.buckets is not None:

@@ -420,6 +420,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
             about = {
                 "engine": "Spark", "epoch": self.epoch,
                 "last": None if self.last is None else self.last.mode,
+                "why": "" if self.last is None else self.last.why,
                 "tasks": self.options.tasks(self.session), "path": self.path,
                 "bytes": store.info()["bytes"],
             }  # fmt: skip

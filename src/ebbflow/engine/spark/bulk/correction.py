@@ -256,7 +256,7 @@ class ChangeRows(WriteRows):
         wanted, back = np.unique(words, return_inverse=True)
         owner = np.full(len(wanted), -1)
         place = np.zeros(len(wanted), np.int64)
-        parts = []
+        parts: list[Any] = []
         for segment in self._stored().segments:
             seen = []
             for owners, part, places in segment.find(wanted):

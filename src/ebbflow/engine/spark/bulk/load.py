@@ -200,12 +200,8 @@ def _lines(
             lines.append(once_each(lowering.rows(slot)).mapInArrow(WriteChanges(job, name), SCHEMA))
     for stage in counted if change is None else ():
         (come if stage.slot in groups else lines).append(_cells(job, lowering, stage))
-    for stage in stages if change is not None else ():
-        if stage.slot in groups:
-            found = lowering.of(stage.slot)
-            task = EnterSums(job, replica.machine.stages.index(stage), isinstance(found.shape, str))
-            assert found.cells is not None
-            come.append(found.cells.mapInArrow(task, SCHEMA))
+    if change is not None:
+        come += [_sums(job, lowering, stage) for stage in stages if stage.slot in groups]
     if come:
         lines.append(epochs.through(job, reduce(DataFrame.union, come)))
     if not lines:
@@ -245,6 +241,14 @@ def _cells(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
         how = "record"
     number = lowering.replica.parts.index(lowering.replica.part(stage.containers[0]))
     return found.cells.mapInArrow(WriteTotals(job, number, how), SCHEMA)
+
+
+def _sums(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
+    """What a change adds to the cells of a reduce, for the tasks that have them."""
+    found = lowering.of(stage.slot)
+    assert found.cells is not None
+    number = lowering.replica.machine.stages.index(stage)
+    return found.cells.mapInArrow(EnterSums(job, number, isinstance(found.shape, str)), SCHEMA)
 
 
 # ---- rows to disk, as columns ----

@@ -70,7 +70,10 @@ class Replica(RunningProgram):
         """The waves of an epoch in which these inputs are given by key; where it is a bulk load,
         with the slots that are provided, the parts, by name, whose state is written already, the
         outputs of which others tell what changed, and the reduces, by slot, that are `summed`."""
-        at = tuple(map(frozenset, (given, provided, done, told, summed)))
+        at = (
+            frozenset(given), frozenset(provided), frozenset(done), frozenset(told),
+            frozenset(summed),
+        )  # fmt: skip
         if at not in self._waves:
             written = {id(part.owner) for part in self.parts if part.name in at[2]}
             keeping: dict[str, Key] = {
