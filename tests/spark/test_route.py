@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,10 @@ pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbf
 import pyarrow as pa
 
 import ebbflow as ef
+from ebbflow.engine.spark.output import log
 from ebbflow.engine.spark.table.frame import frame_of
+from ebbflow.errors import CompositionError
+from ebbflow.state.spine import StateError
 
 
 class Row(NamedTuple):
@@ -58,3 +62,33 @@ def test_a_frame_of_many_columns_is_checked_in_few_calls_to_java(
     monkeypatch.undo()
     assert calls <= 2 * 20 + 20
     assert made.columns == [*wide._fields, "__weight"]
+
+
+def test_epochs_are_kept_for_a_time_and_then_only_so_many(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000_000.0
+    monkeypatch.setattr(log, "time", lambda: now)
+    engine = ef.spark(spark, path=tmp_path, in_driver=True, keep_epochs=1,
+                      keep_for=timedelta(hours=1))  # fmt: skip
+    with ef.Input("a", Row).group_by("k").agg(n=ef.count()).run(engine) as view:
+        for i in range(1, 5):
+            view.step(a=[Row(1, i)])
+            now += 600
+        assert [view.at(i).collect()[0].n for i in range(1, 5)] == [1, 2, 3, 4]
+        assert view._log.epochs == [1, 2, 3, 4]
+        now += 2_000  # the first two are older than an hour now
+        view.step(a=[Row(1, 5)])
+        assert [view.at(i).collect()[0].n for i in (3, 4, 5)] == [3, 4, 5]
+        assert view._log.epochs == [3, 4, 5]
+        with pytest.raises(StateError):
+            view.at(2).collect()
+        now += 10_000
+        view.step(a=[Row(1, 6)])
+        assert view._log.epochs == [6]
+        view.verify()
+
+
+def test_a_time_to_keep_epochs_for_must_be_one() -> None:
+    with pytest.raises(CompositionError, match="keep_for"):
+        ef.spark(path="state", keep_for=3600)

@@ -68,6 +68,9 @@ def spark(session: SparkSession | None = None, path: Place | None = None, **opti
     - `mode`: "driver", "single_task", "staged" or "bulk", instead of what the size of a change
       suggests;
     - `keep_epochs`: for how many epochs what `value` and `step` gave can be read;
+    - `keep_for`: for how long at least, as `timedelta(hours=1)`, however many epochs that are; each
+      of them takes some bytes in every later manifest, so this is for hours of epochs by the
+      minute, not for days of epochs by the second;
     - `keep_batches`: how many names of batches are remembered, 10,000 unless told otherwise;
     - `progress`: whether to show how far a long epoch is; by default, on a terminal;
     - `strict`: an error where a changed program would have its state computed again, or where a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.batches import KEEP
@@ -28,6 +29,7 @@ class Options:
     small: int = SMALL
     in_driver: bool = False
     keep_epochs: int = 3
+    keep_for: timedelta = timedelta(0)
     strict: bool = False
     memory: str = "256MB"
     progress: bool | None = None
@@ -45,6 +47,11 @@ class Options:
             raise CompositionError(
                 f"spark(mode={self.mode!r}): there is no such mode",
                 remedy="one of " + ", ".join(map(repr, MODES)),
+            )
+        keep_for: Any = self.keep_for
+        if not isinstance(keep_for, timedelta) or keep_for < timedelta(0):
+            raise CompositionError(
+                f"spark(keep_for={keep_for!r}): it must be a time", remedy="timedelta(hours=1)"
             )
         if self.buckets is not None and self.buckets < 1:
             raise CompositionError(

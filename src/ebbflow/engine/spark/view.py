@@ -105,7 +105,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
             self._store = disk.store
             self._epochs = Epochs(session, program, self._replica, self._store, options.small)
             self._route = Route(session, options, self._epochs)
-            self._log = Log(disk, options.keep_epochs)
+            self._log = Log(disk, options.keep_epochs, options.keep_for.total_seconds())
         except BaseException:
             disk.close()
             raise

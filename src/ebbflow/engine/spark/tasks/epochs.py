@@ -151,7 +151,7 @@ class Epochs:
             for name, each in given.items()
             if each.rows is not None
         }
-        frames = {name: each.frame for name, each in given.items() if each.frame is not None}
+        frames = {name: self.frame(name, each) for name, each in given.items() if each.rows is None}
         structs = [in_struct(number, frame) for number, frame in enumerate(frames.values())]
         requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
