@@ -7,6 +7,8 @@
                 second, beside `transformWithState` that keeps the same sums and counts with
                 retractions, and beside a stream that appends what comes to a table, computes
                 everything again and overwrites the result
+    correction  all orders in one epoch, a first load, then half of them changed in one more: what a
+                row takes in each, the second in bulk and in waves
 
 Sums and counts of orders by customer, in one session on two cores; contestants take turns with the
 same files, so that what else the machine does disturbs all alike. Read the ratios, not the times.
@@ -14,8 +16,8 @@ Of the changed orders half are corrected (one row goes, one comes), a quarter ar
 go. A first batch, which brings all orders, and one more are not timed. In the end every contestant
 must have what NumPy computes from all rows.
 
-    python benchmarks/live.py [--quick] [--json] [--work latency,sustained] [--customers 100_000]
-                              [--changes 1,100,10_000] [--rounds 100]
+    python benchmarks/live.py [--quick] [--json] [--work latency,sustained,correction]
+                              [--customers 100_000] [--changes 1,100,10_000] [--rounds 100]
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from harness import Row, publish
 
 import ebbflow as ef
 
-WORKS = ("latency", "sustained")
+WORKS = ("latency", "sustained", "correction")
 WEIGHT = "__weight"
 SCHEMA = f"orderkey long, custkey long, total long, {WEIGHT} long"
 PER_CUSTOMER = 4
@@ -105,6 +107,10 @@ def _table(new: Any, old: Any) -> Any:
     return pa.table(dict(zip([*Order._fields, WEIGHT], columns, strict=True)))
 
 
+def _bag(view: Any) -> rivals.Bag:
+    return {tuple(row): n for row, n in view.zset().items()}
+
+
 # ---- contestants ----
 
 
@@ -144,7 +150,7 @@ class View(Fed):
         self.stream = self.view.stream(orders=self.frame)
 
     def value(self) -> rivals.Bag:
-        return {tuple(row): n for row, n in self.view.zset().items()}
+        return _bag(self.view)
 
     def close(self) -> None:
         self.view.close()
@@ -289,6 +295,31 @@ class Bench:
         if "KeptBySpark" in speed:
             row |= {"tws changes/s": speed["KeptBySpark"],
                     "/ tws": speed["View"] / speed["KeptBySpark"]}  # fmt: skip
+        return [row]
+
+    def correction(self) -> list[Row]:
+        orders, rows = Orders(self.customers), {}
+        for name, table in (("load", orders.load()), ("change", orders.change(2 * self.customers))):
+            rows[name] = table.num_rows
+            pq.write_table(table, self.folder / f"{name}.parquet")
+        spent: dict[str, float] = {}
+        for mode in ("bulk", "staged"):
+            for name in rows:
+                how = mode if name == "change" else "bulk"
+                say(f"correction: {name} in mode {how}")
+                path = self.folder / f"correction-{mode}"
+                with TOTALS.run(ef.spark(self.spark, path=path, mode=how)) as view:
+                    frame = self.spark.read.parquet(str(self.folder / f"{name}.parquet"))
+                    begin = perf_counter()
+                    view.step(orders=frame)
+                    seconds = (perf_counter() - begin) / rows[name]
+                    label = name if name == "load" else mode
+                    spent[label] = min(seconds, spent.get(label, seconds))
+                    if name == "change" and _bag(view) != orders.totals():
+                        raise AssertionError(f"correction: mode {mode} has something else")
+        row: Row = {"work": "correction", "rows": rows["load"], "changes": rows["change"]}
+        row |= {f"{name} µs/row": seconds * 1e6 for name, seconds in spent.items()}
+        row |= {f"{name} / load": spent[name] / spent["load"] for name in ("bulk", "staged")}
         return [row]
 
     def verify(self, work: str, orders: Orders, found: dict[str, Any], names: Any) -> None:

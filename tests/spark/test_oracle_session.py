@@ -229,7 +229,7 @@ def test_oracle_a_load_by_sql_is_right_and_goes_on_by_changes(
         },
     ]
     modes = followed(spark, shop(), tmp_path / "state", "bulk", epochs, check)
-    assert modes == ["bulk", "staged"]
+    assert modes == ["bulk", "bulk"]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,11 @@ def functions_are_connect() -> bool:
     return is_remote() and "PYSPARK_NO_NAMESPACE_SHARE" not in os.environ
 
 
+def cores_of(session: Any) -> int | None:
+    """How many tasks of a session run at a time, where that is known."""
+    return None if is_connect(session) else int(session.sparkContext.defaultParallelism)
+
+
 # ---- what Spark knows of a query ----
 
 

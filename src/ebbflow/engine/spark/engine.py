@@ -60,12 +60,17 @@ def spark(session: SparkSession | None = None, path: Place | None = None, **opti
     an object store (`s3://bucket/folder`, or `ebbflow.object_store`). The options:
 
     - `buckets`: in how many ranges the keys are divided for tasks; Spark's shuffle partitions;
-    - `small`: a change of at most so many rows goes through one task; in a larger one, what a
-      stage of a loop does with so few rows in a round is done by the driver;
+    - `small`: a change of at most so many rows goes through one task, and a larger one does not.
+      Unless it is given, it is 20,000 rows, and a larger change goes the way that should be fastest
+      (`view.stats()` says which, and why). In a large one, what a stage of a loop does with so few
+      rows in a round is done by the driver;
     - `in_driver`: such a change goes through the driver's own process, which is fastest;
     - `mode`: "driver", "single_task", "staged" or "bulk", instead of what the size of a change
       suggests;
     - `keep_epochs`: for how many epochs what `value` and `step` gave can be read;
+    - `keep_for`: for how long at least, as `timedelta(hours=1)`, however many epochs that are; each
+      of them takes some bytes in every later manifest, so this is for hours of epochs by the
+      minute, not for days of epochs by the second;
     - `keep_batches`: how many names of batches are remembered, 10,000 unless told otherwise;
     - `progress`: whether to show how far a long epoch is; by default, on a terminal;
     - `strict`: an error where a changed program would have its state computed again, or where a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.batches import KEEP
@@ -28,6 +29,7 @@ class Options:
     small: int = SMALL
     in_driver: bool = False
     keep_epochs: int = 3
+    keep_for: timedelta = timedelta(0)
     strict: bool = False
     memory: str = "256MB"
     progress: bool | None = None
@@ -46,10 +48,20 @@ class Options:
                 f"spark(mode={self.mode!r}): there is no such mode",
                 remedy="one of " + ", ".join(map(repr, MODES)),
             )
+        keep_for: Any = self.keep_for
+        if not isinstance(keep_for, timedelta) or keep_for < timedelta(0):
+            raise CompositionError(
+                f"spark(keep_for={keep_for!r}): it must be a time", remedy="timedelta(hours=1)"
+            )
         if self.buckets is not None and self.buckets < 1:
             raise CompositionError(
                 f"spark(buckets={self.buckets!r}): there must be one at least", remedy="buckets=8"
             )
+
+    @property
+    def measures(self) -> bool:
+        """Whether changes that are not small go the way that should be fastest."""
+        return self.small == SMALL
 
     def tasks(self, session: SparkSession) -> int:
         """In how many ranges the keys are divided."""

@@ -96,6 +96,8 @@ class SparkStats(Preformatted):
     seconds: float
     epochs: tuple[EpochStats, ...]
     nodes: tuple[StageStats, ...]
+    why: str = ""
+    """Why the last epoch had its mode, where nobody asked for it."""
 
     def __repr__(self) -> str:
         head = ("epoch", "mode", "rows in", "rows out", "ms", "job ms", "commit ms")
@@ -116,7 +118,8 @@ class SparkStats(Preformatted):
             for each in self.nodes
         ]  # fmt: skip
         first = f"epoch {self.epoch:,}, {self.seconds:,.3f} s since it was opened"
-        return "\n".join([first, *table(head, ran, (1,)), "", *table(work, nodes, (0, 6))])
+        why = [f"{self.epochs[-1].mode}: {self.why}"] if self.epochs and self.why else []
+        return "\n".join([first, *why, *table(head, ran, (1,)), "", *table(work, nodes, (0, 6))])
 
 
 def _out(rows: Mapping[str, int | None]) -> str:
@@ -143,6 +146,9 @@ class History:
     rounds: dict[int, str] = field(default_factory=dict)
     """What the rounds of loops did in the last epoch that reached them."""
 
+    why: str = ""
+    """Why the last epoch had its mode."""
+
     def add(self, epoch: EpochStats, done: EpochResult, written: Mapping[int, int]) -> None:
         """One more epoch; `written` are the entries of state by the number of their stage."""
         self.last = {number: Work(written=count) for number, count in written.items() if count}
@@ -153,7 +159,7 @@ class History:
             self.total[number] = self.total.get(number, Work()) + work
         self.seconds += epoch.seconds
         self.epochs.append(epoch)
-        self.jobs = done.jobs
+        self.jobs, self.why = done.jobs, done.why
         self.rounds |= done.rounds
 
     def stats(self, epoch: int) -> SparkStats:
@@ -164,7 +170,7 @@ class History:
             )
             for i, stage in enumerate(self.stages)
         ]  # fmt: skip
-        return SparkStats(epoch, self.seconds, tuple(self.epochs), tuple(nodes))
+        return SparkStats(epoch, self.seconds, tuple(self.epochs), tuple(nodes), self.why)
 
 
 def staged_entries(replica: Replica, store: Store) -> dict[int, int]:
@@ -316,8 +322,10 @@ def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
         made = {"engine": about, **json.loads(text)}
         return Explained(json.dumps(made, indent=2, ensure_ascii=False))
     said = {**about, "bytes": amount(about["bytes"])}
+    why = f" ({said['why']})" if said["why"] else ""
     first = (
-        f"{said['engine']} · epoch {said['epoch']:,} · last epoch {said['last'] or 'none yet'} · "
+        f"{said['engine']} · epoch {said['epoch']:,} · last epoch {said['last'] or 'none yet'}{why}"
+        " · "
         f"{said['tasks']} tasks · {said['bytes']} on disk in {said['path']}"
     )
     mark = {"mermaid": "%% ", "dot": "// ", "python": "# "}.get(format, "")

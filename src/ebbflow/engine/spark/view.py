@@ -106,7 +106,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
             self._store = disk.store
             self._epochs = Epochs(session, program, self._replica, self._store, options.small)
             self._route = Route(session, options, self._epochs)
-            self._log = Log(disk, options.keep_epochs)
+            self._log = Log(disk, options.keep_epochs, options.keep_for.total_seconds())
         except BaseException:
             disk.close()
             raise
@@ -428,6 +428,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
             about = {
                 "engine": "Spark", "epoch": self.epoch,
                 "last": None if self.last is None else self.last.mode,
+                "why": "" if self.last is None else self.last.why,
                 "tasks": self.options.tasks(self.session), "path": self.path,
                 "bytes": store.info()["bytes"],
             }  # fmt: skip

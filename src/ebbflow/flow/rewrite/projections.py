@@ -38,7 +38,9 @@ from ebbflow.record import fields_of
 def push_projections(plan: Plan, *, apart: bool = False) -> Plan:
     """Only the fields that are read reach the nodes that keep rows, or, where state is `apart` from
     the rows, are sent rows. Then rows of inputs reach joins as they are, for an index that is to
-    keep them anyway, and so do rows that are added up for a reduce before anything is sent.
+    keep them anyway, and so do rows that are added up for a reduce before anything is sent. An
+    input with a key keeps its rows by that key, so a join need not keep all of them again: it is
+    sent narrower rows where these have at most half of the fields.
 
     Law (002: joins are bilinear and maps are linear, so weights of rows that become equal add up):
 
@@ -151,11 +153,12 @@ class _Work:
             or not fields
         ):
             return parent
-        if self.apart and isinstance(node, Binary) and isinstance(parent, Source):
-            return parent
         if self.apart and isinstance(node, Reduce) and adds_up(node.reducer, parent.type):
             return parent
         kept = _some(reads, fields)
+        whole = isinstance(parent, Source) and (parent.key is None or 2 * len(kept) > len(fields))
+        if self.apart and isinstance(node, Binary) and whole:
+            return parent
         if len(kept) == len(fields):
             return parent
         if (id(parent), kept) not in self.made:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ebbflow.errors import AlgebraError
 from ebbflow.record import fields_of
@@ -90,9 +91,12 @@ class Spine:
         if change:
             self._stage((self._bag if self.layout == BAG else self._values)(change))
 
-    def append_columns(self, keys: Columns, rows: Columns, weights: Any = None) -> None:
+    def append_columns(
+        self, keys: Columns, rows: Columns, weights: Any = None, *, live: Any = None
+    ) -> None:
         """Stage entries that are columns, each key with the row or value at the same place. In a
-        bag `weights` are 64-bit integers; without them, and for values, each is there once.
+        bag `weights` are 64-bit integers; without them, and for values, each is there once. Of
+        values, those that are not `live` are taken away.
 
         >>> spine = Spine("bag")
         >>> numbers = pa.array([1, 2, 1])
@@ -127,6 +131,10 @@ class Spine:
             )
         if not size:
             return
+        if live is not None and not live.all():
+            gone = pa.array(live)
+            count = np.asarray(live, np.uint8)
+            rows = rows[0], [pc.if_else(gone, column, None) for column in rows[1]]
         (key, key_columns), (row, row_columns) = narrowed(*keys), narrowed(*rows)
         second = row_words(column_hashes(row, row_columns)) if bag else None
         form = SegmentForm(self.layout, key, row)

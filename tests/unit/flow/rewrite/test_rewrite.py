@@ -598,3 +598,21 @@ def test_a_chain_of_joins_is_optimised_in_one_go() -> None:
     plan = optimise(plan_of(rows.filter(lambda p: p.name == "a").agg(n=ef.count())), ALL)
     [found] = [node for node in plan.nodes() if isinstance(node, (Filter, Fused))]
     assert operator.attrgetter("parent.name")(found) == "link0"
+
+
+class Paid(NamedTuple):
+    customer: int
+    price: int
+
+
+def test_a_join_is_sent_half_of_the_fields_where_the_input_keeps_its_rows_by_key() -> None:
+    def sent(source: Any, select: Any) -> tuple[str, ...]:
+        made = source.join(people, on="customer", select=select)
+        rewritten = push_projections(plan_of(made), apart=True)
+        (join,) = [node for node in rewritten.nodes() if isinstance(node, Join)]
+        return tuple(join.left.type._fields)
+
+    keyed = ef.Input("orders", Order, key="id")
+    assert sent(keyed, lambda o, p: Paid(o.customer, o.price)) == ("customer", "price")
+    assert sent(orders, lambda o, p: Paid(o.customer, o.price)) == Order._fields
+    assert sent(keyed, lambda o, p: Order(o.id, o.customer, p.name, o.price)) == Order._fields

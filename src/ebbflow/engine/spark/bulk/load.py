@@ -6,6 +6,8 @@ columns, sorted by hash, and never become rows of Python. What is left, the oper
 queries, runs in waves, which begin with the rows that the queries give.
 
 It is one job. Everything is written by tasks, to files of their own, and committed once.
+
+A large change of a state that is there goes the same way; see `correction`.
 """
 
 from __future__ import annotations
@@ -25,6 +27,12 @@ from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.engine.spark.borrowed import exact
+from ebbflow.engine.spark.bulk.correction import (
+    ChangeLowering,
+    ChangeRows,
+    EnterSums,
+    WriteChanges,
+)
 from ebbflow.engine.spark.bulk.tasks import FLAT, KEY, TASK, PartitionRows, WriteRows, WriteTotals
 from ebbflow.engine.spark.connect import estimated_bytes, steady
 from ebbflow.engine.spark.native.functions import KeyColumns, native_key
@@ -54,6 +62,12 @@ def load(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochR
         return replace(done, rows_in=_loaded(epochs), derived=new)
 
 
+def correct(epochs: Epochs, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
+    """Take in a large change of a state that is there."""
+    with _running(epochs, given, tasks, lowered=ChangeLowering) as (lowering, lines):
+        return epochs.stage_reports(BULK, collected(lines, lowering.job))
+
+
 def compute_again(
     epochs: Epochs, given: Mapping[str, InputChange], tasks: int, new: Set[str]
 ) -> None:
@@ -66,14 +80,18 @@ def compute_again(
 
 @contextmanager
 def _running(
-    epochs: Epochs, given: Mapping[str, InputChange], tasks: int, new: Set[str] | None = None
+    epochs: Epochs,
+    given: Mapping[str, InputChange],
+    tasks: int,
+    new: Set[str] | None = None,
+    lowered: type[Lowering] = Lowering,
 ) -> Iterator[tuple[Lowering, DataFrame]]:
     """A load, or only what some parts need, as a query that gives reports. What is persisted for it
     is let go of in the end."""
     kept: list[DataFrame] = []
     try:
         with exact(epochs.session):
-            found = _query(epochs, given, tasks, kept, new)
+            found = _query(epochs, given, tasks, kept, new, lowered)
         yield found
     finally:
         for frame in kept:
@@ -82,7 +100,7 @@ def _running(
 
 def _query(
     epochs: Epochs, given: Mapping[str, InputChange], tasks: int, kept: list[DataFrame],
-    new: Set[str] | None,
+    new: Set[str] | None, lowered: type[Lowering],
 ) -> tuple[Lowering, DataFrame]:  # fmt: skip
     """The query that gives the reports of a load; what is persisted for it is put into `kept`."""
     frames = {name: epochs.frame(name, each) for name, each in given.items()}
@@ -97,7 +115,9 @@ def _query(
     def leaf(name: str) -> DataFrame:
         return frames[name] if name in frames else epochs.empty(name)
 
-    lowering = Lowering(epochs.replica, job, leaf)
+    lowering = lowered(epochs.replica, job, leaf)
+    if isinstance(lowering, ChangeLowering):
+        lowering.given, lowering.session = given, epochs.session
     machine = epochs.replica.machine
     factors = [lowering.factors(machine.outputs[name]) for name in epochs.replica.derived]
     lowering.job = replace(job, heaviest=2 ** (63 // max(factors, default=1)) - 1)
@@ -144,29 +164,44 @@ def _lines(
     lowered = {stage.slot: lowering.of(stage.slot) for stage in stages}
     queries = {slot for slot, each in lowered.items() if each.rows is not None}
     groups = {slot for slot, each in lowered.items() if each.cells is not None} - queries
-    provided = queries | groups
-    job = replace(lowering.job, provided=frozenset(provided | others))
+    change = lowering if isinstance(lowering, ChangeLowering) else None
+    told = set(replica.derived)
+    if change is not None:
+        others, groups = set(), {slot for slot in groups if change.touched(slot)}
+        told = {name for name in told if replica.machine.outputs[name] in queries}
+    provided = queries if change is not None else queries | groups
+    job = replace(lowering.job, provided=frozenset(provided | others), told=frozenset(told),
+                  summed=frozenset(groups if change is not None else ()))  # fmt: skip
     counted = [
         stage for stage in stages if lowered[stage.slot].cells is not None
         and (stage.slot in groups or replica.part(stage.containers[0]).name in new)
     ]  # fmt: skip
     there = queries | {slot for slot, name in lowering.names.items() if name in frames}
+    if change is not None:
+        there = {slot for slot in there if change.touched(slot)}
     writers = [(part, *found) for part in replica.parts if part.name in new
                and (found := _written(lowering, part, there)) is not None]  # fmt: skip
-    cells = {id(stage.containers[0]) for stage in counted}
+    cells = {id(stage.containers[0]) for stage in counted if change is None}
     written = [part.name for part in replica.parts if id(part.owner) in cells]
     known = {part.name for part in replica.parts} - new
     job = replace(job, done=frozenset([*known, *written, *(part.name for part, *_ in writers)]))
     entered = [slot for slot in job.waves(replica).entered if slot in there]
-    read = [lowering.raw(slot) for each in provided for slot in lowering.stages[each].reads]
+    read = [lowering.raw(slot) for each in queries | groups for slot in lowering.stages[each].reads]
     uses = Counter([*(slot for _, slot, _ in writers), *entered, *read])
     for slot, count in uses.items():
         if count > 1 and slot in queries and not lowering.cheap(slot):
             kept.append(lowering.rows(slot).persist(StorageLevel.MEMORY_AND_DISK))
-    lines = [_store(job, replica.parts.index(each[0]), *each) for each in writers]
+    writes = WriteRows if change is None else ChangeRows
+    lines = [_store(writes, job, replica.parts.index(each[0]), *each) for each in writers]
     come = [lowering.rows(slot).mapInArrow(EnterTask(job, slot), SCHEMA) for slot in entered]
-    for stage in counted:
+    for name in told if change is not None else ():
+        slot = replica.machine.outputs[name]
+        if slot in there:
+            lines.append(once_each(lowering.rows(slot)).mapInArrow(WriteChanges(job, name), SCHEMA))
+    for stage in counted if change is None else ():
         (come if stage.slot in groups else lines).append(_cells(job, lowering, stage))
+    if change is not None:
+        come += [_sums(job, lowering, stage) for stage in stages if stage.slot in groups]
     if come:
         lines.append(epochs.through(job, reduce(DataFrame.union, come)))
     if not lines:
@@ -208,6 +243,14 @@ def _cells(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
     return found.cells.mapInArrow(WriteTotals(job, number, how), SCHEMA)
 
 
+def _sums(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
+    """What a change adds to the cells of a reduce, for the tasks that have them."""
+    found = lowering.of(stage.slot)
+    assert found.cells is not None
+    number = lowering.replica.machine.stages.index(stage)
+    return found.cells.mapInArrow(EnterSums(job, number, isinstance(found.shape, str)), SCHEMA)
+
+
 # ---- rows to disk, as columns ----
 
 
@@ -239,10 +282,13 @@ def _of_input(lowering: Lowering, slot: int, source: Source) -> KeyColumns:
     return KeyColumns(rows, row_columns(rows) if flat else [], None)
 
 
-def _store(job: EpochJob, number: int, part: StatePart, slot: int, found: KeyColumns) -> DataFrame:
+def _store(
+    writes: type[WriteRows], job: EpochJob, number: int, part: StatePart, slot: int,
+    found: KeyColumns,
+) -> DataFrame:  # fmt: skip
     """Write the rows of a slot into the part of this number."""
     frame, by, shape = found
-    keep = WriteRows(job, number, slot, shape)
+    keep = writes(job, number, slot, shape)
     if part.layout == BAG:  # rows of one key may be in several segments: their weights add up
         return frame.coalesce(max(SEGMENTS, job.tasks)).mapInArrow(keep, SCHEMA)
     if by:

@@ -127,10 +127,11 @@ class WriteRows(StoredRows):
         part = self.held()
         piece = Piece(self.job.files, self.job.epoch, uuid4().hex)
         some: list[Any] = []
-        size = 0
+        size = rows_in = 0
         try:
             for batch in given:
                 some.append(batch)
+                rows_in += batch.num_rows
                 size += batch.num_rows
                 if size >= LARGE and part.layout == BAG:
                     piece.add(part.name, self._spine(pa.Table.from_batches(some)))
@@ -141,7 +142,9 @@ class WriteRows(StoredRows):
             piece.abandon()
             yield from batches([TaskReport.failed(error, 1).line()])
             return
-        yield from batches([TaskReport(1, segments=piece.finish()).line()])
+        given_rows = any(each.holder is part.owner for each in self._inputs())
+        rows_in = rows_in if given_rows else 0
+        yield from batches([TaskReport(1, segments=piece.finish(), rows_in=rows_in).line()])
 
     def _spine(self, table: Any) -> Spine:
         """Rows, staged in a spine of their own."""

@@ -87,6 +87,17 @@ def _slots(inline: Any, row_type: Any) -> list[Expression]:
     return [count, f.coalesce(total, f.lit(0).cast("decimal(38,0)"))]
 
 
+def group_cells(batch: Any, plain: bool) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """The keys of lines of `group_query`, each with the cell of its rows; `plain` keys are single
+    values, and not tuples."""
+    names = batch.schema.names
+    columns = dict(zip(names, (column.to_pylist() for column in batch.columns), strict=True))
+    parts = [columns[name] for name in names if name.startswith(_KEY)]
+    slots = [list(map(int, columns[name])) for name in names if name.startswith(_SLOT)]
+    keys = parts[0] if plain else zip(*parts, strict=True)
+    yield from zip(keys, zip(columns[_SIZE], *slots, strict=True), strict=True)
+
+
 @dataclass(frozen=True)
 class WriteGroups:
     """Cells made of lines of `group_query`, for the stage of this number."""
@@ -111,19 +122,10 @@ class WriteGroups:
         stored: dict[Any, Any] = {}
         rows: dict[Any, int] = {}
         for batch in given:
-            names = batch.schema.names
-            columns = dict(
-                zip(names, (column.to_pylist() for column in batch.columns), strict=True)
-            )
-            parts = [columns[name] for name in names if name.startswith(_KEY)]
-            slots = [list(map(int, columns[name])) for name in names if name.startswith(_SLOT)]
-            keys = parts[0] if self.plain else list(zip(*parts, strict=True))
-            every = zip(*slots, strict=True) if slots else [()] * len(keys)
-            for key, size, values in zip(keys, columns[_SIZE], every, strict=True):
-                if size < 0:
-                    refuse_negative_size(key, size)
-                if size:
-                    cell = (size, *values)
+            for key, cell in group_cells(batch, self.plain):
+                if cell[0] < 0:
+                    refuse_negative_size(key, cell[0])
+                if cell[0]:
                     stored[key] = operator.dump(key, cell)
                     rows[operator.row(key, operator.accs(cell))] = 1
         part = replica.part(stage.containers[0])

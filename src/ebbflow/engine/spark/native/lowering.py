@@ -205,10 +205,15 @@ class Lowering:
     # ---- joins ----
 
     def _join(self, stage: Any) -> Lowered:
+        left, right = (self.rows(self.raw(slot)) for slot in stage.reads)
+        return Lowered(NATIVE, rows=self._joined(stage, left, right))
+
+    def _joined(self, stage: Any, left_rows: DataFrame, right_rows: DataFrame) -> DataFrame:
+        """Some rows of both sides, joined."""
         node = stage.node
         slots = [self.raw(slot) for slot in stage.reads]
         row_types = [self.row_type(slot) for slot in slots]
-        rows = [self.rows(slot) for slot in slots]
+        rows = left_rows, right_rows
         with _about("the key of the left"):
             lkey = native_key(node.left_key, rows[0], row_types[0], f"{_LEFT}k")
         with _about("the key of the right"):
@@ -226,7 +231,7 @@ class Lowering:
         for step in stage.steps:
             with _about(f"the {step.verb} after it"):
                 made, row_type = _step(step, made, row_type)
-        return Lowered(NATIVE, rows=made)
+        return made
 
     # ---- what is there, and how often ----
 

@@ -153,6 +153,13 @@ def stored(session: SparkSession, job: EpochJob, name: str, schema: Any) -> Data
     return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadInput(job, name), schema)
 
 
+def rows_of_part(session: SparkSession, job: EpochJob, number: int, row_type: Any) -> DataFrame:
+    """The rows that an index has in the state, by the number of its part, with their weights."""
+    schema = schema_of(row_type, weight=True)
+    task = ReadIndex(job, number, row_type)
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(task, schema)
+
+
 def derived_outputs(session: SparkSession, plan: Plan, check_input: bool) -> list[str]:
     """The outputs that are native queries on the rows of inputs, which the state has anyway."""
     replica = Replica(plan, check_input=check_input, names=None)
@@ -235,6 +242,23 @@ class ReadInput:
             for task in batch.column(0).to_pylist():
                 for chunk in spine.chunks(*limits(task, self.job.tasks)):
                     yield entries_to_arrow(chunk, row_type, by_row=by_row)
+
+
+@dataclass(frozen=True)
+class ReadIndex:
+    """The rows of an index whose keys have hashes in one range, as columns."""
+
+    job: EpochJob
+    part: int
+    row_type: Any
+
+    @gc_paused
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        spine = replica_of(self.job.program).parts[self.part].spine(self.job.snapshot())
+        for batch in given:
+            for task in batch.column(0).to_pylist():
+                for chunk in spine.chunks(*limits(task, self.job.tasks)):
+                    yield entries_to_arrow(chunk, self.row_type, by_row=False)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ with its manifest, so an epoch and its changes become so together:
     {epoch: {output: [[file, rows], ...]}}    or None for an output of which everything is new and
                                               nobody wrote it down: it is its value at that epoch
 
-The last `keep` epochs are kept, and for as long as somebody still `needs` them, those before.
+The last `keep` epochs are kept, those that are not old yet where epochs are kept for a time, and
+for as long as somebody still `needs` them, those before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from time import time
 from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
@@ -22,6 +24,7 @@ from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.engine.spark.tasks.task import CHANGES
 from ebbflow.state.spine.manifest import torn
 
+TIMES = "times"
 _FILE = re.compile(r"(\d+)-[0-9a-f-]+\.(parquet|tmp)")
 Entry = Mapping[str, Any]
 """For each output that may have changed the files with their rows, or None."""
@@ -30,8 +33,10 @@ Entry = Mapping[str, Any]
 class Log:
     """The changes of the last epochs of one state."""
 
-    def __init__(self, disk: Disk, keep: int) -> None:
+    def __init__(self, disk: Disk, keep: int, seconds: float = 0.0) -> None:
         self.disk, self.files, self.keep = disk, disk.files.folder(CHANGES), max(1, keep)
+        self.seconds = seconds
+        """For so long an epoch is kept at least, however many come after it."""
         for file in self._files():
             if not _FILE.fullmatch(file):
                 raise torn("the log of changes", f"it names {file!r}, which is no file of a log")
@@ -62,12 +67,18 @@ class Log:
             name: [list(each) for each in files] for name, files in done.changes.items()
         }
         log[str(epoch)] = entry | dict.fromkeys(done.derived)
-        first = epoch + 1 - self.keep
+        now = time()
+        times = {**store.notes.get(TIMES, {}), str(epoch): now}
+        first = min([epoch + 1 - self.keep, *_since(times, now - self.seconds)])
+        aged = set(range(first, epoch)) if self.seconds else set()
         first = first if needed is None else min(first, needed)
         gone = [each for each in log if int(each) < first]
         kept = {each: log[each] for each in log if int(each) >= first}
-        store.keep_also = {int(each) for each, said in kept.items() if None in said.values()}
+        whole = {int(each) for each, said in kept.items() if None in said.values()}
+        store.keep_also = whole | aged
         disk.extra = {CHANGES: kept}
+        if self.seconds:
+            disk.extra[TIMES] = {each: at for each, at in times.items() if int(each) >= first}
         if any(entry.values()):
             self.files.settle()  # a manifest only ever names what is safe
         warn_of_late(disk.done, epoch, disk.place)
@@ -94,6 +105,15 @@ class Log:
             and (all_of_them or int(match[1]) <= self.disk.store.epoch)
         )  # fmt: skip
         self._swept = True
+
+
+def _since(times: Mapping[str, float], begin: float) -> list[int]:
+    """The epochs that were committed since then.
+
+    >>> _since({"3": 10.0, "4": 60.0, "5": 61.5}, 50.0)
+    [4, 5]
+    """
+    return [int(epoch) for epoch, at in times.items() if at >= begin]
 
 
 def _files_in(entry: Entry) -> list[str]:

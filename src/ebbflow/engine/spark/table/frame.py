@@ -75,11 +75,17 @@ def frame_of(source: Source, frame: DataFrame) -> DataFrame:
     layout = layout_of(source, frame.columns)
     if layout.how == "images":
         return _images(source, frame, layout)
-    row = list(_row(source, frame.schema, f.col))
-    if layout.how == "rows":
-        return frame.select(*row, f.lit(1).cast("long").alias(WEIGHT))
-    weight = _weight(source, frame.schema[layout.by], layout).alias(WEIGHT)
-    return frame.select(*row, weight).filter(f.col(WEIGHT) != 0)
+    schema = frame.schema
+    texts = _texts(source, schema)
+    rows = layout.how == "rows"
+    if rows and texts is not None:
+        return frame.selectExpr(*texts, f"1L AS {WEIGHT}")
+    weight = _long(1) if rows else _weight(source, schema[layout.by], layout)
+    if texts is None:
+        made = frame.select(*_row(source, schema, f.col), weight.alias(WEIGHT))
+    else:
+        made = frame.withColumn(WEIGHT, weight).selectExpr(*texts, WEIGHT)
+    return made if rows else made.filter(f"{WEIGHT} != 0")
 
 
 def _weight(source: Source, field: t.StructField, layout: Layout) -> Expression:
@@ -152,9 +158,33 @@ def _row(source: Source, schema: t.StructType, column_at: Any) -> Iterator[Expre
     for name, column in columns_of(source.type):
         made = open_column(source, schema[name], column, column_at(_quoted(name)))
         if schema[name].nullable and not column.optional:
-            words = f"field {name!r} is null, and its hint is {column}"
-            made = f.coalesce(made, fail(source, f.lit(words), open_type(column)))
+            words = f.lit(_null_text(name, column))
+            made = f.coalesce(made, fail(source, words, open_type(column)))
         yield made.alias(name, metadata=dict(PICKLED)) if column.form == "any" else made.alias(name)
+
+
+def _texts(source: Source, schema: t.StructType) -> list[str] | None:
+    """The columns of `_row` as SQL, which is one call to Java where columns are many for each; None
+    where some of them cannot be written so."""
+    found = []
+    for name, column in columns_of(source.type):
+        field, wanted = schema[name], open_type(column)
+        if not _fits(field, column):
+            raise wrong_type(source, field.name, shown_type(field.dataType), column)
+        text = _quoted(name)
+        if field.dataType.simpleString() != wanted.simpleString():
+            text = f"CAST({text} AS {wanted.simpleString()})"
+        if field.nullable and not column.optional:
+            words = f"{_named(source)}{_null_text(name, column)}".replace("'", "''")
+            text = f"coalesce({text}, raise_error('{words}'))"
+        if column.form in ("any", "record", "list", "set", "map") or "\\" in text:
+            return None
+        found.append(f"{text} AS {_quoted(name)}")
+    return found
+
+
+def _null_text(name: str, column: Column) -> str:
+    return f"field {name!r} is null, and its hint is {column}"
 
 
 def open_column(
@@ -224,8 +254,12 @@ def _require_text(source: Source, field: t.StructField) -> None:
 
 def fail(source: Source, words: Expression, data_type: Any) -> Expression:
     """An expression that fails the job, where it is evaluated."""
-    said = f.concat(f.lit(f"input {source.name!r}: "), words)
+    said = f.concat(f.lit(_named(source)), words)
     return f.raise_error(said).cast(data_type)
+
+
+def _named(source: Source) -> str:
+    return f"input {source.name!r}: "
 
 
 def _long(number: int) -> Expression:

@@ -89,6 +89,8 @@ class EpochResult:
     """How many jobs the rounds of the loops have had that the driver led, by number of stage."""
     rounds: Mapping[int, str] = field(default_factory=dict)
     """What the rounds of the loops did, by number of stage."""
+    why: str = ""
+    """Why it had this mode, where nobody asked for it."""
 
 
 class TooMany(Exception):
@@ -149,7 +151,7 @@ class Epochs:
             for name, each in given.items()
             if each.rows is not None
         }
-        frames = {name: each.frame for name, each in given.items() if each.frame is not None}
+        frames = {name: self.frame(name, each) for name, each in given.items() if each.rows is None}
         structs = [in_struct(number, frame) for number, frame in enumerate(frames.values())]
         requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
@@ -327,7 +329,7 @@ def is_sent(given: InputChange) -> bool:
 
 def in_struct(number: int, frame: DataFrame) -> DataFrame:
     """A frame with one column, that of the input of this number: its rows are structs."""
-    return frame.select(f.struct("*").alias(struct_of(number)))
+    return frame.selectExpr(f"struct(*) AS {struct_of(number)}")
 
 
 def side_by_side(left: DataFrame, right: DataFrame) -> DataFrame:

@@ -68,12 +68,16 @@ class Replica(RunningProgram):
         given: Iterable[str] = (),
         provided: Iterable[int] = (),
         done: Iterable[str] = (),
-        bulk: bool = False,
+        told: Iterable[str] = (),
+        summed: Iterable[int] = (),
     ) -> Waves:
         """The waves of an epoch in which these inputs are given by key; where it is a bulk load,
-        with the slots that are provided, and the parts, by name, whose state is written already.
-        Outputs that are derived from the state need no waves of their own then."""
-        at = frozenset(given), frozenset(provided), frozenset(done), bulk
+        with the slots that are provided, the parts, by name, whose state is written already, the
+        outputs of which others tell what changed, and the reduces, by slot, that are `summed`."""
+        at = (
+            frozenset(given), frozenset(provided), frozenset(done), frozenset(told),
+            frozenset(summed),
+        )  # fmt: skip
         if at not in self._waves:
             written = {id(part.owner) for part in self.parts if part.name in at[2]}
             keeping: dict[str, Key] = {
@@ -82,9 +86,11 @@ class Replica(RunningProgram):
                 if state.store is not None and id(state.store) not in written
                 and name in self.machine.inputs
             }  # fmt: skip
-            reported = {*self.machine.readers, *(self.derived if bulk else ())}
+            reported = {*self.machine.readers, *at[3]}
             outputs = [name for name in self.outputs if name not in reported]
-            self._waves[at] = Waves(self.machine, keeping, outputs, at[0], at[1], written)
+            self._waves[at] = Waves(
+                self.machine, keeping, outputs, at[0], at[1], written, at[4]
+            )  # fmt: skip
         return self._waves[at]
 
     def row_type(self, slot: int) -> Any:

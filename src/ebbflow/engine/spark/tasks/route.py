@@ -1,29 +1,37 @@
 """Route: which way an epoch goes, by how large its change is.
 
-A small change goes through one task, or through the driver where that is asked for; a large one
-through waves of tasks; the first one, when it is large, through Spark's SQL. Where nobody knows how
-large a change is, one task begins, and gives up when it is too large for it.
+A small change goes through one task, or through the driver where that is asked for. A larger one
+goes through one task, through waves of tasks or through Spark's SQL, whichever should be fastest
+(`costs`); what an epoch took is remembered for the next. Where nobody knows how large a change is,
+one task begins, and gives up when it is too large for it. With `small` set, whatever is larger is
+not for one task, and the first of these is for Spark's SQL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ebbflow.change.fields import edited_fields
 from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.batches import SPINE
 from ebbflow.engine.runtime.events import Events
 from ebbflow.engine.runtime.table.column_types import comparable
 from ebbflow.engine.runtime.table.feed_tables import marked_events
 from ebbflow.engine.runtime.table.given import rows_of, total
-from ebbflow.engine.spark.borrowed import is_exact
-from ebbflow.engine.spark.bulk.load import load, size
+from ebbflow.engine.spark.borrowed import exact, is_exact
+from ebbflow.engine.spark.bulk.load import correct, load, size
+from ebbflow.engine.spark.connect import cores_of
 from ebbflow.engine.spark.native.functions import is_overflow
+from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import arrow_of, zset_of
 from ebbflow.engine.spark.session import failed, is_gone, said_by
+from ebbflow.engine.spark.tasks.costs import Costs
 from ebbflow.engine.spark.tasks.epochs import (
     BULK,
     DRIVER,
@@ -36,6 +44,11 @@ from ebbflow.engine.spark.tasks.epochs import (
 )
 from ebbflow.engine.spark.tasks.replacing import Replacing
 from ebbflow.errors import EbbflowError
+from ebbflow.state.spine.part import BAG
+
+ONE_TASK, CORRECTION = 25, 25
+"""Up to so many times `small` rows one task takes, and from so many on a change of a state that is
+there may take the bulk path."""
 
 
 class Route:
@@ -43,6 +56,8 @@ class Route:
 
     def __init__(self, session: SparkSession, options: Options, epochs: Epochs) -> None:
         self.session, self.options, self.epochs = session, options, epochs
+        self._why, self._most = "", options.small
+        self._costs: Costs | None = None
 
     def run(self, given: Mapping[str, InputChange]) -> EpochResult:
         """Run an epoch, and stage its changes of the state."""
@@ -54,7 +69,11 @@ class Route:
             return EpochResult(DRIVER, 0, {}, ())
         try:
             with Replacing(self.epochs, self.options, self.session) as replacing:
-                return self._run({name: replacing.of(name, each) for name, each in given.items()})
+                self._why, self._most, started = "", self.options.small, perf_counter()
+                done = self._run({name: replacing.of(name, each) for name, each in given.items()})
+            if self._costs is not None:
+                self._costs.learn(done.mode, done.rows_in, perf_counter() - started)
+            return replace(done, why=self._why)
         except Exception as error:
             if isinstance(error, EbbflowError) or not is_gone(error):
                 raise
@@ -65,14 +84,15 @@ class Route:
         options, epochs = self.options, self.epochs
         tasks = options.tasks(self.session)
         mode = options.mode if options.mode != "auto" else self._mode(given)
-        if mode == BULK and self._empty and self._can_load(given):
+        if mode == BULK and self._can_load(given) and (self._empty or self._can_correct(given)):
             return self._load(given, tasks)
         if mode == DRIVER:
             return epochs.here(self._collected(given))
         if mode == SINGLE_TASK:
             try:
-                return epochs.whole(given, options.small)
+                return epochs.whole(given, self._most)
             except TooMany:
+                self._why = f"more than {self._most:,} rows"
                 if options.mode == "auto" and self._empty and self._can_load(given):
                     return self._load(given, tasks)
         return epochs.staged(given, tasks)
@@ -80,7 +100,7 @@ class Route:
     def _load(self, given: Mapping[str, InputChange], tasks: int) -> EpochResult:
         """A bulk load; where Spark's numbers are too small for it, in waves."""
         try:
-            return load(self.epochs, given, tasks)
+            return (load if self._empty else correct)(self.epochs, given, tasks)
         except Exception as error:
             if not is_overflow(error):
                 raise
@@ -95,6 +115,12 @@ class Route:
             for name, each in given.items()
         )
 
+    def _can_correct(self, given: Mapping[str, InputChange]) -> bool:
+        """Whether a bulk load can take these changes where there is state: rows must be what they
+        are, and no more be known of those that are gone."""
+        inputs = [self.epochs.replica.inputs[name] for name in given]
+        return all(each.deleted is None and not edited_fields(each.source.type) for each in inputs)
+
     @property
     def _empty(self) -> bool:
         """Whether the state has no rows yet."""
@@ -105,11 +131,54 @@ class Route:
         """The mode for a change, by its size. Where that is not known, one task looks first."""
         small = self.options.small
         sizes = [size(each) for each in given.values()]
-        if None not in sizes and sum(each or 0 for each in sizes) <= small:
+        rows = sum(each or 0 for each in sizes)
+        if None not in sizes and rows <= small:
+            self._why = f"at most {small:,} rows"
             return DRIVER if self.options.in_driver else SINGLE_TASK
-        if self._empty:
-            return BULK
-        return SINGLE_TASK if None in sizes else STAGED
+        if not self.options.measures or None in sizes:
+            self._why = f"more than {small:,} rows"
+            if self._empty:
+                return BULK
+            if None not in sizes:
+                return STAGED
+            if self.options.measures and self._costs is not None:
+                self._most = self._costs.most_in_one_task(small, ONE_TASK * small)
+            self._why = f"at most {self._most:,} rows"
+            return SINGLE_TASK
+        modes = [SINGLE_TASK] if rows <= ONE_TASK * small else []
+        modes.append(STAGED)
+        large = self._empty or (rows >= CORRECTION * small and self._can_correct(given))
+        if large and self._can_load(given):
+            modes.append(BULK)
+        mode, self._why = self.costs.best(rows, modes, 0 if self._empty else self._indexed)
+        self._most = ONE_TASK * small
+        return mode
+
+    @property
+    def costs(self) -> Costs:
+        """What epochs of this program should take; to find out what of it are queries takes some
+        time, so it is done when it is first asked for."""
+        if self._costs is None:
+            epochs = self.epochs
+            replica = epochs.replica
+            lowering = Lowering(replica, epochs.job(1), epochs.empty)
+            stages = [each for each in replica.machine.stages if not each.arranges]
+            with exact(self.session):
+                found = [lowering.of(each.slot) for each in stages]
+            queries = sum(each.rows is not None or each.cells is not None for each in found)
+            kept = sum(state.keeps for state in replica.inputs.values())
+            tasks = self.options.tasks(self.session)
+            self._costs = Costs(
+                stages=len(stages) + kept, waves=len(replica.waves()), queries=queries + kept,
+                cores=max(1, min(tasks, cores_of(self.session) or tasks)),
+            )  # fmt: skip
+        return self._costs
+
+    @property
+    def _indexed(self) -> int:
+        """How many rows there are in indexes, which joins may read."""
+        parts = self.epochs.replica.parts
+        return sum(len(each.spine(self.epochs.store)) for each in parts if each.layout == BAG)
 
     def _collected(self, given: Mapping[str, InputChange]) -> dict[str, InputChange]:
         """All changes as rows, in this process."""

@@ -71,6 +71,8 @@ class EpochJob:
     provided: frozenset[int] = frozenset()
     done: frozenset[str] = frozenset()
     bulk: bool = False
+    told: frozenset[str] = frozenset()
+    summed: frozenset[int] = frozenset()
     anew: bool = False
     """Whether it begins without state, though there is some: to compute it again."""
     heaviest: int = 2**63 - 1
@@ -83,7 +85,7 @@ class EpochJob:
 
     def waves(self, replica: Replica) -> Waves:
         """The waves of the epoch."""
-        return replica.waves(self.by_key, self.provided, self.done, self.bulk)
+        return replica.waves(self.by_key, self.provided, self.done, self.told, self.summed)
 
     @property
     def epoch(self) -> int:
@@ -188,7 +190,7 @@ class EnterTask:
             yield from batches(self._lines(replica, without_zeros(total)))
         except EbbflowError as error:
             yield from batches([TaskReport.failed(error, 0).line()])
-        known = self.slot in replica.machine.inputs.values()
+        known = self.slot in replica.machine.inputs.values() and not self.job.bulk
         report = TaskReport(rows_in=rows_in if known else 0, stats=replica.stats())
         yield from batches([report.line()])
 

@@ -78,7 +78,8 @@ class Waves:
     key have to look their rows up first. `outputs` are those whose changes come together by row.
 
     Slots that are `provided` come in whole, as if they were inputs; what makes them does not run.
-    Containers that are `written`, by id, are written by others.
+    Containers that are `written`, by id, are written by others. A reduce that is `summed`, by slot,
+    is sent what its rows add up to by others.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Waves:
         given: Iterable[str] = (),
         provided: Iterable[int] = (),
         written: Iterable[int] = (),
+        summed: Iterable[int] = (),
     ) -> None:
         self.machine = machine
         self.ports: list[Port] = []
@@ -119,7 +121,7 @@ class Waves:
         self.routes: dict[int, list[int]] = {}
         """The ports that the rows of a slot go to."""
         for number, each in enumerate(self.ports):
-            if number not in self.looked_up.values():
+            if number not in self.looked_up.values() and each.adds not in set(summed):
                 self.routes.setdefault(each.slot, []).append(number)
 
     def __len__(self) -> int:

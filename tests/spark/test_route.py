@@ -1,0 +1,94 @@
+"""Which way an epoch goes, and what a view says about it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbflow[spark]'")
+
+import pyarrow as pa
+
+import ebbflow as ef
+from ebbflow.engine.spark.output import log
+from ebbflow.engine.spark.table.frame import frame_of
+from ebbflow.errors import CompositionError
+from ebbflow.state.spine import StateError
+
+
+class Row(NamedTuple):
+    k: int
+    v: int
+
+
+def test_a_view_says_which_way_a_large_epoch_went_and_why(spark: Any, tmp_path: Path) -> None:
+    rows = pa.table({"k": [i % 7 for i in range(25_000)], "v": list(range(25_000))})
+    program = ef.Input("a", Row).group_by(lambda r: str(r.k)).agg(s=ef.sum("v"))
+    with program.run(ef.spark(spark, path=tmp_path)) as view:
+        view.step(a=rows)
+        first = view.stats()
+        assert first.why.startswith("25,000 rows: single_task ")
+        assert all(mode in first.why for mode in ("staged", "bulk"))
+        assert f"{first.epochs[-1].mode}: {first.why}" in repr(first)
+        assert f"last epoch {first.epochs[-1].mode} ({first.why})" in view.explain()
+        assert view._route.costs.ratios.keys() == {first.epochs[-1].mode}
+        view.step(a=[Row(1, 1)])
+        assert view.stats().why == "at most 20,000 rows"
+        view.verify()
+
+
+@pytest.mark.classic
+def test_a_frame_of_many_columns_is_checked_in_few_calls_to_java(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from py4j.clientserver import ClientServerConnection
+
+    wide: Any = NamedTuple("wide", [(f"c{i}", int) for i in range(20)])
+    frame = spark.createDataFrame([], ", ".join(f"c{i} int" for i in range(20)))
+    source: Any = ef.Input("wide", wide).node
+    calls = 0
+    send = ClientServerConnection.send_command
+
+    def counted(self: Any, command: str) -> Any:
+        nonlocal calls
+        calls += not command.startswith("m\n")  # what is collected is let go of, by and by
+        return send(self, command)
+
+    monkeypatch.setattr(ClientServerConnection, "send_command", counted)
+    made = frame_of(source, frame)
+    monkeypatch.undo()
+    assert calls <= 2 * 20 + 20
+    assert made.columns == [*wide._fields, "__weight"]
+
+
+def test_epochs_are_kept_for_a_time_and_then_only_so_many(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000_000.0
+    monkeypatch.setattr(log, "time", lambda: now)
+    engine = ef.spark(spark, path=tmp_path, in_driver=True, keep_epochs=1,
+                      keep_for=timedelta(hours=1))  # fmt: skip
+    with ef.Input("a", Row).group_by("k").agg(n=ef.count()).run(engine) as view:
+        for i in range(1, 5):
+            view.step(a=[Row(1, i)])
+            now += 600
+        assert [view.at(i).collect()[0].n for i in range(1, 5)] == [1, 2, 3, 4]
+        assert view._log.epochs == [1, 2, 3, 4]
+        now += 2_000  # the first two are older than an hour now
+        view.step(a=[Row(1, 5)])
+        assert [view.at(i).collect()[0].n for i in (3, 4, 5)] == [3, 4, 5]
+        assert view._log.epochs == [3, 4, 5]
+        with pytest.raises(StateError):
+            view.at(2).collect()
+        now += 10_000
+        view.step(a=[Row(1, 6)])
+        assert view._log.epochs == [6]
+        view.verify()
+
+
+def test_a_time_to_keep_epochs_for_must_be_one() -> None:
+    with pytest.raises(CompositionError, match="keep_for"):
+        ef.spark(path="state", keep_for=3600)
