@@ -130,7 +130,7 @@ class Market:
         """A person: mostly one of a few."""
         last = max(self.next_person - 1, FIRST)
         if self.random.randrange(ratio):
-            return max(last // 100 * 100, FIRST)
+            return max(last // 10 * 10, FIRST)
         return max(FIRST, last - self.random.randrange(1000))
 
     def _price(self) -> int:
