@@ -133,7 +133,8 @@ class View(BaseView[W], Generic[T, W]):
     view of a program of several outputs, where they give dicts, is a `View[Any, dict[str, ZSet]]`.
     """
 
-    __slots__ = ("_by_key", "_epoch", "_level", "_origins", "_seconds", "_status", "_took")
+    __slots__ = ("_by_key", "_epoch", "_freezer", "_level", "_origins", "_seconds", "_status",
+                 "_took")  # fmt: skip
 
     if TYPE_CHECKING:
 
@@ -163,6 +164,9 @@ class View(BaseView[W], Generic[T, W]):
         computed = computed_outputs(plan, machine, inputs) if storage is Memory else {}
         program = RunningProgram(plan, machine, inputs, computed)
         self._own(program, storage(program))
+        self._freezer = machine.freezer
+        if self._freezer is not None:
+            self._freezer.until(self)
         self._epoch: int = self._storage.epoch
         self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}
         self._status = OPEN
@@ -501,6 +505,8 @@ class View(BaseView[W], Generic[T, W]):
             if self._status != CLOSED:
                 self._storage.close()
             self._status = CLOSED
+            if self._freezer is not None:
+                self._freezer.close()
             self._program = self._storage = None  # type: ignore[assignment]
         self._subscribers.end()
 

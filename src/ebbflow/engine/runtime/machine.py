@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.gc_paused import pause_gc
+from ebbflow.engine.runtime.gc_paused import Freezer, pause_gc
 from ebbflow.engine.runtime.loop_report import rows_in
 from ebbflow.engine.runtime.stage import Counts, Stage, nested
 from ebbflow.errors import cause_of
@@ -70,6 +70,7 @@ class Machine:
         self.unchecked: frozenset[str] = frozenset()
         """Inputs whose rows come in unchecked: an index tells where one is not there."""
         self.reached: dict[tuple[str, ...], Reached] = {}
+        self.freezer: Freezer | None = None
 
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
         """Run all stages that these changes of inputs reach, and give the changes of the outputs
@@ -100,7 +101,8 @@ class Machine:
         opened, backed = self.open, self.backed
         value_at, size_at = values.__getitem__, sizes.__getitem__
         stage = None
-        paused = sum(sizes) > LARGE and pause_gc()
+        given = sum(sizes)
+        paused = given > LARGE and pause_gc()
         try:
             for stage, places, slot, containers, run, grouped, counts in acts:
                 reads = [*map(value_at, places)]
@@ -124,6 +126,8 @@ class Machine:
         finally:
             if paused:
                 gc.enable()
+        if paused and self.freezer is not None:
+            self.freezer.loaded(given)
 
     def count_anew(self) -> None:
         """Forget what the stages have counted so far."""
