@@ -35,8 +35,8 @@ def run(
     With `check_input=False` inputs without a key are trusted: nothing is checked, their rows are
     not kept, which saves their memory, and `verify()` is not to be had.
 
-    What an epoch of 100,000 rows or more has brought is kept out of the way of the garbage
-    collector, which would otherwise take some hundred milliseconds in a later step; with
+    What large epochs, of 250,000 rows in all or more, have brought is kept out of the way of the
+    garbage collector, which would otherwise take some hundred milliseconds in a later step; with
     `freeze=False` it is not. See `ebbflow.engine.runtime.gc_paused`.
 
     With a `path` the state is kept in that folder, or on an object store (`s3://bucket/folder`, or
@@ -73,7 +73,7 @@ def run(
         near="did you mean {}?", otherwise="one of these, or an engine: run(engine)",
     )  # fmt: skip
     machine = Machine(plan, trusting=not check_input)
-    machine.freezer = Freezer() if freeze else None
+    machine.freezer = freezer = Freezer() if freeze else None
     if readable:
         machine.readers = {}
     if path is None:
@@ -83,11 +83,14 @@ def run(
                 f"run({', '.join(f'{name}=...' for name in options)}): only with a path=",
                 remedy='run(path="state/", ...)',
             )
-        return View(plan, machine, check_input=check_input)
+        return View(plan, machine, check_input=check_input, freezer=freezer)
     try:
         from ebbflow.engine.runtime.durable import Disk
     except ModuleNotFoundError as error:
         raise CompositionError(
             f"run(path=...) needs {error.name}", remedy=install("durable")
         ) from error
-    return View(plan, machine, check_input=check_input, storage=partial(Disk, path, **options))
+    return View(
+        plan, machine, check_input=check_input, storage=partial(Disk, path, **options),
+        freezer=freezer,
+    )  # fmt: skip

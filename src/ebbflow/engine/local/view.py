@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
+from ebbflow.engine.runtime.gc_paused import Freezer
 from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
 from ebbflow.engine.runtime.loop_report import loops_of
@@ -156,6 +157,7 @@ class View(BaseView[W], Generic[T, W]):
         *,
         check_input: bool = True,
         storage: Callable[[RunningProgram], Any] = Memory,
+        freezer: Freezer | None = None,
     ) -> None:
         super().__init__(plan)
         inputs = {
@@ -164,9 +166,9 @@ class View(BaseView[W], Generic[T, W]):
         computed = computed_outputs(plan, machine, inputs) if storage is Memory else {}
         program = RunningProgram(plan, machine, inputs, computed)
         self._own(program, storage(program))
-        self._freezer = machine.freezer
-        if self._freezer is not None:
-            self._freezer.until(self)
+        self._freezer = freezer
+        if freezer is not None:
+            freezer.until(self)
         self._epoch: int = self._storage.epoch
         self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}
         self._status = OPEN

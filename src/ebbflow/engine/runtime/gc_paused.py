@@ -29,8 +29,9 @@ def pause_gc() -> bool:
     return ran
 
 
-FREEZE = 100_000
-"""How many rows a large epoch brings before anything is frozen."""
+FREEZE = 250_000
+"""How many rows large epochs bring before anything is frozen. A collection costs as much as it
+takes to load a part of them."""
 
 
 class Freezer:

@@ -33,7 +33,7 @@ of one."""
 Reached = tuple[list[Act], list[tuple[str, int]]]
 REMEMBERED = 1000
 
-LARGE = 20_000
+LARGE = 5_000
 """From so many rows on, garbage is not looked for while an epoch runs: it makes rows by the
 million, none of them garbage, and would have them all looked through again and again."""
 
