@@ -36,7 +36,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from examples.tpch.data import Business, Refresh, made, rows_of
 from examples.tpch.queries import QUERIES
-from examples.tpch.witness import Witness, differences
+from examples.tpch.witness import TpchWitness
+from examples.witness import Witness, differences
 
 QUESTION = (__doc__ or "").splitlines()[0]
 Tables = dict[str, list[Any]]
@@ -142,11 +143,9 @@ def main() -> None:
         parser.error(f"no such query: {', '.join(sorted(unknown))}")
     scale = asked.scale or (0.01 if asked.quick else 0.1)
     tables = made(asked.data or Path(gettempdir(), f"ebbflow-tpch-{scale}"), scale)
-    witness = Witness(tables, threads=2)
+    witness = TpchWitness(tables, threads=2)
     rows = {name: rows_of(name, table) for name, table in tables.items()}
-    gc.freeze()
     found = [measured(query, rows, witness, asked) for query in queries]
-    gc.unfreeze()
     publish(asked, QUESTION, found, judged(found, asked.quick), {"scale": scale}, [])
 
 

@@ -35,7 +35,16 @@ from ebbflow.expression.node import (
     Tuple,
     field_of,
 )
-from ebbflow.expression.parts import Always, Field, Parts, Then, composed, limited, unknown_field
+from ebbflow.expression.parts import (
+    Always,
+    Field,
+    Parts,
+    Then,
+    Written,
+    composed,
+    limited,
+    unknown_field,
+)
 from ebbflow.expression.schema import schema
 from ebbflow.expression.trace import trace
 from ebbflow.expression.value import is_plain, is_simple, plain_fields
@@ -238,6 +247,8 @@ class Fn:
             return self.expression.source(bind, rows)
         if isinstance(self.call, (Parts, Then)):
             return self.call.source(bind, rows)
+        if isinstance(self.call, Written):
+            return self.call.written(bind, *rows)
         return f"{bind(self.call)}({', '.join(rows)})"
 
     def kept(self, bind: Bind, *rows: str, hint: Any = Any) -> str:
@@ -246,7 +257,7 @@ class Fn:
             return kept(self.expression, self.types, bind, rows, hint)
         if isinstance(self.call, Parts):
             return self.call.kept(bind, rows)
-        if isinstance(self.call, Field):
+        if isinstance(self.call, (Field, Written)):
             return self.source(bind, *rows)
         return one_of(self.source(bind, *rows), bind, hint)
 

@@ -86,6 +86,30 @@ def all_comparable(values: Collection[Any]) -> bool:
     return {*map(type, values)} <= _NATIVE or all(map(comparable, values))
 
 
+PLAIN = frozenset({bool, bytes, date, float, int, str})
+"""Types whose values, two of one type, are in the total order as `<` says where it says so."""
+
+
+def plainly(a: Any, b: Any) -> int:
+    """Whether `a` is before `b` (-1) or behind it (1) in the total order, where that is plain to
+    see, from the first items of tuples; 0 where it is not, or they have the same place.
+
+    >>> plainly(1, 2), plainly((3, None), (1, "x")), plainly(1, 1), plainly(1, "a")
+    (-1, 1, 0, 0)
+    """
+    cls = type(a)
+    if cls is not type(b):
+        return 0
+    if cls not in PLAIN:
+        if not (issubclass(cls, tuple) and cls.__lt__ is tuple.__lt__ and a and b):
+            return 0
+        a, b = a[0], b[0]
+        cls = type(a)
+        if cls is not type(b) or cls not in PLAIN:
+            return 0
+    return -1 if a < b else 1 if a > b else 0
+
+
 class Reversed:
     """A value in the reverse of the total order: `Reversed(a) < Reversed(b)` when `b < a`.
 

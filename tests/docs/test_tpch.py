@@ -11,7 +11,8 @@ import pytest
 import ebbflow as ef
 from examples.tpch.data import Business, made, rows_of
 from examples.tpch.queries import QUERIES
-from examples.tpch.witness import Witness, differences
+from examples.tpch.witness import TpchWitness
+from examples.witness import differences
 
 SHARE = 8
 """One in so many orders is there."""
@@ -30,7 +31,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def followed(view: Any, tables: dict[str, Any], epochs: int, value: Any) -> set[str]:
     """Refresh a view and DuckDB alike, and compare every query; gives those that had an answer."""
-    witness, random = Witness(tables), Random(7)
+    witness, random = TpchWitness(tables), Random(7)
     business = Business(*(rows_of(name, tables[name]) for name in ("orders", "lineitem")))
     view.step({name: rows_of(name, table) for name, table in tables.items()})
     answered = set()

@@ -111,6 +111,14 @@ def _same(one: Any, other: Any) -> bool:
     return one is other
 
 
+class Written:
+    """A callable that says how it is written inside a loop, of one row."""
+
+    def written(self, bind: Bind, row: str) -> str:
+        """Python text that gives what a call gives, with one NaN."""
+        raise NotImplementedError
+
+
 class Parts:
     """Several functions of the same rows together: a tuple, or a row of a NamedTuple class.
 

@@ -23,10 +23,12 @@ from types import NoneType
 from typing import Any
 
 from ebbflow.errors import CompositionError, place
+from ebbflow.expression.parts import Written
 from ebbflow.flow import types
 from ebbflow.flow.parts import Part, part, part_type, plain, refuse, row_with
 from ebbflow.flow.plan import FlatMap, Map, Node, Sessions
 from ebbflow.fn import Fn
+from ebbflow.nan import one_nan
 from ebbflow.record import taken_apart, with_notes
 
 DAY = timedelta(days=1)
@@ -156,6 +158,16 @@ class WindowClock:
         time, origin = self._from_origin(time)
         return time, origin, self._number(time, origin)
 
+    def written(self, bind: Any, row: str, shown: str, otherwise: str) -> str:
+        """Python text of `shown`, which names the `{origin}` and the `{number}` of the last window
+        that has started, where times are whole numbers, and of what is to be done `otherwise`."""
+        origin, every = self.origin or 0, self.every
+        if type(origin) is not int or type(every) is not int:
+            return otherwise
+        number = f"(_t - {origin}) // {every}"
+        found = shown.replace("{origin}", str(origin)).replace("{number}", number)
+        return f"({found} if type(_t := {self.time.source(bind, row)}) is int else {otherwise})"
+
     def _from_origin(self, time: Any) -> tuple[Any, Any]:
         origin = self.origin
         if isinstance(time, datetime):
@@ -188,7 +200,7 @@ class WindowClock:
 
 
 @dataclass(frozen=True)
-class Tumbling:
+class Tumbling(Written):
     """A row with the one window it is in."""
 
     clock: WindowClock
@@ -198,6 +210,16 @@ class Tumbling:
         _, origin, number = self.clock.at(row)
         every = self.clock.every
         return self.merge(row, origin + number * every, origin + (number + 1) * every)
+
+    def written(self, bind: Any, row: str) -> str:
+        otherwise = f"{bind(one_nan)}({bind(self)}({row}))"
+        if type(self.merge) is not _Row or self.merge.type is None:
+            return otherwise
+        made = bind(self.merge.type)
+        start = f"(_s := {{origin}} + {{number}} * {self.clock.every})"
+        return self.clock.written(
+            bind, row, f"new({made}, (*{row}, {start}, _s + {self.clock.every}))", otherwise
+        )
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,28 @@
 All rows are kept by key, in an index, and of each key the first of them in a top buffer (see
 `ebbflow.state.top_buffer`). Where two rows have the same place in the order, the rows themselves
 decide, so the answer never depends on who came first.
+
+Where one row is wanted, only that one is held as long as it stays the first, or a better one comes
+in its place. When it goes without, the rows are looked through, and a buffer is held from then on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from typing import Any
 
 from ebbflow.algebra.value import function_name
+from ebbflow.chain import key_source
+from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import AbsentRow, NotDeterministic, cause_of
 from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
-from ebbflow.ordering import total_order_key
+from ebbflow.ordering import plainly, total_order_key
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
-from ebbflow.state.top_buffer import Ranking
+from ebbflow.state.top_buffer import ROOM, Ranking
 from ebbflow.zset import ZSet, add_into
 
 
@@ -35,6 +41,14 @@ FEW = 16
 """When there are so many times more top rows than changes, they are not all listed again."""
 
 
+_ELEMENTS = """
+    found = []
+    for row, weight in pairs:
+        found.append((new($Element, ($place, row)), weight))
+    return found
+"""
+
+
 class TopRows(ByKey):
     """The first rows of each key; see `top_rows`."""
 
@@ -49,6 +63,14 @@ class TopRows(ByKey):
     def element(self, row: Any) -> Element:
         """A row with its place in the order."""
         return Element((one_nan(self.by(row)), row))
+
+    @cached_property
+    def elements(self) -> Callable[[Any], list[tuple[Element, int]]]:
+        """A loop that puts rows behind their places."""
+        loop = GeneratedLoop("elements", "pairs")
+        place = key_source(loop, self.by)
+        loop.template(_ELEMENTS, self.owner or self.by, "row", Element=Element, place=place)
+        return loop.function()
 
     def f(self, x: Bag) -> Bag:
         groups: dict[Any, list[Element]] = {}
@@ -70,15 +92,23 @@ class TopRows(ByKey):
         """Take a change in, and give the rows that came to the top or left it."""
         index, cells = state
         groups, get, element = index.groups, cells.values.get, self.element
-        empty = self.ranking.empty
+        empty, single = self.ranking.empty, self.ranking.least == 1
         new, few = {}, {}
         for key, pairs in index.apply(change).items():
-            rows = groups.get(key)
+            rows, was = groups.get(key), get(key)
             if rows is None:
                 new[key] = ABSENT
                 continue
-            pairs = [(element(row), weight) for row, weight in pairs]
-            new[key] = self._updated(get(key, empty), pairs, _Elements(rows, element))
+            if single and (was is None or type(was) is Element):
+                now = self._followed(was, pairs, rows)
+                if now is not was:
+                    new[key] = now
+                continue
+            was = empty if was is None else was
+            pairs = self._near(self.elements(pairs), was)
+            if not pairs:
+                continue
+            new[key] = self._updated(was, pairs, _Elements(rows, element))
             if FEW * len(pairs) < self.ranking.least:
                 few[key] = [each for each, _ in pairs]
         old = cells.swap(new)
@@ -94,35 +124,87 @@ class TopRows(ByKey):
                     shift = self.skipped.shift(was, now, few[key])
                     add_into(out, {row: -count for (_, row), count in shift})
             else:
-                self._count(out, was, -1)
-                self._count(out, now, 1)
+                self._differ(out, self._top(was), self._top(now))
         return out
+
+    def _near(self, pairs: list[Any], buffer: Any) -> list[Any]:
+        """Without the elements that are plainly behind all that a buffer holds, if it does not hold
+        all there are."""
+        if buffer.all or not buffer.tree.distinct:
+            return pairs
+        floor = (buffer.tree.last if self.smallest else buffer.tree.first)[0]
+        behind = 1 if self.smallest else -1
+        return [pair for pair in pairs if plainly(pair[0][0], floor) != behind]
+
+    def _followed(self, best: Element | None, pairs: Any, rows: dict[Any, int]) -> Any:
+        """The first row after a change, or a buffer, when it has gone and no better one came."""
+        was, lost, first = best, False, self.ranking.first
+        forward = -1 if self.smallest else 1
+        for each, weight in self.elements(pairs):
+            place, row = each
+            if weight < 0:
+                if was is None or plainly(place, was[0]) == forward:
+                    raise self._elsewhere(row)
+                if row == was[1]:
+                    if place != was[0]:
+                        raise self._elsewhere(row)
+                    lost = row not in rows
+                continue
+            if best is None:
+                best = each
+                continue
+            ahead = plainly(place, best[0])
+            if not ahead and place == best[0]:
+                ahead = plainly(row, best[1])
+            if ahead == forward or (not ahead and first(1, [best, each])[0] is not best):
+                best = each
+        if lost and best is was:
+            return self.ranking.picked(_Elements(rows, self.element)(), ROOM)
+        return best
+
+    def _elsewhere(self, row: Any) -> NotDeterministic:
+        return NotDeterministic(
+            "a row is taken back, and its place in the order is another than when it came",
+            row=row,
+            remedy="an order that is the same for the same row every time",
+        )
 
     def _updated(self, buffer: Any, pairs: Any, everything: Any) -> Any:
         try:
             return self.ranking.update(buffer, pairs, everything)
         except AbsentRow as error:
             gone = [each for each, weight in pairs if buffer.tree.count(each) + weight < 0]
-            raise NotDeterministic(
-                "a row is taken back, and its place in the order is another than when it came",
-                row=gone[0][1],
-                remedy="an order that is the same for the same row every time",
-            ) from cause_of(error)
+            raise self._elsewhere(gone[0][1]) from cause_of(error)
 
-    def _count(self, out: dict[Any, int], buffer: Any, sign: int) -> None:
-        """Count the top of one key in or out."""
-        for _, row in [] if buffer is ABSENT else self.ranking.best(buffer)[self.offset :]:
-            total = out.get(row, 0) + sign
-            if total:
-                out[row] = total
-            else:
-                del out[row]
+    def _top(self, held: Any) -> list[Any]:
+        """The rows at the top of a key, each behind its place."""
+        if held is ABSENT:
+            return []
+        return [held] if type(held) is Element else self.ranking.best(held)[self.offset :]
+
+    def _differ(self, out: dict[Any, int], was: list[Any], now: list[Any]) -> None:
+        """Count out what was at the top, and in what is; what both begin or end with stays."""
+        while was and now and was[-1] is now[-1]:
+            was.pop()
+            now.pop()
+        same = 0
+        for a, b in zip(was, now, strict=False):
+            if a is not b:
+                break
+            same += 1
+        for rows, sign in ((was, -1), (now, 1)):
+            for _, row in rows[same:]:
+                total = out.get(row, 0) + sign
+                if total:
+                    out[row] = total
+                else:
+                    del out[row]
 
     def read(self, state: Any) -> dict[Any, int]:
         """The whole output, from the state."""
         out: dict[Any, int] = {}
-        for buffer in state[1].everything().values():
-            self._count(out, buffer, 1)
+        for held in state[1].everything().values():
+            self._differ(out, [], self._top(held))
         return out
 
     def accepts(self, state: Any, change: Bag) -> bool:
@@ -133,11 +215,14 @@ class TopRows(ByKey):
         return (
             index == Index(self.key, x, self.by_key)
             and cells.keys() == index.groups.keys()
-            and all(
-                self.ranking.agrees(cells[key], _Elements(rows, self.element)())
-                for key, rows in index.groups.items()
-            )
+            and all(self._agrees(cells[key], rows) for key, rows in index.groups.items())
         )
+
+    def _agrees(self, held: Any, rows: dict[Any, int]) -> bool:
+        elements = _Elements(rows, self.element)()
+        if type(held) is Element:
+            return self.ranking.first(1, elements) == [held]
+        return self.ranking.agrees(held, elements)
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f", {function_name(self.key)}"

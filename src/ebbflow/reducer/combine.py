@@ -57,7 +57,8 @@ def on(reducer: Any_, *of: Key) -> Any_:
             ("add", reducer.add), ("remove", reducer.remove), ("repeat", reducer.repeat)
         )
     }  # fmt: skip
-    return _like(reducer, (on, (reducer, *of), {}), **steps, elements=None)
+    inline = reducer.inline and reducer.inline.on(of[0] if len(of) == 1 else part)
+    return _like(reducer, (on, (reducer, *of), {}), **steps, elements=None, inline=inline)
 
 
 class _Where:
@@ -87,6 +88,7 @@ def where(reducer: Any_, predicate: Key) -> Any_:
         remove=remove and _Where(remove, holds),
         repeat=reducer.repeat and _Where(reducer.repeat, holds),
         elements=_rows_of(reducer),
+        inline=reducer.inline and reducer.inline.where(predicate),
     )
 
 
@@ -94,7 +96,10 @@ def then(reducer: Any_, f: Callable[[Any], Any]) -> Any_:
     """See `Reducer.then`."""
     result = f if reducer.result is None else Composed(reducer.result, f)
     aggregate = "algebraic" if reducer.aggregate == "distributive" else reducer.aggregate
-    return _like(reducer, (then, (reducer, f), {}), result=result, aggregate=aggregate)
+    return _like(
+        reducer, (then, (reducer, f), {}), result=result, aggregate=aggregate,
+        inline=reducer.inline and reducer.inline.then(f),
+    )  # fmt: skip
 
 
 # ---- side by side ----

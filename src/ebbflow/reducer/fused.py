@@ -1,7 +1,9 @@
-"""The step of a reduce as one loop, for reducers whose steps can be generated.
+"""The step of a reduce as one generated loop.
 
-Such a reducer says how in an `Inline`. Then rows need not be sorted into removals and additions,
-nor added up before.
+A reducer that can be generated says how in an `Inline`. Where all parts can, and are groups, rows
+need not be sorted into removals and additions, nor by key, nor added up before: `step`. Otherwise
+rows come by key, `step_groups`, and what cannot be generated is called once for each group, beside
+the rest.
 
 The step can also be taken in two: what a change adds to every cell, which does not depend on the
 cells, and then that added to them. So cells need not be there before their keys are known, and
@@ -14,12 +16,14 @@ where rows and cells are in different places, only what they add up to has to tr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from ebbflow.chain import Chain, key_source
 from ebbflow.codegen import GeneratedLoop, name_of
+from ebbflow.reducer.inline import Placed
 from ebbflow.reducer.shape import ResultShape
 from ebbflow.reducer.strategy import (
     GroupStrategy,
@@ -84,8 +88,35 @@ _GIVE = """
 """
 
 
+_GROUPS = """
+    for key, pairs in found.items():
+        was = get(key)
+        $cell, before = $NO_ROWS if was is None else was
+        $open
+        for row, n in pairs:
+            size += n
+            $add
+        if size < 0: $refuse_negative_size(key, size)
+        $rows
+        $close
+        old[key] = $ABSENT if was is None else was
+        if size:
+            after = $made
+            values[key] = ($cell, after)
+            if before != after:
+                if was is not None: out[before] = -1
+                out[after] = 1
+            continue
+        if ($cell,) != $EMPTY: $require_empty(key, ($cell,))
+        if was is not None:
+            del values[key]
+            out[before] = -1
+    return out
+"""
+
+
 class FusedReduce:
-    """The loops of a reduce whose parts can all be generated.
+    """The loops of a reduce.
 
     In them a cell is spread over variables: `size`, the number of rows of the group, and the slots
     of each part, called after its reducer.
@@ -102,13 +133,13 @@ class FusedReduce:
     ) -> None:
         self.parts, self.key, self.shape, self.row_type = parts, key, shape, row_type
         self.before, self.owner = before, owner
-        self.inlines = [part.reducer.inline for part in parts]
+        self.inlines: list[Any] = [part.inline for part in parts]
         self.names = _slot_names(parts)
         self.slots = [name for several in self.names for name in several]
         self.cells = {
             "cell": ", ".join(["size", *self.slots]),
             "changed": ", ".join(["size + n", *self.slots]),
-            "NO_ROWS": (0, *(value for inline in self.inlines for value in inline.slots)),
+            "NO_ROWS": (0, *(value for part in parts for value in part.slots)),
         }
 
     @property
@@ -145,7 +176,48 @@ class FusedReduce:
         self._give(loop)
         return loop.function()
 
+    def step_groups(self, require_empty: Callable[[Any, Any], None]) -> Callable[..., Any]:
+        """A loop like `step`, of rows by key, and of all rows by key, where they are kept. A cell
+        has the row that was given for it at its end."""
+        loop = GeneratedLoop("step_groups", "found, groups, values, old")
+        loop.write("out, get = {}, values.get")
+        lists = [self._seen(i) for i, inline in enumerate(self.inlines) if inline and inline.close]
+        kept = any(part.keeps_rows for part in self.parts)
+        loop.template(
+            _GROUPS, self.owner, cell=self.cells["cell"], NO_ROWS=(*self.cells["NO_ROWS"], None),
+            EMPTY=self.cells["NO_ROWS"], ABSENT=ABSENT, refuse_negative_size=refuse_negative_size,
+            require_empty=require_empty, rows="rows = groups.get(key)" if kept else "",
+            open=f"{', '.join(lists)} = {', '.join(['[]'] * len(lists))}" if lists else "",
+            add=partial(self._add_row, loop, "row"), close=partial(self._close, loop, kept),
+            made=self.shape.source(loop, "key", self._results(loop)),
+        )  # fmt: skip
+        return loop.function()
+
     # ---- what they are made of ----
+
+    def _seen(self, number: int) -> str:
+        return f"seen_{number}"
+
+    def _close(self, loop: GeneratedLoop, kept: bool) -> None:
+        """What each part does once for a group."""
+        for i, (part, inline, own) in enumerate(
+            zip(self.parts, self.inlines, self.names, strict=True)
+        ):
+            blamed = self.owner or part.reducer
+            rows = "rows" if kept and part.keeps_rows else "None"
+            if inline is None:
+                loop.write(f"{own[0]} = {loop.bind(part.update)}({own[0]}, pairs, {rows})", blamed)
+                continue
+            for line in inline.close:
+                text = inline.text(loop, line, own, seen=self._seen(i), rows=rows)
+                loop.write(text, blamed)
+
+    def _results(self, loop: GeneratedLoop) -> list[str]:
+        return [
+            f"{loop.bind(part.result)}({own[0]})" if inline is None
+            else inline.text(loop, inline.result, own, size="size")
+            for part, inline, own in zip(self.parts, self.inlines, self.names, strict=True)
+        ]  # fmt: skip
 
     def _add_rows(self, loop: GeneratedLoop) -> None:
         """Every row is added to the cell of its key in `fresh`."""
@@ -157,19 +229,54 @@ class FusedReduce:
         )  # fmt: skip
 
     def _add_row(self, loop: GeneratedLoop, row: str) -> None:
-        """What each part looks at is computed once, and added to its slots."""
+        """What each part looks at is computed once, and added to its slots. Parts that ask the same
+        of a row stand together under one question."""
         known: dict[str, str] = {}
-        for part, inline, own in zip(self.parts, self.inlines, self.names, strict=True):
-            blamed = self.owner or part.reducer
-            x = row
-            if inline.of is not None:
-                source = part_of_row(inline.of, self.row_type).source(loop.bind, row)
-                x = known.get(source, "")
-                if not x:
-                    x = known[source] = f"x{len(known)}"
-                    loop.write(f"{x} = {source}", blamed, row)
-            for line in inline.step:
-                loop.write(inline.text(loop, line, own, x=x, n="n"), blamed, row)
+        names = map("x{}".format, count())
+        asked: dict[tuple[str, ...], list[int]] = {}
+        for i, inline in enumerate(self.inlines):
+            if inline is not None:
+                asked.setdefault(self._questions(loop, inline, row), []).append(i)
+        depth = loop.depth
+        for questions, numbers in asked.items():
+            if questions:
+                blamed = self.owner or self.parts[numbers[0]].reducer
+                loop.write(f"if {' and '.join(questions)}:", blamed, row)
+                loop.depth += 1
+            inside = known if not questions else dict(known)
+            for i in numbers:
+                self._add_value(loop, row, i, inside, names)
+            loop.depth = depth
+
+    def _questions(self, loop: GeneratedLoop, inline: Any, row: str) -> tuple[str, ...]:
+        return tuple([part_of_row(w, self.row_type).source(loop.bind, row) for w in inline.when])
+
+    def _add_value(
+        self, loop: GeneratedLoop, row: str, i: int, known: dict[str, str], names: Iterator[str]
+    ) -> None:
+        part, inline, own = self.parts[i], self.inlines[i], self.names[i]
+        blamed = self.owner or part.reducer
+
+        def value(of: Any) -> str:
+            """The variable with a part of the row, of which one NaN is kept where that matters."""
+            if of is None:
+                return row
+            fn = part_of_row(of, self.row_type)
+            source = fn.kept(loop.bind, row) if inline.close else fn.source(loop.bind, row)
+            if source not in known:
+                known[source] = next(names)
+                loop.write(f"{known[source]} = {source}", blamed, row)
+            return known[source]
+
+        if isinstance(inline.of, Placed):
+            place, shown = value(inline.of.by), value(inline.of.part)
+            holes = {"placed": place, "x": f"({place}, {shown})"}
+        else:
+            x = value(inline.of)
+            holes = {"placed": x, "x": x}
+        for line in inline.step:
+            text = inline.text(loop, line, own, n="n", seen=self._seen(i), **holes)
+            loop.write(text, blamed, row)
 
     def _merge_slots(self, loop: GeneratedLoop) -> None:
         for inline, own in zip(self.inlines, self.names, strict=True):
@@ -179,14 +286,10 @@ class FusedReduce:
 
     def _give(self, loop: GeneratedLoop) -> None:
         """The cells in `fresh` become the state, and what changed is returned."""
-        results = [
-            inline.text(loop, inline.result, own, size="size")
-            for inline, own in zip(self.inlines, self.names, strict=True)
-        ]
+        made = self.shape.source(loop, "key", self._results(loop))
         loop.template(
-            _GIVE, self.owner, **self.cells, made=self.shape.source(loop, "key", results),
-            ABSENT=ABSENT, refuse_negative_size=refuse_negative_size,
-            refuse_leftover=refuse_leftover,
+            _GIVE, self.owner, **self.cells, made=made, ABSENT=ABSENT,
+            refuse_negative_size=refuse_negative_size, refuse_leftover=refuse_leftover,
         )  # fmt: skip
 
 
@@ -199,5 +302,5 @@ def _slot_names(parts: Sequence[GroupStrategy]) -> list[list[str]]:
         name = "part" if made is None else name_of(made[0])
         seen[name] += 1
         front = name if seen[name] == 1 else f"{name}{seen[name]}"
-        found.append([f"{front}_{j}" for j in range(len(part.reducer.inline.slots))])
+        found.append([f"{front}_{j}" for j in range(len(part.slots))])
     return found

@@ -10,7 +10,7 @@ Two mappings are equal when their entries are, however each came about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
@@ -158,9 +158,14 @@ def tally(counts: Map[Any, int], row: Any, count: int) -> Map[Any, int]:
     >>> tally(tally(Map(), "a", 2), "a", -2)
     Map({})
     """
-    there = counts.get(row, 0)
+    root = counts._root
+    there = root.get(row, 0) if type(root) is dict else counts.get(row, 0)
     total = there + count
     if total > 0:
+        if type(root) is dict and (there or len(root) < _FULL):
+            leaf = root.copy()
+            leaf[row] = total
+            return _made(leaf, counts._size + (not there))
         return _made(_put(counts._root, 0, row, total), counts._size + (not there))
     if total < 0:
         raise AbsentRow(
@@ -168,3 +173,21 @@ def tally(counts: Map[Any, int], row: Any, count: int) -> Map[Any, int]:
             remedy="remove at most what was added",
         )
     return _made(_drop(counts._root, 0, row), counts._size - 1) if there else counts
+
+
+def tally_all(counts: Map[Any, int], pairs: Sequence[tuple[Any, int]]) -> Map[Any, int]:
+    """The same after many rows came or went; only the sum of each counts.
+
+    >>> tally_all(Map({"a": 1}), [("b", 2), ("a", -1), ("b", -1)])
+    Map({'b': 1})
+    """
+    if len(pairs) == 1:
+        return tally(counts, *pairs[0])
+    total: dict[Any, int] = {}
+    get = total.get
+    for row, count in pairs:
+        total[row] = get(row, 0) + count
+    for row, count in total.items():
+        if count:
+            counts = tally(counts, row, count)
+    return counts

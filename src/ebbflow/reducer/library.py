@@ -22,8 +22,8 @@ from typing import Any
 
 from ebbflow.nan import one_nan
 from ebbflow.reducer import exact
-from ebbflow.reducer.hashed import Map, tally
-from ebbflow.reducer.inline import Inline
+from ebbflow.reducer.hashed import Map, tally, tally_all
+from ebbflow.reducer.inline import Inline, called, gathered
 from ebbflow.reducer.reducer import Reducer, counted
 from ebbflow.reducer.row import Key, getter
 from ebbflow.typevars import V
@@ -231,9 +231,12 @@ def tally_merge(a: Map[Any, int], b: Map[Any, int]) -> Map[Any, int]:
     return large
 
 
-_COUNTS: dict[str, Any] = {
-    "merge": tally_merge, "aggregate": "holistic", "size": "O(n)", "cost": "O(log n)",
-}  # fmt: skip
+def _counts(made: Any, of: Key | None, result: Any) -> AnyReducer:
+    """A reducer whose state is how often each value is there."""
+    return ready(
+        made, Map(), _tally, of, result, merge=tally_merge, aggregate="holistic", size="O(n)",
+        cost="O(log n)", inline=gathered(of, Map(), tally_all, result),
+    )  # fmt: skip
 
 
 def count_distinct(of: Key[V] | None = None) -> Reducer[V]:
@@ -244,7 +247,7 @@ def count_distinct(of: Key[V] | None = None) -> Reducer[V]:
     >>> count_distinct()("banana")
     3
     """
-    return ready((count_distinct, arguments(of)), Map(), _tally, of, len, **_COUNTS)
+    return _counts((count_distinct, arguments(of)), of, len)
 
 
 def histogram(of: Key[V] | None = None) -> Reducer[V]:
@@ -255,7 +258,7 @@ def histogram(of: Key[V] | None = None) -> Reducer[V]:
     >>> histogram()("banana")
     Map({'a': 3, 'b': 1, 'n': 2})
     """
-    return ready((histogram, arguments(of)), Map(), _tally, of, **_COUNTS)
+    return _counts((histogram, arguments(of)), of, None)
 
 
 def set_of(of: Key[V] | None = None) -> Reducer[V]:
@@ -266,7 +269,7 @@ def set_of(of: Key[V] | None = None) -> Reducer[V]:
     >>> sorted(set_of()("banana"))
     ['a', 'b', 'n']
     """
-    return ready((set_of, arguments(of)), Map(), _tally, of, frozenset, **_COUNTS)
+    return _counts((set_of, arguments(of)), of, frozenset)
 
 
 # ---- truth values and bits ----
@@ -284,9 +287,17 @@ def _any(acc: tuple[int, int]) -> bool | None:
     return acc[0] > 0 if acc[0] or acc[1] else None
 
 
-_VOTES: dict[str, Any] = {
-    "merge": _both_added, "aggregate": "algebraic", "elements": (True, False, None),
-}  # fmt: skip
+def _voting(made: Any, of: Key | None, result: Any) -> AnyReducer:
+    """A reducer whose state is how many values are true, and how many are not."""
+    step = "if {x} is not None: {0}, {1} = ({0} + {n}, {1}) if {x} else ({0}, {1} + {n})"
+    inline = Inline(
+        of, (0, 0), (step,), "{shown}(({0}, {1}))", (("shown", result),),
+        lambda size, slots: slots, tuple, ("{0} += {m0}; {1} += {m1}",),
+    )  # fmt: skip
+    return ready(
+        made, (0, 0), _votes, of, result, merge=_both_added, aggregate="algebraic",
+        elements=(True, False, None), inline=inline,
+    )  # fmt: skip
 
 
 def bool_and(of: Key[V] | None = None) -> Reducer[V]:
@@ -297,7 +308,7 @@ def bool_and(of: Key[V] | None = None) -> Reducer[V]:
     >>> bool_and()([True, None, True]), bool_and()([True, False]), bool_and()([])
     (True, False, None)
     """
-    return ready((bool_and, arguments(of)), (0, 0), _votes, of, _all, **_VOTES)
+    return _voting((bool_and, arguments(of)), of, _all)
 
 
 def bool_or(of: Key[V] | None = None) -> Reducer[V]:
@@ -308,7 +319,7 @@ def bool_or(of: Key[V] | None = None) -> Reducer[V]:
     >>> bool_or()([False, True]), bool_or()([False]), bool_or()([None])
     (True, False, None)
     """
-    return ready((bool_or, arguments(of)), (0, 0), _votes, of, _any, **_VOTES)
+    return _voting((bool_or, arguments(of)), of, _any)
 
 
 def _xor(acc: tuple[int, int], x: int, count: int) -> tuple[int, int]:
@@ -330,4 +341,5 @@ def bit_xor(of: Key[V] | None = None) -> Reducer[V]:
     return ready(
         (bit_xor, arguments(of)), (0, 0), _xor, of, shown_if_any,
         merge=_xor_merge, aggregate="distributive", elements=(0, 1, 2, 3, 7, 255, None),
+        inline=called(of, (0, 0), _xor, _xor_merge, shown_if_any),
     )  # fmt: skip

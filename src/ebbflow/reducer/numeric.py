@@ -13,6 +13,7 @@ from typing import Any
 
 from ebbflow.nan import is_nan
 from ebbflow.reducer import exact, moments
+from ebbflow.reducer.inline import Inline, called
 from ebbflow.reducer.library import NUMBERS, AnyReducer, arguments, ready
 from ebbflow.reducer.reducer import Reducer, counted
 from ebbflow.reducer.row import Key, getter
@@ -113,6 +114,10 @@ def _spread(ddof: int, root: bool, acc: moments.Moments) -> Any:
     return exact.decimal_root(spread) if decimals else exact.root(spread)
 
 
+def _calls(of: Key | None, shown: Any) -> Inline:
+    return called(of, moments.nothing(2), _adding(_square), moments.merged, shown)
+
+
 def variance(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:
     """The variance of a sample, or with `ddof=0` of a whole population; exact, rounded once.
 
@@ -125,7 +130,7 @@ def variance(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:
     return ready(
         (variance, arguments(of), named), moments.nothing(2), _adding(_square), of,
         partial(_spread, ddof, False), merge=moments.merged, aggregate="algebraic",
-        elements=NUMBERS,
+        elements=NUMBERS, inline=_calls(of, partial(_spread, ddof, False)),
     )  # fmt: skip
 
 
@@ -141,6 +146,7 @@ def stddev(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:
     return ready(
         (stddev, arguments(of), named), moments.nothing(2), _adding(_square), of,
         partial(_spread, ddof, True), merge=moments.merged, aggregate="algebraic", elements=NUMBERS,
+        inline=_calls(of, partial(_spread, ddof, True)),
     )  # fmt: skip
 
 
@@ -155,6 +161,7 @@ def _paired(made: Any, x: Key, y: Key, size: int, terms: moments.Terms, result: 
     return counted(
         moments.nothing(size), repeat, result, merge=moments.merged, made=made,
         aggregate="algebraic", size="O(1)", cost="O(1)", partial=False,
+        inline=called(None, moments.nothing(size), repeat, moments.merged, result),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from ebbflow.errors import AlgebraError, cause_of, value_text
 from ebbflow.nan import is_nan, one_nan
 from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
+from ebbflow.reducer.inline import gathered
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key
@@ -57,7 +58,8 @@ def tree_merge(a: Tree[Any], b: Tree[Any]) -> Tree[Any]:
 def _sorted(made: Any, of: Key | None, result: Any, aggregate: str) -> AnyReducer:
     """A reducer whose state is the sorted values."""
     return ready(
-        made, Tree(), keep, of, result, merge=tree_merge, aggregate=aggregate, **ORDERED
+        made, Tree(), keep, of, result, merge=tree_merge, aggregate=aggregate, **ORDERED,
+        inline=gathered(of, Tree(), Tree.update, result),
     )  # fmt: skip
 
 

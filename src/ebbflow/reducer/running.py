@@ -31,10 +31,9 @@ from ebbflow.reducer.shape import PAIR, ResultShape
 from ebbflow.reducer.strategy import (
     GroupStrategy,
     refuse_leftover,
-    refuse_negative_size,
     strategies_of,
 )
-from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.cells import Cells
 from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
 from ebbflow.zset import ZSETS, ZSet, trusted
@@ -65,8 +64,13 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     @cached_property
     def parts(self) -> tuple[GroupStrategy, ...]:
-        """The reducers that are side by side in it, each with a strategy."""
-        return strategies_of(self.reducer, self.row_type)
+        """The reducers that are side by side in it, each with a strategy. Of many none is
+        generated."""
+        parts = strategies_of(self.reducer, self.row_type)
+        if len(parts) > MOST_FUSED:
+            for part in parts:
+                part.inline = None
+        return parts
 
     @cached_property
     def keeps_rows(self) -> bool:
@@ -81,7 +85,7 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
     @cached_property
     def inlines(self) -> list[Any]:
         """How each part is generated; None where one cannot be."""
-        return [part.reducer.inline for part in self.parts]
+        return [part.inline for part in self.parts]
 
     @cached_property
     def by_key(self) -> Callable[[Any], Grouped]:
@@ -100,15 +104,24 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     @cached_property
     def fused(self) -> FusedReduce | None:
-        """The loops of a step, where every part can be generated."""
-        if self.keeps_rows or None in self.inlines or len(self.parts) > MOST_FUSED:
+        """The loops of a step, where rows need not come by key."""
+        by_key = any(inline is None or inline.close for inline in self.inlines)
+        if self.keeps_rows or by_key:
             return None
+        return self._fused()
+
+    def _fused(self) -> FusedReduce:
         return FusedReduce(self.parts, self.key, self.shape, self.row_type, self.before, self.owner)
 
     @cached_property
     def loop(self) -> Callable[..., dict[Any, int]] | None:
         """The loop of a whole step, where there is one."""
         return self.fused.step() if self.fused else None
+
+    @cached_property
+    def group_loop(self) -> Callable[..., dict[Any, int]]:
+        """The loop of a step of rows by key."""
+        return self._fused().step_groups(self._require_empty)
 
     @cached_property
     def partial(self) -> Callable[[Any], dict[Any, Any]] | None:
@@ -158,51 +171,31 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     def update_groups(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""
-        parts, start, values = self.parts, self.no_rows, cells.values
-        old, out = _remembered(cells), dict[Any, int]()
-        for key, pairs in found.items():
-            was = values.get(key)
-            cell = start if was is None else was
-            size = cell[0] + sum([weight for _, weight in pairs])
-            rows = None if groups is None else groups.get(key)
-            if size < 0:
-                refuse_negative_size(key, size)
-            accs = [part.update(acc, pairs, rows)
-                    for part, acc in zip(parts, cell[1:-1], strict=True)]  # fmt: skip
-            before, after = cell[-1], None
-            old[key] = ABSENT if was is None else was
-            if size:
-                values[key] = now = self.cell(key, size, accs)
-                after = now[-1]
-            else:
-                for part, acc in zip(parts, accs, strict=True):
-                    if not part.is_empty(acc):
-                        refuse_leftover(key, acc)
-                values.pop(key, None)
-            if before != after:
-                if was is not None:
-                    out[before] = -1
-                if size:
-                    out[after] = 1
-        return out
+        return self.group_loop(found, groups, cells.values, _remembered(cells))
+
+    def _require_empty(self, key: Any, cell: tuple[Any, ...]) -> None:
+        for part, acc in zip(self.parts, self._accs(cell), strict=True):
+            if not part.is_empty(acc):
+                refuse_leftover(key, acc)
 
     def accs(self, cell: tuple[Any, ...]) -> list[Any]:
-        """The accumulators in a cell; the generated loop has them spread over it, and no row."""
-        if self.loop is None:
-            return list(cell[1:-1])
+        """The accumulators in a cell; those of rows by key have a row behind them."""
+        return self._accs(cell if self.loop is not None else cell[:-1])
+
+    def _accs(self, cell: tuple[Any, ...]) -> list[Any]:
         found, at = [], 1
-        for inline in self.inlines:
-            slots = cell[at : at + len(inline.slots)]
-            found.append(inline.pack(cell[0], slots))
+        for part in self.parts:
+            slots = cell[at : at + (1 if part.inline is None else len(part.inline.slots))]
+            found.append(slots[0] if part.inline is None else part.inline.pack(cell[0], slots))
             at += len(slots)
         return found
 
     def cell(self, key: Any, size: int, accs: list[Any]) -> tuple[Any, ...]:
         """The cell of a group."""
-        if self.loop is None:
-            return size, *accs, self.row(key, accs)
-        pairs = zip(self.inlines, accs, strict=True)
-        return size, *[slot for inline, acc in pairs for slot in inline.unpack(acc)]
+        cell: list[Any] = [size]
+        for part, acc in zip(self.parts, accs, strict=True):
+            cell += (acc,) if part.inline is None else part.inline.unpack(acc)
+        return tuple(cell) if self.loop is not None else (*cell, self.row(key, accs))
 
     def row(self, key: Any, accs: list[Any]) -> Any:
         """The row that is given for a group."""

@@ -19,11 +19,13 @@ from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import ChangeError, NotDeterministic
 from ebbflow.fn import Fn
 from ebbflow.nan import one_nan
+from ebbflow.ordering import PLAIN
 from ebbflow.reducer import ordered
 from ebbflow.reducer.combine import together
+from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.reducer import Recompute, Reducer
 from ebbflow.reducer.row import getter
-from ebbflow.state.top_buffer import Ranking, TopBuffer
+from ebbflow.state.top_buffer import ROOM, Ranking, TopBuffer
 from ebbflow.state.tree import Tree
 from ebbflow.zset import without_zeros
 
@@ -41,6 +43,13 @@ class GroupStrategy:
     def __init__(self, reducer: Reducer[Any, Any, Any]) -> None:
         self.reducer = reducer
         self.keeps_rows = reducer.remove is None or reducer.partial is not False
+        self.inline: Inline | None = reducer.inline
+
+    @property
+    def slots(self) -> tuple[Any, ...]:
+        """What a cell of no rows holds of this part: the slots of the generated loop, or one
+        accumulator."""
+        return (self.start(),) if self.inline is None else self.inline.slots
 
     def start(self) -> Any:
         """The accumulator of no rows."""
@@ -140,36 +149,88 @@ class SingleRow:
         return self.reducer.add(self.reducer.start(), row)
 
 
+NO_END = (None, 0, None)
+"""No value: the best, how often it is there, and the top buffer, where there is one."""
+
+
 class ExtremeStrategy(GroupStrategy):
-    """For max and min: a top buffer of the values; see `ebbflow.state.top_buffer`."""
+    """For max and min: the best value and how often it is there. From when the last one of these
+    goes, a top buffer of the values (see `ebbflow.state.top_buffer`), and the best."""
 
     def __init__(self, reducer: Reducer[Any, Any, Any], up: bool, of: Any, row_type: Any) -> None:
         super().__init__(reducer)
         self.keeps_rows = True
         self.values = _values(of, row_type)
         self.ranking = Ranking(up)
+        behind = "{x} < {0}" if up else "{x} > {0}"
+        self.inline = Inline(
+            of, NO_END, (
+                "if {x} is None or ({2} is None and type({x}) is type({0}) "
+                f"and type({{x}}) in {{PLAIN}} and {behind}): pass",
+                "else: {seen}.append(({x}, {n}))",
+            ), "{0}", (("PLAIN", PLAIN), ("follow", self.follow)),
+            lambda size, slots: slots, tuple,
+            close=("if {seen}: {0}, {1}, {2} = {follow}({0}, {1}, {2}, {seen}, {rows})",),
+        )  # fmt: skip
 
-    def start(self) -> TopBuffer:
-        return self.ranking.empty
+    def start(self) -> Any:
+        return NO_END
+
+    def follow(self, best: Any, times: int, buffer: Any, pairs: Pairs, rows: Rows | None) -> Any:
+        """The accumulator after values came or went. Those behind the best need not be told as
+        long as there is no buffer."""
+        delta: Rows = {}
+        for x, n in pairs:
+            delta[x] = delta.get(x, 0) + n
+        there = rows or {}
+        if buffer is not None:
+            buffer = self.ranking.update(
+                buffer, without_zeros(delta).items(), lambda: self.values(there.items())
+            )
+            return self._shown(buffer)
+        lost = False
+        if times:
+            times += delta.pop(best, 0)
+            lost = times <= 0
+        new = [x for x, n in delta.items() if n > 0]
+        if new and (not times or lost or len(new) > 1 or new[0] != best):
+            first = self.ranking.first(1, [*new, best] if times or lost else new)[0]
+            if first in delta:
+                return first, delta[first], None
+        if not lost:
+            return (best, times, None) if times else NO_END
+        return self._shown(self.ranking.picked(self.values(there.items()), ROOM))
+
+    def _shown(self, buffer: TopBuffer) -> Any:
+        tree = buffer.tree
+        if not tree.distinct:
+            return NO_END
+        best = tree.last if self.ranking.up else tree.first
+        return best, 0, buffer
 
     def update(self, acc: Any, pairs: Pairs, rows: Rows | None) -> Any:
-        delta, there = self.values(pairs), rows or {}
-        if not delta:
-            return acc
-        return self.ranking.update(acc, delta.items(), lambda: self.values(there.items()))
+        best, times, buffer = acc
+        delta = self.values(pairs)
+        return self.follow(best, times, buffer, delta.items(), rows) if delta else acc
 
     def result(self, acc: Any) -> Any:
-        tree = acc[0]
-        if not tree.distinct:
-            return None
-        return tree.last if self.ranking.up else tree.first
+        return acc[0]
+
+    def load(self, stored: Any) -> Any:
+        return self._shown(stored) if isinstance(stored, TopBuffer) else stored
 
     def from_scratch(self, rows: Rows) -> Any:
         values = self.values(rows.items())
         return self.ranking.first(1, values)[0] if values else None
 
     def agrees(self, acc: Any, rows: Rows) -> bool:
-        return self.ranking.agrees(acc, self.values(rows.items()))
+        best, times, buffer = acc
+        values = self.values(rows.items())
+        if buffer is not None:
+            return self.ranking.agrees(buffer, values) and acc == self._shown(buffer)
+        if not values:
+            return bool(acc == NO_END)
+        return self.ranking.first(1, values) == [best] and bool(values[best] == times)
 
 
 _VALUES = """

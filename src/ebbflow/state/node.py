@@ -49,7 +49,9 @@ class TreeForm:
     as all of them are `comparable`.
     """
 
-    __slots__ = ("key", "least", "memos", "merge", "native", "ranking", "total", "value", "width")
+    __slots__ = (
+        "key", "least", "memos", "merge", "native", "ranking", "simple", "total", "value", "width",
+    )  # fmt: skip
 
     def __init__(
         self, key: Any, value: Any, merge: Any, width: int, ranking: Any = None,
@@ -59,6 +61,7 @@ class TreeForm:
         self.width, self.least = width, width // 2
         self.ranking, self.total, self.memos = ranking, total, memos
         self.native = ranking is None and not total
+        self.simple = merge is None and not memos
 
     def totally(self) -> TreeForm:
         """The same for any elements."""

@@ -37,7 +37,7 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
 from ebbflow.ordering import all_comparable, comparable, total_order_key
-from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm
+from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm, absent
 
 T = TypeVar("T")
 
@@ -132,6 +132,17 @@ class Tree(Generic[T]):
             return self
         tree, form = self, self._form
         bare = form.native and form.key is None
+        if (
+            bare
+            and len(pairs) == 1
+            and not self._height
+            and form.simple
+            and comparable(pairs[0][0])
+        ):
+            try:
+                return self._leaf_edited(*pairs[0])
+            except TypeError:
+                pass
         tokens = [x if bare else form.token(x) for x, _ in pairs]
         if form.native:
             try:
@@ -149,6 +160,35 @@ class Tree(Generic[T]):
         new: Tree[T] = Tree.__new__(Tree)
         new._form, new._root, new._height = form, root, height
         new.distinct = self.distinct + edit.more
+        return new
+
+    def _leaf_edited(self, x: T, count: int) -> Tree[T]:
+        """The tree after one edit, where it is one node and nothing is merged."""
+        items, counts, size = self._root[1], self._root[2], self._root[4]
+        at = bisect_left(items, x)
+        more = 0
+        if at < len(items) and not x < items[at]:
+            total = counts[at] + count
+            if total < 0:
+                raise absent(x, -count, counts[at])
+            if total:
+                counts = (*counts[:at], total, *counts[at + 1 :])
+            else:
+                more = -1
+                items = (*items[:at], *items[at + 1 :])
+                counts = (*counts[:at], *counts[at + 1 :])
+        elif count < 0:
+            raise absent(x, -count, 0)
+        elif len(items) == self._form.width:
+            return self._edited([(x, count)], [x])
+        else:
+            more = 1
+            items = (*items[:at], x, *items[at:])
+            counts = (*counts[:at], count, *counts[at:])
+        new: Tree[T] = Tree.__new__(Tree)
+        root = (items, items, counts, (), size + count, None) if items else EMPTY
+        new._form, new._root, new._height = self._form, root, 0
+        new.distinct = self.distinct + more
         return new
 
     def _totally(self) -> Tree[T]:

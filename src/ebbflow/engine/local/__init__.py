@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.local.view import View
+from ebbflow.engine.runtime.gc_paused import Freezer
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.options import require_known
 from ebbflow.errors import CompositionError, install
@@ -15,15 +16,16 @@ if TYPE_CHECKING:
     from ebbflow.state.spine import Place
 
 __all__ = ["View", "run"]
-OPTIONS = ("path", "check_input", "readable", "memory", "keep_epochs", "flush_every", "strict",
-           "permissions", "unpickle", "keep_batches")  # fmt: skip
-"""What `run` can be told; all but `check_input` are about the path."""
+OPTIONS = ("path", "check_input", "freeze", "readable", "memory", "keep_epochs", "flush_every",
+           "strict", "permissions", "unpickle", "keep_batches")  # fmt: skip
+"""What `run` can be told; all but `check_input` and `freeze` are about the path."""
 
 
 def run(
     plan: Plan,
     *,
     check_input: bool = True,
+    freeze: bool = True,
     path: Place | None = None,
     readable: bool = False,
     **options: Any,
@@ -32,6 +34,10 @@ def run(
 
     With `check_input=False` inputs without a key are trusted: nothing is checked, their rows are
     not kept, which saves their memory, and `verify()` is not to be had.
+
+    What large epochs, of 250,000 rows in all or more, have brought is kept out of the way of the
+    garbage collector, which would otherwise take some hundred milliseconds in a later step; with
+    `freeze=False` it is not. See `ebbflow.engine.runtime.gc_paused`.
 
     With a `path` the state is kept in that folder, or on an object store (`s3://bucket/folder`, or
     `ebbflow.object_store`), and every epoch is safe there when `step` returns. Opened again, the
@@ -67,6 +73,7 @@ def run(
         near="did you mean {}?", otherwise="one of these, or an engine: run(engine)",
     )  # fmt: skip
     machine = Machine(plan, trusting=not check_input)
+    machine.freezer = freezer = Freezer() if freeze else None
     if readable:
         machine.readers = {}
     if path is None:
@@ -76,11 +83,14 @@ def run(
                 f"run({', '.join(f'{name}=...' for name in options)}): only with a path=",
                 remedy='run(path="state/", ...)',
             )
-        return View(plan, machine, check_input=check_input)
+        return View(plan, machine, check_input=check_input, freezer=freezer)
     try:
         from ebbflow.engine.runtime.durable import Disk
     except ModuleNotFoundError as error:
         raise CompositionError(
             f"run(path=...) needs {error.name}", remedy=install("durable")
         ) from error
-    return View(plan, machine, check_input=check_input, storage=partial(Disk, path, **options))
+    return View(
+        plan, machine, check_input=check_input, storage=partial(Disk, path, **options),
+        freezer=freezer,
+    )  # fmt: skip

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
+from ebbflow.engine.runtime.gc_paused import Freezer
 from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
 from ebbflow.engine.runtime.loop_again import read_entering
@@ -134,7 +135,8 @@ class View(BaseView[W], Generic[T, W]):
     view of a program of several outputs, where they give dicts, is a `View[Any, dict[str, ZSet]]`.
     """
 
-    __slots__ = ("_by_key", "_epoch", "_level", "_origins", "_seconds", "_status", "_took")
+    __slots__ = ("_by_key", "_epoch", "_freezer", "_level", "_origins", "_seconds", "_status",
+                 "_took")  # fmt: skip
 
     if TYPE_CHECKING:
 
@@ -156,6 +158,7 @@ class View(BaseView[W], Generic[T, W]):
         *,
         check_input: bool = True,
         storage: Callable[[RunningProgram], Any] = Memory,
+        freezer: Freezer | None = None,
     ) -> None:
         super().__init__(plan)
         inputs = {
@@ -165,6 +168,9 @@ class View(BaseView[W], Generic[T, W]):
         program = RunningProgram(plan, machine, inputs, computed)
         read_entering(machine, inputs, lambda: program.changes)
         self._own(program, storage(program))
+        self._freezer = freezer
+        if freezer is not None:
+            freezer.until(self)
         self._epoch: int = self._storage.epoch
         self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}
         self._status = OPEN
@@ -504,6 +510,8 @@ class View(BaseView[W], Generic[T, W]):
             if self._status != CLOSED:
                 self._storage.close()
             self._status = CLOSED
+            if self._freezer is not None:
+                self._freezer.close()
             self._program = self._storage = None  # type: ignore[assignment]
         self._subscribers.end()
 

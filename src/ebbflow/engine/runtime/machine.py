@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ebbflow.engine.runtime.closable import closable
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.gc_paused import pause_gc
+from ebbflow.engine.runtime.gc_paused import Freezer, pause_gc
 from ebbflow.engine.runtime.loop_report import rows_in
 from ebbflow.engine.runtime.stage import Counts, Stage, nested
 from ebbflow.errors import cause_of
@@ -34,7 +34,7 @@ of one."""
 Reached = tuple[list[Act], list[tuple[str, int]]]
 REMEMBERED = 1000
 
-LARGE = 20_000
+LARGE = 5_000
 """From so many rows on, garbage is not looked for while an epoch runs: it makes rows by the
 million, none of them garbage, and would have them all looked through again and again."""
 
@@ -76,6 +76,7 @@ class Machine:
         self.unchecked: frozenset[str] = frozenset()
         """Inputs whose rows come in unchecked: an index tells where one is not there."""
         self.reached: dict[tuple[str, ...], Reached] = {}
+        self.freezer: Freezer | None = None
 
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
         """Run all stages that these changes of inputs reach, and give the changes of the outputs
@@ -106,7 +107,8 @@ class Machine:
         opened, backed = self.open, self.backed
         value_at, size_at = values.__getitem__, sizes.__getitem__
         stage = None
-        paused = sum(sizes) > LARGE and pause_gc()
+        given = sum(sizes)
+        paused = given > LARGE and pause_gc()
         try:
             for stage, places, slot, containers, run, grouped, counts in acts:
                 reads = [*map(value_at, places)]
@@ -130,6 +132,8 @@ class Machine:
         finally:
             if paused:
                 gc.enable()
+        if paused and self.freezer is not None:
+            self.freezer.loaded(given)
 
     def count_anew(self) -> None:
         """Forget what the stages have counted so far."""

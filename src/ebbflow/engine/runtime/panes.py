@@ -13,12 +13,14 @@ from typing import Any
 from ebbflow.chain import Chain
 from ebbflow.expression import Get, Tuple
 from ebbflow.expression.node import field_of
+from ebbflow.expression.parts import Written
 from ebbflow.flow.plan import Reduce
 from ebbflow.flow.rewrite.reducers import adds_up, reducer_reads
 from ebbflow.flow.rewrite.sessions import WINDOW, items_of, read_by
 from ebbflow.flow.rewrite.traced import written
 from ebbflow.flow.windows import Sliding, WindowClock
 from ebbflow.fn import Fn
+from ebbflow.nan import one_nan
 from ebbflow.record import fields_of
 from ebbflow.reducer.panes import ReduceByPane
 from ebbflow.reducer.sessions import KEY
@@ -96,7 +98,7 @@ def _window_part(item: Any) -> int | None:
 
 
 @dataclass(frozen=True)
-class PaneKey:
+class PaneKey(Written):
     """What a row's pane is known by: the parts of the key that are not of the window, the origin of
     the windows, and the number of the pane."""
 
@@ -106,6 +108,15 @@ class PaneKey:
     def __call__(self, row: Any) -> Any:
         _, origin, number = self.clock.at(row)
         return () if self.of is None else self.of(row), origin, number
+
+    def written(self, bind: Any, row: str) -> str:
+        others = "()" if self.of is None else self.of.kept(bind, row)
+        return self.clock.written(
+            bind,
+            row,
+            f"({others}, {{origin}}, {{number}})",
+            f"{bind(one_nan)}({bind(self)}({row}))",
+        )
 
 
 class PaneWindows:

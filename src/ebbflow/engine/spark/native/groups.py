@@ -72,9 +72,9 @@ def is_simple(shape: Any) -> bool:
 
 def _slots(inline: Any, row_type: Any) -> list[Expression]:
     """The slots of one reducer as sums over the rows of a group."""
-    if inline.of is None and inline.sql == "count":
+    if inline.of is None and inline.sql == "count" and not inline.when:
         return []
-    if not inline.sql or inline.of is None:
+    if not inline.sql or inline.of is None or inline.when:
         raise NotNative("a reducer that is no count, sum or mean")
     value = native_value(part_of_row(inline.of, row_type), row_type)
     if inline.sql == "sum" and value.form != "int":

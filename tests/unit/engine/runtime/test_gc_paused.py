@@ -1,0 +1,113 @@
+"""What large epochs have brought is out of the collector's way, and nothing else for long."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+from weakref import ref
+
+import pytest
+
+import ebbflow as ef
+from ebbflow.engine.runtime import gc_paused
+from ebbflow.record import record
+
+Hit = record("Hit", page=int, at=int)
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Epochs are large from 2,000 rows on; nothing is frozen before and behind."""
+    monkeypatch.setattr(gc_paused, "FREEZE", 2_000)
+    monkeypatch.setattr("ebbflow.engine.runtime.machine.LARGE", 1_000)
+    held = gc.get_freeze_count()
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    if held:
+        gc.freeze()
+
+
+def loaded(rows: int = 3_000, **options: Any) -> Any:
+    hits = ef.Input("hits", Hit)
+    view = hits.group_by("page").agg(last=ef.max("at")).run(**options)
+    view.step(hits=[Hit(n, n) for n in range(rows)])
+    return view
+
+
+def test_a_large_epoch_is_frozen_until_its_view_is_closed() -> None:
+    view = loaded()
+    assert gc.get_freeze_count() > 3_000
+    view.step(hits=[Hit(1, 7)])
+    view.close()
+    assert gc.get_freeze_count() == 0
+
+
+def test_or_dropped() -> None:
+    view = loaded()
+    dead = ref(view)
+    del view
+    assert dead() is None
+    assert gc.get_freeze_count() == 0
+
+
+def test_as_long_as_another_view_has_something_frozen_all_stays() -> None:
+    one, other = loaded(), loaded()
+    one.close()
+    assert gc.get_freeze_count() > 3_000
+    other.close()
+    assert gc.get_freeze_count() == 0
+
+
+def test_garbage_of_the_host_is_collected_and_not_frozen() -> None:
+    class Node:
+        pass
+
+    a, b = Node(), Node()
+    a.other, b.other = b, a  # type: ignore[attr-defined]
+    gone = ref(a)
+    del a, b
+    with_view = loaded()
+    assert gone() is None
+    with_view.close()
+
+
+def test_small_epochs_freeze_nothing_and_large_ones_not_every_time() -> None:
+    collected = []
+    gc.callbacks.append(lambda phase, info: collected.append((phase, info["generation"])))
+    try:
+        view = loaded(500)
+        assert gc.get_freeze_count() == 0
+        view.step(hits=[Hit(n, 1) for n in range(4_000)])
+        collected.clear()
+        for n in range(2):
+            view.step(hits=[Hit(n, 9_000 + n) for n in range(1_500)])
+        assert ("start", 2) not in collected, "as much again has not come yet"
+        view.step(hits=[Hit(n, 9_100) for n in range(1_500)])
+        assert ("start", 2) in collected
+        view.close()
+    finally:
+        gc.callbacks.pop()
+
+
+def test_not_where_it_is_not_wanted() -> None:
+    view = loaded(freeze=False)
+    assert gc.get_freeze_count() == 0
+    view.close()
+    gc.disable()
+    try:
+        view = loaded()
+        assert gc.get_freeze_count() == 0
+        view.close()
+    finally:
+        gc.enable()
+
+
+def test_what_the_host_has_frozen_stays_frozen() -> None:
+    gc.freeze()
+    there = gc.get_freeze_count()
+    view = loaded()
+    view.close()
+    assert gc.get_freeze_count() == pytest.approx(there, rel=0.1)
+    assert gc.get_freeze_count() > 0
