@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.local.view import View
+from ebbflow.engine.runtime.columnar.program import FirstStep, require_columns, use_columns
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.options import require_known
 from ebbflow.errors import CompositionError, install
@@ -15,15 +16,16 @@ if TYPE_CHECKING:
     from ebbflow.state.spine import Place
 
 __all__ = ["View", "run"]
-OPTIONS = ("path", "check_input", "readable", "memory", "keep_epochs", "flush_every", "strict",
+OPTIONS = ("path", "check_input", "columns", "readable", "memory", "keep_epochs", "flush_every", "strict",
            "permissions", "unpickle", "keep_batches")  # fmt: skip
-"""What `run` can be told; all but `check_input` are about the path."""
+"""What `run` can be told; all but `check_input` and `columns` are about the path."""
 
 
 def run(
     plan: Plan,
     *,
     check_input: bool = True,
+    columns: bool | None = None,
     path: Place | None = None,
     readable: bool = False,
     **options: Any,
@@ -32,6 +34,10 @@ def run(
 
     With `check_input=False` inputs without a key are trusted: nothing is checked, their rows are
     not kept, which saves their memory, and `verify()` is not to be had.
+
+    With `columns=True` stages of typed rows keep their state in columns and take tables without
+    making rows of them; it needs the extra `fast`. Unless told otherwise, a view in memory does so
+    when the first change is a large table.
 
     With a `path` the state is kept in that folder, or on an object store (`s3://bucket/folder`, or
     `ebbflow.object_store`), and every epoch is safe there when `step` returns. Opened again, the
@@ -76,7 +82,18 @@ def run(
                 f"run({', '.join(f'{name}=...' for name in options)}): only with a path=",
                 remedy='run(path="state/", ...)',
             )
-        return View(plan, machine, check_input=check_input)
+        view = View(plan, machine, check_input=check_input)
+        if columns:
+            require_columns()
+            use_columns(view._program)
+        elif columns is None:
+            view._storage.advance = FirstStep(view._storage)
+        return view
+    if columns:
+        raise CompositionError(
+            "run(columns=True, path=...): state on disk is kept in rows",
+            remedy="run(columns=True), or run(path=...)",
+        )
     try:
         from ebbflow.engine.runtime.durable import Disk
     except ModuleNotFoundError as error:

@@ -1,0 +1,263 @@
+"""Which stages of a compiled plan run on columns, and why the others do not.
+
+Decided once, before the first epoch, stage by stage in the order in which they run. A stage runs on
+columns when the rows that it reads and gives have columns (`ebbflow.kernel.words`), its functions
+are traced and exact on arrays (`ebbflow.kernel.arithmetic`), and there is a kernel for it. An
+arrangement does when all who read it are joins that do, and a join when both its arrangements do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ebbflow.engine.runtime.columnar.stages import (
+    ColumnArrangeStage,
+    ColumnJoinStage,
+    ColumnLinearStage,
+    ColumnReduceStage,
+    ColumnStage,
+    key_values,
+)
+from ebbflow.engine.runtime.columnar.steps import (
+    ChainOnColumns,
+    KeyOnColumns,
+    same_kinds,
+    traced,
+)
+from ebbflow.engine.runtime.stage import (
+    ArrangeStage,
+    FusedReduceStage,
+    JoinStage,
+    LinearStage,
+    Stage,
+)
+from ebbflow.kernel.arithmetic import Computed, NotInColumns, fits, on_columns, row_on_columns
+from ebbflow.kernel.groups import (
+    ADD,
+    COUNT,
+    MEAN,
+    TOTAL,
+    TOTAL_OR_NULL,
+    Groups,
+    Result,
+    Total,
+)
+from ebbflow.kernel.words import Kind, Texts, kinds_of
+from ebbflow.reducer import count, mean, sum
+from ebbflow.reducer.strategy import part_of_row
+
+
+class Chosen(NamedTuple):
+    """The stages of a program, those on columns in the place of their row stages; and for each
+    stage that stays with rows, by slot, why."""
+
+    stages: list[Stage]
+    why: dict[int, str]
+
+
+def on_columns_where_possible(
+    stages: Sequence[Stage], types: dict[int, Any], texts: Texts
+) -> Chosen:
+    """Stages, and on columns where that can be; `types` are those of the rows of the inputs, by
+    slot."""
+    return _Chooser(stages, types, texts).chosen()
+
+
+class _Chooser:
+    def __init__(self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts) -> None:
+        self.stages, self.texts = stages, texts
+        self.types = {**types, **{stage.slot: stage.type for stage in stages}}
+        self.readers: dict[int, list[Stage]] = {}
+        for stage in stages:
+            for slot in stage.reads:
+                self.readers.setdefault(slot, []).append(stage)
+        self.found: dict[int, ColumnStage] = {}
+        self.why: dict[int, str] = {}
+
+    def chosen(self) -> Chosen:
+        for stage in self.stages:
+            self._try(stage.slot, lambda stage=stage: self._made(stage))  # type: ignore[misc]
+        self._joins()
+        return Chosen([self.found.get(stage.slot, stage) for stage in self.stages], self.why)
+
+    def _try(self, slot: int, make: Callable[[], ColumnStage]) -> None:
+        try:
+            self.found[slot] = make()
+        except NotInColumns as error:
+            self.why[slot] = str(error)
+
+    def _made(self, stage: Stage) -> ColumnStage:
+        match stage:
+            case LinearStage():
+                return self._linear(stage)
+            case FusedReduceStage():
+                return self._reduce(stage)
+            case ArrangeStage():
+                return self._arrange(stage)
+            case JoinStage():
+                return self._join(stage)
+        raise NotInColumns(f"there is no kernel for {stage.label}")
+
+    def _linear(self, stage: LinearStage) -> ColumnStage:
+        types = [self._type(slot) for slot in stage.reads]
+        pairs = zip(stage.chains, types, strict=True)
+        chains = [ChainOnColumns(chain, row_type, self.texts) for chain, row_type in pairs]
+        if not chains:
+            raise NotInColumns("it reads nothing")
+        made = kinds_of(stage.type)
+        if made is None or any(kinds_of(chain.type) != made for chain in chains):
+            raise NotInColumns("its parts have rows of different types")
+        return ColumnLinearStage(stage, self.texts, chains, types)
+
+    def _type(self, slot: int) -> Any:
+        """The type of the rows of a slot, which have columns."""
+        row_type = self.types[slot]
+        if kinds_of(row_type) is None:
+            raise NotInColumns("its rows have fields that are no ints, floats, texts or dates")
+        return row_type
+
+    # ---- reduces ----
+
+    def _reduce(self, stage: FusedReduceStage) -> ColumnStage:
+        operator, texts = stage.operator, self.texts
+        row_type = self._type(stage.reads[0])
+        if type(operator).__name__ != "ReduceByKey":
+            raise NotInColumns("its windows are added up by panes")
+        before = ChainOnColumns(operator.before, row_type, texts)
+        key = KeyOnColumns(operator.key, before.type, texts)
+        made = kinds_of(stage.type)
+        if made is None:
+            raise NotInColumns("its results have no columns")
+        shape = operator.shape
+        if shape.width != len(key.parts) or len(made) != shape.width + len(operator.parts):
+            raise NotInColumns("its rows are not a key and results side by side")
+        reducers = _Reducers(before.type, texts)
+        for part in operator.parts:
+            reducers.add(part.reducer)
+        kinds = [*key.kinds, *reducers.kinds]
+        for kind, declared in zip(kinds, made, strict=True):
+            if not fits(kind, declared) or kind.form != declared.form:
+                raise NotInColumns(f"a {kind.form} where a {declared.form} is declared")
+        groups = Groups(len(key.parts), reducers.totals, reducers.results)
+
+        def cells_of(keys: Any, cells: Any) -> dict[Any, Any]:
+            found = key_values(key.kinds, keys, texts)
+            rows = [reducers.cell(each) for each in cells.tolist()]
+            return dict(zip(found, rows, strict=True))
+
+        return ColumnReduceStage(
+            stage, texts, row_type, before, key, reducers.values, groups, cells_of
+        )
+
+    # ---- joins ----
+
+    def _arrange(self, stage: ArrangeStage) -> ColumnStage:
+        row_type = self._type(stage.reads[0])
+        if not all(isinstance(reader, JoinStage) for reader in self.readers.get(stage.slot, ())):
+            raise NotInColumns("others than joins read it")
+        if type(stage.index).__name__ != "Index":
+            raise NotInColumns("its rows are in order")
+        before = ChainOnColumns(stage.before, row_type, self.texts)
+        key = KeyOnColumns(stage.key, before.type, self.texts)
+        return ColumnArrangeStage(stage, self.texts, row_type, before, key)
+
+    def _join(self, stage: JoinStage) -> ColumnStage:
+        sides = [self.found.get(slot) for slot in stage.reads]
+        left, right = sides
+        if not isinstance(left, ColumnArrangeStage) or not isinstance(right, ColumnArrangeStage):
+            at = stage.reads[sides.index(next(s for s in sides if s is None))]
+            raise NotInColumns(f"the rows of a side are not in columns: {self.why.get(at, '')}")
+        if not same_kinds(left.key_of.kinds, right.key_of.kinds):
+            raise NotInColumns("the keys of its sides are of different types")
+        node: Any = stage.node
+        types = [left.before.type, right.before.type]
+        made = row_on_columns(traced(node.merge), types, node.type, self.texts)
+        after = ChainOnColumns(stage.after, node.type, self.texts)
+        return ColumnJoinStage(stage, self.texts, left, right, made, after, stage.one_to_one)
+
+    def _joins(self) -> None:
+        """Arrangements and joins go together: where one cannot, all it is connected to cannot."""
+        changed = True
+        while changed:
+            changed = False
+            for slot, stage in list(self.found.items()):
+                if isinstance(stage, ColumnArrangeStage):
+                    readers = [reader.slot for reader in self.readers.get(slot, ())]
+                    lost = [at for at in readers if at not in self.found]
+                elif isinstance(stage, ColumnJoinStage):
+                    lost = [at for at in stage.reads if at not in self.found]
+                else:
+                    continue
+                if lost:
+                    self.why[slot] = f"a join that it is part of cannot: {self.why[lost[0]]}"
+                    del self.found[slot]
+                    changed = True
+        for stage in self.found.values():
+            if isinstance(stage, ColumnArrangeStage):
+                stage.family.append(stage)
+        for stage in self.found.values():
+            if isinstance(stage, ColumnJoinStage):
+                _connect(stage)
+
+
+def _connect(join: ColumnJoinStage) -> None:
+    """Have the families of both sides of a join be one, with the join in it."""
+    family = [*join.left.family, join]
+    if join.right.family is not join.left.family:
+        family += join.right.family
+    for stage in family:
+        if isinstance(stage, ColumnArrangeStage):
+            stage.family = family
+
+
+class _Reducers:
+    """The reducers of a group-by as totals and results of `Groups`."""
+
+    def __init__(self, row_type: Any, texts: Texts) -> None:
+        self.row_type, self.texts = row_type, texts
+        self.values: list[Computed] = []
+        self.totals: list[Total] = []
+        self.results: list[Result] = []
+        self.kinds: list[Kind] = []
+        self.spread: list[tuple[int, ...]] = []
+        """For each slot of the cells of the row path, the cell here that has it."""
+
+    def add(self, reducer: Any) -> None:
+        made, inline = reducer.made, reducer.inline
+        known = made is not None and made[0] in (count, sum, mean) and inline is not None
+        if not known:
+            raise NotInColumns(f"there is no kernel for {reducer!r}")
+        if inline.of is None and made[0] is count:
+            self.results.append(Result(TOTAL, 0))
+            self.kinds.append(Kind("int"))
+            return
+        if inline.of is None:
+            raise NotInColumns(f"{reducer!r} looks at the row as a whole")
+        part = part_of_row(inline.of, self.row_type)
+        value = on_columns(traced(part), [self.row_type], self.texts)
+        at = len(self.values)
+        self.values.append(value)
+        counted = 0
+        if value.kind.optional:
+            counted = self._total(COUNT, at)
+        if made[0] is count:
+            self.results.append(Result(TOTAL, counted))
+            self.kinds.append(Kind("int"))
+            self.spread.append((counted,))
+            return
+        if value.kind.form not in ("int", "bool"):
+            raise NotInColumns(f"there is no kernel for {reducer!r} of a {value.kind.form}")
+        total = self._total(ADD, at)
+        how = MEAN if made[0] is mean else TOTAL_OR_NULL if value.kind.optional else TOTAL
+        self.results.append(Result(how, total, counted))
+        self.kinds.append(Kind("float" if made[0] is mean else "int", value.kind.optional))
+        self.spread.append((counted, total))
+
+    def _total(self, how: int, column: int) -> int:
+        self.totals.append(Total(how, column))
+        return len(self.totals)
+
+    def cell(self, cells: list[int]) -> tuple[int, ...]:
+        """A cell of the row path: the size, then the slots of each reducer."""
+        return (cells[0], *[cells[at] for slots in self.spread for at in slots])

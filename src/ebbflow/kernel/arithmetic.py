@@ -1,0 +1,472 @@
+"""Traced expressions on columns: what Python computes for one row, for all rows at once.
+
+An expression becomes a function of columns. Its value for all rows is a *vector*: an array, and
+perhaps a mask of the rows for which Python would raise, or an int would not fit. `a and b` forgets
+what is wrong with `b` where `a` is false, as Python does not look there. If something is still
+wrong in the end, the function raises `Unfit`: rows then tell what, and where.
+
+Nothing here rounds or overflows where Python does not. What has no exact form on arrays (strings
+but for equality, powers, ints beside floats beyond 2**53) is `NotInColumns` when it is compiled, or
+wrong in the vector.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ebbflow.expression.node import Constant, Expression, Get, Operation, Record, Row
+from ebbflow.kernel import Unfit
+from ebbflow.kernel.words import NULL, Kind, Texts, encoded, kinds_of, one_float
+
+EXACT = 1 << 53
+"""Up to here every int is a float."""
+LARGEST = (1 << 63) - 1
+_ORDERED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+_EQUALS = {"==": np.equal, "!=": np.not_equal}
+_BITS = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}
+_PLUS: dict[str, Any] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_NUMBERS = ("int", "bool", "float")
+_OF_DAYS: dict[str, Callable[[Any], Any]] = {
+    "year": lambda days: days.astype("datetime64[Y]").astype(np.int64) + 1970,
+    "month": lambda days: days.astype("datetime64[M]").astype(np.int64) % 12 + 1,
+    "day": lambda days: (days - days.astype("datetime64[M]")).astype(np.int64) + 1,
+}
+
+
+class NotInColumns(Exception):
+    """Why an expression is not computed on columns."""
+
+
+class Vector(NamedTuple):
+    """The values of an expression for all rows, or one for all of them; `wrong` is a mask of rows
+    that have none, if there are such."""
+
+    values: Any
+    wrong: Any = None
+
+
+Sides = Sequence[Any]
+"""The arguments of an expression: each gives the words of a field by its number."""
+Compute = Callable[[Sides], Vector]
+
+
+class Computed(NamedTuple):
+    """An expression that can be computed: of which kind its values are, and how."""
+
+    kind: Kind
+    compute: Compute
+    passed_on: bool = False
+    """Whether it is a field of a row as it is, which cannot fail."""
+
+    def words(self, sides: Sides, count: int, kind: Kind) -> Any:
+        """The words of its values, as those of a field of this kind."""
+        with np.errstate(all="ignore"):
+            values = right(self.compute(sides))
+        if kind.form == "float" and not self.kind.optional:
+            if self.kind.form != "float":
+                values = right(_float(Vector(values)))
+            values = one_float(np.asarray(values, np.float64))
+        values = np.asarray(values).astype(np.int64, copy=False)
+        return np.full(count, values) if values.ndim == 0 else values
+
+    def mask(self, sides: Sides, count: int) -> Any:
+        """Where it is true."""
+        with np.errstate(all="ignore"):
+            values = np.asarray(right(_truth(self).compute(sides)))
+        return np.full(count, values) if values.ndim == 0 else values
+
+
+def right(vector: Vector) -> Any:
+    """The values of a vector in which nothing is wrong."""
+    if vector.wrong is not None and np.any(vector.wrong):
+        raise Unfit("a row that Python would refuse, or an int of more than 64 bits")
+    return vector.values
+
+
+def on_columns(expression: Expression, types: Sequence[Any], texts: Texts) -> Computed:
+    """An expression of rows of these types, to be computed on columns.
+
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", price=int)
+    >>> twice = Operation("*", (Get(0, "price", 0), Constant(2)))
+    >>> computed = on_columns(twice, [Order], Texts())
+    >>> computed.words([lambda at: np.array([3, 4])], 2, Kind("int")).tolist()
+    [6, 8]
+    """
+    return _Compiler(types, texts)(expression)
+
+
+def fits(computed: Kind, declared: Kind) -> bool:
+    """Whether values of one kind are values of another; where they may be None, their words are.
+
+    >>> fits(Kind("int"), Kind("float", True)), fits(Kind("text", True), Kind("text"))
+    (True, False)
+    """
+    same = computed.form == declared.form or (
+        computed.form in ("int", "bool") and declared.form in ("int", "float")
+        and not computed.optional
+    )  # fmt: skip
+    return same and (declared.optional or not computed.optional)
+
+
+class _Compiler:
+    def __init__(self, types: Sequence[Any], texts: Texts) -> None:
+        self.types, self.texts = types, texts
+
+    def __call__(self, of: Expression) -> Computed:
+        match of:
+            case Get():
+                return self._field(of)
+            case Constant():
+                return self._constant(of.value)
+            case Operation():
+                return self._operation(of)
+        raise NotInColumns(f"{type(of).__name__.lower()} {of.text()}")
+
+    def _field(self, of: Get) -> Computed:
+        kinds = kinds_of(self.types[of.arg])
+        if kinds is None:
+            raise NotInColumns(f"a field of {self.types[of.arg]}")
+        kind, arg, index = kinds[of.index], of.arg, of.index
+        if kind.form == "float" and not kind.optional:
+            return Computed(kind, lambda sides: Vector(sides[arg](index).view(np.float64)), True)
+        if kind.form == "bool" and not kind.optional:
+            return Computed(kind, lambda sides: Vector(sides[arg](index) != 0), True)
+        return Computed(kind, lambda sides: Vector(sides[arg](index)), True)
+
+    def _constant(self, value: Any) -> Computed:
+        if value is None:
+            return Computed(Kind("none", True), lambda sides: Vector(np.int64(NULL)))
+        form = {int: "int", bool: "bool", float: "float", str: "text", date: "date",
+                datetime: "time"}.get(type(value))  # fmt: skip
+        if form is None:
+            raise NotInColumns(f"the constant {value!r}")
+        if form in ("bool", "float"):
+            return Computed(Kind(form), lambda sides: Vector(value))
+        try:
+            word = encoded(Kind(form), [value], self.texts)[0]
+        except Unfit as error:
+            raise NotInColumns(str(error)) from error
+        return Computed(Kind(form), lambda sides: Vector(word))
+
+    def _operation(self, of: Operation) -> Computed:
+        op = of.op
+        if op in ("in", "not in"):
+            return self._among(of)
+        if op == ".":
+            return self._part(of)
+        parts = [self(each) for each in of.args]
+        if op in ("is", "is not"):
+            return _identity(op, *parts)
+        if op in ("and", "or") or (op in _BITS and all(p.kind == Kind("bool") for p in parts)):
+            return _both(op, *parts)
+        if op == "not":
+            return _not(parts[0])
+        if op == "if":
+            return _choice(*parts)
+        if op in _EQUALS or op in _ORDERED:
+            return _compared(op, *parts)
+        if op in ("+", "-", "*", "/", "//", "%") and len(parts) == 2:
+            return _arithmetic(op, *parts)
+        if op in ("-", "abs", "+", "float", "bool") and len(parts) == 1:
+            return _of_one(op, parts[0])
+        raise NotInColumns(f"{op} in {of.text()}")
+
+    def _among(self, of: Operation) -> Computed:
+        inside = of.args[1]
+        known = isinstance(inside, Constant) and isinstance(inside.value, (tuple, list, frozenset))
+        if not known:
+            raise NotInColumns(f"{of.op} in {of.text()}")
+        one = self(of.args[0])
+        found = Computed(Kind("bool"), lambda sides: Vector(False))
+        for value in inside.value:  # type: ignore[attr-defined]
+            found = _both("or", found, _compared("==", one, self._constant(value)))
+        return found if of.op == "in" else _not(found)
+
+    def _part(self, of: Operation) -> Computed:
+        whole, name = self(of.args[0]), of.args[1].value  # type: ignore[attr-defined]
+        part = _OF_DAYS.get(name)
+        if whole.kind != Kind("date") or part is None:
+            raise NotInColumns(f".{name} in {of.text()}")
+        compute = whole.compute
+
+        def parts(sides: Sides) -> Vector:
+            values, wrong = compute(sides)
+            return Vector(part(np.asarray(values).astype("datetime64[D]")), wrong)
+
+        return Computed(Kind("int"), parts)
+
+
+# ---- masks ----
+
+
+def _either(*masks: Any) -> Any:
+    there = [mask for mask in masks if mask is not None]
+    found = there[0] if there else None
+    for mask in there[1:]:
+        found = found | mask
+    return found
+
+
+def _required(of: Computed) -> Computed:
+    """The same, wrong where it is None."""
+    if not of.kind.optional:
+        return of
+    compute, floats = of.compute, of.kind.form == "float"
+    bools = of.kind.form == "bool"
+
+    def required(sides: Sides) -> Vector:
+        values, wrong = compute(sides)
+        absent = _either(wrong, values == NULL)
+        plain = values.view(np.float64) if floats else values != 0 if bools else values
+        return Vector(plain, absent)
+
+    return Computed(Kind(of.kind.form), required)
+
+
+def _truth(of: Computed) -> Computed:
+    """Whether it is true, for numbers."""
+    if of.kind.form not in _NUMBERS or of.kind.optional:
+        raise NotInColumns(f"whether a {of.kind.form} is true")
+    if of.kind.form == "bool":
+        return of
+    compute = of.compute
+
+    def truth(sides: Sides) -> Vector:
+        values, wrong = compute(sides)
+        return Vector(values != 0, wrong)
+
+    return Computed(Kind("bool"), truth)
+
+
+def _not(of: Computed) -> Computed:
+    compute = _truth(of).compute
+
+    def negated(sides: Sides) -> Vector:
+        values, wrong = compute(sides)
+        return Vector(np.logical_not(values), wrong)
+
+    return Computed(Kind("bool"), negated)
+
+
+def _both(op: str, one: Computed, other: Computed) -> Computed:
+    if one.kind != Kind("bool") or other.kind != Kind("bool"):
+        raise NotInColumns(f"{op} of what is no bool")
+    first, second = one.compute, other.compute
+
+    def both(sides: Sides) -> Vector:
+        a, wrong = first(sides)
+        b, also = second(sides)
+        if also is not None and op in ("and", "or"):
+            also = also & (a if op == "and" else np.logical_not(a))
+        found = {"and": np.logical_and, "or": np.logical_or, "&": np.logical_and,
+                 "|": np.logical_or, "^": np.logical_xor}[op](a, b)  # fmt: skip
+        return Vector(found, _either(wrong, also))
+
+    return Computed(Kind("bool"), both)
+
+
+def _identity(op: str, one: Computed, other: Computed) -> Computed:
+    if other.kind.form != "none":
+        raise NotInColumns("is, but for None")
+    compute, known = one.compute, not one.kind.optional
+
+    def identity(sides: Sides) -> Vector:
+        values, wrong = compute(sides)
+        absent = np.zeros(np.shape(values), np.bool_) if known else values == NULL
+        return Vector(absent if op == "is" else ~absent, wrong)
+
+    return Computed(Kind("bool"), identity)
+
+
+def _choice(test: Computed, then: Computed, other: Computed) -> Computed:
+    if then.kind != other.kind:
+        raise NotInColumns("if, of two types")
+    asked, first, second = _truth(test).compute, then.compute, other.compute
+
+    def choice(sides: Sides) -> Vector:
+        a, wrong = asked(sides)
+        x, x_wrong = first(sides)
+        y, y_wrong = second(sides)
+        either = None
+        if x_wrong is not None:
+            either = x_wrong & a
+        if y_wrong is not None:
+            either = _either(either, y_wrong & np.logical_not(a))
+        return Vector(np.where(a, x, y), _either(wrong, either))
+
+    return Computed(then.kind, choice)
+
+
+# ---- comparing ----
+
+
+def _compared(op: str, one: Computed, other: Computed) -> Computed:
+    forms = {one.kind.form, other.kind.form}
+    if op in _EQUALS and "float" not in forms and len(forms - {"none"}) <= 1:
+        if one.kind.form == other.kind.form == "bool" and one.kind.optional != other.kind.optional:
+            raise NotInColumns("bools, of which one may be None, compared")
+        found = _EQUALS[op]
+    elif forms <= set(_NUMBERS) or (op in _ORDERED and forms in ({"date"}, {"time"})):
+        found = _EQUALS.get(op) or _ORDERED[op]
+        if op in _EQUALS and (one.kind.optional or other.kind.optional):
+            raise NotInColumns("numbers of two types, of which one may be None, compared")
+        one, other = _required(one), _required(other)
+        if "float" in forms and len(forms) > 1:
+            one, other = _exactly(one), _exactly(other)
+    else:
+        raise NotInColumns(f"{op} of {' and '.join(sorted(forms))}")
+    first, second = one.compute, other.compute
+
+    def compared(sides: Sides) -> Vector:
+        a, wrong = first(sides)
+        b, also = second(sides)
+        return Vector(found(a, b), _either(wrong, also))
+
+    return Computed(Kind("bool"), compared)
+
+
+def _exactly(of: Computed) -> Computed:
+    """Numbers as floats, wrong where no float equals them."""
+    if of.kind.form == "float":
+        return of
+    compute = of.compute
+    return Computed(Kind("float"), lambda sides: _float(compute(sides)))
+
+
+def _float(of: Vector) -> Vector:
+    values, wrong = of
+    if largest(values) > EXACT:
+        wrong = _either(wrong, (values > EXACT) | (values < -EXACT))
+    return Vector(np.asarray(values, np.float64), wrong)
+
+
+# ---- numbers ----
+
+
+def largest(values: Any) -> int:
+    """The largest magnitude in an array of ints."""
+    values = np.asarray(values)
+    if values.dtype == np.bool_ or not values.size:
+        return 1
+    return max(int(values.max()), -int(values.min()))
+
+
+def _arithmetic(op: str, one: Computed, other: Computed) -> Computed:
+    forms = {one.kind.form, other.kind.form}
+    if not forms <= set(_NUMBERS):
+        raise NotInColumns(f"{op} of {' and '.join(sorted(forms))}")
+    one, other = _required(one), _required(other)
+    first, second = one.compute, other.compute
+    if "float" in forms:
+        if op in ("//", "%"):
+            raise NotInColumns(f"{op} of floats")
+        one, other = _exactly(one), _exactly(other)
+        first, second = one.compute, other.compute
+        return Computed(Kind("float"), lambda sides: _on_floats(op, first(sides), second(sides)))
+    kind = Kind("float" if op == "/" else "int")
+    return Computed(kind, lambda sides: _on_ints(op, first(sides), second(sides)))
+
+
+def _on_floats(op: str, one: Vector, other: Vector) -> Vector:
+    wrong = _either(one.wrong, other.wrong)
+    a, b = np.asarray(one.values, np.float64), np.asarray(other.values, np.float64)
+    if op == "/":
+        return Vector(a / b, _either(wrong, b == 0))
+    return Vector(_PLUS[op](a, b), wrong)
+
+
+def _on_ints(op: str, one: Vector, other: Vector) -> Vector:
+    wrong = _either(one.wrong, other.wrong)
+    a, b = np.asarray(one.values, np.int64), np.asarray(other.values, np.int64)
+    if op == "/":
+        x, y = _float(Vector(a, wrong)), _float(Vector(b))
+        return Vector(x.values / y.values, _either(x.wrong, y.wrong, b == 0))
+    if op in ("//", "%"):
+        found = np.floor_divide(a, b) if op == "//" else np.remainder(a, b)
+        return Vector(found, _either(wrong, b == 0))
+    values = _PLUS[op](a, b)
+    most, more = largest(a), largest(b)
+    if (most * more if op == "*" else most + more) > LARGEST:
+        wrong = _either(wrong, _overflown(op, a, b))
+    return Vector(values, wrong)
+
+
+def _overflown(op: str, a: Any, b: Any) -> Any:
+    """Where the result has more than 64 bits; computed with Python's own ints."""
+    exactly = np.frompyfunc(_PLUS[op], 2, 1)(a.astype(object), b.astype(object))
+    return np.asarray(np.frompyfunc(lambda x: abs(x) > LARGEST, 1, 1)(exactly), np.bool_)
+
+
+def _of_one(op: str, of: Computed) -> Computed:
+    if of.kind.form not in _NUMBERS:
+        raise NotInColumns(f"{op} of {of.kind.form}")
+    if op == "bool":
+        return _truth(of)
+    of = _required(of)
+    compute = of.compute
+    if op == "float":
+        return Computed(Kind("float"), lambda sides: _rounded(compute(sides)))
+    function = {"-": operator.neg, "abs": abs, "+": operator.pos}[op]
+    floats = of.kind.form == "float"
+
+    def one(sides: Sides) -> Vector:
+        values, wrong = compute(sides)
+        return Vector(function(np.asarray(values, np.float64 if floats else np.int64)), wrong)
+
+    return Computed(Kind("float" if floats else "int"), one)
+
+
+def _rounded(of: Vector) -> Vector:
+    return Vector(np.asarray(of.values, np.float64), of.wrong)
+
+
+# ---- rows ----
+
+
+class RowOnColumns(NamedTuple):
+    """A function that makes a row of rows, field by field."""
+
+    fields: tuple[Computed, ...]
+    kinds: tuple[Kind, ...]
+
+    def words(self, sides: Sides, count: int) -> list[Any]:
+        """The words of each field; of those that are only passed on, when they are asked for."""
+        return [
+            partial(field.words, sides, count, kind)
+            if field.passed_on and field.kind.form == kind.form
+            else field.words(sides, count, kind)
+            for field, kind in zip(self.fields, self.kinds, strict=True)
+        ]
+
+
+def row_on_columns(
+    expression: Expression, types: Sequence[Any], made: Any, texts: Texts
+) -> RowOnColumns:
+    """A function from rows to a row of the type `made`, on columns."""
+    kinds = kinds_of(made)
+    if kinds is None:
+        raise NotInColumns("rows that have no columns")
+    if isinstance(expression, Row):
+        items: tuple[Expression, ...] = tuple(
+            Get(expression.arg, "", at) for at in range(len(kinds))
+        )
+        if kinds_of(types[expression.arg]) != kinds:
+            raise NotInColumns("rows of another type")
+    elif isinstance(expression, Record) and len(expression.items) == len(kinds):
+        items = expression.items
+    else:
+        raise NotInColumns(f"rows made by {expression.text()}")
+    fields = tuple(on_columns(item, types, texts) for item in items)
+    for field, kind in zip(fields, kinds, strict=True):
+        if field.kind.form == "none" and kind.optional:
+            continue
+        if not fits(field.kind, kind):
+            raise NotInColumns(f"a {field.kind.form} where a {kind.form} is declared")
+    return RowOnColumns(fields, kinds)

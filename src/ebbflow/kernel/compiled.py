@@ -1,0 +1,34 @@
+"""How loops over words are compiled: once for each kind of argument, and kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(loop: F) -> F:
+    """A function that Numba compiles when it is first called. Its file in the cache is read after
+    that, in every process; nothing in it may be a Python object.
+
+    >>> @compiled
+    ... def twice(n): return n + n
+    >>> twice(21)
+    42
+    """
+    made: F = numba.njit(cache=_has_file(loop), nogil=True, boundscheck=False)(loop)
+    return made
+
+
+def inlined(loop: F) -> F:
+    """A function that is compiled into those that call it."""
+    made: F = numba.njit(inline="always")(loop)
+    return made
+
+
+def _has_file(loop: Callable[..., Any]) -> bool:
+    """Whether a function is in a file, beside which the compiled one can be kept."""
+    return not loop.__code__.co_filename.startswith("<")

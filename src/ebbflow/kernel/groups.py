@@ -1,0 +1,263 @@
+"""The cells of groups as columns: how many rows each group has, and what its reducers add up.
+
+A group has a slot by its key, and a row of `cells`: first its size, the number of its rows, then
+what `totals` say. A total is what is added for a row: its value in a column as often as the row
+comes, or 1 for a value that is not None. A group without rows has no slot.
+
+A step adds a change to the cells and gives the change of the results: for every group whose result
+is another now, the old row goes and the new one comes. `Result` says how a result is read off the
+cells. This equals the step of `ebbflow.reducer.running.ReduceByKey` for counts, sums and means.
+
+All sums are exact. One that would not fit into 64 bits raises `Unfit`, with the cells as they were;
+so does a mean whose sum is beyond 2**53, where dividing floats would round twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ebbflow.kernel import Unfit
+from ebbflow.kernel.compiled import compiled
+from ebbflow.kernel.hashing import Words, WordTable, grown
+from ebbflow.kernel.words import NULL
+
+ADD, COUNT = 0, 1
+TOTAL, TOTAL_OR_NULL, MEAN = 0, 1, 2
+NOTHING = np.empty(0, np.int64)
+FINE, OVERFLOWS, NEGATIVE, INEXACT = 0, 1, 2, 3
+_WHY = {
+    OVERFLOWS: "a sum of more than 64 bits",
+    NEGATIVE: "a group of fewer rows than none",
+    INEXACT: "a mean of a sum beyond 2**53",
+}
+
+
+class Total(NamedTuple):
+    """What is added for a row: `how`, and the number of the column that it is read from."""
+
+    how: int
+    column: int
+
+
+class Result(NamedTuple):
+    """How a result is read off a row of cells: `how`, from the cell of a sum and that of a count."""
+
+    how: int
+    total: int
+    count: int = 0
+
+
+class Groups:
+    """Groups by keys of `width` words.
+
+    >>> sums = Groups(1, [Total(ADD, 0)], [Result(TOTAL, 1)])
+    >>> keys, ones = np.array([[7], [8], [7]]), np.ones(3, np.int64)
+    >>> out, weights = sums.step(keys, np.array([[10], [20], [30]]), ones)
+    >>> out.tolist(), weights.tolist()
+    ([[7, 8], [40, 20]], [1, 1])
+    >>> out, weights = sums.step(np.array([[7]]), np.array([[10]]), np.array([-1]))
+    >>> out.tolist(), weights.tolist()
+    ([[7, 7], [40, 30]], [-1, 1])
+    """
+
+    __slots__ = ("cells", "epoch", "journal", "marks", "results", "table", "totals")
+    backing = None
+
+    def __init__(self, width: int, totals: Sequence[Total], results: Sequence[Result]) -> None:
+        self.totals = np.array(totals, np.int64).reshape(-1, 2)
+        self.results = np.array(results, np.int64).reshape(-1, 3)
+        self.table = WordTable(width)
+        self.cells = np.zeros((len(self.table.keys), 1 + len(totals)), np.int64)
+        self.marks = np.zeros(len(self.table.keys), np.int64)
+        """The last step that touched each slot."""
+        self.epoch = 0
+        self.journal: list[tuple[Words, Words]] | None = None
+
+    def step(self, keys: Words, values: Words, weights: Words) -> tuple[Words, Words]:
+        """Add rows, and give the change of the results: the words of each field, and weights."""
+        n = len(keys)
+        slots = self._slots(keys)
+        self.epoch += 1
+        touched = np.empty(n, np.int64)
+        old = np.empty((n, self.cells.shape[1]), np.int64)
+        count, status = _add(
+            slots, values, weights, self.totals, self.cells, self.marks, self.epoch, touched, old
+        )
+        touched, old = touched[:count], old[:count]
+        if status == FINE:
+            out = np.empty((keys.shape[1] + len(self.results), 2 * count), np.int64)
+            signs = np.empty(2 * count, np.int64)
+            given, status = _give(
+                touched, old, self.cells, self.table.keys, self.results, out, signs
+            )
+        if status != FINE:
+            self._restore(touched, old)
+            self._release(touched)
+            raise Unfit(_WHY[status])
+        if self.journal is None:
+            self._release(touched)
+        else:
+            self.journal.append((touched, old))
+        return out[:, :given], signs[:given]
+
+    def read(self) -> Words:
+        """The results of all groups: the words of each field."""
+        slots = self.table.used()
+        none = np.zeros((len(slots), self.cells.shape[1]), np.int64)
+        out = np.empty((self.table.width + len(self.results), 2 * len(slots)), np.int64)
+        signs = np.empty(2 * len(slots), np.int64)
+        given, status = _give(slots, none, self.cells, self.table.keys, self.results, out, signs)
+        assert status == FINE
+        return out[:, :given]
+
+    def everything(self) -> tuple[Words, Words]:
+        """The keys of all groups, and their cells."""
+        slots = self.table.used()
+        return self.table.keys[slots], self.cells[slots]
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    # ---- one epoch ----
+
+    def begin(self) -> None:
+        """Remember from here on what is done."""
+        self.journal = []
+
+    def commit(self) -> None:
+        """Keep what was done since `begin`."""
+        journal, self.journal = self.journal or [], None
+        self._release(_together([touched for touched, _ in journal]))
+
+    def rollback(self) -> None:
+        """Undo what was done since `begin`."""
+        journal, self.journal = self.journal or [], None
+        for touched, old in reversed(journal):
+            self._restore(touched, old)
+        self._release(_together([touched for touched, _ in journal]))
+
+    def forget(self) -> None:
+        """Have no epoch open, whatever it did."""
+        self.journal = None
+
+    def clear(self) -> None:
+        """Have no groups."""
+        self.table.clear()
+        self.cells[:] = 0
+
+    # ---- slots ----
+
+    def _slots(self, keys: Words) -> Words:
+        room = self.table.room(len(keys))
+        if room > len(self.cells):
+            at = len(self.cells)
+            self.cells, self.marks = grown(self.cells, room), grown(self.marks, room)
+            self.cells[at:] = 0
+            self.marks[at:] = 0
+        return self.table.add(keys)
+
+    def _restore(self, touched: Words, old: Words) -> None:
+        self.cells[touched] = old
+
+    def _release(self, touched: Words) -> None:
+        """Give back the slots of groups without rows. Their cells are zero: nothing is left."""
+        empty = touched[self.cells[touched, 0] == 0]
+        if len(empty):
+            self.cells[empty] = 0
+            self.table.remove(empty)
+
+
+def _together(several: list[Words]) -> Words:
+    """The slots of several steps, each once."""
+    return several[0] if len(several) == 1 else np.unique(np.concatenate([NOTHING, *several]))
+
+
+@compiled
+def _add(
+    slots: Words, values: Words, weights: Words, totals: Words, cells: Words, marks: Words,
+    epoch: int, touched: Words, old: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """Add every row to the cells of its group. Gives how many groups were touched, and whether all
+    is fine; the old cells of each are kept."""
+    count = 0
+    width = cells.shape[1]
+    for i in range(len(slots)):
+        slot = slots[i]
+        if marks[slot] != epoch:
+            marks[slot] = epoch
+            touched[count] = slot
+            for j in range(width):
+                old[count, j] = cells[slot, j]
+            count += 1
+        weight = weights[i]
+        cells[slot, 0] += weight
+        for j in range(len(totals)):
+            value = values[i, totals[j, 1]]
+            if totals[j, 0] == 1:
+                if value != NULL:
+                    cells[slot, 1 + j] += weight
+                continue
+            if value == NULL:
+                continue
+            more = value * weight
+            if weight != 1 and weight != -1 and more // weight != value:
+                return count, 1
+            was = cells[slot, 1 + j]
+            now = was + more
+            if ((was ^ now) & (more ^ now)) < 0:
+                return count, 1
+            cells[slot, 1 + j] = now
+    return count, 0
+
+
+@compiled
+def _give(
+    touched: Words, old: Words, cells: Words, keys: Words, results: Words, out: Words,
+    signs: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """For each group that was touched, its old result with weight -1 and the new one with 1, if
+    they differ."""
+    given = 0
+    width = keys.shape[1]
+    now = np.empty(len(results), np.int64)
+    floats = np.empty(1, np.float64)
+    bits = floats.view(np.int64)
+    for i in range(len(touched)):
+        slot = touched[i]
+        if cells[slot, 0] < 0:
+            return given, 2
+        start = given
+        for side in range(2):
+            row = old[i] if side == 0 else cells[slot]
+            if row[0] == 0:
+                continue
+            for j in range(len(results)):
+                how, at, of = results[j, 0], results[j, 1], results[j, 2]
+                if how == 0:
+                    now[j] = row[at]
+                elif row[of] == 0:
+                    now[j] = NULL
+                elif how == 1:
+                    now[j] = row[at]
+                else:
+                    if row[at] > 9007199254740992 or row[at] < -9007199254740992:
+                        return given, 3
+                    floats[0] = row[at] / row[of] + 0.0
+                    now[j] = bits[0]
+            if side == 1 and given > start:
+                same = True
+                for j in range(len(results)):
+                    same = same and out[width + j, start] == now[j]
+                if same:
+                    given = start
+                    continue
+            for j in range(width):
+                out[j, given] = keys[slot, j]
+            for j in range(len(results)):
+                out[width + j, given] = now[j]
+            signs[given] = 2 * side - 1
+            given += 1
+    return given, 0
