@@ -61,11 +61,13 @@ class Computed(NamedTuple):
 
     kind: Kind
     compute: Compute
-    passed_on: bool = False
-    """Whether it is a field of a row as it is, which cannot fail."""
+    field: tuple[int, int] | None = None
+    """Which field of which argument it is, where it is one as it is."""
 
     def words(self, sides: Sides, count: int, kind: Kind) -> Any:
         """The words of its values, as those of a field of this kind."""
+        if self.field is not None and self.kind.form == kind.form:
+            return sides[self.field[0]](self.field[1])
         with np.errstate(all="ignore"):
             values = right(self.compute(sides))
         if kind.form == "float" and not self.kind.optional:
@@ -134,11 +136,12 @@ class _Compiler:
         if kinds is None:
             raise NotInColumns(f"a field of {self.types[of.arg]}")
         kind, arg, index = kinds[of.index], of.arg, of.index
+        at = arg, index
         if kind.form == "float" and not kind.optional:
-            return Computed(kind, lambda sides: Vector(sides[arg](index).view(np.float64)), True)
+            return Computed(kind, lambda sides: Vector(sides[arg](index).view(np.float64)), at)
         if kind.form == "bool" and not kind.optional:
-            return Computed(kind, lambda sides: Vector(sides[arg](index) != 0), True)
-        return Computed(kind, lambda sides: Vector(sides[arg](index)), True)
+            return Computed(kind, lambda sides: Vector(sides[arg](index) != 0), at)
+        return Computed(kind, lambda sides: Vector(sides[arg](index)), at)
 
     def _constant(self, value: Any) -> Computed:
         if value is None:
@@ -413,7 +416,7 @@ def _of_one(op: str, of: Computed) -> Computed:
     compute = of.compute
     if op == "float":
         return Computed(Kind("float"), lambda sides: _rounded(compute(sides)))
-    function = {"-": operator.neg, "abs": abs, "+": operator.pos}[op]
+    function: Any = {"-": operator.neg, "abs": abs, "+": operator.pos}[op]
     floats = of.kind.form == "float"
 
     def one(sides: Sides) -> Vector:
@@ -440,7 +443,7 @@ class RowOnColumns(NamedTuple):
         """The words of each field; of those that are only passed on, when they are asked for."""
         return [
             partial(field.words, sides, count, kind)
-            if field.passed_on and field.kind.form == kind.form
+            if field.field is not None and field.kind.form == kind.form
             else field.words(sides, count, kind)
             for field, kind in zip(self.fields, self.kinds, strict=True)
         ]

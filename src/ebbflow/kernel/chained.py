@@ -17,14 +17,15 @@ import numpy as np
 
 from ebbflow.kernel import Unfit
 from ebbflow.kernel.compiled import compiled
-from ebbflow.kernel.hashing import Words, WordTable, added, grown, taken_out
+from ebbflow.kernel.hashing import Words, WordTable, added, grown, is_full, taken_out
 
 NOW, WAS = 0, 1
 NOBODY = -1
+LARGEST = (1 << 63) - 1
 
 
 class ChainedRows:
-    """Rows of `width` words by keys of `key_width` words. Those of a `bag` have no negative weights.
+    """Rows of `width` words by keys of `key_width` words; in a `bag` no weight is negative.
 
     >>> index = ChainedRows(1, 2, bag=True)
     >>> index.apply(np.array([[7], [7]]), np.array([[7, 1], [7, 2]]), np.array([1, 1]))
@@ -54,14 +55,18 @@ class ChainedRows:
 
     def apply(self, keys: Words, rows: Words, weights: Words) -> None:
         """Add rows with weights."""
-        n = len(rows)
-        self._room(n)
-        touched = np.empty(n, np.int64)
-        count = _apply(
-            keys, rows, weights, self.epoch, touched, self.first, self.links, self.weights,
-            self.before, self.marks, self.keys.places, self.keys.keys, self.keys.free,
-            self.keys.state, self.rows.places, self.rows.keys, self.rows.free, self.rows.state,
-        )  # fmt: skip
+        at = count = 0
+        touched = np.empty(len(rows), np.int64)
+        while True:
+            at, count = _apply(
+                keys, rows, weights, at, self.epoch, touched, count, self.first, self.links,
+                self.weights, self.before, self.marks, self.keys.places, self.keys.keys,
+                self.keys.free, self.keys.state, self.rows.places, self.rows.keys, self.rows.free,
+                self.rows.state,
+            )  # fmt: skip
+            if at == len(rows):
+                break
+            self._grow()
         touched = touched[:count]
         if self.bag and count and self.weights[touched].min() < 0:
             self.weights[touched] = self.before[touched]
@@ -130,17 +135,16 @@ class ChainedRows:
         self.rows.clear()
         self.first[:] = NOBODY
 
-    def _room(self, more: int) -> None:
-        keys, rows = self.keys.room(more), self.rows.room(more)
-        if keys > len(self.first):
+    def _grow(self) -> None:
+        """Have room where there is none."""
+        if is_full(self.keys.keys, self.keys.state):
             at = len(self.first)
-            self.first = grown(self.first, keys)
+            self.first = grown(self.first, self.keys.grow())
             self.first[at:] = NOBODY
-        if rows > len(self.weights):
-            at = len(self.weights)
-            self.links, self.weights = grown(self.links, rows), grown(self.weights, rows)
-            self.before, self.marks = grown(self.before, rows), grown(self.marks, rows)
-            self.marks[at:] = 0
+        if is_full(self.rows.keys, self.rows.state):
+            room = self.rows.grow()
+            self.links, self.weights = grown(self.links, room), grown(self.weights, room)
+            self.before, self.marks = grown(self.before, room), grown(self.marks, room)
 
     def _end(self, journal: list[Words]) -> None:
         """The epoch is over: entries of weight zero go, and so do keys without entries."""
@@ -155,13 +159,16 @@ class ChainedRows:
 
 @compiled
 def _apply(
-    keys: Words, rows: Words, weights: Words, epoch: int, touched: Words, first: Words,
-    links: Words, totals: Words, before: Words, marks: Words, key_places: Words, key_store: Words,
-    key_free: Words, key_state: Words, row_places: Words, row_store: Words, row_free: Words,
-    row_state: Words,
-) -> int:  # fmt: skip
-    count = 0
-    for i in range(len(rows)):
+    keys: Words, rows: Words, weights: Words, start: int, epoch: int, touched: Words, count: int,
+    first: Words, links: Words, totals: Words, before: Words, marks: Words, key_places: Words,
+    key_store: Words, key_free: Words, key_state: Words, row_places: Words, row_store: Words,
+    row_free: Words, row_state: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """Add rows from the one at `start` on; gives how far there was room, and how many entries are
+    touched."""
+    for i in range(start, len(rows)):
+        if is_full(row_store, row_state) or is_full(key_store, key_state):
+            return i, count
         there = row_state[0] - row_state[1]
         entry = added(rows, i, row_places, row_store, row_free, row_state)
         if row_state[0] - row_state[1] > there:
@@ -179,7 +186,7 @@ def _apply(
             touched[count] = entry
             count += 1
         totals[entry] += weights[i]
-    return count
+    return len(rows), count
 
 
 @compiled
@@ -233,11 +240,10 @@ def _meet(
             touched = marks[entry] == epoch
             weight = before[entry] if touched and when == 1 else totals[entry]
             if weight != 0:
-                product = weight * weights[i]
-                if product // weight != weights[i]:
+                if abs(weight) > LARGEST // abs(weights[i]):
                     return -1
                 at[count], entries[count] = i, entry
-                products[count], fresh[count] = product, touched
+                products[count], fresh[count] = weight * weights[i], touched
                 count += 1
             entry = links[entry, 0]
     return count

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ebbflow.kernel import Unfit
-from ebbflow.kernel.hashing import WordTable, matrix
+from ebbflow.kernel.hashing import matrix
+from ebbflow.kernel.rows import RowTotals
 from ebbflow.kernel.words import NULL, Kind, Texts, decoded, encoded, kinds_of, one_float
 from ebbflow.zset import without_zeros
 
@@ -73,14 +74,12 @@ class Columns(Mapping[Any, int]):
         """The same change with every row once, and none of weight zero."""
         if self.canonical:
             return self
-        rows = matrix(self.fields)
-        table = WordTable(rows.shape[1])
-        slots = table.add(rows)
-        totals = np.zeros(table.end, np.int64)
-        np.add.at(totals, slots, self.weights)
-        there = np.flatnonzero(totals)
-        fields = [np.ascontiguousarray(table.keys[there, j]) for j in range(rows.shape[1])]
-        return Columns(self.type, fields, totals[there], self.texts, canonical=True)
+        return self.of_totals(RowTotals(matrix(self.fields), self.weights))
+
+    def of_totals(self, totals: RowTotals) -> Columns:
+        """Rows that were added up, as columns like these."""
+        fields = list(totals.rows.T.copy())
+        return Columns(self.type, fields, totals.weights, self.texts, canonical=True)
 
     def table(self, schema: Any) -> Any:
         """An Arrow table of this schema, whose last column are the weights: every row once."""
@@ -175,8 +174,9 @@ def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
     fields = [partial(arrow_words, kind, table.column(at), texts) for at, kind in enumerate(kinds)]
     for at, kind in enumerate(kinds):
         if kind.form == "int":  # of which some do not fit
-            fields[at] = fields[at]()  # type: ignore[call-overload]
-    weights = np.asarray(table.column(WEIGHT), np.int64)
+            fields[at] = fields[at]()
+    given = WEIGHT in table.schema.names
+    weights = np.asarray(table.column(WEIGHT)) if given else np.ones(table.num_rows, np.int64)
     return Columns(row_type, fields, _moderate(weights), texts)
 
 

@@ -19,13 +19,15 @@ def compiled(loop: F) -> F:
     >>> twice(21)
     42
     """
-    made: F = numba.njit(cache=_has_file(loop), nogil=True, boundscheck=False)(loop)
+    jit: Any = numba.njit(cache=_has_file(loop), nogil=True)
+    made: F = jit(loop)
     return made
 
 
 def inlined(loop: F) -> F:
     """A function that is compiled into those that call it."""
-    made: F = numba.njit(inline="always")(loop)
+    jit: Any = numba.njit(inline="always")
+    made: F = jit(loop)
     return made
 
 

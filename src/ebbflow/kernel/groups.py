@@ -27,6 +27,7 @@ from ebbflow.kernel.words import NULL
 ADD, COUNT = 0, 1
 TOTAL, TOTAL_OR_NULL, MEAN = 0, 1, 2
 NOTHING = np.empty(0, np.int64)
+LARGEST = (1 << 63) - 1
 FINE, OVERFLOWS, NEGATIVE, INEXACT = 0, 1, 2, 3
 _WHY = {
     OVERFLOWS: "a sum of more than 64 bits",
@@ -43,11 +44,11 @@ class Total(NamedTuple):
 
 
 class Result(NamedTuple):
-    """How a result is read off a row of cells: `how`, from the cell of a sum and that of a count."""
+    """How a result is read off cells: `how`, from the cell of a sum and that of its size."""
 
     how: int
     total: int
-    count: int = 0
+    size: int = 0
 
 
 class Groups:
@@ -95,7 +96,7 @@ class Groups:
             )
         if status != FINE:
             self._restore(touched, old)
-            self._release(touched)
+            self._release(np.unique(slots))
             raise Unfit(_WHY[status])
         if self.journal is None:
             self._release(touched)
@@ -151,13 +152,13 @@ class Groups:
     # ---- slots ----
 
     def _slots(self, keys: Words) -> Words:
-        room = self.table.room(len(keys))
-        if room > len(self.cells):
-            at = len(self.cells)
+        slots = self.table.add(keys)
+        at, room = len(self.cells), len(self.table.keys)
+        if room > at:
             self.cells, self.marks = grown(self.cells, room), grown(self.marks, room)
             self.cells[at:] = 0
             self.marks[at:] = 0
-        return self.table.add(keys)
+        return slots
 
     def _restore(self, touched: Words, old: Words) -> None:
         self.cells[touched] = old
@@ -202,14 +203,13 @@ def _add(
                 continue
             if value == NULL:
                 continue
+            if weight != 1 and weight != -1 and abs(value) > LARGEST // abs(weight):
+                return count, 1
             more = value * weight
-            if weight != 1 and weight != -1 and more // weight != value:
-                return count, 1
             was = cells[slot, 1 + j]
-            now = was + more
-            if ((was ^ now) & (more ^ now)) < 0:
+            if was > LARGEST - more if more > 0 else was < -LARGEST - more:
                 return count, 1
-            cells[slot, 1 + j] = now
+            cells[slot, 1 + j] = was + more
     return count, 0
 
 

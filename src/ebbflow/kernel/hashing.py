@@ -6,9 +6,11 @@ by slot. Keys are found by open addressing: places are tried one after the other
 hash points, until the key is there or a place is empty. When a slot is given back, the places
 behind it move up, so that nothing has to remember that one was there.
 
-    slots      place -> slot, or EMPTY
+    places     place -> slot, or EMPTY, and the hash of its key
     keys       slot -> the words of its key
     free       slots that were given back
+
+Keys of one word that differ have different hashes, so only longer ones are compared themselves.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from ebbflow.kernel.compiled import compiled, inlined
 
 EMPTY = -1
 SMALLEST = 16
+FEW = 1 << 16
+"""Tables of fewer keys grow faster."""
 Words = Any
 """An array of 64-bit words."""
 
@@ -43,7 +47,7 @@ class WordTable:
 
     def clear(self) -> None:
         """Have no keys."""
-        self.places = np.full(SMALLEST, EMPTY, np.int64)
+        self.places = np.full((SMALLEST, 2), EMPTY, np.int64)
         self.keys = np.empty((SMALLEST // 2, self.width), np.int64)
         self.free = np.empty(SMALLEST // 2, np.int64)
         self.state = np.zeros(2, np.int64)
@@ -57,26 +61,21 @@ class WordTable:
         """One more than the largest slot that was ever given."""
         return int(self.state[0])
 
-    def room(self, more: int) -> int:
-        """Have room for so many keys more, and give for how many there is."""
-        needed = self.end + more
-        if needed > len(self.keys):
-            size = max(needed, 2 * len(self.keys))
-            self.keys = grown(self.keys, size)
-            self.free = grown(self.free, size)
-        places = len(self.places)
-        if 2 * (len(self) + more) > places:
-            while places < 2 * (len(self) + more):
-                places *= 2
-            self.places = np.full(2 * places, EMPTY, np.int64)
-            _replace(self.places, self.keys, self.free, self.state)
-        return len(self.keys)
+    def grow(self) -> int:
+        """Have room for more keys, and give for how many there is."""
+        size = len(self.keys) * (4 if len(self.keys) < FEW else 2)
+        self.keys, self.free = grown(self.keys, size), grown(self.free, size)
+        old, self.places = self.places, np.full((2 * size, 2), EMPTY, np.int64)
+        _move(old, self.places)
+        return size
 
     def add(self, keys: Words) -> Words:
         """The slot of each key; a key that is new gets one."""
-        self.room(len(keys))
         found = np.empty(len(keys), np.int64)
-        _add(keys, self.places, self.keys, self.free, self.state, found)
+        at = _add(keys, 0, self.places, self.keys, self.free, self.state, found)
+        while at < len(keys):
+            self.grow()
+            at = _add(keys, at, self.places, self.keys, self.free, self.state, found)
         return found
 
     def find(self, keys: Words) -> Words:
@@ -114,13 +113,14 @@ def matrix(columns: Any) -> Words:
 
 @inlined
 def hashed(keys: Words, at: int) -> Any:
-    """The hash of a key: every word is mixed in and spread over all bits."""
+    """The hash of a key: every word is mixed in and spread over all bits. For one word that can be
+    undone, so no two have the same."""
     h = np.uint64(0x9E3779B97F4A7C15)
     for j in range(keys.shape[1]):
         h = h ^ np.uint64(keys[at, j])
         h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
         h = h ^ (h >> np.uint64(29))
-    return h
+    return np.int64(h)
 
 
 @inlined
@@ -133,17 +133,23 @@ def equal(one: Words, i: int, other: Words, j: int) -> bool:
 
 
 @inlined
-def place_of(keys: Words, i: int, places: Words, store: Words) -> Any:
-    """The place of a key, or the empty one where it would be."""
-    mask = np.uint64(len(places) - 1)
-    p = hashed(keys, i) & mask
-    while places[p] != -1 and not equal(keys, i, store, places[p]):
-        p = (p + np.uint64(1)) & mask
+def place_of(keys: Words, i: int, h: int, places: Words, store: Words) -> Any:
+    """The place of a key with this hash, or the empty one where it would be."""
+    mask = len(places) - 1
+    p = h & mask
+    if keys.shape[1] == 1:
+        while places[p, 0] != -1 and places[p, 1] != h:
+            p = (p + 1) & mask
+    else:
+        while places[p, 0] != -1 and not (
+            places[p, 1] == h and equal(keys, i, store, places[p, 0])
+        ):
+            p = (p + 1) & mask
     return p
 
 
 @inlined
-def new_slot(free: Words, state: Words) -> int:
+def new_slot(free: Words, state: Words) -> Any:
     """A slot that nobody has."""
     if state[1] > 0:
         state[1] -= 1
@@ -155,47 +161,68 @@ def new_slot(free: Words, state: Words) -> int:
 
 
 @inlined
-def added(keys: Words, i: int, places: Words, store: Words, free: Words, state: Words) -> int:
+def added(keys: Words, i: int, places: Words, store: Words, free: Words, state: Words) -> Any:
     """The slot of a key, which gets one if it has none."""
-    p = place_of(keys, i, places, store)
-    slot = places[p]
+    h = hashed(keys, i)
+    p = place_of(keys, i, h, places, store)
+    slot = places[p, 0]
     if slot == -1:
         slot = new_slot(free, state)
-        places[p] = slot
+        places[p, 0], places[p, 1] = slot, h
         for k in range(keys.shape[1]):
             store[slot, k] = keys[i, k]
     return slot
 
 
 @inlined
+def found_at(keys: Words, i: int, places: Words, store: Words) -> Any:
+    """The slot of a key, or EMPTY."""
+    return places[place_of(keys, i, hashed(keys, i), places, store), 0]
+
+
+@inlined
 def taken_out(slot: int, places: Words, store: Words, free: Words, state: Words) -> None:
     """Give a slot back: what was pushed on by its key moves up."""
-    mask = np.uint64(len(places) - 1)
-    p = place_of(store, slot, places, store)
+    mask = len(places) - 1
+    p = place_of(store, slot, hashed(store, slot), places, store)
     free[state[1]] = slot
     state[1] += 1
     q = p
     while True:
-        q = (q + np.uint64(1)) & mask
-        if places[q] == -1:
+        q = (q + 1) & mask
+        if places[q, 0] == -1:
             break
-        home = hashed(store, places[q]) & mask
-        if ((q - home) & mask) >= ((q - p) & mask):
-            places[p] = places[q]
+        if ((q - places[q, 1]) & mask) >= ((q - p) & mask):
+            places[p, 0], places[p, 1] = places[q, 0], places[q, 1]
             p = q
-    places[p] = -1
+    places[p, 0] = -1
+
+
+@inlined
+def is_full(store: Words, state: Words) -> Any:
+    """Whether a new key would have no room."""
+    return state[1] == 0 and state[0] == len(store)
 
 
 @compiled
-def _add(keys: Words, places: Words, store: Words, free: Words, state: Words, found: Words) -> None:
-    for i in range(len(keys)):
-        found[i] = added(keys, i, places, store, free, state)
+def _add(
+    keys: Words, at: int, places: Words, store: Words, free: Words, state: Words, found: Words
+) -> int:
+    """Add keys from the one at `at` on; gives how far there was room."""
+    for i in range(at, len(keys)):
+        if is_full(store, state):
+            found[i] = found_at(keys, i, places, store)
+            if found[i] == -1:
+                return i
+        else:
+            found[i] = added(keys, i, places, store, free, state)
+    return len(keys)
 
 
 @compiled
 def _find(keys: Words, places: Words, store: Words, found: Words) -> None:
     for i in range(len(keys)):
-        found[i] = places[place_of(keys, i, places, store)]
+        found[i] = found_at(keys, i, places, store)
 
 
 @compiled
@@ -205,11 +232,12 @@ def _remove(slots: Words, places: Words, store: Words, free: Words, state: Words
 
 
 @compiled
-def _replace(places: Words, store: Words, free: Words, state: Words) -> None:
+def _move(old: Words, places: Words) -> None:
     """Put every key into a larger table."""
-    gone = np.zeros(state[0], np.bool_)
-    for i in range(state[1]):
-        gone[free[i]] = True
-    for slot in range(state[0]):
-        if not gone[slot]:
-            places[place_of(store, slot, places, store)] = slot
+    mask = len(places) - 1
+    for i in range(len(old)):
+        if old[i, 0] != -1:
+            p = old[i, 1] & mask
+            while places[p, 0] != -1:
+                p = (p + 1) & mask
+            places[p, 0], places[p, 1] = old[i, 0], old[i, 1]

@@ -38,7 +38,7 @@ FORMS: dict[Any, str] = {
     date: "date",
     datetime: "time",
 }
-_CLASSES = {
+_CLASSES: dict[str, set[type]] = {
     "int": {int, bool},
     "bool": {bool},
     "float": {float, int, bool},

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ebbflow.state.spine import Place
 
 __all__ = ["View", "run"]
-OPTIONS = ("path", "check_input", "columns", "readable", "memory", "keep_epochs", "flush_every", "strict",
-           "permissions", "unpickle", "keep_batches")  # fmt: skip
+OPTIONS = ("path", "check_input", "columns", "readable", "memory", "keep_epochs", "flush_every",
+           "strict", "permissions", "unpickle", "keep_batches")  # fmt: skip
 """What `run` can be told; all but `check_input` and `columns` are about the path."""
 
 

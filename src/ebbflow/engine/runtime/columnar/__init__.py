@@ -6,8 +6,8 @@ columns. A stage that cannot gets rows, which are made of the columns before it;
 on in columns. Which it is, and why, is decided once, before the first epoch (`choose`), and
 `explain` says it.
 
-Every stage on columns has a *row stage*, the one that it replaces. When columns cannot go on (an int of
-more than 64 bits comes, a sum overflows), the state is handed over to the row stage, which goes on
-with it: nothing is lost, nothing is rounded, and only speed differs. A whole program does so
-before what only rows can do, such as a branch.
+Every stage on columns has a *row stage*, the one that it replaces. When columns cannot go on (an
+int of more than 64 bits comes, a sum overflows), the state is handed over to the row stage, which
+goes on with it: nothing is lost, nothing is rounded, and only speed differs. A whole program does
+so before what only rows can do, such as a branch.
 """

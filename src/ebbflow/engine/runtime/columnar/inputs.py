@@ -8,24 +8,31 @@ columns do not hold.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.changes import read
 from ebbflow.engine.runtime.inputs import BagInput, InputState, absent
+from ebbflow.engine.runtime.table.arrow import arrow_schema
+from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.runtime.table.given import rows_of, table_of, total
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.flow.plan import Source
 from ebbflow.kernel import Unfit
 from ebbflow.kernel.columns import Columns, columns_of_rows, columns_of_table
 from ebbflow.kernel.hashing import matrix
-from ebbflow.kernel.rows import RowTable
-from ebbflow.kernel.words import Texts, kinds_of
+from ebbflow.kernel.rows import RowTable, RowTotals
+from ebbflow.kernel.words import NULL, Texts, kinds_of, one_float
+from ebbflow.record import fields_of
 from ebbflow.zset import ZSet, from_view
 
 
 def read_columns(source: Source, change: Any, texts: Texts) -> Any:
     """A change as columns; rows with weights, where columns do not hold it."""
+    found = plain_columns(source, change, texts)
+    if found is not None:
+        return found
     if is_table(change) or is_columns(change):
         table = table_of(source, change)
         try:
@@ -37,6 +44,56 @@ def read_columns(source: Source, change: Any, texts: Texts) -> Any:
         return columns_of_rows(weights, source.type, texts)
     except Unfit:
         return weights
+
+
+def plain_columns(source: Source, change: Any, texts: Texts) -> Columns | None:
+    """Columns of a table that has the columns of the input, in their own types and order, and
+    nothing else but weights: what a program would give that has them already. None for any other
+    table, which has to be looked at more closely."""
+    import numpy as np
+    import pyarrow as pa
+
+    names, forms, schema = _expected(source.type)
+    if type(change) is dict:
+        if tuple(change) not in (names, (*names, WEIGHT)):
+            return None
+        fields = list(change.values())
+        for array, form in zip(fields, (*forms, np.int64), strict=False):
+            if type(array) is not np.ndarray or array.dtype != form or array.ndim != 1:
+                return None
+        if len(set(map(len, fields))) != 1:
+            return None
+        columns = [_words(array) for array in fields[: len(names)]]
+        weights = fields[-1] if len(fields) > len(names) else None
+    elif isinstance(change, (pa.Table, pa.RecordBatch)):
+        given = change.schema
+        if given.names not in (schema.names[:-1], schema.names) or any(
+            given.field(at).type != schema.field(at).type
+            or (change.column(at).null_count and not schema.field(at).nullable)
+            for at in range(len(given))
+        ):
+            return None
+        made = columns_of_table(change, source.type, texts)
+        return made if made.weights.all() else None
+    else:
+        return None
+    if any(len(words) and words.min() == NULL for words in columns):
+        return None
+    weights = np.ones(len(columns[0]), np.int64) if weights is None else weights.copy()
+    return Columns(source.type, columns, weights, texts) if weights.all() else None
+
+
+def _words(array: Any) -> Any:
+    return one_float(array) if array.dtype == float else array.astype("int64")
+
+
+@cache
+def _expected(row_type: Any) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
+    """The names of the columns of a row type, the dtypes that are words, and the Arrow schema."""
+    kinds = kinds_of(row_type) or ()
+    names = tuple(fields_of(row_type) or ())
+    forms = {"int": "int64", "float": "float64", "bool": "bool"}
+    return names, tuple(forms.get(kind.form, "O") for kind in kinds), arrow_schema(row_type)
 
 
 class ColumnInput(InputState):
@@ -76,14 +133,14 @@ class CheckedColumnInput(InputState):
             self._give_up()
         if self.plain is not None:
             return self.plain.apply(getattr(found, "rows", found))
-        columns = found.consolidated()
-        rows = matrix(columns.fields)
-        negative = self.rows.prepare(rows, columns.weights)
+        totals = RowTotals(matrix(found.fields), found.weights)
+        columns: Columns = found.of_totals(totals)
+        negative = self.rows.prepare(totals)
         if negative is not None:
             at = int(negative[0])
-            there = int(self.rows.there(rows[at : at + 1])[0])
+            there = self.rows.there(self.rows.table.find(totals.rows[at : at + 1]))
             (row,) = columns.taken(negative[:1]).rows
-            raise absent(self.source, row, there, -int(columns.weights[at]))
+            raise absent(self.source, row, int(there[0]), -int(totals.weights[at]))
         return columns
 
     def request(self, request: Request) -> Any:

@@ -161,37 +161,32 @@ class ColumnLinearStage(ColumnStage):
             ]
         except Unfit:
             return self.by_rows.run(*map(as_rows, changes))
-        if len(parts) == 1:
-            return parts[0]
-        return _together(parts, self.texts)
-
-    def whole(self, *wholes: Any) -> Any:
-        return self.run(*wholes)
+        return _together(parts, self.texts) if parts else {}
 
 
 class ColumnReduceStage(ColumnStage):
     """Counts, sums and means by key, in `Groups`."""
 
-    __slots__ = ("before", "cells_of", "groups", "key", "row_type", "state", "values")
+    __slots__ = ("before", "cells_of", "groups", "key_of", "reads_type", "state", "values")
 
     by_rows: FusedReduceStage
 
     def __init__(
-        self, by_rows: FusedReduceStage, texts: Texts, row_type: Any, before: ChainOnColumns,
+        self, by_rows: FusedReduceStage, texts: Texts, reads_type: Any, before: ChainOnColumns,
         key: KeyOnColumns, values: Sequence[Computed], groups: Groups,
-        cells_of: Callable[[Any, Any], dict[Any, Any]],
+        cells_of: Any,
     ) -> None:  # fmt: skip
         self.state = ColumnState(groups)
         super().__init__(by_rows, texts, self.state)
-        self.row_type, self.before, self.key, self.values = row_type, before, key, values
+        self.reads_type, self.before, self.key_of, self.values = reads_type, before, key, values
         self.groups, self.cells_of = groups, cells_of
 
     def run(self, change: Any) -> Any:
         if not self.given_up:
             try:
-                columns = self.before(self.columns(change, self.row_type))
+                columns = self.before(self.columns(change, self.reads_type))
                 values = side_by_side(self.values, [columns.words], len(columns))
-                out, signs = self.groups.step(self.key(columns), values, columns.weights)
+                out, signs = self.groups.step(self.key_of(columns), values, columns.weights)
                 return Columns(self.type, list(out), signs, self.texts, canonical=True)
             except Unfit as why:
                 self.give_up(why)
@@ -232,19 +227,19 @@ class ColumnArrangeStage(ColumnStage):
     """Rows by key, kept in `ChainedRows`. It gives up together with all joins that read it, and
     their other sides: its `family`."""
 
-    __slots__ = ("before", "done", "family", "index_rows", "key_of", "row_type", "state")
+    __slots__ = ("before", "done", "family", "index_rows", "key_of", "reads_type", "state")
 
     by_rows: ArrangeStage
 
     def __init__(
-        self, by_rows: ArrangeStage, texts: Texts, row_type: Any, before: ChainOnColumns,
+        self, by_rows: ArrangeStage, texts: Texts, reads_type: Any, before: ChainOnColumns,
         key: KeyOnColumns,
     ) -> None:  # fmt: skip
         width = len(kinds_of(before.type) or ())
         self.index_rows = ChainedRows(len(key.parts), width, bag=by_rows.index.bag)
         self.state = ColumnState(self.index_rows)
         super().__init__(by_rows, texts, self.state)
-        self.row_type, self.before, self.key_of = row_type, before, key
+        self.reads_type, self.before, self.key_of = reads_type, before, key
         self.family: list[ColumnStage] = []
         self.done: Any = None
         """The change of the epoch that is open, where it is in the index already."""
@@ -253,7 +248,7 @@ class ColumnArrangeStage(ColumnStage):
         self.done = None
         if not self.given_up:
             try:
-                columns = self.before(self.columns(change, self.row_type))
+                columns = self.before(self.columns(change, self.reads_type))
                 arranged = Arranged(columns, self.key_of(columns))
                 self.index_rows.apply(arranged.keys, arranged.rows, columns.weights)
                 self.done = change
@@ -286,7 +281,7 @@ class ColumnArrangeStage(ColumnStage):
         if again is not None:
             self.by_rows.run(as_rows(again))
 
-    def grouped(self, change: Any) -> Any:
+    def by_key(self, change: Any) -> Any:
         """What the row stage gives for a change."""
         if isinstance(change, Arranged):
             return self.by_rows.index.grouping(change.columns.items())
@@ -315,9 +310,9 @@ class ColumnJoinStage(ColumnStage):
             except Unfit as why:
                 for stage in self.left.family:
                     stage.give_up(why)
-        return self.by_rows.run(self.left.grouped(left), self.right.grouped(right))
+        return self.by_rows.run(self.left.by_key(left), self.right.by_key(right))
 
-    def joined(self, left: Any, right: Any, rights: int, lefts: int) -> Columns:
+    def joined(self, left: Any, right: Any, rights: int, lefts: int) -> Any:
         """The change of a join: a change of the left with the right as it is `rights`, and one of
         the right with the left as it is `lefts`."""
         sure: list[Columns] = []
@@ -333,9 +328,11 @@ class ColumnJoinStage(ColumnStage):
             for mask in (~fresh, fresh) if both and fresh.any() else (slice(None),):
                 part = self._pairs(mine, index, at[mask], entries[mask], weights[mask], flipped)
                 (twice if mask is fresh else sure).append(part)
+        if not sure:
+            return {}
         if twice:
             sure.append(_together(twice, self.texts).consolidated())
-        one = sure[0] if len(sure) == 1 else _together(sure, self.texts)
+        one = _together(sure, self.texts)
         one.canonical = self.one_to_one and all(
             side.columns.canonical for side in (left, right) if side
         )
@@ -364,6 +361,8 @@ class ColumnJoinStage(ColumnStage):
 
 
 def _together(parts: Sequence[Columns], texts: Texts) -> Columns:
+    if len(parts) == 1:
+        return parts[0]
     fields = [
         np.concatenate([part.words(at) for part in parts]) for at in range(len(parts[0].given))
     ]
