@@ -63,7 +63,7 @@ TESTS: list[Callable[[Any], Any]] = [
     lambda r: r.price * 2 - 1 != r.id + 3,
     lambda r: (r.city == "Rome") | (r.city != "Oslo"),
     lambda r: r.tax is not None and r.tax > 0,
-    lambda r: r.paid and not r.price == 4,
+    lambda r: r.paid and not (r.price > 4),
     lambda r: r.rate >= 0.5,
     lambda r: r.rate < r.price,
     lambda r: r.day >= date(2024, 1, 1) and r.day.month == 2,
@@ -78,7 +78,12 @@ MADE: list[dict[str, Any]] = [
     {"id": "id", "price": lambda r: -r.price if r.paid else abs(r.price), "city": "city"},
     {"city": "city", "price": "price", "year": lambda r: r.day.year, "half": lambda r: r.price / 2},
     {"price": "price", "tax": "tax", "city": "city", "rate": lambda r: r.rate * 2 + r.price},
-    {"city": "city", "price": lambda r: r.price - 2**40, "day": "day", "float": lambda r: r.id + 0.5},
+    {
+        "city": "city",
+        "price": lambda r: r.price - 2**40,
+        "day": "day",
+        "float": lambda r: r.id + 0.5,
+    },
 ]
 
 

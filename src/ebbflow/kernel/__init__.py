@@ -13,9 +13,9 @@ compiles: no row is a Python object.
     chained          rows by key: an index as columns
     rows             rows with weights, consolidated; the rows of an input
 
-Each kernel stands for an operator, and is equal to it: `tests/laws/test_kernels.py` checks "kernel
-= operator on every change". Where a value does not fit (an int of more than 64 bits, a sum that
-would overflow), a kernel raises `Unfit` and has changed nothing; whoever runs it goes on with rows.
+Each kernel stands for an operator, and is equal to it: "kernel = operator on every change" is what
+`tests/oracle/test_columns.py` checks. Where a value does not fit (an int of more than 64 bits, a
+sum that would overflow), a kernel raises `DoesNotFit` and has changed nothing: rows can go on.
 
 It needs the extra `fast`: Numba, NumPy and Arrow.
 """
@@ -27,7 +27,7 @@ from importlib.util import find_spec
 NEEDED = ("numba", "numpy", "pyarrow")
 
 
-class Unfit(Exception):
+class DoesNotFit(Exception):
     """A value that columns do not hold, or a step that they cannot take: rows can."""
 
 

@@ -3,7 +3,7 @@
 An expression becomes a function of columns. Its value for all rows is a *vector*: an array, and
 perhaps a mask of the rows for which Python would raise, or an int would not fit. `a and b` forgets
 what is wrong with `b` where `a` is false, as Python does not look there. If something is still
-wrong in the end, the function raises `Unfit`: rows then tell what, and where.
+wrong in the end, the function raises `DoesNotFit`: rows then tell what, and where.
 
 Nothing here rounds or overflows where Python does not. What has no exact form on arrays (strings
 but for equality, powers, ints beside floats beyond 2**53) is `NotInColumns` when it is compiled, or
@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebbflow.expression.node import Constant, Expression, Get, Operation, Record, Row
-from ebbflow.kernel import Unfit
-from ebbflow.kernel.words import NULL, Kind, Texts, encoded, kinds_of, one_float
+from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.words import NULL, Texts, WordForm, encoded, forms_of, one_float
 
 EXACT = 1 << 53
 """Up to here every int is a float."""
@@ -57,21 +57,21 @@ Compute = Callable[[Sides], Vector]
 
 
 class Computed(NamedTuple):
-    """An expression that can be computed: of which kind its values are, and how."""
+    """An expression that can be computed: of which form its values are, and how."""
 
-    kind: Kind
+    form: WordForm
     compute: Compute
     field: tuple[int, int] | None = None
     """Which field of which argument it is, where it is one as it is."""
 
-    def words(self, sides: Sides, count: int, kind: Kind) -> Any:
-        """The words of its values, as those of a field of this kind."""
-        if self.field is not None and self.kind.form == kind.form:
+    def words(self, sides: Sides, count: int, form: WordForm) -> Any:
+        """The words of its values, as those of a field of this form."""
+        if self.field is not None and self.form.name == form.name:
             return sides[self.field[0]](self.field[1])
         with np.errstate(all="ignore"):
             values = right(self.compute(sides))
-        if kind.form == "float" and not self.kind.optional:
-            if self.kind.form != "float":
+        if form.name == "float" and not self.form.optional:
+            if self.form.name != "float":
                 values = right(_float(Vector(values)))
             values = one_float(np.asarray(values, np.float64))
         values = np.asarray(values).astype(np.int64, copy=False)
@@ -87,7 +87,7 @@ class Computed(NamedTuple):
 def right(vector: Vector) -> Any:
     """The values of a vector in which nothing is wrong."""
     if vector.wrong is not None and np.any(vector.wrong):
-        raise Unfit("a row that Python would refuse, or an int of more than 64 bits")
+        raise DoesNotFit("a row that Python would refuse, or an int of more than 64 bits")
     return vector.values
 
 
@@ -98,20 +98,20 @@ def on_columns(expression: Expression, types: Sequence[Any], texts: Texts) -> Co
     >>> Order = record("Order", price=int)
     >>> twice = Operation("*", (Get(0, "price", 0), Constant(2)))
     >>> computed = on_columns(twice, [Order], Texts())
-    >>> computed.words([lambda at: np.array([3, 4])], 2, Kind("int")).tolist()
+    >>> computed.words([lambda at: np.array([3, 4])], 2, WordForm("int")).tolist()
     [6, 8]
     """
     return _Compiler(types, texts)(expression)
 
 
-def fits(computed: Kind, declared: Kind) -> bool:
-    """Whether values of one kind are values of another; where they may be None, their words are.
+def fits(computed: WordForm, declared: WordForm) -> bool:
+    """Whether values of one form are values of another; where they may be None, their words are.
 
-    >>> fits(Kind("int"), Kind("float", True)), fits(Kind("text", True), Kind("text"))
-    (True, False)
+    >>> fits(WordForm("int"), WordForm("float", True))
+    True
     """
-    same = computed.form == declared.form or (
-        computed.form in ("int", "bool") and declared.form in ("int", "float")
+    same = computed.name == declared.name or (
+        computed.name in ("int", "bool") and declared.name in ("int", "float")
         and not computed.optional
     )  # fmt: skip
     return same and (declared.optional or not computed.optional)
@@ -132,31 +132,31 @@ class _Compiler:
         raise NotInColumns(f"{type(of).__name__.lower()} {of.text()}")
 
     def _field(self, of: Get) -> Computed:
-        kinds = kinds_of(self.types[of.arg])
-        if kinds is None:
+        forms = forms_of(self.types[of.arg])
+        if forms is None:
             raise NotInColumns(f"a field of {self.types[of.arg]}")
-        kind, arg, index = kinds[of.index], of.arg, of.index
+        form, arg, index = forms[of.index], of.arg, of.index
         at = arg, index
-        if kind.form == "float" and not kind.optional:
-            return Computed(kind, lambda sides: Vector(sides[arg](index).view(np.float64)), at)
-        if kind.form == "bool" and not kind.optional:
-            return Computed(kind, lambda sides: Vector(sides[arg](index) != 0), at)
-        return Computed(kind, lambda sides: Vector(sides[arg](index)), at)
+        if form.name == "float" and not form.optional:
+            return Computed(form, lambda sides: Vector(sides[arg](index).view(np.float64)), at)
+        if form.name == "bool" and not form.optional:
+            return Computed(form, lambda sides: Vector(sides[arg](index) != 0), at)
+        return Computed(form, lambda sides: Vector(sides[arg](index)), at)
 
     def _constant(self, value: Any) -> Computed:
         if value is None:
-            return Computed(Kind("none", True), lambda sides: Vector(np.int64(NULL)))
+            return Computed(WordForm("none", True), lambda sides: Vector(np.int64(NULL)))
         form = {int: "int", bool: "bool", float: "float", str: "text", date: "date",
                 datetime: "time"}.get(type(value))  # fmt: skip
         if form is None:
             raise NotInColumns(f"the constant {value!r}")
         if form in ("bool", "float"):
-            return Computed(Kind(form), lambda sides: Vector(value))
+            return Computed(WordForm(form), lambda sides: Vector(value))
         try:
-            word = encoded(Kind(form), [value], self.texts)[0]
-        except Unfit as error:
+            word = encoded(WordForm(form), [value], self.texts)[0]
+        except DoesNotFit as error:
             raise NotInColumns(str(error)) from error
-        return Computed(Kind(form), lambda sides: Vector(word))
+        return Computed(WordForm(form), lambda sides: Vector(word))
 
     def _operation(self, of: Operation) -> Computed:
         op = of.op
@@ -167,7 +167,7 @@ class _Compiler:
         parts = [self(each) for each in of.args]
         if op in ("is", "is not"):
             return _identity(op, *parts)
-        if op in ("and", "or") or (op in _BITS and all(p.kind == Kind("bool") for p in parts)):
+        if op in ("and", "or") or (op in _BITS and all(p.form == WordForm("bool") for p in parts)):
             return _both(op, *parts)
         if op == "not":
             return _not(parts[0])
@@ -187,7 +187,7 @@ class _Compiler:
         if not known:
             raise NotInColumns(f"{of.op} in {of.text()}")
         one = self(of.args[0])
-        found = Computed(Kind("bool"), lambda sides: Vector(False))
+        found = Computed(WordForm("bool"), lambda sides: Vector(False))
         for value in inside.value:  # type: ignore[attr-defined]
             found = _both("or", found, _compared("==", one, self._constant(value)))
         return found if of.op == "in" else _not(found)
@@ -195,7 +195,7 @@ class _Compiler:
     def _part(self, of: Operation) -> Computed:
         whole, name = self(of.args[0]), of.args[1].value  # type: ignore[attr-defined]
         part = _OF_DAYS.get(name)
-        if whole.kind != Kind("date") or part is None:
+        if whole.form != WordForm("date") or part is None:
             raise NotInColumns(f".{name} in {of.text()}")
         compute = whole.compute
 
@@ -203,7 +203,7 @@ class _Compiler:
             values, wrong = compute(sides)
             return Vector(part(np.asarray(values).astype("datetime64[D]")), wrong)
 
-        return Computed(Kind("int"), parts)
+        return Computed(WordForm("int"), parts)
 
 
 # ---- masks ----
@@ -219,10 +219,10 @@ def _either(*masks: Any) -> Any:
 
 def _required(of: Computed) -> Computed:
     """The same, wrong where it is None."""
-    if not of.kind.optional:
+    if not of.form.optional:
         return of
-    compute, floats = of.compute, of.kind.form == "float"
-    bools = of.kind.form == "bool"
+    compute, floats = of.compute, of.form.name == "float"
+    bools = of.form.name == "bool"
 
     def required(sides: Sides) -> Vector:
         values, wrong = compute(sides)
@@ -230,14 +230,14 @@ def _required(of: Computed) -> Computed:
         plain = values.view(np.float64) if floats else values != 0 if bools else values
         return Vector(plain, absent)
 
-    return Computed(Kind(of.kind.form), required)
+    return Computed(WordForm(of.form.name), required)
 
 
 def _truth(of: Computed) -> Computed:
     """Whether it is true, for numbers."""
-    if of.kind.form not in _NUMBERS or of.kind.optional:
-        raise NotInColumns(f"whether a {of.kind.form} is true")
-    if of.kind.form == "bool":
+    if of.form.name not in _NUMBERS or of.form.optional:
+        raise NotInColumns(f"whether a {of.form.name} is true")
+    if of.form.name == "bool":
         return of
     compute = of.compute
 
@@ -245,7 +245,7 @@ def _truth(of: Computed) -> Computed:
         values, wrong = compute(sides)
         return Vector(values != 0, wrong)
 
-    return Computed(Kind("bool"), truth)
+    return Computed(WordForm("bool"), truth)
 
 
 def _not(of: Computed) -> Computed:
@@ -255,11 +255,11 @@ def _not(of: Computed) -> Computed:
         values, wrong = compute(sides)
         return Vector(np.logical_not(values), wrong)
 
-    return Computed(Kind("bool"), negated)
+    return Computed(WordForm("bool"), negated)
 
 
 def _both(op: str, one: Computed, other: Computed) -> Computed:
-    if one.kind != Kind("bool") or other.kind != Kind("bool"):
+    if one.form != WordForm("bool") or other.form != WordForm("bool"):
         raise NotInColumns(f"{op} of what is no bool")
     first, second = one.compute, other.compute
 
@@ -272,24 +272,24 @@ def _both(op: str, one: Computed, other: Computed) -> Computed:
                  "|": np.logical_or, "^": np.logical_xor}[op](a, b)  # fmt: skip
         return Vector(found, _either(wrong, also))
 
-    return Computed(Kind("bool"), both)
+    return Computed(WordForm("bool"), both)
 
 
 def _identity(op: str, one: Computed, other: Computed) -> Computed:
-    if other.kind.form != "none":
+    if other.form.name != "none":
         raise NotInColumns("is, but for None")
-    compute, known = one.compute, not one.kind.optional
+    compute, known = one.compute, not one.form.optional
 
     def identity(sides: Sides) -> Vector:
         values, wrong = compute(sides)
         absent = np.zeros(np.shape(values), np.bool_) if known else values == NULL
         return Vector(absent if op == "is" else ~absent, wrong)
 
-    return Computed(Kind("bool"), identity)
+    return Computed(WordForm("bool"), identity)
 
 
 def _choice(test: Computed, then: Computed, other: Computed) -> Computed:
-    if then.kind != other.kind:
+    if then.form != other.form:
         raise NotInColumns("if, of two types")
     asked, first, second = _truth(test).compute, then.compute, other.compute
 
@@ -304,21 +304,21 @@ def _choice(test: Computed, then: Computed, other: Computed) -> Computed:
             either = _either(either, y_wrong & np.logical_not(a))
         return Vector(np.where(a, x, y), _either(wrong, either))
 
-    return Computed(then.kind, choice)
+    return Computed(then.form, choice)
 
 
 # ---- comparing ----
 
 
 def _compared(op: str, one: Computed, other: Computed) -> Computed:
-    forms = {one.kind.form, other.kind.form}
+    forms = {one.form.name, other.form.name}
     if op in _EQUALS and "float" not in forms and len(forms - {"none"}) <= 1:
-        if one.kind.form == other.kind.form == "bool" and one.kind.optional != other.kind.optional:
+        if one.form.name == other.form.name == "bool" and one.form.optional != other.form.optional:
             raise NotInColumns("bools, of which one may be None, compared")
         found = _EQUALS[op]
     elif forms <= set(_NUMBERS) or (op in _ORDERED and forms in ({"date"}, {"time"})):
         found = _EQUALS.get(op) or _ORDERED[op]
-        if op in _EQUALS and (one.kind.optional or other.kind.optional):
+        if op in _EQUALS and (one.form.optional or other.form.optional):
             raise NotInColumns("numbers of two types, of which one may be None, compared")
         one, other = _required(one), _required(other)
         if "float" in forms and len(forms) > 1:
@@ -332,15 +332,15 @@ def _compared(op: str, one: Computed, other: Computed) -> Computed:
         b, also = second(sides)
         return Vector(found(a, b), _either(wrong, also))
 
-    return Computed(Kind("bool"), compared)
+    return Computed(WordForm("bool"), compared)
 
 
 def _exactly(of: Computed) -> Computed:
     """Numbers as floats, wrong where no float equals them."""
-    if of.kind.form == "float":
+    if of.form.name == "float":
         return of
     compute = of.compute
-    return Computed(Kind("float"), lambda sides: _float(compute(sides)))
+    return Computed(WordForm("float"), lambda sides: _float(compute(sides)))
 
 
 def _float(of: Vector) -> Vector:
@@ -362,7 +362,7 @@ def largest(values: Any) -> int:
 
 
 def _arithmetic(op: str, one: Computed, other: Computed) -> Computed:
-    forms = {one.kind.form, other.kind.form}
+    forms = {one.form.name, other.form.name}
     if not forms <= set(_NUMBERS):
         raise NotInColumns(f"{op} of {' and '.join(sorted(forms))}")
     one, other = _required(one), _required(other)
@@ -372,9 +372,11 @@ def _arithmetic(op: str, one: Computed, other: Computed) -> Computed:
             raise NotInColumns(f"{op} of floats")
         one, other = _exactly(one), _exactly(other)
         first, second = one.compute, other.compute
-        return Computed(Kind("float"), lambda sides: _on_floats(op, first(sides), second(sides)))
-    kind = Kind("float" if op == "/" else "int")
-    return Computed(kind, lambda sides: _on_ints(op, first(sides), second(sides)))
+        return Computed(
+            WordForm("float"), lambda sides: _on_floats(op, first(sides), second(sides))
+        )
+    form = WordForm("float" if op == "/" else "int")
+    return Computed(form, lambda sides: _on_ints(op, first(sides), second(sides)))
 
 
 def _on_floats(op: str, one: Vector, other: Vector) -> Vector:
@@ -408,22 +410,22 @@ def _overflown(op: str, a: Any, b: Any) -> Any:
 
 
 def _of_one(op: str, of: Computed) -> Computed:
-    if of.kind.form not in _NUMBERS:
-        raise NotInColumns(f"{op} of {of.kind.form}")
+    if of.form.name not in _NUMBERS:
+        raise NotInColumns(f"{op} of {of.form.name}")
     if op == "bool":
         return _truth(of)
     of = _required(of)
     compute = of.compute
     if op == "float":
-        return Computed(Kind("float"), lambda sides: _rounded(compute(sides)))
+        return Computed(WordForm("float"), lambda sides: _rounded(compute(sides)))
     function: Any = {"-": operator.neg, "abs": abs, "+": operator.pos}[op]
-    floats = of.kind.form == "float"
+    floats = of.form.name == "float"
 
     def one(sides: Sides) -> Vector:
         values, wrong = compute(sides)
         return Vector(function(np.asarray(values, np.float64 if floats else np.int64)), wrong)
 
-    return Computed(Kind("float" if floats else "int"), one)
+    return Computed(WordForm("float" if floats else "int"), one)
 
 
 def _rounded(of: Vector) -> Vector:
@@ -437,15 +439,15 @@ class RowOnColumns(NamedTuple):
     """A function that makes a row of rows, field by field."""
 
     fields: tuple[Computed, ...]
-    kinds: tuple[Kind, ...]
+    forms: tuple[WordForm, ...]
 
     def words(self, sides: Sides, count: int) -> list[Any]:
         """The words of each field; of those that are only passed on, when they are asked for."""
         return [
-            partial(field.words, sides, count, kind)
-            if field.field is not None and field.kind.form == kind.form
-            else field.words(sides, count, kind)
-            for field, kind in zip(self.fields, self.kinds, strict=True)
+            partial(field.words, sides, count, form)
+            if field.field is not None and field.form.name == form.name
+            else field.words(sides, count, form)
+            for field, form in zip(self.fields, self.forms, strict=True)
         ]
 
 
@@ -453,23 +455,23 @@ def row_on_columns(
     expression: Expression, types: Sequence[Any], made: Any, texts: Texts
 ) -> RowOnColumns:
     """A function from rows to a row of the type `made`, on columns."""
-    kinds = kinds_of(made)
-    if kinds is None:
+    forms = forms_of(made)
+    if forms is None:
         raise NotInColumns("rows that have no columns")
     if isinstance(expression, Row):
         items: tuple[Expression, ...] = tuple(
-            Get(expression.arg, "", at) for at in range(len(kinds))
+            Get(expression.arg, "", at) for at in range(len(forms))
         )
-        if kinds_of(types[expression.arg]) != kinds:
+        if forms_of(types[expression.arg]) != forms:
             raise NotInColumns("rows of another type")
-    elif isinstance(expression, Record) and len(expression.items) == len(kinds):
+    elif isinstance(expression, Record) and len(expression.items) == len(forms):
         items = expression.items
     else:
         raise NotInColumns(f"rows made by {expression.text()}")
     fields = tuple(on_columns(item, types, texts) for item in items)
-    for field, kind in zip(fields, kinds, strict=True):
-        if field.kind.form == "none" and kind.optional:
+    for field, form in zip(fields, forms, strict=True):
+        if field.form.name == "none" and form.optional:
             continue
-        if not fits(field.kind, kind):
-            raise NotInColumns(f"a {field.kind.form} where a {kind.form} is declared")
-    return RowOnColumns(fields, kinds)
+        if not fits(field.form, form):
+            raise NotInColumns(f"a {field.form.name} where a {form.name} is declared")
+    return RowOnColumns(fields, forms)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebbflow.kernel import Unfit
+from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import Words, WordTable, added, grown, is_full, taken_out
 
@@ -71,7 +71,7 @@ class ChainedRows:
         if self.bag and count and self.weights[touched].min() < 0:
             self.weights[touched] = self.before[touched]
             self._end([touched])
-            raise Unfit("a row is taken away that is not there")
+            raise DoesNotFit("a row is taken away that is not there")
         if self.journal is None:
             self._end([touched])
         else:
@@ -92,7 +92,7 @@ class ChainedRows:
             self.marks, at, entries, products, fresh,
         )  # fmt: skip
         if count < 0:
-            raise Unfit("a weight of more than 64 bits")
+            raise DoesNotFit("a weight of more than 64 bits")
         return at[:count], entries[:count], products[:count], fresh[:count]
 
     def everything(self) -> tuple[Words, Words]:

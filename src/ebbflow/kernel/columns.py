@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ebbflow.kernel import Unfit
+from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.rows import RowTotals
-from ebbflow.kernel.words import NULL, Kind, Texts, decoded, encoded, kinds_of, one_float
+from ebbflow.kernel.words import NULL, Texts, WordForm, decoded, encoded, forms_of, one_float
 from ebbflow.zset import without_zeros
 
 WEIGHT = "__weight"
@@ -47,11 +47,11 @@ class Columns(Mapping[Any, int]):
         self.given = list(fields)
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def forms(self) -> tuple[WordForm, ...]:
         """How each field is words."""
-        kinds = kinds_of(self.type)
-        assert kinds is not None
-        return kinds
+        forms = forms_of(self.type)
+        assert forms is not None
+        return forms
 
     def words(self, at: int) -> Any:
         """The words of a field."""
@@ -87,7 +87,7 @@ class Columns(Mapping[Any, int]):
 
         made = self.consolidated()
         arrays = [
-            arrow_column(kind, made.words(at), made.texts) for at, kind in enumerate(made.kinds)
+            arrow_column(form, made.words(at), made.texts) for at, form in enumerate(made.forms)
         ]
         return pa.Table.from_arrays([*arrays, pa.array(made.weights)], schema=schema)
 
@@ -96,7 +96,7 @@ class Columns(Mapping[Any, int]):
     @cached_property
     def rows(self) -> dict[Any, int]:
         """The rows with their weights, those of equal rows added up."""
-        lists = [decoded(kind, self.words(at), self.texts) for at, kind in enumerate(self.kinds)]
+        lists = [decoded(form, self.words(at), self.texts) for at, form in enumerate(self.forms)]
         made = map(partial(tuple.__new__, self.type), zip(*lists, strict=True))
         weights = self.weights.tolist()
         if self.canonical:
@@ -147,16 +147,16 @@ def _chosen(columns: Columns, at: int, chosen: Any) -> Any:
 
 def columns_of_rows(weights: Mapping[Any, int], row_type: Any, texts: Texts) -> Columns:
     """A change of rows as columns."""
-    kinds = kinds_of(row_type)
-    assert kinds is not None
+    forms = forms_of(row_type)
+    assert forms is not None
     if set(map(type, weights)) - {row_type}:
-        raise Unfit("a row of another type")
-    lists: Sequence[Any] = list(zip(*weights, strict=True)) if weights else [()] * len(kinds)
-    fields = [encoded(kind, values, texts) for kind, values in zip(kinds, lists, strict=True)]
+        raise DoesNotFit("a row of another type")
+    lists: Sequence[Any] = list(zip(*weights, strict=True)) if weights else [()] * len(forms)
+    fields = [encoded(form, values, texts) for form, values in zip(forms, lists, strict=True)]
     try:
         counts = np.fromiter(weights.values(), np.int64, len(weights))
     except OverflowError as error:
-        raise Unfit("a weight of more than 64 bits") from error
+        raise DoesNotFit("a weight of more than 64 bits") from error
     made = Columns(row_type, fields, _moderate(counts), texts, canonical=True)
     if isinstance(weights, dict):
         made.__dict__["rows"] = weights
@@ -169,11 +169,11 @@ def columns_of_rows(weights: Mapping[Any, int], row_type: Any, texts: Texts) -> 
 def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
     """A table of rows and weights as columns; it has the schema of the row type (see
     `ebbflow.engine.runtime.table.arrow`). Words are made when they are asked for."""
-    kinds = kinds_of(row_type)
-    assert kinds is not None
-    fields = [partial(arrow_words, kind, table.column(at), texts) for at, kind in enumerate(kinds)]
-    for at, kind in enumerate(kinds):
-        if kind.form == "int":  # of which some do not fit
+    forms = forms_of(row_type)
+    assert forms is not None
+    fields = [partial(arrow_words, form, table.column(at), texts) for at, form in enumerate(forms)]
+    for at, form in enumerate(forms):
+        if form.name == "int":  # of which some do not fit
             fields[at] = fields[at]()
     given = WEIGHT in table.schema.names
     weights = np.asarray(table.column(WEIGHT)) if given else np.ones(table.num_rows, np.int64)
@@ -183,11 +183,11 @@ def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
 def _moderate(weights: Any) -> Any:
     """Weights, if they are no larger than can be added up without a care."""
     if len(weights) and (weights.max() > HEAVIEST or weights.min() < -HEAVIEST):
-        raise Unfit("a weight of more than 31 bits")
+        raise DoesNotFit("a weight of more than 31 bits")
     return weights
 
 
-def arrow_words(kind: Kind, column: Any, texts: Texts) -> Any:
+def arrow_words(form: WordForm, column: Any, texts: Texts) -> Any:
     """The words of an Arrow column."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -196,9 +196,9 @@ def arrow_words(kind: Kind, column: Any, texts: Texts) -> Any:
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     absent = np.asarray(array.is_null()) if array.null_count else None
-    if absent is not None and not kind.optional:
-        raise Unfit(f"None in a field of {kind.form}")
-    if kind.form == "text":
+    if absent is not None and not form.optional:
+        raise DoesNotFit(f"None in a field of {form.name}")
+    if form.name == "text":
         encoded = array.dictionary_encode()
         numbers = np.array(texts.words(encoded.dictionary.to_pylist()), np.int64)
         places = encoded.indices
@@ -206,38 +206,38 @@ def arrow_words(kind: Kind, column: Any, texts: Texts) -> Any:
             places = places.fill_null(0)
             numbers = numbers if len(numbers) else np.zeros(1, np.int64)
         words = numbers[np.asarray(places)]
-    elif kind.form == "float":
+    elif form.name == "float":
         words = one_float(np.asarray(pc.fill_null(array, 0.0) if array.null_count else array))
     else:
-        form = {"date": pa.int32(), "time": pa.int64(), "bool": pa.uint8()}.get(kind.form)
-        plain = array if form is None else array.cast(form)
+        other = {"date": pa.int32(), "time": pa.int64(), "bool": pa.uint8()}.get(form.name)
+        plain = array if other is None else array.cast(other)
         words = np.asarray(plain.fill_null(0) if array.null_count else plain)
         words = words.astype(np.int64, copy=absent is not None)
-        if kind.form == "int" and len(words) and words.min() == NULL:
-            raise Unfit("the smallest int of 64 bits")
+        if form.name == "int" and len(words) and words.min() == NULL:
+            raise DoesNotFit("the smallest int of 64 bits")
     if absent is not None:
         words[absent] = NULL
     return words
 
 
-def arrow_column(kind: Kind, words: Any, texts: Texts) -> Any:
+def arrow_column(form: WordForm, words: Any, texts: Texts) -> Any:
     """Words as an Arrow array; the other way round."""
     import pyarrow as pa
 
-    absent = words == NULL if kind.optional else None
+    absent = words == NULL if form.optional else None
     if absent is not None and not absent.any():
         absent = None
-    if kind.form == "text":
+    if form.name == "text":
         places = pa.array(words, mask=absent)
         return pa.DictionaryArray.from_arrays(*_dictionary(places, texts)).cast(pa.utf8())
-    if kind.form == "float":
+    if form.name == "float":
         return pa.array(words.view(np.float64), mask=absent)
-    if kind.form == "bool":
+    if form.name == "bool":
         return pa.array(words != 0, mask=absent)
-    if kind.form == "date":
+    if form.name == "date":
         days = words if absent is None else np.where(absent, 0, words)
         return pa.array(days.astype(np.int32), pa.date32(), mask=absent)
-    if kind.form == "time":
+    if form.name == "time":
         return pa.array(words, pa.timestamp("us"), mask=absent)
     return pa.array(words, mask=absent)
 

@@ -1,4 +1,4 @@
-"""How loops over words are compiled: once for each kind of argument, and kept on disk."""
+"""How loops over words are compiled: once for each form of argument, and kept on disk."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ A step adds a change to the cells and gives the change of the results: for every
 is another now, the old row goes and the new one comes. `Result` says how a result is read off the
 cells. This equals the step of `ebbflow.reducer.running.ReduceByKey` for counts, sums and means.
 
-All sums are exact. One that would not fit into 64 bits raises `Unfit`, with the cells as they were;
-so does a mean whose sum is beyond 2**53, where dividing floats would round twice.
+All sums are exact. One that would not fit into 64 bits raises `DoesNotFit`, with the cells as they
+were; so does a mean whose sum is beyond 2**53, where dividing floats would round twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebbflow.kernel import Unfit
+from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import Words, WordTable, grown
 from ebbflow.kernel.words import NULL
@@ -36,7 +36,7 @@ _WHY = {
 }
 
 
-class Total(NamedTuple):
+class Addend(NamedTuple):
     """What is added for a row: `how`, and the number of the column that it is read from."""
 
     how: int
@@ -54,7 +54,7 @@ class Result(NamedTuple):
 class Groups:
     """Groups by keys of `width` words.
 
-    >>> sums = Groups(1, [Total(ADD, 0)], [Result(TOTAL, 1)])
+    >>> sums = Groups(1, [Addend(ADD, 0)], [Result(TOTAL, 1)])
     >>> keys, ones = np.array([[7], [8], [7]]), np.ones(3, np.int64)
     >>> out, weights = sums.step(keys, np.array([[10], [20], [30]]), ones)
     >>> out.tolist(), weights.tolist()
@@ -67,7 +67,7 @@ class Groups:
     __slots__ = ("cells", "epoch", "journal", "marks", "results", "table", "totals")
     backing = None
 
-    def __init__(self, width: int, totals: Sequence[Total], results: Sequence[Result]) -> None:
+    def __init__(self, width: int, totals: Sequence[Addend], results: Sequence[Result]) -> None:
         self.totals = np.array(totals, np.int64).reshape(-1, 2)
         self.results = np.array(results, np.int64).reshape(-1, 3)
         self.table = WordTable(width)
@@ -97,7 +97,7 @@ class Groups:
         if status != FINE:
             self._restore(touched, old)
             self._release(np.unique(slots))
-            raise Unfit(_WHY[status])
+            raise DoesNotFit(_WHY[status])
         if self.journal is None:
             self._release(touched)
         else:

@@ -11,8 +11,8 @@
 Equal values have equal words, so rows are equal where their words are. NULL is a word that nothing
 else has: the bits of -0.0, which is 0.0 here, and the smallest int, which does not fit.
 
-A `Kind` says how the values of one field are words; a row type has columns when all its fields have
-a kind (`kinds_of`). What does not fit raises `Unfit`, before anything has happened.
+A `WordForm` says how the values of one field are words; a row type has columns when all its fields
+have a form (`forms_of`). What does not fit raises `DoesNotFit`, before anything has happened.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 
-from ebbflow.kernel import Unfit
+from ebbflow.kernel import DoesNotFit
 from ebbflow.nan import NAN
 from ebbflow.record import fields_of
 
@@ -51,10 +51,10 @@ _FIRST_TIME = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class Kind(NamedTuple):
-    """How the values of a field are words: by their `form`, and perhaps None."""
+class WordForm(NamedTuple):
+    """How the values of a field are words: as those of a type, or None."""
 
-    form: str
+    name: str
     optional: bool = False
 
 
@@ -90,71 +90,71 @@ class Texts:
 
 
 @cache
-def kinds_of(row_type: Any) -> tuple[Kind, ...] | None:
-    """The kinds of the fields of a row type; None where rows of it have no columns.
+def forms_of(row_type: Any) -> tuple[WordForm, ...] | None:
+    """The forms of the fields of a row type; None where rows of it have no columns.
 
     >>> from ebbflow.record import record
-    >>> kinds_of(record("Order", id=int, city=str | None))
-    (Kind(form='int', optional=False), Kind(form='text', optional=True))
-    >>> kinds_of(record("Basket", goods=frozenset[str])) is None
+    >>> forms_of(record("Order", id=int, city=str | None))
+    (WordForm(name='int', optional=False), WordForm(name='text', optional=True))
+    >>> forms_of(record("Basket", goods=frozenset[str])) is None
     True
     """
     fields = fields_of(row_type)
     if not fields or not issubclass(row_type, tuple):
         return None
-    found = [kind_of(hint) for hint in fields.values()]
+    found = [form_of(hint) for hint in fields.values()]
     return None if None in found else tuple(found)  # type: ignore[arg-type]
 
 
-def kind_of(hint: Any) -> Kind | None:
-    """The kind of values of this hint, or None."""
+def form_of(hint: Any) -> WordForm | None:
+    """The form of values of this hint, or None."""
     if hint in FORMS:
-        return Kind(FORMS[hint])
+        return WordForm(FORMS[hint])
     if get_origin(hint) in (Union, UnionType):
         rest = [each for each in get_args(hint) if each is not NoneType]
         if len(rest) == 1 and rest[0] in FORMS:
-            return Kind(FORMS[rest[0]], True)
+            return WordForm(FORMS[rest[0]], True)
     return None
 
 
-def encoded(kind: Kind, values: Sequence[Any], texts: Texts) -> Any:
+def encoded(form: WordForm, values: Sequence[Any], texts: Texts) -> Any:
     """Values as words.
 
-    >>> encoded(Kind("float"), [1.5, -0.0], Texts()).view(np.float64).tolist()
+    >>> encoded(WordForm("float"), [1.5, -0.0], Texts()).view(np.float64).tolist()
     [1.5, 0.0]
     """
     classes = set(map(type, values))
     absent = None
     if NoneType in classes:
-        if not kind.optional:
-            raise Unfit(f"None in a field of {kind.form}")
+        if not form.optional:
+            raise DoesNotFit(f"None in a field of {form.name}")
         absent = np.array([value is None for value in values])
-        values = [_STANDS_IN[kind.form] if value is None else value for value in values]
+        values = [_STANDS_IN[form.name] if value is None else value for value in values]
         classes.discard(NoneType)
-    if not classes <= _CLASSES[kind.form]:
-        raise Unfit(f"a {next(iter(classes - _CLASSES[kind.form])).__name__} of {kind.form}")
-    words = _ENCODE[kind.form](values, texts, classes)
+    if not classes <= _CLASSES[form.name]:
+        raise DoesNotFit(f"a {next(iter(classes - _CLASSES[form.name])).__name__} of {form.name}")
+    words = _ENCODE[form.name](values, texts, classes)
     if absent is not None:
         words[absent] = NULL
     return words
 
 
-def decoded(kind: Kind, words: Any, texts: Texts) -> list[Any]:
+def decoded(form: WordForm, words: Any, texts: Texts) -> list[Any]:
     """The values of words.
 
-    >>> decoded(Kind("date", optional=True), np.array([0, NULL]), Texts())
+    >>> decoded(WordForm("date", optional=True), np.array([0, NULL]), Texts())
     [datetime.date(1970, 1, 1), None]
     """
-    if kind.optional:
+    if form.optional:
         absent = np.flatnonzero(words == NULL)
         if len(absent):
             words = words.copy()
             words[absent] = 0
-            values = _DECODE[kind.form](words, texts)
+            values = _DECODE[form.name](words, texts)
             for at in absent.tolist():
                 values[at] = None
             return values
-    return _DECODE[kind.form](words, texts)
+    return _DECODE[form.name](words, texts)
 
 
 def one_float(values: Any) -> Any:
@@ -173,9 +173,9 @@ def _ints(values: Any, texts: Texts, classes: set[type]) -> Any:
     try:
         words = np.array(values, np.int64)
     except OverflowError as error:
-        raise Unfit("an int of more than 64 bits") from error
+        raise DoesNotFit("an int of more than 64 bits") from error
     if len(words) and words.min() == NULL:
-        raise Unfit("the smallest int of 64 bits")
+        raise DoesNotFit("the smallest int of 64 bits")
     return words
 
 
@@ -183,7 +183,7 @@ def _floats(values: Any, texts: Texts, classes: set[type]) -> Any:
     if classes - {float}:
         for value in values:
             if type(value) is not float and float(value) != value:
-                raise Unfit("an int that no float equals")
+                raise DoesNotFit("an int that no float equals")
     return one_float(np.array(values, np.float64))
 
 
@@ -197,7 +197,7 @@ def _dates(values: Any, texts: Texts, classes: set[type]) -> Any:
 
 def _times(values: Any, texts: Texts, classes: set[type]) -> Any:
     if any(value.tzinfo is not None or value.fold for value in values):
-        raise Unfit("a time with a zone")
+        raise DoesNotFit("a time with a zone")
     return np.array([(value - _FIRST_TIME) // _MICROSECOND for value in values], np.int64)
 
 

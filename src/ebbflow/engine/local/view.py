@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
+from ebbflow.engine.runtime.columnar.program import column_facts
 from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
 from ebbflow.engine.runtime.loop_report import loops_of
@@ -473,6 +474,7 @@ class View(BaseView[W], Generic[T, W]):
                 if any(said.startswith(f"input {state.name}: ") for said in self.converted):
                     facts[state.source] = f"{facts[state.source]}, converted when it was opened"
             machine = self._program.machine
+            facts |= column_facts(machine)
             stages = getattr(machine, "stages", ())
             stored = type(self._storage) is not Memory
             return explain(

@@ -22,7 +22,7 @@ from ebbflow.engine.runtime.columnar.stages import (
 from ebbflow.engine.runtime.columnar.steps import (
     ChainOnColumns,
     KeyOnColumns,
-    same_kinds,
+    same_forms,
     traced,
 )
 from ebbflow.engine.runtime.stage import (
@@ -39,11 +39,11 @@ from ebbflow.kernel.groups import (
     MEAN,
     TOTAL,
     TOTAL_OR_NULL,
+    Addend,
     Groups,
     Result,
-    Total,
 )
-from ebbflow.kernel.words import Kind, Texts, kinds_of
+from ebbflow.kernel.words import Texts, WordForm, forms_of
 from ebbflow.reducer import count, mean, sum
 from ebbflow.reducer.strategy import part_of_row
 
@@ -105,15 +105,15 @@ class _Chooser:
         chains = [ChainOnColumns(chain, row_type, self.texts) for chain, row_type in pairs]
         if not chains:
             raise NotInColumns("it reads nothing")
-        made = kinds_of(stage.type)
-        if made is None or any(kinds_of(chain.type) != made for chain in chains):
+        made = forms_of(stage.type)
+        if made is None or any(forms_of(chain.type) != made for chain in chains):
             raise NotInColumns("its parts have rows of different types")
         return ColumnLinearStage(stage, self.texts, chains, types)
 
     def _type(self, slot: int) -> Any:
         """The type of the rows of a slot, which have columns."""
         row_type = self.types[slot]
-        if kinds_of(row_type) is None:
+        if forms_of(row_type) is None:
             raise NotInColumns("its rows have fields that are no ints, floats, texts or dates")
         return row_type
 
@@ -126,7 +126,7 @@ class _Chooser:
             raise NotInColumns("its windows are added up by panes")
         before = ChainOnColumns(operator.before, row_type, texts)
         key = KeyOnColumns(operator.key, before.type, texts)
-        made = kinds_of(stage.type)
+        made = forms_of(stage.type)
         if made is None:
             raise NotInColumns("its results have no columns")
         shape = operator.shape
@@ -135,14 +135,14 @@ class _Chooser:
         reducers = _Reducers(before.type, texts)
         for part in operator.parts:
             reducers.add(part.reducer)
-        kinds = [*key.kinds, *reducers.kinds]
-        for kind, declared in zip(kinds, made, strict=True):
-            if not fits(kind, declared) or kind.form != declared.form:
-                raise NotInColumns(f"a {kind.form} where a {declared.form} is declared")
+        forms = [*key.forms, *reducers.forms]
+        for form, declared in zip(forms, made, strict=True):
+            if not fits(form, declared) or form.name != declared.name:
+                raise NotInColumns(f"a {form.name} where a {declared.name} is declared")
         groups = Groups(len(key.parts), reducers.totals, reducers.results)
 
         def cells_of(keys: Any, cells: Any) -> dict[Any, Any]:
-            found = key_values(key.kinds, keys, texts)
+            found = key_values(key.forms, keys, texts)
             rows = [reducers.cell(each) for each in cells.tolist()]
             return dict(zip(found, rows, strict=True))
 
@@ -168,7 +168,7 @@ class _Chooser:
         if not isinstance(left, ColumnArrangeStage) or not isinstance(right, ColumnArrangeStage):
             at = stage.reads[sides.index(next(s for s in sides if s is None))]
             raise NotInColumns(f"the rows of a side are not in columns: {self.why.get(at, '')}")
-        if not same_kinds(left.key_of.kinds, right.key_of.kinds):
+        if not same_forms(left.key_of.forms, right.key_of.forms):
             raise NotInColumns("the keys of its sides are of different types")
         node: Any = stage.node
         types = [left.before.type, right.before.type]
@@ -217,9 +217,9 @@ class _Reducers:
     def __init__(self, row_type: Any, texts: Texts) -> None:
         self.row_type, self.texts = row_type, texts
         self.values: list[Computed] = []
-        self.totals: list[Total] = []
+        self.totals: list[Addend] = []
         self.results: list[Result] = []
-        self.kinds: list[Kind] = []
+        self.forms: list[WordForm] = []
         self.spread: list[tuple[int, ...]] = []
         """For each slot of the cells of the row path, the cell here that has it."""
 
@@ -230,7 +230,7 @@ class _Reducers:
             raise NotInColumns(f"there is no kernel for {reducer!r}")
         if inline.of is None and made[0] is count:
             self.results.append(Result(TOTAL, 0))
-            self.kinds.append(Kind("int"))
+            self.forms.append(WordForm("int"))
             return
         if inline.of is None:
             raise NotInColumns(f"{reducer!r} looks at the row as a whole")
@@ -239,23 +239,23 @@ class _Reducers:
         at = len(self.values)
         self.values.append(value)
         counted = 0
-        if value.kind.optional:
+        if value.form.optional:
             counted = self._total(COUNT, at)
         if made[0] is count:
             self.results.append(Result(TOTAL, counted))
-            self.kinds.append(Kind("int"))
+            self.forms.append(WordForm("int"))
             self.spread.append((counted,))
             return
-        if value.kind.form not in ("int", "bool"):
-            raise NotInColumns(f"there is no kernel for {reducer!r} of a {value.kind.form}")
+        if value.form.name not in ("int", "bool"):
+            raise NotInColumns(f"there is no kernel for {reducer!r} of a {value.form.name}")
         total = self._total(ADD, at)
-        how = MEAN if made[0] is mean else TOTAL_OR_NULL if value.kind.optional else TOTAL
+        how = MEAN if made[0] is mean else TOTAL_OR_NULL if value.form.optional else TOTAL
         self.results.append(Result(how, total, counted))
-        self.kinds.append(Kind("float" if made[0] is mean else "int", value.kind.optional))
+        self.forms.append(WordForm("float" if made[0] is mean else "int", value.form.optional))
         self.spread.append((counted, total))
 
     def _total(self, how: int, column: int) -> int:
-        self.totals.append(Total(how, column))
+        self.totals.append(Addend(how, column))
         return len(self.totals)
 
     def cell(self, cells: list[int]) -> tuple[int, ...]:

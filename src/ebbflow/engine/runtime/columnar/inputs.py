@@ -19,11 +19,11 @@ from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.runtime.table.given import rows_of, table_of, total
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.flow.plan import Source
-from ebbflow.kernel import Unfit
+from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.columns import Columns, columns_of_rows, columns_of_table
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.rows import RowTable, RowTotals
-from ebbflow.kernel.words import NULL, Texts, kinds_of, one_float
+from ebbflow.kernel.words import NULL, Texts, forms_of, one_float
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet, from_view
 
@@ -37,12 +37,12 @@ def read_columns(source: Source, change: Any, texts: Texts) -> Any:
         table = table_of(source, change)
         try:
             return columns_of_table(table, source.type, texts)
-        except Unfit:
+        except DoesNotFit:
             return total(*rows_of(source, table))
     weights = read(source, change)
     try:
         return columns_of_rows(weights, source.type, texts)
-    except Unfit:
+    except DoesNotFit:
         return weights
 
 
@@ -53,13 +53,13 @@ def plain_columns(source: Source, change: Any, texts: Texts) -> Columns | None:
     import numpy as np
     import pyarrow as pa
 
-    names, forms, schema = _expected(source.type)
+    names, dtypes, schema = _expected(source.type)
     if type(change) is dict:
         if tuple(change) not in (names, (*names, WEIGHT)):
             return None
         fields = list(change.values())
-        for array, form in zip(fields, (*forms, np.int64), strict=False):
-            if type(array) is not np.ndarray or array.dtype != form or array.ndim != 1:
+        for array, dtype in zip(fields, (*dtypes, np.int64), strict=False):
+            if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != 1:
                 return None
         if len(set(map(len, fields))) != 1:
             return None
@@ -90,10 +90,10 @@ def _words(array: Any) -> Any:
 @cache
 def _expected(row_type: Any) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
     """The names of the columns of a row type, the dtypes that are words, and the Arrow schema."""
-    kinds = kinds_of(row_type) or ()
+    forms = forms_of(row_type) or ()
     names = tuple(fields_of(row_type) or ())
-    forms = {"int": "int64", "float": "float64", "bool": "bool"}
-    return names, tuple(forms.get(kind.form, "O") for kind in kinds), arrow_schema(row_type)
+    dtypes = {"int": "int64", "float": "float64", "bool": "bool"}
+    return names, tuple(dtypes.get(form.name, "O") for form in forms), arrow_schema(row_type)
 
 
 class ColumnInput(InputState):
@@ -124,7 +124,7 @@ class CheckedColumnInput(InputState):
     def __init__(self, source: Source, texts: Texts) -> None:
         super().__init__(source)
         self.texts = texts
-        self.rows = RowTable(len(kinds_of(source.type) or ()))
+        self.rows = RowTable(len(forms_of(source.type) or ()))
         self.plain: BagInput | None = None
 
     def apply(self, change: Any) -> Any:

@@ -10,6 +10,7 @@ from ebbflow.engine.runtime.inputs import BagInput, InputState
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import CompositionError, install
+from ebbflow.flow.plan import Node
 
 MANY = 50_000
 """A first table of so many rows has a program run in columns, if nothing else is said."""
@@ -19,7 +20,7 @@ def use_columns(program: RunningProgram) -> bool:
     """Have a program that has not run yet run in columns, and say whether any stage of it does."""
     from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
     from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
-    from ebbflow.kernel.words import Texts, kinds_of
+    from ebbflow.kernel.words import Texts, forms_of
 
     machine, texts = program.machine, Texts()
     sources = program.plan.sources
@@ -30,7 +31,7 @@ def use_columns(program: RunningProgram) -> bool:
     machine.use(chosen.stages, chosen.why)
     inputs: dict[str, InputState] = dict(program.inputs)
     for name, state in inputs.items():
-        if kinds_of(state.source.type) is not None:
+        if forms_of(state.source.type) is not None:
             if type(state) is BagInput:
                 inputs[name] = CheckedColumnInput(state.source, texts)
             elif type(state) is InputState:
@@ -52,6 +53,22 @@ def use_rows(program: RunningProgram) -> None:
         name: state.as_rows() if hasattr(state, "as_rows") else state
         for name, state in program.inputs.items()
     }
+
+
+def column_facts(machine: Any) -> dict[Node, object]:
+    """What `explain` says of the nodes of a program in columns: whether they are, or why not."""
+    why: Any = getattr(machine, "by_columns", None)
+    found: dict[Node, object] = {}
+    for stage in machine.stages if why is not None else ():
+        if stage.arranges:
+            continue
+        if not stage.in_columns:
+            found[stage.node] = f"in rows: {why[stage.slot]}"
+        elif stage.given_up:
+            found[stage.node] = f"in rows, since {stage.given_up} came"
+        else:
+            found[stage.node] = "in columns"
+    return found
 
 
 def require_columns() -> None:

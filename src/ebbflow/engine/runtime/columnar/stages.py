@@ -1,8 +1,8 @@
 """The stages on columns: steps on rows, reduces, arrangements and joins.
 
 Each replaces a row stage (`by_rows`) and equals it. `run` takes columns, or rows, of which it makes
-columns first; when they are `Unfit`, the row stage does it. A stage with state hands that over to
-the row stage, once and for good: `give_up`.
+columns first; when a value does not fit, the row stage does it. A stage with state hands that over
+to the row stage, once and for good: `give_up`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ebbflow.engine.runtime.stage import (
     LinearStage,
     Stage,
 )
-from ebbflow.kernel import Unfit
+from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import Computed, RowOnColumns
 from ebbflow.kernel.chained import NOW, WAS, ChainedRows
 from ebbflow.kernel.columns import Columns, columns_of_rows
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import matrix
-from ebbflow.kernel.words import Texts, decoded, kinds_of
+from ebbflow.kernel.words import Texts, decoded, forms_of
 
 Rowwise = Any
 """A row stage."""
@@ -159,7 +159,7 @@ class ColumnLinearStage(ColumnStage):
                 for chain, change, row_type in zip(self.chains, changes, self.types, strict=True)
                 if change
             ]
-        except Unfit:
+        except DoesNotFit:
             return self.by_rows.run(*map(as_rows, changes))
         return _together(parts, self.texts) if parts else {}
 
@@ -188,7 +188,7 @@ class ColumnReduceStage(ColumnStage):
                 values = side_by_side(self.values, [columns.words], len(columns))
                 out, signs = self.groups.step(self.key_of(columns), values, columns.weights)
                 return Columns(self.type, list(out), signs, self.texts, canonical=True)
-            except Unfit as why:
+            except DoesNotFit as why:
                 self.give_up(why)
         return self.by_rows.run(as_rows(change))
 
@@ -210,7 +210,7 @@ class ColumnReduceStage(ColumnStage):
         self.state.hand_over(self.by_rows.containers)
 
 
-class Arranged:
+class ArrangedColumns:
     """A change with the keys of its rows, for the joins behind an arrangement."""
 
     __slots__ = ("columns", "keys", "rows")
@@ -230,12 +230,13 @@ class ColumnArrangeStage(ColumnStage):
     __slots__ = ("before", "done", "family", "index_rows", "key_of", "reads_type", "state")
 
     by_rows: ArrangeStage
+    arranges = True
 
     def __init__(
         self, by_rows: ArrangeStage, texts: Texts, reads_type: Any, before: ChainOnColumns,
         key: KeyOnColumns,
     ) -> None:  # fmt: skip
-        width = len(kinds_of(before.type) or ())
+        width = len(forms_of(before.type) or ())
         self.index_rows = ChainedRows(len(key.parts), width, bag=by_rows.index.bag)
         self.state = ColumnState(self.index_rows)
         super().__init__(by_rows, texts, self.state)
@@ -249,11 +250,11 @@ class ColumnArrangeStage(ColumnStage):
         if not self.given_up:
             try:
                 columns = self.before(self.columns(change, self.reads_type))
-                arranged = Arranged(columns, self.key_of(columns))
+                arranged = ArrangedColumns(columns, self.key_of(columns))
                 self.index_rows.apply(arranged.keys, arranged.rows, columns.weights)
                 self.done = change
                 return arranged
-            except Unfit as why:
+            except DoesNotFit as why:
                 for stage in self.family:
                     stage.give_up(why)
         return self.by_rows.run(as_rows(change))
@@ -263,7 +264,7 @@ class ColumnArrangeStage(ColumnStage):
             return self.by_rows.whole()
         rows, weights = self.index_rows.everything()
         columns = Columns(self.type, list(rows.T.copy()), weights, self.texts, canonical=True)
-        return Arranged(columns, self.key_of(columns))
+        return ArrangedColumns(columns, self.key_of(columns))
 
     def give_up(self, why: object) -> None:
         if self.given_up:
@@ -283,7 +284,7 @@ class ColumnArrangeStage(ColumnStage):
 
     def by_key(self, change: Any) -> Any:
         """What the row stage gives for a change."""
-        if isinstance(change, Arranged):
+        if isinstance(change, ArrangedColumns):
             return self.by_rows.index.grouping(change.columns.items())
         return change
 
@@ -307,7 +308,7 @@ class ColumnJoinStage(ColumnStage):
         if not self.given_up:
             try:
                 return self.joined(left, right, NOW, WAS)
-            except Unfit as why:
+            except DoesNotFit as why:
                 for stage in self.left.family:
                     stage.give_up(why)
         return self.by_rows.run(self.left.by_key(left), self.right.by_key(right))
@@ -339,7 +340,13 @@ class ColumnJoinStage(ColumnStage):
         return self.after(one)
 
     def _pairs(
-        self, mine: Arranged, index: ChainedRows, at: Any, entries: Any, weights: Any, flipped: bool
+        self,
+        mine: ArrangedColumns,
+        index: ChainedRows,
+        at: Any,
+        entries: Any,
+        weights: Any,
+        flipped: bool,
     ) -> Columns:
         def ours(field: int) -> Any:
             return mine.columns.words(field)[at]
@@ -369,9 +376,9 @@ def _together(parts: Sequence[Columns], texts: Texts) -> Columns:
     return Columns(parts[0].type, fields, np.concatenate([p.weights for p in parts]), texts)
 
 
-def key_values(kinds: Sequence[Any], keys: Any, texts: Texts) -> list[Any]:
+def key_values(forms: Sequence[Any], keys: Any, texts: Texts) -> list[Any]:
     """Keys as the row path has them: one value, or a tuple of several."""
-    if not kinds:
+    if not forms:
         return [()] * len(keys)
-    parts = [decoded(kind, np.ascontiguousarray(keys[:, j]), texts) for j, kind in enumerate(kinds)]
+    parts = [decoded(form, np.ascontiguousarray(keys[:, j]), texts) for j, form in enumerate(forms)]
     return parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))

@@ -20,7 +20,7 @@ from ebbflow.kernel.arithmetic import (
 )
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.hashing import matrix
-from ebbflow.kernel.words import Kind, Texts
+from ebbflow.kernel.words import Texts, WordForm
 
 
 class ChainOnColumns:
@@ -34,8 +34,8 @@ class ChainOnColumns:
             expression = traced(step.fn)
             if step.verb == "filter":
                 test = on_columns(expression, [row_type], texts)
-                if test.kind.form not in ("bool", "int", "float") or test.kind.optional:
-                    raise NotInColumns(f"whether a {test.kind.form} is true")
+                if test.form.name not in ("bool", "int", "float") or test.form.optional:
+                    raise NotInColumns(f"whether a {test.form.name} is true")
                 self.steps.append((test, row_type))
             elif step.verb == "map":
                 made = getattr(step.owner, "type", Any)
@@ -77,7 +77,7 @@ class KeyOnColumns:
             expression = traced(key)
             items = expression.items if isinstance(expression, Tuple) else (expression,)
         self.parts = [on_columns(item, [row_type], texts) for item in items]
-        self.kinds = [part.kind for part in self.parts]
+        self.forms = [part.form for part in self.parts]
 
     def __call__(self, change: Columns) -> Any:
         return side_by_side(self.parts, [change.words], len(change))
@@ -87,9 +87,9 @@ def side_by_side(parts: Sequence[Computed], sides: Sides, count: int) -> Any:
     """The words of several expressions, as one key or one row of values after the other."""
     if not parts:
         return np.empty((count, 0), np.int64)
-    return matrix([part.words(sides, count, part.kind) for part in parts])
+    return matrix([part.words(sides, count, part.form) for part in parts])
 
 
-def same_kinds(ours: Sequence[Kind], theirs: Sequence[Kind]) -> bool:
+def same_forms(ours: Sequence[WordForm], theirs: Sequence[WordForm]) -> bool:
     """Whether equal values have equal words on both sides."""
-    return [kind.form for kind in ours] == [kind.form for kind in theirs]
+    return [form.name for form in ours] == [form.name for form in theirs]
