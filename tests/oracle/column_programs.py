@@ -105,7 +105,7 @@ def program(random: Random) -> Any:
     rows: Any = sales
     for _ in range(random.randrange(3)):
         rows = rows.filter(random.choice(TESTS))
-    shape = random.randrange(8)
+    shape = random.randrange(11)
     if shape < 4 and random.random() < 0.5:
         rows = rows.select(**random.choice(MADE))
     if shape == 0:
@@ -121,6 +121,18 @@ def program(random: Random) -> Any:
     if shape == 3:
         return _group(rows, random, ["city"]).filter(lambda r: r.x0 is not None)
     right: Any = shops.filter(lambda s: s.size < 3) if random.random() < 0.5 else shops
+    if shape == 8:
+        how = random.choice(["semi", "anti"])
+        some = rows.join(right, on="city", how=how)
+        return some if random.random() < 0.5 else _group(some, random, ["city"])
+    if shape == 9:
+        few = rows.select("city", "price").distinct()
+        return few if random.random() < 0.5 else few.join(right, on="city").select("price", "size")
+    if shape == 10:
+        if random.random() < 0.5:
+            right = right.select("city").distinct()
+        both = rows.join(right, on="city", how="semi").join(shops, on="city")
+        return rows.join(right, on="city", how="left") if random.random() < 0.5 else both
     if shape == 4:
         joined = rows.join(right, on="city")
     elif shape == 5:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
-from ebbflow.kernel.hashing import Words, WordTable, grown
+from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown
 from ebbflow.kernel.words import NULL
 
 ADD, COUNT = 0, 1
@@ -118,6 +118,11 @@ class Groups:
         """The keys of all groups, and their cells."""
         slots = self.table.used()
         return self.table.keys[slots], self.cells[slots]
+
+    def has(self, keys: Words) -> Words:
+        """Which of these keys have rows now."""
+        slots = self.table.find(keys)
+        return (slots != EMPTY) & (self.cells[slots, 0] > 0)
 
     def __len__(self) -> int:
         return len(self.table)
