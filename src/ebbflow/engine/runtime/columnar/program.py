@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from ebbflow.engine.runtime.inputs import BagInput, InputState
+from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import CompositionError, install
@@ -20,6 +20,7 @@ def use_columns(program: RunningProgram) -> bool:
     """Have a program that has not run yet run in columns, and say whether any stage of it does."""
     from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
     from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
+    from ebbflow.engine.runtime.columnar.keyed_input import keyed_in_columns
     from ebbflow.kernel.words import Texts, forms_of
 
     machine, texts = program.machine, Texts()
@@ -36,6 +37,8 @@ def use_columns(program: RunningProgram) -> bool:
                 inputs[name] = CheckedColumnInput(state.source, texts)
             elif type(state) is InputState:
                 inputs[name] = ColumnInput(state.source, texts)
+            elif type(state) is KeyedInput:
+                inputs[name] = keyed_in_columns(state, texts)
     program.inputs = inputs
     return True
 
