@@ -30,8 +30,8 @@ def use_columns(program: RunningProgram) -> bool:
     if not any(stage.in_columns for stage in chosen.stages):
         return False
     machine.use(chosen.stages, chosen.why)
-    inputs: dict[str, InputState] = dict(program.inputs)
-    for name, state in inputs.items():
+    inputs = program.inputs
+    for name, state in list(inputs.items()):
         if forms_of(state.source.type) is not None:
             if type(state) is BagInput:
                 inputs[name] = CheckedColumnInput(state.source, texts)
@@ -39,7 +39,6 @@ def use_columns(program: RunningProgram) -> bool:
                 inputs[name] = ColumnInput(state.source, texts)
             elif type(state) is KeyedInput:
                 inputs[name] = keyed_in_columns(state, texts)
-    program.inputs = inputs
     return True
 
 
@@ -52,10 +51,9 @@ def use_rows(program: RunningProgram) -> None:
         if stage.in_columns:
             stage.give_up("the program runs in rows")
     machine.use([getattr(stage, "by_rows", stage) for stage in machine.stages], None)
-    program.inputs = {
-        name: state.as_rows() if hasattr(state, "as_rows") else state
-        for name, state in program.inputs.items()
-    }
+    for name, state in list(program.inputs.items()):
+        if hasattr(state, "as_rows"):
+            program.inputs[name] = state.as_rows()
 
 
 def column_facts(machine: Any) -> dict[Node, object]:
