@@ -91,7 +91,9 @@ def _group(collection: Any, random: Random, key: Any) -> Any:
     sums = [ef.sum("price"), ef.mean("price"), ef.sum(lambda r: r.price * 3 - 1), ef.count("price")]
     if "tax" in collection.node.type._fields:
         sums += [ef.sum("tax"), ef.mean("tax"), ef.count("tax")]
-    chosen = random.sample(sums, random.randrange(1, 3))
+    if "rate" in collection.node.type._fields:
+        sums += [ef.sum("rate"), ef.sum(lambda r: r.rate * 0.1 - 1.5)]
+    chosen = random.sample(sums, random.randrange(1, 4))
     named = {f"x{i}": each for i, each in enumerate(chosen)}
     if random.random() < 0.5:
         named["n"] = ef.count()

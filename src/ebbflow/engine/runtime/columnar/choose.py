@@ -42,9 +42,13 @@ from ebbflow.engine.runtime.stage import (
 )
 from ebbflow.flow.plan import Distinct
 from ebbflow.kernel.arithmetic import Computed, NotInColumns, fits, on_columns, row_on_columns
+from ebbflow.kernel.fixed import UNIT, whole_units
 from ebbflow.kernel.groups import (
     ADD,
+    ADD_FLOAT,
+    CELLS,
     COUNT,
+    FLOAT_TOTAL,
     MEAN,
     TOTAL,
     TOTAL_OR_NULL,
@@ -53,7 +57,7 @@ from ebbflow.kernel.groups import (
     Result,
 )
 from ebbflow.kernel.words import Texts, WordForm, forms_of
-from ebbflow.reducer import count, mean, sum
+from ebbflow.reducer import count, exact, mean, sum
 from ebbflow.reducer.strategy import part_of_row
 from ebbflow.state.index import Index
 
@@ -253,8 +257,9 @@ class _Reducers:
         self.totals: list[Addend] = []
         self.results: list[Result] = []
         self.forms: list[WordForm] = []
-        self.spread: list[tuple[int, ...]] = []
-        """For each slot of the cells of the row path, the cell here that has it."""
+        self.width = 1
+        self.spread: list[Callable[[list[int]], tuple[Any, ...]]] = []
+        """For each reducer, its slots in the row path from the cells here."""
 
     def add(self, reducer: Any) -> None:
         made, inline = reducer.made, reducer.inline
@@ -277,7 +282,10 @@ class _Reducers:
         if made[0] is count:
             self.results.append(Result(TOTAL, counted))
             self.forms.append(WordForm("int"))
-            self.spread.append((counted,))
+            self.spread.append(lambda cells: (cells[counted],))
+            return
+        if value.form.name == "float" and made[0] is sum:
+            self._float_sum(value, at, counted)
             return
         if value.form.name not in ("int", "bool"):
             raise NotInColumns(f"there is no kernel for {reducer!r} of a {value.form.name}")
@@ -285,12 +293,29 @@ class _Reducers:
         how = MEAN if made[0] is mean else TOTAL_OR_NULL if value.form.optional else TOTAL
         self.results.append(Result(how, total, counted))
         self.forms.append(WordForm("float" if made[0] is mean else "int", value.form.optional))
-        self.spread.append((counted, total))
+        self.spread.append(lambda cells: (cells[counted], cells[total]))
+
+    def _float_sum(self, value: Computed, column: int, counted: int) -> None:
+        total = self._total(ADD_FLOAT, column)
+        self.results.append(Result(FLOAT_TOTAL, total, counted))
+        self.forms.append(WordForm("float", value.form.optional))
+        self.spread.append(lambda cells: _exact_sum(cells[counted], *cells[total : total + 2]))
 
     def _total(self, how: int, column: int) -> int:
+        """The cell in which something is added up."""
+        at = self.width
+        self.width += CELLS[how]
         self.totals.append(Addend(how, column))
-        return len(self.totals)
+        return at
 
-    def cell(self, cells: list[int]) -> tuple[int, ...]:
+    def cell(self, cells: list[int]) -> tuple[Any, ...]:
         """A cell of the row path: the size, then the slots of each reducer."""
-        return (cells[0], *[cells[at] for slots in self.spread for at in slots])
+        return (cells[0], *[slot for slots in self.spread for slot in slots(cells)])
+
+
+def _exact_sum(size: int, high: int, low: int) -> tuple[int, Any]:
+    """The slots of a sum of floats."""
+    whole, scale = whole_units(high, low), UNIT
+    spare = min(scale, (whole & -whole).bit_length() - 1) if whole else scale
+    total = exact.Total(size, whole >> spare, scale - spare, size)
+    return exact.spread(total if size else exact.NOTHING)
