@@ -71,12 +71,16 @@ TESTS: list[Callable[[Any], Any]] = [
     lambda r: r.id != 0 and r.price // r.id > 0,
     lambda r: r.price % 3 == 1,
     lambda r: r.price,
+    lambda r: "o" in r.city,
+    lambda r: len(r.city) == 4,
+    lambda r: r.city[:2] == "Os",
 ]
 MADE: list[dict[str, Any]] = [
     {"city": "city", "price": lambda r: r.price + 1},
     {"city": "city", "price": lambda r: r.price * r.id, "paid": "paid"},
     {"id": "id", "price": lambda r: -r.price if r.paid else abs(r.price), "city": "city"},
     {"city": "city", "price": "price", "year": lambda r: r.day.year, "half": lambda r: r.price / 2},
+    {"city": lambda r: r.city[1:], "price": "price"},
     {"price": "price", "tax": "tax", "city": "city", "rate": lambda r: r.rate * 2 + r.price},
     {
         "city": "city",
