@@ -82,10 +82,6 @@ class Texts:
             known += new
         return list(map(numbers.__getitem__, texts))
 
-    def word(self, text: str) -> int:
-        """The number of one text."""
-        return self.words((text,))[0]
-
 
 @cache
 def forms_of(row_type: Any) -> tuple[WordForm, ...] | None:
