@@ -357,11 +357,36 @@ def from_view(weights: dict[Any, int], origin: tuple[Any, bool]) -> ZSet[Any]:
     >>> from_view({}, (int, True)).to_arrow().column_names
     ['value', '__weight']
     """
+    if type(weights) is not dict:
+        return OfColumns(weights, origin)
     new: ZSet[Any] = ZSet.__new__(ZSet)
     new._weights = weights
     new._hash = None
     new._origin = origin
     return new
+
+
+class OfColumns(ZSet[Any]):
+    """A Z-set that a view gave as columns (`ebbflow.kernel.columns`): rows are made when they are
+    looked at, and none where a table is asked for."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: Any, origin: tuple[Any, bool]) -> None:
+        self.columns = columns
+        self._hash = None
+        self._origin = origin
+
+    @property
+    def _weights(self) -> dict[Any, int]:  # type: ignore[override]
+        weights: dict[Any, int] = self.columns.rows
+        return weights
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_view, (self._weights, self._origin)
 
 
 def weights_of(rows: ZSet[R]) -> dict[R, int]:

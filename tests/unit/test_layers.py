@@ -36,6 +36,7 @@ LAYERS = [
     {"operator", "reducer", "stream", "window"},
     {"laws"},
     {"flow"},
+    {"kernel"},
     {"engine.batch"},
     {"engine.runtime"},
     {"engine.local", "engine.spark"},
@@ -49,11 +50,12 @@ OPTIONAL = {
     "hypothesis": {"laws", "testing"},
     "z3": {"laws"},
     "pyspark": {"connectors", "engine.spark"},
-    "pyarrow": {"connectors", "engine.runtime", "engine.spark", "state", "demo"},
+    "numba": {"kernel"},
+    "pyarrow": {"connectors", "engine.runtime", "engine.spark", "kernel", "state", "demo"},
     "deltalake": {"connectors"},
     "psycopg": {"connectors"},
     "confluent_kafka": {"connectors"},
-    "numpy": {"engine.runtime", "engine.spark", "state", "demo"},
+    "numpy": {"engine.runtime", "engine.spark", "kernel", "state", "demo"},
     "obstore": {"state"},
 }
 FILES = sorted(SRC.rglob("*.py"))

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.local.view import View
+from ebbflow.engine.runtime.columnar.program import FirstStep, require_columns, use_columns
 from ebbflow.engine.runtime.gc_paused import Freezer
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.options import require_known
@@ -16,15 +17,16 @@ if TYPE_CHECKING:
     from ebbflow.state.spine import Place
 
 __all__ = ["View", "run"]
-OPTIONS = ("path", "check_input", "freeze", "readable", "memory", "keep_epochs", "flush_every",
-           "strict", "permissions", "unpickle", "keep_batches")  # fmt: skip
-"""What `run` can be told; all but `check_input` and `freeze` are about the path."""
+OPTIONS = ("path", "check_input", "columns", "freeze", "readable", "memory", "keep_epochs",
+           "flush_every", "strict", "permissions", "unpickle", "keep_batches")  # fmt: skip
+"""What `run` can be told; all but `check_input`, `columns` and `freeze` are about the path."""
 
 
 def run(
     plan: Plan,
     *,
     check_input: bool = True,
+    columns: bool | None = None,
     freeze: bool = True,
     path: Place | None = None,
     readable: bool = False,
@@ -34,6 +36,10 @@ def run(
 
     With `check_input=False` inputs without a key are trusted: nothing is checked, their rows are
     not kept, which saves their memory, and `verify()` is not to be had.
+
+    With `columns=True` stages of typed rows keep their state in columns and take tables without
+    making rows of them; it needs the extra `fast`. Unless told otherwise, a view in memory does so
+    when the first change is a large table.
 
     What large epochs, of 250,000 rows in all or more, have brought is kept out of the way of the
     garbage collector, which would otherwise take some hundred milliseconds in a later step; with
@@ -83,7 +89,18 @@ def run(
                 f"run({', '.join(f'{name}=...' for name in options)}): only with a path=",
                 remedy='run(path="state/", ...)',
             )
-        return View(plan, machine, check_input=check_input, freezer=freezer)
+        view = View(plan, machine, check_input=check_input, freezer=freezer)
+        if columns:
+            require_columns()
+            use_columns(view._program)
+        elif columns is None:
+            view._storage.advance = FirstStep(view._storage)
+        return view
+    if columns:
+        raise CompositionError(
+            "run(columns=True, path=...): state on disk is kept in rows",
+            remedy="run(columns=True), or run(path=...)",
+        )
     try:
         from ebbflow.engine.runtime.durable import Disk
     except ModuleNotFoundError as error:

@@ -14,6 +14,7 @@ from weakref import finalize
 
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.batches import BatchName
+from ebbflow.engine.runtime.columnar.program import use_rows
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.share import Sharing
 from ebbflow.errors import CompositionError
@@ -34,6 +35,7 @@ class Branch(View[T, W]):
                 "branch(): most of the state of a view with a memory limit is on disk",
                 remedy="run(path=...) without memory=",
             )
+        use_rows(program)  # which two can share
         trusting: bool = machine.trusting
         super().__init__(
             original.plan, Machine(original.plan, trusting=trusting), check_input=not trusting

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
+from ebbflow.engine.runtime.columnar.program import column_facts
 from ebbflow.engine.runtime.gc_paused import Freezer
 from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
@@ -482,6 +483,7 @@ class View(BaseView[W], Generic[T, W]):
             machine = self._program.machine
             for each in self._program.forgetting.closable:
                 facts[each.stage.node] = "what is closed is forgotten"
+            facts |= column_facts(machine)
             stages = getattr(machine, "stages", ())
             stored = type(self._storage) is not Memory
             return explain(

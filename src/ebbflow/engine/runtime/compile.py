@@ -25,6 +25,7 @@ from ebbflow.engine.runtime.loop import Body, LoopStage
 from ebbflow.engine.runtime.panes import by_panes
 from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, evaluation
 from ebbflow.engine.runtime.stage import (
+    WHOLE,
     AlignedStage,
     ArrangeStage,
     FusedReduceStage,
@@ -89,7 +90,6 @@ from ebbflow.state.tree import Tree
 Port = list[tuple[int, Chain]]
 APART: tuple[Rewrite, ...] = (*FIRST, partial(push_projections, apart=True), share)
 LINEAR = (Map, Filter, FlatMap, Fused)
-WHOLE = Chain()
 
 
 class Compiler:
@@ -210,10 +210,10 @@ class Compiler:
             slot, chain = self._bagged(node, self.slot(node), owner, key), WHOLE
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
-            return self._add(GroupByKeyStage(node, slot, key, by_key)), None
+            return self._add(GroupByKeyStage(node, slot, key, by_key, chain)), None
         bag = guarded or node.bag
         index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
-        return self._add(ArrangeStage(node, slot, key, index, owner)), index
+        return self._add(ArrangeStage(node, slot, key, index, owner, chain)), index
 
     def _bagged(self, node: Node, slot: int, owner: Node, key: Fn | None) -> int:
         """Behind `-`, and before a node that needs a bag: a guard."""

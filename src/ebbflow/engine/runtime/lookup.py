@@ -98,7 +98,7 @@ def asked(key: Any) -> Any:
 def in_state(program: RunningProgram, name: str, key: Any) -> tuple[bool, Any]:
     """Whether the output is the state of an operator, and then the row of a key in it, or None."""
     reader = program.machine.readers.get(name)
-    if reader is None or not isinstance(reader.node, (Reduce, Fold)):
+    if reader is None or reader.in_columns or not isinstance(reader.node, (Reduce, Fold)):
         return False, None
     cells = reader.cells
     if cells.backing is not None:

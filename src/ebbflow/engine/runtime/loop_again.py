@@ -50,7 +50,8 @@ def read_entering(machine: Any, inputs: Mapping[str, InputState], changes: Any) 
     def entering(stage: Stage) -> Callable[[], list[Delta]]:
         def wholes() -> list[Delta]:
             known: dict[int, Any] = {}
-            return [machine.whole(slot, rows, known) for slot in stage.reads]
+            wholes = [machine.whole(slot, rows, known) for slot in stage.reads]
+            return [getattr(whole, "rows", whole) for whole in wholes]
 
         return wholes
 

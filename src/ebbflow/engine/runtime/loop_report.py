@@ -58,6 +58,8 @@ def rows_in(container: Any) -> int:
     groups = getattr(container, "groups", None)
     if groups is not None:
         return sum(map(len, groups.values()))
+    if not hasattr(container, "values"):
+        return len(container)
     return sum([each.distinct if type(each) is Tree else 1 for each in container.values.values()])
 
 

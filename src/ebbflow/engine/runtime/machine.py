@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -77,6 +78,8 @@ class Machine:
         """Inputs whose rows come in unchecked: an index tells where one is not there."""
         self.reached: dict[tuple[str, ...], Reached] = {}
         self.freezer: Freezer | None = None
+        self.by_columns: dict[int, str] | None = None
+        """In a program that runs in columns: why a stage does not, by slot."""
 
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
         """Run all stages that these changes of inputs reach, and give the changes of the outputs
@@ -96,7 +99,17 @@ class Machine:
             reached = self._reach(names)
         acts, outputs = reached
         self.execute(acts, values, sizes)
+        if self.by_columns is not None:
+            for _, slot in outputs:
+                values[slot] = consolidated(values[slot])
         return {name: values[slot] for name, slot in outputs if values[slot]}
+
+    def use(self, stages: Sequence[Stage], by_columns: dict[int, str] | None) -> None:
+        """Have these stages in the place of those that do the same."""
+        self.stages, self.by_columns = list(stages), by_columns
+        self.by_slot = {stage.slot: stage for stage in self.stages}
+        self.readers = {name: self.by_slot[self.outputs[name]] for name in self.readers}
+        self.reached.clear()
 
     def execute(self, acts: Iterable[Act], values: list[Any], sizes: list[int]) -> None:
         """Run stages, one after the other: the only place where a stage runs on a change.
@@ -152,12 +165,19 @@ class Machine:
         for stage in self.stages:
             if not slots.isdisjoint(stage.reads):
                 slots.add(stage.slot)
-                acts.append(act(stage, stage.reads))
+                acts.append(self._act(stage))
         outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
         if len(self.reached) >= REMEMBERED:
             self.reached.clear()
         found = self.reached[names] = acts, outputs
         return found
+
+    def _act(self, stage: Stage) -> Act:
+        """A stage to run; one that wants rows gets rows."""
+        found = act(stage, stage.reads)
+        if self.by_columns is None or stage.in_columns:
+            return found
+        return (*found[:4], partial(_on_rows, stage.run), *found[5:])
 
     def commit(self) -> None:
         """Keep what the last `run` did to the state."""
@@ -226,8 +246,10 @@ class Machine:
             missing = [each for each in reads if each not in wholes]
             if missing:
                 waiting += [at, *missing]
-            else:
+            elif stage.in_columns:
                 wholes[at] = stage.whole(*[wholes[each] for each in reads])
+            else:
+                wholes[at] = _on_rows(stage.whole, *[wholes[each] for each in reads])
         return wholes[slot]
 
     def stats(self) -> list[NodeStats]:
@@ -239,6 +261,17 @@ class Machine:
             )
             for stage, depth in nested(self.stages)
         ]  # fmt: skip
+
+
+def _on_rows(run: Callable[..., Any], *changes: Any) -> Any:
+    """Call with rows, where columns are given."""
+    return run(*[getattr(change, "rows", change) for change in changes])
+
+
+def consolidated(change: Any) -> Any:
+    """A change as an output gives it: of columns, every row once."""
+    made = getattr(change, "consolidated", None)
+    return change if made is None else made()
 
 
 def act(stage: Stage, places: Sequence[int]) -> Act:

@@ -52,7 +52,7 @@ class RunningProgram:
     """
 
     def __init__(
-        self, plan: Plan, machine: Any, inputs: Mapping[str, InputState], computed: Computed
+        self, plan: Plan, machine: Any, inputs: dict[str, InputState], computed: Computed
     ) -> None:
         self.plan = plan
         self.machine = machine
@@ -120,7 +120,7 @@ class RunningProgram:
         for name, delta in deltas.items():
             rows = outputs[name].rows
             if rows is not None:
-                rows.prepare(delta)
+                rows.prepare(getattr(delta, "rows", delta))
                 keeping.append(rows)
         if batch is not None:
             self.batches.prepare(batch, epoch)

@@ -29,6 +29,8 @@ from ebbflow.zset import ZSet
 
 GUARD, INDEX, BY_KEY = "guard", "index", "by key"
 NOTHING: ZSet[Any] = ZSet()
+WHOLE = Chain()
+"""No steps at all."""
 
 
 def by_row(row: Any) -> Any:
@@ -99,6 +101,8 @@ class Stage:
     """Whether the state of its operator is a pair: rows, and these cells."""
     code = "run"
     """The attribute with the function that does its work."""
+    in_columns = False
+    """Whether it takes columns, and gives columns (see `ebbflow.engine.runtime.columnar`)."""
     looping = False
     """Whether it is a loop, which has an attribute `elsewhere`: who may do a part of its work (see
     `ebbflow.engine.runtime.elsewhere`)."""
@@ -197,17 +201,20 @@ class LinearStage(Stage):
 
 
 class GroupByKeyStage(Stage):
-    """Rows by key, not kept."""
+    """Rows by key, not kept; `before` are the filters that they go through first."""
 
-    __slots__ = ("by_key", "key")
+    __slots__ = ("before", "by_key", "key")
 
     code = "by_key"
     certain = False
     arranges = grouped = True
 
-    def __init__(self, node: Node, slot: int, key: Fn | None, by_key: Callable[..., Any]) -> None:
+    def __init__(
+        self, node: Node, slot: int, key: Fn | None, by_key: Callable[..., Any],
+        before: Chain = WHOLE,
+    ) -> None:  # fmt: skip
         super().__init__(node, [slot], label=BY_KEY)
-        self.key, self.by_key = key, by_key
+        self.key, self.by_key, self.before = key, by_key, before
 
     def run(self, change: Any) -> Any:
         return self.by_key(change.items())
@@ -217,19 +224,21 @@ class GroupByKeyStage(Stage):
 
 
 class ArrangeStage(Stage):
-    """Rows by key, kept in an index, which fetches for itself."""
+    """Rows by key, kept in an index, which fetches for itself; `before` are the filters that they
+    go through first."""
 
-    __slots__ = ("index", "key")
+    __slots__ = ("before", "index", "key")
 
     code = "index.grouping"
     kept = True
     arranges = grouped = True
 
     def __init__(
-        self, node: Node, slot: int, key: Fn | None, index: Index[Any, Any], owner: Node
-    ) -> None:
+        self, node: Node, slot: int, key: Fn | None, index: Index[Any, Any], owner: Node,
+        before: Chain = WHOLE,
+    ) -> None:  # fmt: skip
         super().__init__(node, [slot], index, label=INDEX)
-        self.key, self.index, self.owner = key, index, owner
+        self.key, self.index, self.owner, self.before = key, index, owner, before
 
     def run(self, change: Any) -> Any:
         return self.index.apply(change)
@@ -279,7 +288,7 @@ class GuardStage(Stage):
 class JoinStage(Stage):
     """A join of two indices, with the steps behind it."""
 
-    __slots__ = ("certain", "join", "left", "right", "steps")
+    __slots__ = ("after", "certain", "join", "left", "one_to_one", "right", "steps")
 
     multiplies = True
     query = "join"
@@ -291,6 +300,7 @@ class JoinStage(Stage):
     ) -> None:  # fmt: skip
         super().__init__(node, reads)
         self.join, self.left, self.right, self.certain = operator.join_delta, left, right, certain
+        self.after, self.one_to_one = operator.after, operator.one_to_one
         self.steps = operator.after.steps
 
     @property

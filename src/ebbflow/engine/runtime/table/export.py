@@ -29,7 +29,7 @@ from ebbflow.engine.runtime.table.untyped import pickled
 from ebbflow.errors import AlgebraError, CompositionError
 from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of
-from ebbflow.zset import ZSet, weights_of
+from ebbflow.zset import OfColumns, ZSet, weights_of
 
 CHUNK = 1 << 16
 UNKNOWN = Column("null", optional=True)
@@ -45,6 +45,10 @@ def arrow_table(rows: ZSet[Any], row_type: Any, *, weights: bool) -> Any:
     value: int64 not null
     __weight: int64 not null
     """
+    if isinstance(rows, OfColumns) and row_type is rows.columns.type:
+        table = rows.columns.table(columns_schema(columns_of(row_type)))
+        counts = rows.columns.weights.tolist() if not weights else []
+        return table if weights else _repeated(table, rows, counts)
     there, counts = list(rows), list(weights_of(rows).values())
     row_type = _row_type(there) if row_type is Any else row_type
     columns = known_columns(there, row_type)
@@ -58,7 +62,7 @@ def arrow_table(rows: ZSet[Any], row_type: Any, *, weights: bool) -> Any:
 
 def _repeated(table: Any, rows: ZSet[Any], counts: list[int]) -> Any:
     """Every row as often as it is there, without the weights."""
-    if not rows.is_bag:
+    if counts and min(counts) < 0:
         wrong = next(row for row, weight in rows.items() if weight < 0)
         raise AlgebraError(
             "a row of negative weight cannot be listed",

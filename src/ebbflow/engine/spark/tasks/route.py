@@ -119,7 +119,7 @@ class Route:
         """Whether a bulk load can take these changes where there is state: rows must be what they
         are, and no more be known of those that are gone."""
         inputs = [self.epochs.replica.inputs[name] for name in given]
-        return all(each.deleted is None and not edited_fields(each.source.type) for each in inputs)
+        return all(each.beside is None and not edited_fields(each.source.type) for each in inputs)
 
     @property
     def _empty(self) -> bool:

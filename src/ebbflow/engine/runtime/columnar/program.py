@@ -1,0 +1,104 @@
+"""A running program in columns, and back in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput
+from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.engine.runtime.tables import is_columns, is_table
+from ebbflow.errors import CompositionError, install
+from ebbflow.flow.plan import Node
+
+MANY = 50_000
+"""A first table of so many rows has a program run in columns, if nothing else is said."""
+
+
+def use_columns(program: RunningProgram) -> bool:
+    """Have a program that has not run yet run in columns, and say whether any stage of it does."""
+    from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
+    from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
+    from ebbflow.engine.runtime.columnar.keyed_input import keyed_in_columns
+    from ebbflow.kernel.words import Texts, forms_of
+
+    machine, texts = program.machine, Texts()
+    if program.forgetting.gates:
+        return False  # what is closed is forgotten row by row
+    sources = program.plan.sources
+    types = {slot: sources[name].type for name, slot in machine.inputs.items()}
+    chosen = on_columns_where_possible(machine.stages, types, texts)
+    if not any(stage.in_columns for stage in chosen.stages):
+        return False
+    machine.use(chosen.stages, chosen.why)
+    inputs = program.inputs
+    for name, state in list(inputs.items()):
+        if forms_of(state.source.type) is not None:
+            if type(state) is BagInput:
+                inputs[name] = CheckedColumnInput(state.source, texts)
+            elif type(state) is InputState:
+                inputs[name] = ColumnInput(state.source, texts)
+            elif type(state) is KeyedInput:
+                inputs[name] = keyed_in_columns(state, texts)
+    return True
+
+
+def use_rows(program: RunningProgram) -> None:
+    """Have a program run in rows, whatever it did before; between two epochs."""
+    machine = program.machine
+    if machine.by_columns is None:
+        return
+    for stage in machine.stages:
+        if stage.in_columns:
+            stage.give_up("the program runs in rows")
+    machine.use([getattr(stage, "by_rows", stage) for stage in machine.stages], None)
+    for name, state in list(program.inputs.items()):
+        if hasattr(state, "as_rows"):
+            program.inputs[name] = state.as_rows()
+
+
+def column_facts(machine: Any) -> dict[Node, object]:
+    """What `explain` says of the nodes of a program in columns: whether they are, or why not."""
+    why: Any = getattr(machine, "by_columns", None)
+    found: dict[Node, object] = {}
+    for stage in machine.stages if why is not None else ():
+        if stage.arranges:
+            continue
+        if not stage.in_columns:
+            found[stage.node] = f"in rows: {why[stage.slot]}"
+        elif stage.given_up:
+            found[stage.node] = f"in rows, since {stage.given_up} came"
+        else:
+            found[stage.node] = "in columns"
+    return found
+
+
+def require_columns() -> None:
+    """Refuse to go on without what columns need."""
+    missing = [name for name in ("numba", "numpy", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise CompositionError(
+            f"run(columns=True) needs {' and '.join(missing)}", remedy=install("fast")
+        )
+
+
+class FirstStep:
+    """The first epoch of a program: when a large table is given, it runs in columns."""
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+
+    def __call__(self, epoch: int, given: Mapping[str, Any], batch: Any = None) -> Any:
+        program = self.storage.program
+        self.storage.advance = program.run
+        if any(map(_is_large, given.values())) and find_spec("numba") is not None:
+            use_columns(program)
+        return program.run(epoch, given, batch)
+
+
+def _is_large(given: Any) -> bool:
+    if is_table(given):
+        rows = getattr(given, "num_rows", None)
+        return (len(given) if rows is None and hasattr(given, "__len__") else rows or 0) >= MANY
+    return is_columns(given) and len(next(iter(given.values()))) >= MANY

@@ -1,0 +1,250 @@
+"""Stages on columns: what all of them share, steps on rows, and reduces.
+
+Each replaces a row stage (`by_rows`) and equals it. `run` takes columns, or rows, of which it makes
+columns first; when a value does not fit, the row stage does it. A stage with state hands that over
+to the row stage, once and for good: `give_up`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
+from ebbflow.engine.runtime.stage import FusedReduceStage, LinearStage, Stage
+from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.arithmetic import Computed
+from ebbflow.kernel.columns import Columns, columns_of_rows
+from ebbflow.kernel.groups import Groups
+from ebbflow.kernel.words import Texts, WordForm, decoded
+
+
+class ColumnState:
+    """The container of a stage on columns: that of the kernel, until rows have taken over; then
+    those of the row stage."""
+
+    __slots__ = ("held", "open")
+    backing = None
+
+    def __init__(self, *held: Any) -> None:
+        self.held: Sequence[Any] = held
+        self.open = False
+
+    @property
+    def journal(self) -> Any:
+        """Something while an epoch is open."""
+        return self if self.open else None
+
+    def begin(self) -> None:
+        """Remember from here on what is done."""
+        for each in self.held:
+            each.begin()
+        self.open = True
+
+    def commit(self) -> None:
+        """Keep what was done since `begin`."""
+        self.open = False
+        for each in self.held:
+            if each.journal is not None:
+                each.commit()
+
+    def rollback(self) -> None:
+        """Undo what was done since `begin`."""
+        self.open = False
+        self.go_back()
+
+    def go_back(self) -> None:
+        """Be as when the epoch began."""
+        for each in self.held:
+            if each.journal is not None:
+                each.rollback()
+
+    def forget(self) -> None:
+        """Have no epoch open, whatever it did."""
+        self.open = False
+        for each in self.held:
+            each.forget()
+
+    def hand_over(self, containers: Sequence[Any]) -> None:
+        """Hold other containers from here on; the epoch that is open stays so."""
+        for each in self.held:
+            each.clear()
+        self.held = containers
+        if self.open:
+            for each in containers:
+                each.begin()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.held))
+
+
+class ColumnStage(Stage):
+    """A stage on columns in the place of a row stage.
+
+    `texts` are those of the program. `given_up` is why rows have taken over, or nothing. `done` is
+    what it was given in the epoch that is open, where its state has that already. `family` are the
+    stages that can only give up together, as they read each other's state.
+    """
+
+    __slots__ = ("by_rows", "done", "family", "given_up", "state", "texts")
+
+    in_columns = True
+
+    def __init__(self, by_rows: Any, texts: Texts, *kernels: Any) -> None:
+        self.by_rows, self.texts, self.given_up = by_rows, texts, ""
+        self.node, self.owner, self.label = by_rows.node, by_rows.owner, by_rows.label
+        self.reads, self.slot, self.type = by_rows.reads, by_rows.slot, by_rows.type
+        self.counts = by_rows.counts
+        self.state = ColumnState(*kernels)
+        self.containers = (self.state,) if kernels else ()  # type: ignore[assignment]
+        self.done: Any = None
+        self.family: list[ColumnStage] = [self]
+
+    def step(self, *changes: Any) -> Any:
+        """The change of its slot, on columns."""
+        raise NotImplementedError
+
+    def fill(self) -> None:
+        """Have the containers of the row stage hold what the kernel holds."""
+
+    def rows_given(self, *changes: Any) -> Sequence[Any]:
+        """Changes as the row stage takes them."""
+        return [as_rows(change) for change in changes]
+
+    # ---- everything below is written with these ----
+
+    def run(self, *changes: Any) -> Any:
+        self.done = None
+        if not self.given_up:
+            try:
+                out = self.step(*changes)
+                self.done = changes
+                return out
+            except DoesNotFit as why:
+                for stage in sorted(self.family, key=lambda stage: stage.slot):
+                    stage.give_up(why)
+        return self.by_rows.run(*self.rows_given(*changes))
+
+    def give_up(self, why: object) -> None:
+        """Hand the state over to the row stage, for good; what it had of the epoch that is open, it
+        gets again."""
+        if self.given_up:
+            return
+        self.given_up = str(why)
+        again, self.done = self.done if self.state.open else None, None
+        if self.containers:
+            self.state.go_back()
+            self.fill()
+            self.state.hand_over(self.by_rows.containers)
+            if again is not None:
+                self.by_rows.run(*self.rows_given(*again))
+
+    def columns(self, change: Any, row_type: Any) -> Columns:
+        """A change as columns."""
+        if isinstance(change, Columns):
+            return change
+        return columns_of_rows(change or {}, row_type, self.texts)
+
+    @property
+    def kept(self) -> bool:  # type: ignore[override]
+        return bool(self.by_rows.kept)
+
+    @property
+    def certain(self) -> bool:  # type: ignore[override]
+        return bool(self.by_rows.certain)
+
+    @property
+    def steps(self) -> Any:  # type: ignore[override]
+        return self.by_rows.steps
+
+    def loops(self, stored: bool) -> tuple[Callable[..., Any], ...]:
+        loops: tuple[Callable[..., Any], ...] = self.by_rows.loops(stored)
+        return loops
+
+    def code_of(self, stored: bool) -> Iterator[Any]:
+        yield from self.by_rows.code_of(stored)
+
+
+def as_rows(change: Any) -> Any:
+    """A change as a dict of rows, for a row stage."""
+    return change.rows if isinstance(change, Columns) else change
+
+
+def together(parts: Sequence[Columns], texts: Texts) -> Columns:
+    """Several changes as one; equal rows are not added up."""
+    if len(parts) == 1:
+        return parts[0]
+    fields = [
+        np.concatenate([part.words(at) for part in parts]) for at in range(len(parts[0].given))
+    ]
+    return Columns(parts[0].type, fields, np.concatenate([p.weights for p in parts]), texts)
+
+
+class ColumnLinearStage(ColumnStage):
+    """Filters and maps on each slot that it reads, added up. It has no state: what does not fit
+    goes through the row stage, and the next change may fit again."""
+
+    __slots__ = ("chains", "types")
+
+    by_rows: LinearStage
+
+    def __init__(
+        self, by_rows: LinearStage, texts: Texts, chains: Sequence[ChainOnColumns],
+        types: Sequence[Any],
+    ) -> None:  # fmt: skip
+        super().__init__(by_rows, texts)
+        self.chains, self.types = chains, types
+
+    def run(self, *changes: Any) -> Any:
+        try:
+            parts = [
+                chain(self.columns(change, row_type))
+                for chain, change, row_type in zip(self.chains, changes, self.types, strict=True)
+                if change
+            ]
+        except DoesNotFit:
+            return self.by_rows.run(*self.rows_given(*changes))
+        return together(parts, self.texts) if parts else {}
+
+
+class ColumnReduceStage(ColumnStage):
+    """Counts, sums and means by key, in `Groups`; `cells_of` makes the cells of the row stage."""
+
+    __slots__ = ("before", "cells_of", "groups", "key_of", "reads_type", "values")
+
+    by_rows: FusedReduceStage
+
+    def __init__(
+        self, by_rows: FusedReduceStage, texts: Texts, reads_type: Any, before: ChainOnColumns,
+        key: KeyOnColumns, values: Sequence[Computed], groups: Groups, cells_of: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(by_rows, texts, groups)
+        self.reads_type, self.before, self.key_of, self.values = reads_type, before, key, values
+        self.groups, self.cells_of = groups, cells_of
+
+    def step(self, change: Any) -> Any:
+        columns = self.before(self.columns(change, self.reads_type))
+        values = side_by_side(self.values, [columns.words], len(columns))
+        out, signs = self.groups.step(self.key_of(columns), values, columns.weights)
+        return Columns(self.type, list(out), signs, self.texts, canonical=True)
+
+    def whole(self, *_: Any) -> Any:
+        if self.given_up:
+            return self.by_rows.whole()
+        out = self.groups.read()
+        ones = np.ones(out.shape[1], np.int64)
+        return Columns(self.type, list(out), ones, self.texts, canonical=True)
+
+    def fill(self) -> None:
+        keys, cells = self.groups.everything()
+        self.by_rows.cells.values.update(self.cells_of(keys, cells))
+
+
+def key_values(forms: Sequence[WordForm], keys: Any, texts: Texts) -> list[Any]:
+    """Keys as the row path has them: one value, or a tuple of several."""
+    if not forms:
+        return [()] * len(keys)
+    parts = [decoded(form, np.ascontiguousarray(keys[:, j]), texts) for j, form in enumerate(forms)]
+    return parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))

@@ -1,0 +1,249 @@
+"""Rows by key as columns: the index of one side of a join.
+
+Every row that is there is an *entry*: its words, its weight, and the next entry of the same key; a
+key has a slot, which knows its first entry. An entry is also found by its row, so that whatever is
+done to a row costs the same, however many rows its key has.
+
+While an epoch is open, entries that it touched keep the weight that they had (`before`), and those
+whose weight is zero stay until it ends. So a join can ask for the rows as they are now or as they
+were, and the way back is to have the old weights again.
+
+This equals `ebbflow.state.index.Index`, and `meet` the loop of `ebbflow.operator.joins.Join`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.compiled import compiled
+from ebbflow.kernel.hashing import Words, WordTable, added, grown, is_full, taken_out
+
+NOW, WAS = 0, 1
+NOBODY = -1
+LARGEST = (1 << 63) - 1
+
+
+class ChainedRows:
+    """Rows of `width` words by keys of `key_width` words; in a `bag` no weight is negative.
+
+    >>> index = ChainedRows(1, 2, bag=True)
+    >>> index.apply(np.array([[7], [7]]), np.array([[7, 1], [7, 2]]), np.array([1, 1]))
+    >>> at, entries, weights, _ = index.meet(np.array([[7], [8]]), np.array([1, 1]), NOW)
+    >>> at.tolist(), index.rows.keys[entries].tolist(), weights.tolist()
+    ([0, 0], [[7, 2], [7, 1]], [1, 1])
+    """
+
+    __slots__ = ("bag", "before", "epoch", "first", "journal", "keys", "links", "marks", "rows",
+                 "weights")  # fmt: skip
+    backing = None
+
+    def __init__(self, key_width: int, width: int, *, bag: bool) -> None:
+        self.bag = bag
+        self.keys = WordTable(key_width)
+        self.rows = WordTable(width)
+        self.first = np.full(len(self.keys.keys), NOBODY, np.int64)
+        room = len(self.rows.keys)
+        self.links = np.empty((room, 3), np.int64)
+        """Of each entry: the next, the one before, and the slot of the key."""
+        self.weights = np.zeros(room, np.int64)
+        self.before = np.zeros(room, np.int64)
+        self.marks = np.zeros(room, np.int64)
+        """The last epoch that touched each entry."""
+        self.epoch = 1
+        self.journal: list[Words] | None = None
+
+    def apply(self, keys: Words, rows: Words, weights: Words) -> None:
+        """Add rows with weights."""
+        at = count = 0
+        touched = np.empty(len(rows), np.int64)
+        while True:
+            at, count = _apply(
+                keys, rows, weights, at, self.epoch, touched, count, self.first, self.links,
+                self.weights, self.before, self.marks, self.keys.places, self.keys.keys,
+                self.keys.free, self.keys.state, self.rows.places, self.rows.keys, self.rows.free,
+                self.rows.state,
+            )  # fmt: skip
+            if at == len(rows):
+                break
+            self._grow()
+        touched = touched[:count]
+        if self.bag and count and self.weights[touched].min() < 0:
+            self.weights[touched] = self.before[touched]
+            self._end([touched])
+            raise DoesNotFit("a row is taken away that is not there")
+        if self.journal is None:
+            self._end([touched])
+        else:
+            self.journal.append(touched)
+
+    def meet(self, keys: Words, weights: Words, when: int) -> tuple[Words, Words, Words, Words]:
+        """The entries that rows with these keys meet: for each pair the number of the row and the
+        entry, the product of the weights, and whether this epoch has touched the entry. `when` says
+        whether entries count as they are NOW, or as they WERE before the epoch."""
+        slots = self.keys.find(keys)
+        count = _meetings(slots, self.first, self.links)
+        at = np.empty(count, np.int64)
+        entries = np.empty(count, np.int64)
+        products = np.empty(count, np.int64)
+        fresh = np.empty(count, np.bool_)
+        count = _meet(
+            slots, weights, when, self.epoch, self.first, self.links, self.weights, self.before,
+            self.marks, at, entries, products, fresh,
+        )  # fmt: skip
+        if count < 0:
+            raise DoesNotFit("a weight of more than 64 bits")
+        return at[:count], entries[:count], products[:count], fresh[:count]
+
+    def everything(self) -> tuple[Words, Words]:
+        """All rows, and their weights."""
+        entries = self.rows.used()
+        return self.rows.keys[entries], self.weights[entries]
+
+    def column(self, at: int, entries: Words) -> Words:
+        """A field of these entries."""
+        return self.rows.keys[entries, at]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    # ---- one epoch ----
+
+    def begin(self) -> None:
+        """Remember from here on what is done."""
+        self.journal = []
+
+    def commit(self) -> None:
+        """Keep what was done since `begin`."""
+        journal, self.journal = self.journal or [], None
+        self._end(journal)
+
+    def rollback(self) -> None:
+        """Undo what was done since `begin`."""
+        journal, self.journal = self.journal or [], None
+        for touched in journal:
+            self.weights[touched] = self.before[touched]
+        self._end(journal)
+
+    def forget(self) -> None:
+        """Have no epoch open, whatever it did."""
+        self.journal = None
+
+    def clear(self) -> None:
+        """Have no rows."""
+        self.keys.clear()
+        self.rows.clear()
+        self.first[:] = NOBODY
+
+    def _grow(self) -> None:
+        """Have room where there is none."""
+        if is_full(self.keys.keys, self.keys.state):
+            at = len(self.first)
+            self.first = grown(self.first, self.keys.grow())
+            self.first[at:] = NOBODY
+        if is_full(self.rows.keys, self.rows.state):
+            room = self.rows.grow()
+            self.links, self.weights = grown(self.links, room), grown(self.weights, room)
+            self.before, self.marks = grown(self.before, room), grown(self.marks, room)
+
+    def _end(self, journal: list[Words]) -> None:
+        """The epoch is over: entries of weight zero go, and so do keys without entries."""
+        self.epoch += 1
+        for touched in journal:
+            _drop(
+                touched[self.weights[touched] == 0], self.marks, self.first, self.links,
+                self.keys.places, self.keys.keys, self.keys.free, self.keys.state,
+                self.rows.places, self.rows.keys, self.rows.free, self.rows.state,
+            )  # fmt: skip
+
+
+@compiled
+def _apply(
+    keys: Words, rows: Words, weights: Words, start: int, epoch: int, touched: Words, count: int,
+    first: Words, links: Words, totals: Words, before: Words, marks: Words, key_places: Words,
+    key_store: Words, key_free: Words, key_state: Words, row_places: Words, row_store: Words,
+    row_free: Words, row_state: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """Add rows from the one at `start` on; gives how far there was room, and how many entries are
+    touched."""
+    for i in range(start, len(rows)):
+        if is_full(row_store, row_state) or is_full(key_store, key_state):
+            return i, count
+        there = row_state[0] - row_state[1]
+        entry = added(rows, i, row_places, row_store, row_free, row_state)
+        if row_state[0] - row_state[1] > there:
+            slot = added(keys, i, key_places, key_store, key_free, key_state)
+            after = first[slot]
+            links[entry, 0], links[entry, 1], links[entry, 2] = after, -1, slot
+            if after != -1:
+                links[after, 1] = entry
+            first[slot] = entry
+            totals[entry] = 0
+            marks[entry] = 0
+        if marks[entry] != epoch:
+            marks[entry] = epoch
+            before[entry] = totals[entry]
+            touched[count] = entry
+            count += 1
+        totals[entry] += weights[i]
+    return len(rows), count
+
+
+@compiled
+def _drop(
+    entries: Words, marks: Words, first: Words, links: Words, key_places: Words, key_store: Words,
+    key_free: Words, key_state: Words, row_places: Words, row_store: Words, row_free: Words,
+    row_state: Words,
+) -> None:  # fmt: skip
+    for i in range(len(entries)):
+        entry = entries[i]
+        if marks[entry] == -1:
+            continue
+        marks[entry] = -1
+        after, ahead, slot = links[entry, 0], links[entry, 1], links[entry, 2]
+        if after != -1:
+            links[after, 1] = ahead
+        if ahead != -1:
+            links[ahead, 0] = after
+        else:
+            first[slot] = after
+            if after == -1:
+                taken_out(slot, key_places, key_store, key_free, key_state)
+        taken_out(entry, row_places, row_store, row_free, row_state)
+
+
+@compiled
+def _meetings(slots: Words, first: Words, links: Words) -> int:
+    """How many pairs there may be."""
+    count = 0
+    for i in range(len(slots)):
+        if slots[i] != -1:
+            entry = first[slots[i]]
+            while entry != -1:
+                count += 1
+                entry = links[entry, 0]
+    return count
+
+
+@compiled
+def _meet(
+    slots: Words, weights: Words, when: int, epoch: int, first: Words, links: Words,
+    totals: Words, before: Words, marks: Words, at: Words, entries: Words, products: Words,
+    fresh: Words,
+) -> int:  # fmt: skip
+    count = 0
+    for i in range(len(slots)):
+        if slots[i] == -1:
+            continue
+        entry = first[slots[i]]
+        while entry != -1:
+            touched = marks[entry] == epoch
+            weight = before[entry] if touched and when == 1 else totals[entry]
+            if weight != 0:
+                if abs(weight) > LARGEST // abs(weights[i]):
+                    return -1
+                at[count], entries[count] = i, entry
+                products[count], fresh[count] = weight * weights[i], touched
+                count += 1
+            entry = links[entry, 0]
+    return count

@@ -1,0 +1,243 @@
+"""The hash table of kernels: several words to a slot.
+
+A *slot* is a small number that stands for a key of `width` words. A table finds the slot of a key,
+gives new keys a slot, and takes slots back: so whatever is kept for keys is kept in plain arrays,
+by slot. Keys are found by open addressing: places are tried one after the other from where the
+hash points, until the key is there or a place is empty. When a slot is given back, the places
+behind it move up, so that nothing has to remember that one was there.
+
+    places     place -> slot, or EMPTY, and the hash of its key
+    keys       slot -> the words of its key
+    free       slots that were given back
+
+Keys of one word that differ have different hashes, so only longer ones are compared themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ebbflow.kernel.compiled import compiled, inlined
+
+EMPTY = -1
+SMALLEST = 16
+FEW = 1 << 16
+"""Tables of fewer keys grow faster."""
+Words = Any
+"""An array of 64-bit words."""
+
+
+class WordTable:
+    """Keys of `width` words, each with a slot.
+
+    >>> table = WordTable(1)
+    >>> table.add(np.array([[7], [9], [7]])).tolist(), len(table)
+    ([0, 1, 0], 2)
+    >>> table.remove(np.array([0])); table.find(np.array([[7], [9]])).tolist()
+    [-1, 1]
+    """
+
+    __slots__ = ("free", "keys", "places", "state", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.clear()
+
+    def clear(self) -> None:
+        """Have no keys."""
+        self.places = np.full((SMALLEST, 2), EMPTY, np.int64)
+        self.keys = np.empty((SMALLEST // 2, self.width), np.int64)
+        self.free = np.empty(SMALLEST // 2, np.int64)
+        self.state = np.zeros(2, np.int64)
+        """How many slots there are, and how many of them are free."""
+
+    def __len__(self) -> int:
+        return int(self.state[0] - self.state[1])
+
+    @property
+    def end(self) -> int:
+        """One more than the largest slot that was ever given."""
+        return int(self.state[0])
+
+    def grow(self) -> int:
+        """Have room for more keys, and give for how many there is."""
+        size = len(self.keys) * (4 if len(self.keys) < FEW else 2)
+        self.keys, self.free = grown(self.keys, size), grown(self.free, size)
+        old, self.places = self.places, np.full((2 * size, 2), EMPTY, np.int64)
+        _move(old, self.places)
+        return size
+
+    def add(self, keys: Words) -> Words:
+        """The slot of each key; a key that is new gets one."""
+        found = np.empty(len(keys), np.int64)
+        at = _add(keys, 0, self.places, self.keys, self.free, self.state, found)
+        while at < len(keys):
+            self.grow()
+            at = _add(keys, at, self.places, self.keys, self.free, self.state, found)
+        return found
+
+    def find(self, keys: Words) -> Words:
+        """The slot of each key, or EMPTY."""
+        found = np.empty(len(keys), np.int64)
+        _find(keys, self.places, self.keys, found)
+        return found
+
+    def remove(self, slots: Words) -> None:
+        """Give slots back, each once."""
+        _remove(slots, self.places, self.keys, self.free, self.state)
+        if self.end > 4 * SMALLEST and not len(self):
+            self.clear()
+
+    def used(self) -> Words:
+        """The slots that have a key."""
+        there = np.ones(self.end, np.bool_)
+        there[self.free[: self.state[1]]] = False
+        return np.flatnonzero(there)
+
+
+def grown(array: Words, size: int) -> Words:
+    """An array with room for more; what is new in it is undefined."""
+    made = np.empty((size, *array.shape[1:]), array.dtype)
+    made[: len(array)] = array
+    return made
+
+
+def matrix(columns: Any) -> Words:
+    """Columns side by side: an array of one key, or one row, after the other."""
+    if len(columns) == 1:
+        return np.ascontiguousarray(columns[0]).reshape(-1, 1)
+    return np.stack(columns, axis=1)
+
+
+@inlined
+def hashed(keys: Words, at: int) -> Any:
+    """The hash of a key: every word is mixed in and spread over all bits. For one word that can be
+    undone, so no two have the same."""
+    h = np.uint64(0x9E3779B97F4A7C15)
+    for j in range(keys.shape[1]):
+        h = h ^ np.uint64(keys[at, j])
+        h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+        h = h ^ (h >> np.uint64(29))
+    return np.int64(h)
+
+
+@inlined
+def equal(one: Words, i: int, other: Words, j: int) -> bool:
+    """Whether two keys are the same words."""
+    for k in range(one.shape[1]):  # noqa: SIM110, Numba knows no generators
+        if one[i, k] != other[j, k]:
+            return False
+    return True
+
+
+@inlined
+def place_of(keys: Words, i: int, h: int, places: Words, store: Words) -> Any:
+    """The place of a key with this hash, or the empty one where it would be."""
+    mask = len(places) - 1
+    p = h & mask
+    if keys.shape[1] == 1:
+        while places[p, 0] != -1 and places[p, 1] != h:
+            p = (p + 1) & mask
+    else:
+        while places[p, 0] != -1 and not (
+            places[p, 1] == h and equal(keys, i, store, places[p, 0])
+        ):
+            p = (p + 1) & mask
+    return p
+
+
+@inlined
+def new_slot(free: Words, state: Words) -> Any:
+    """A slot that nobody has."""
+    if state[1] > 0:
+        state[1] -= 1
+        slot = free[state[1]]
+    else:
+        slot = state[0]
+        state[0] += 1
+    return slot
+
+
+@inlined
+def added(keys: Words, i: int, places: Words, store: Words, free: Words, state: Words) -> Any:
+    """The slot of a key, which gets one if it has none."""
+    h = hashed(keys, i)
+    p = place_of(keys, i, h, places, store)
+    slot = places[p, 0]
+    if slot == -1:
+        slot = new_slot(free, state)
+        places[p, 0], places[p, 1] = slot, h
+        for k in range(keys.shape[1]):
+            store[slot, k] = keys[i, k]
+    return slot
+
+
+@inlined
+def found_at(keys: Words, i: int, places: Words, store: Words) -> Any:
+    """The slot of a key, or EMPTY."""
+    return places[place_of(keys, i, hashed(keys, i), places, store), 0]
+
+
+@inlined
+def taken_out(slot: int, places: Words, store: Words, free: Words, state: Words) -> None:
+    """Give a slot back: what was pushed on by its key moves up."""
+    mask = len(places) - 1
+    p = place_of(store, slot, hashed(store, slot), places, store)
+    free[state[1]] = slot
+    state[1] += 1
+    q = p
+    while True:
+        q = (q + 1) & mask
+        if places[q, 0] == -1:
+            break
+        if ((q - places[q, 1]) & mask) >= ((q - p) & mask):
+            places[p, 0], places[p, 1] = places[q, 0], places[q, 1]
+            p = q
+    places[p, 0] = -1
+
+
+@inlined
+def is_full(store: Words, state: Words) -> Any:
+    """Whether a new key would have no room."""
+    return state[1] == 0 and state[0] == len(store)
+
+
+@compiled
+def _add(
+    keys: Words, at: int, places: Words, store: Words, free: Words, state: Words, found: Words
+) -> int:
+    """Add keys from the one at `at` on; gives how far there was room."""
+    for i in range(at, len(keys)):
+        if is_full(store, state):
+            found[i] = found_at(keys, i, places, store)
+            if found[i] == -1:
+                return i
+        else:
+            found[i] = added(keys, i, places, store, free, state)
+    return len(keys)
+
+
+@compiled
+def _find(keys: Words, places: Words, store: Words, found: Words) -> None:
+    for i in range(len(keys)):
+        found[i] = found_at(keys, i, places, store)
+
+
+@compiled
+def _remove(slots: Words, places: Words, store: Words, free: Words, state: Words) -> None:
+    for i in range(len(slots)):
+        taken_out(slots[i], places, store, free, state)
+
+
+@compiled
+def _move(old: Words, places: Words) -> None:
+    """Put every key into a larger table."""
+    mask = len(places) - 1
+    for i in range(len(old)):
+        if old[i, 0] != -1:
+            p = old[i, 1] & mask
+            while places[p, 0] != -1:
+                p = (p + 1) & mask
+            places[p, 0], places[p, 1] = old[i, 0], old[i, 1]

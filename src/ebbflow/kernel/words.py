@@ -1,0 +1,248 @@
+"""Values as words of 64 bits, and back.
+
+    int                     itself
+    bool                    0 or 1
+    float                   its bits; there is one NaN, and one zero
+    str                     its number among the texts of the program (`Texts`)
+    date                    days since 1970
+    datetime                microseconds since 1970, without a zone
+    T | None                the same, and NULL
+
+Equal values have equal words, so rows are equal where their words are. NULL is a word that nothing
+else has: the bits of -0.0, which is 0.0 here, and the smallest int, which does not fit.
+
+A `WordForm` says how the values of one field are words; a row type has columns when all its fields
+have a form (`forms_of`). What does not fit raises `DoesNotFit`, before anything has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
+
+import numpy as np
+
+from ebbflow.kernel import DoesNotFit
+from ebbflow.nan import NAN
+from ebbflow.record import fields_of
+
+NULL = np.iinfo(np.int64).min
+FORMS: dict[Any, str] = {
+    int: "int",
+    bool: "bool",
+    float: "float",
+    str: "text",
+    date: "date",
+    datetime: "time",
+}
+_CLASSES: dict[str, set[type]] = {
+    "int": {int, bool},
+    "bool": {bool},
+    "float": {float},
+    "text": {str},
+    "date": {date},
+    "time": {datetime},
+}
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+_FIRST_TIME = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class WordForm(NamedTuple):
+    """How the values of a field are words: as those of a type, or None."""
+
+    name: str
+    optional: bool = False
+
+
+class Texts:
+    """The texts of a program, numbered as they come.
+
+    >>> texts = Texts()
+    >>> texts.words(["ebb", "flow", "ebb"]), texts.known[1]
+    ([0, 1, 0], 'flow')
+    """
+
+    __slots__ = ("known", "numbers")
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.known: list[str] = []
+
+    def words(self, texts: Iterable[str]) -> list[int]:
+        """The number of each text; new ones get the next."""
+        texts = texts if isinstance(texts, (list, tuple)) else list(texts)
+        numbers, known = self.numbers, self.known
+        new = [text for text in dict.fromkeys(texts) if text not in numbers]
+        if new:
+            numbers.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+            known += new
+        return list(map(numbers.__getitem__, texts))
+
+
+@cache
+def forms_of(row_type: Any) -> tuple[WordForm, ...] | None:
+    """The forms of the fields of a row type; None where rows of it have no columns.
+
+    >>> from ebbflow.record import record
+    >>> forms_of(record("Order", id=int, city=str | None))
+    (WordForm(name='int', optional=False), WordForm(name='text', optional=True))
+    >>> forms_of(record("Basket", goods=frozenset[str])) is None
+    True
+    """
+    fields = fields_of(row_type)
+    if not fields or not issubclass(row_type, tuple):
+        return None
+    found = [form_of(hint) for hint in fields.values()]
+    return None if None in found else tuple(found)  # type: ignore[arg-type]
+
+
+def form_of(hint: Any) -> WordForm | None:
+    """The form of values of this hint, or None."""
+    if hint in FORMS:
+        return WordForm(FORMS[hint])
+    if get_origin(hint) in (Union, UnionType):
+        rest = [each for each in get_args(hint) if each is not NoneType]
+        if len(rest) == 1 and rest[0] in FORMS:
+            return WordForm(FORMS[rest[0]], True)
+    return None
+
+
+def encoded(form: WordForm, values: Sequence[Any], texts: Texts) -> Any:
+    """Values as words.
+
+    >>> encoded(WordForm("float"), [1.5, -0.0], Texts()).view(np.float64).tolist()
+    [1.5, 0.0]
+    """
+    classes = set(map(type, values))
+    absent = None
+    if NoneType in classes:
+        if not form.optional:
+            raise DoesNotFit(f"None in a field of {form.name}")
+        absent = np.array([value is None for value in values])
+        values = [_STANDS_IN[form.name] if value is None else value for value in values]
+        classes.discard(NoneType)
+    if not classes <= _CLASSES[form.name]:
+        raise DoesNotFit(f"a {next(iter(classes - _CLASSES[form.name])).__name__} of {form.name}")
+    words = _ENCODE[form.name](values, texts, classes)
+    if absent is not None:
+        words[absent] = NULL
+    return words
+
+
+def decoded(form: WordForm, words: Any, texts: Texts) -> list[Any]:
+    """The values of words.
+
+    >>> decoded(WordForm("date", optional=True), np.array([0, NULL]), Texts())
+    [datetime.date(1970, 1, 1), None]
+    """
+    if form.optional:
+        absent = np.flatnonzero(words == NULL)
+        if len(absent):
+            words = words.copy()
+            words[absent] = 0
+            values = _DECODE[form.name](words, texts)
+            for at in absent.tolist():
+                values[at] = None
+            return values
+    return _DECODE[form.name](words, texts)
+
+
+def one_float(values: Any) -> Any:
+    """Floats as words: there is one NaN, and one zero."""
+    values = values + 0.0
+    odd = values != values
+    if odd.any():
+        values[odd] = NAN
+    return values.view(np.int64)
+
+
+# ---- by form ----
+
+
+def _ints(values: Any, texts: Texts, classes: set[type]) -> Any:
+    try:
+        words = np.array(values, np.int64)
+    except OverflowError as error:
+        raise DoesNotFit("an int of more than 64 bits") from error
+    if len(words) and words.min() == NULL:
+        raise DoesNotFit("the smallest int of 64 bits")
+    return words
+
+
+def _floats(values: Any, texts: Texts, classes: set[type]) -> Any:
+    return one_float(np.array(values, np.float64))
+
+
+def _texts(values: Any, texts: Texts, classes: set[type]) -> Any:
+    return np.array(texts.words(values), np.int64)
+
+
+def _dates(values: Any, texts: Texts, classes: set[type]) -> Any:
+    return np.array([value.toordinal() for value in values], np.int64) - _FIRST_DAY
+
+
+def _times(values: Any, texts: Texts, classes: set[type]) -> Any:
+    if any(value.tzinfo is not None or value.fold for value in values):
+        raise DoesNotFit("a time with a zone")
+    return np.array([(value - _FIRST_TIME) // _MICROSECOND for value in values], np.int64)
+
+
+_ENCODE = {
+    "int": _ints,
+    "bool": _ints,
+    "float": _floats,
+    "text": _texts,
+    "date": _dates,
+    "time": _times,
+}
+_STANDS_IN = {"int": 0, "bool": False, "float": 0.0, "text": "", "date": date.min,
+              "time": datetime.min}  # fmt: skip
+
+
+def _of_bools(words: Any, texts: Texts) -> list[Any]:
+    values: list[Any] = (words != 0).tolist()
+    return values
+
+
+def _of_ints(words: Any, texts: Texts) -> list[Any]:
+    values: list[Any] = words.tolist()
+    return values
+
+
+def _of_floats(words: Any, texts: Texts) -> list[Any]:
+    values = words.view(np.float64).tolist()
+    return [value if value == value else NAN for value in values] if _any_nan(words) else values
+
+
+def _any_nan(words: Any) -> bool:
+    floats = words.view(np.float64)
+    return bool((floats != floats).any())
+
+
+def _of_texts(words: Any, texts: Texts) -> list[Any]:
+    known = texts.known
+    return [known[word] for word in words.tolist()] if known else [""] * len(words)
+
+
+def _of_dates(words: Any, texts: Texts) -> list[Any]:
+    made = date.fromordinal
+    return [made(word) for word in (words + _FIRST_DAY).tolist()]
+
+
+def _of_times(words: Any, texts: Texts) -> list[Any]:
+    values: list[Any] = np.ascontiguousarray(words).view("datetime64[us]").tolist()
+    return values
+
+
+_DECODE = {
+    "int": _of_ints,
+    "bool": _of_bools,
+    "float": _of_floats,
+    "text": _of_texts,
+    "date": _of_dates,
+    "time": _of_times,
+}

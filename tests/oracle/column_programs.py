@@ -1,0 +1,176 @@
+"""Random programs that run in columns, and random changes of them with the values that are hard:
+NaN, None, -0.0, the largest ints, texts that are empty, dates of long ago, all rows removed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from random import Random
+from typing import Any, NamedTuple
+
+import ebbflow as ef
+from ebbflow.zset import ZSet
+
+LARGE = 2**63 - 1
+
+
+class Sale(NamedTuple):
+    id: int
+    city: str
+    price: int
+    tax: int | None
+    rate: float
+    day: date
+    paid: bool
+
+
+class Shop(NamedTuple):
+    city: str
+    size: int
+    owner: str | None
+    opened: date | None
+    score: float | None
+    at: datetime
+
+
+def sale(random: Random, hard: float) -> Sale:
+    odd = random.random() < hard
+    return Sale(
+        random.randrange(20),
+        random.choice(["Rome", "Oslo", "", "Łódź"]),
+        random.choice([LARGE, -LARGE, 2**53 + 1, 0]) if odd else random.randrange(-3, 9),
+        random.choice([None, 0, 1, 2]),
+        random.choice([math.nan, -0.0, math.inf, 1e308]) if odd else random.randrange(8) / 4,
+        random.choice([date(1, 1, 1), date(2024, 2, 29), date(2024, 3, 1)]),
+        random.random() < 0.5,
+    )
+
+
+def shop(random: Random, hard: float) -> Shop:
+    return Shop(
+        random.choice(["Rome", "Oslo", "", "Bergen"]),
+        random.choice([2**53 + 1, -1]) if random.random() < hard else random.randrange(4),
+        random.choice([None, "ann", "bob"]),
+        random.choice([None, date(1969, 12, 31), date(2024, 3, 1)]),
+        random.choice([None, math.nan, 0.5, -0.0]),
+        random.choice([datetime(1, 1, 1), datetime(2024, 3, 1, 12, 30, 0, 5)]),
+    )
+
+
+TESTS: list[Callable[[Any], Any]] = [
+    lambda r: r.price > 2,
+    lambda r: r.price * 2 - 1 != r.id + 3,
+    lambda r: (r.city == "Rome") | (r.city != "Oslo"),
+    lambda r: r.tax is not None and r.tax > 0,
+    lambda r: r.paid and not (r.price > 4),
+    lambda r: r.rate >= 0.5,
+    lambda r: r.rate < r.price,
+    lambda r: r.day >= date(2024, 1, 1) and r.day.month == 2,
+    lambda r: r.city in ("Rome", "Łódź"),
+    lambda r: r.id != 0 and r.price // r.id > 0,
+    lambda r: r.price % 3 == 1,
+    lambda r: r.price,
+    lambda r: "o" in r.city,
+    lambda r: len(r.city) == 4,
+    lambda r: r.city[:2] == "Os",
+]
+MADE: list[dict[str, Any]] = [
+    {"city": "city", "price": lambda r: r.price + 1},
+    {"city": "city", "price": lambda r: r.price * r.id, "paid": "paid"},
+    {"id": "id", "price": lambda r: -r.price if r.paid else abs(r.price), "city": "city"},
+    {"city": "city", "price": "price", "year": lambda r: r.day.year, "half": lambda r: r.price / 2},
+    {"city": lambda r: r.city[1:], "price": "price"},
+    {"price": "price", "tax": "tax", "city": "city", "rate": lambda r: r.rate * 2 + r.price},
+    {
+        "city": "city",
+        "price": lambda r: r.price - 2**40,
+        "day": "day",
+        "float": lambda r: r.id + 0.5,
+    },
+]
+
+
+def _group(collection: Any, random: Random, key: Any) -> Any:
+    sums = [ef.sum("price"), ef.mean("price"), ef.sum(lambda r: r.price * 3 - 1), ef.count("price")]
+    if "tax" in collection.node.type._fields:
+        sums += [ef.sum("tax"), ef.mean("tax"), ef.count("tax")]
+    if "rate" in collection.node.type._fields:
+        sums += [ef.sum("rate"), ef.sum(lambda r: r.rate * 0.1 - 1.5)]
+    chosen = random.sample(sums, random.randrange(1, 4))
+    named = {f"x{i}": each for i, each in enumerate(chosen)}
+    if random.random() < 0.5:
+        named["n"] = ef.count()
+    groups = collection.group_by(*key) if key else collection
+    return groups.agg(**named)
+
+
+def program(random: Random) -> Any:
+    """One of the shapes that columns know, and what is around it."""
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    rows: Any = sales
+    for _ in range(random.randrange(3)):
+        rows = rows.filter(random.choice(TESTS))
+    shape = random.randrange(11)
+    if shape < 4 and random.random() < 0.5:
+        rows = rows.select(**random.choice(MADE))
+    if shape == 0:
+        return rows
+    if shape == 1:
+        return _group(rows, random, random.choice([["city"], [], ["city", "price"]]))
+    if shape == 2:
+        other = sales.filter(random.choice(TESTS))
+        if rows.node.type is not Sale:
+            return _group(rows, random, ["city"])
+        rows = rows + other if random.random() < 0.5 else rows + other + other
+        return _group(rows, random, ["city"]) if random.random() < 0.5 else rows
+    if shape == 3:
+        return _group(rows, random, ["city"]).filter(lambda r: r.x0 is not None)
+    right: Any = shops.filter(lambda s: s.size < 3) if random.random() < 0.5 else shops
+    if shape == 8:
+        how = random.choice(["semi", "anti"])
+        some = rows.join(right, on="city", how=how)
+        return some if random.random() < 0.5 else _group(some, random, ["city"])
+    if shape == 9:
+        few = rows.select("city", "price").distinct()
+        return few if random.random() < 0.5 else few.join(right, on="city").select("price", "size")
+    if shape == 10:
+        if random.random() < 0.5:
+            right = right.select("city").distinct()
+        both = rows.join(right, on="city", how="semi").join(shops, on="city")
+        return rows.join(right, on="city", how="left") if random.random() < 0.5 else both
+    if shape == 4:
+        joined = rows.join(right, on="city")
+    elif shape == 5:
+        joined = rows.select("city", "price", "tax").join(right.select("city", "owner"), on="city")
+    elif shape == 6:
+        joined = rows.join(shops.select("city", "size", "score"), left_on=("city", "id"),
+                           right_on=("city", "size"))  # fmt: skip
+    else:
+        joined = rows.join(right, on="city").filter(lambda r: r.price > 0)
+        joined = joined.select("city", "owner", price=lambda r: r.price + r.size)
+    if random.random() < 0.5:
+        return joined
+    return _group(joined, random, random.choice([["city"], ["city", "price"]]))
+
+
+def epochs(
+    random: Random, names: list[str], count: int, hard: float
+) -> Iterator[dict[str, ZSet[Any]]]:
+    """Changes of these inputs: rows come and go, also all of them."""
+    there: dict[str, dict[Any, int]] = {"sales": {}, "shops": {}}
+    make = {"sales": sale, "shops": shop}
+    for _ in range(count):
+        epoch: dict[str, ZSet[Any]] = {}
+        for name in random.sample(names, random.randrange(1, 1 + len(names))):
+            rows = ZSet(there[name])
+            change: ZSet[Any] = ZSet.of(
+                make[name](random, hard) for _ in range(random.choice([0, 1, 2, 9]))
+            )
+            gone = rows if random.random() < 0.1 else ZSet.of(
+                random.sample(list(there[name]), min(len(there[name]), random.randrange(6)))
+            )  # fmt: skip
+            change = change - gone
+            there[name] = dict((rows + change).items())
+            epoch[name] = change
+        yield epoch

@@ -1,0 +1,261 @@
+"""Programs in columns against batch, change by change: kernel = operator on every change."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.oracle.asked import follow_requests, program_of
+from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+
+import ebbflow as ef
+from ebbflow.engine.local import run
+from ebbflow.errors import AbsentRow, CompositionError
+from ebbflow.flow.plan import Plan
+from ebbflow.flow.running import planned
+from ebbflow.testing import follow, random_epochs, random_program
+from ebbflow.testing.requests import RandomRequests
+from ebbflow.zset import ZSet
+
+MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
+
+
+def in_columns(plan: Plan, seen: Counter[str], **options: Any) -> Any:
+    view = run(plan, columns=True, **options)
+    for stage in view._program.machine.stages:
+        seen[type(stage).__name__] += 1
+    return view
+
+
+def gave_up(view: Any) -> list[str]:
+    stages = view._program.machine.stages
+    return [stage.given_up for stage in stages if stage.in_columns and stage.given_up]
+
+
+def followed(seeds: range, seen: Counter[str]) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        plan = planned({"output": program(random).node})
+        check, hard = random.random() < 0.6, random.choice([0, 0, 0.02, 0.2])
+        view = follow(
+            lambda plan, check=check: in_columns(plan, seen, check_input=check),  # type: ignore[misc]
+            plan, epochs(random, list(plan.sources), 10, hard),
+        )  # fmt: skip
+        seen.update(gave_up(view))
+
+
+def test_oracle_programs_in_columns_equal_batch() -> None:
+    seen: Counter[str] = Counter()
+    followed(range(60 * MORE), seen)
+    for each in ("Linear", "Reduce", "Arrange", "Join"):
+        assert seen[f"Column{each}Stage"] > 10
+    assert seen["a row that Python would refuse, or an int of more than 64 bits"] > 2
+
+
+def test_oracle_requests_of_inputs_in_columns_give_what_batch_gives() -> None:
+    done: Counter[str] = Counter()
+    inputs: Counter[str] = Counter()
+    for seed in range(110 * MORE):
+        dice = Random(f"columns {seed}")
+        asked = program_of(dice)
+        view = asked.run(columns=True)
+        inputs.update(type(state).__name__ for state in view._program.inputs.values())
+        done += follow_requests(view, asked.plan, RandomRequests(asked, dice), 6)
+    assert all(done[verb] > 3 for verb in ("weights", "upsert", "delete", "replace")), done
+    assert inputs["KeyedColumnInput"] > 3, inputs
+
+
+@pytest.mark.parametrize("key", [None, "id"])
+def test_a_value_asked_for_late_is_computed_from_columns(key: Any) -> None:
+    sales = ef.Input("sales", Sale, key=key)
+    twice = sales + sales.filter(lambda row: row.price > 2) - sales.distinct()
+    view, expected = twice.run(columns=True), twice.run(columns=False)
+    rows = {row.id: row for row in some(40)}.values()
+    for each in (view, expected):
+        each.step(sales=list(rows))
+    assert view.value == expected.value != ZSet()
+    with view.branch() as branch:
+        branch.step(sales={next(iter(rows)): -1})
+    assert view.value == expected.value
+    view.step(sales={next(iter(rows)): -1})
+    view.verify()
+
+
+def test_upserts_of_tables_in_columns_are_those_of_rows() -> None:
+    sales = ef.Input("sales", Sale, key="id")
+    sums = sales.group_by("city").agg(n=ef.count(), sum=ef.sum("price"))
+    view, expected = sums.run(columns=True), sums.run(columns=False)
+    random = Random(5)
+    for _ in range(20):
+        rows = {row.id: row._replace(tax=1) for row in some(12, random.randrange(99))}
+        table = ZSet.of(rows.values()).to_arrow(Sale, weights=False)
+        assert view.step(sales=ef.upsert(table)) == expected.step(sales=ef.upsert(table))
+        gone = random.sample(list(rows), 3)
+        change = ef.delete(gone)
+        assert view.step(sales=change) == expected.step(sales=change)
+        there = expected.input("sales").value
+        assert view.input("sales").value == there
+        swap = dict.fromkeys(list(there)[:4], -1)
+        swap |= {row._replace(price=row.price + 1): 1 for row in list(swap)[:2]}
+        assert view.step(sales=swap) == expected.step(sales=swap)
+        assert view.input("sales").get(5) == expected.input("sales").get(5)
+        with pytest.raises(ef.errors.ChangeError):
+            view.step(sales=[next(iter(view.input("sales").value))])
+        view.verify()
+    assert view._program.inputs["sales"].by_key is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_oracle_thousands_of_programs_in_columns_equal_batch(part: int) -> None:
+    seen: Counter[str] = Counter()
+    followed(range(1000 + 400 * part, 1400 + 400 * part), seen)
+    assert seen["a sum of too many bits"] > 1
+    assert seen["a mean of a sum beyond 2**53"] > 1
+
+
+def test_oracle_any_program_may_be_asked_to_run_in_columns() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(40 * MORE):
+        grown = random_program(seed)
+        follow(lambda plan: in_columns(plan, seen), grown, random_epochs(grown, seed, 5))
+    assert seen["ColumnLinearStage"] > 2
+    assert seen["KeyedStage"] > 10
+
+
+def arrays(table: Any) -> Any:
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+@pytest.mark.parametrize("form", [lambda table: table, lambda table: table.to_pandas(), arrays])
+def test_oracle_tables_of_any_library_make_the_same_columns(form: Any) -> None:
+    for seed in range(6):
+        random = Random(seed)
+        joined = ef.Input("sales", Sale).filter(lambda r: r.price > 0)
+        joined = joined.join(ef.Input("shops", Shop), on="city")
+        grouped = joined.group_by("city", "owner").agg(n=ef.count(), sum=ef.sum("price"))
+        views = [grouped.run(columns=True), grouped.run(columns=False)]
+        for epoch in epochs(random, ["sales", "shops"], 8, 0):
+            sales, shops = epoch.get("sales", ZSet()), epoch.get("shops", ZSet())
+            tables = {
+                "sales": sales.map(lambda r: r._replace(tax=1)).to_arrow(Sale),
+                "shops": shops.map(lambda r: r._replace(score=0.5)).to_arrow(Shop),
+            }
+            changes = [view.step({n: form(t) for n, t in tables.items()}) for view in views]
+            assert changes[0] == changes[1]
+            assert views[0].value == views[1].value
+        assert not gave_up(views[0])
+
+
+def totals(**options: Any) -> Any:
+    return ef.Input("sales", Sale).group_by("city").agg(n=ef.count(), sum=ef.sum("price")).run(
+        **options
+    )  # fmt: skip
+
+
+def some(count: int, seed: int = 0) -> ZSet[Any]:
+    random = Random(seed)
+    return ZSet.of(sale(random, 0) for _ in range(count))
+
+
+def test_no_row_is_made_where_tables_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ebbflow.kernel import columns
+
+    view, expected = totals(columns=True), totals(columns=False)
+    table = some(500).to_arrow(Sale, weights=True)
+    right = expected.step(sales=table).to_arrow()
+    monkeypatch.setattr(columns, "decoded", None)
+    change = view.step(sales=table).to_arrow()
+    assert sorted(change.to_pylist(), key=str) == sorted(right.to_pylist(), key=str)
+    again = view.step(sales=table.set_column(7, "__weight", pa.array(-np.array(table["__weight"]))))
+    assert set(again.to_arrow()["__weight"].to_pylist()) == {-1}
+    assert view.value.to_arrow().num_rows == 0
+
+
+def test_a_large_first_table_has_a_view_run_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ebbflow.engine.runtime.columnar import program
+
+    monkeypatch.setattr(program, "MANY", 100)
+    large, small = totals(), totals()
+    table = some(200).to_arrow(Sale, weights=False)
+    large.step(sales=table)
+    small.step(sales=table.slice(0, 50))
+    small.step(sales=table.slice(50))
+    assert "in columns" in large.explain()
+    assert "in columns" not in small.explain()
+    assert large.value == small.value
+    assert "in columns" not in totals(columns=False).explain()
+
+
+def test_explain_says_what_is_in_columns_and_why_not() -> None:
+    sales = ef.Input("sales", Sale)
+    view = sales.group_by("city").agg(top=ef.max("price")).filter(lambda r: r.top > 1).run(
+        columns=True
+    )  # fmt: skip
+    assert "in columns" in view.explain()
+    assert "in rows: there is no kernel for reduce" in view.explain()
+
+
+def test_rows_take_over_where_columns_cannot_go_on_and_nothing_is_lost() -> None:
+    view, expected = totals(columns=True), totals(columns=False)
+    rows = some(50)
+    large = next(iter(rows))._replace(price=2**70)
+    for change in (rows, ZSet.of([large]), -rows, ZSet({large: -1})):
+        assert view.step(sales=change) == expected.step(sales=change)
+        assert view.value == expected.value
+    assert gave_up(view) == ["an int of more than 64 bits"]
+    assert "in rows, since an int of more than 64 bits came" in view.explain()
+
+
+def test_a_refused_epoch_leaves_columns_as_they_were() -> None:
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    joined = sales.join(shops, on="city")
+    outputs = ef.program(
+        joined=joined, sums=joined.group_by("city").agg(n=ef.sum("price")),
+        odd=joined.map(lambda r: 1 // (r.price - 100)),
+    )  # fmt: skip
+    view = outputs.run(columns=True)
+    random = Random(3)
+    view.step(sales=some(60), shops=[shop(random, 0) for _ in range(9)])
+    before = view.value
+    wrong = sale(random, 0)._replace(price=100, city="Rome", id=99)
+    rome = shop(random, 0)._replace(city="Rome", size=77)
+    gone = next(iter(view.input("sales").value))
+    with pytest.raises(ef.errors.FunctionFailed):
+        view.step(sales={wrong: 1, gone: -1}, shops=[rome])
+    assert view.value == before
+    view.verify()
+    with pytest.raises(AbsentRow):
+        view.step(sales={wrong: -1}, shops=[rome])
+    assert view.value == before
+    view.step(sales={gone: -1}, shops=[rome])
+    view.verify()
+
+
+def test_columns_need_memory_and_a_branch_takes_rows() -> None:
+    with pytest.raises(CompositionError, match="state on disk is kept in rows"):
+        totals(columns=True, path="nowhere")
+    view = totals(columns=True)
+    view.step(sales=some(30))
+    with view.branch() as branch:
+        branch.step(sales=some(5, 1))
+        assert branch.compare() != ZSet()
+    view.verify()
+    assert "in columns" not in view.explain()
+    assert view.get("Rome") in set(view.value)
+
+
+def test_state_comes_back_when_rows_leave() -> None:
+    view = totals(columns=True, check_input=False)
+    (stage,) = view._program.machine.stages
+    for seed in range(30):
+        rows = some(100, seed).map(lambda row, seed=seed: row._replace(city=f"{seed}"))  # type: ignore[misc]
+        view.step(sales=rows)
+        view.step(sales=-rows)
+    assert len(stage.groups) == 0
+    assert len(stage.groups.table.keys) < 100
