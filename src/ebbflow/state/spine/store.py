@@ -36,7 +36,7 @@ from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.publisher import Publisher, Turn, not_written
 from ebbflow.state.spine.segment import CHUNK, Ref
 from ebbflow.state.spine.snapshot import Pinned
-from ebbflow.state.spine.texts import TEXTS, Row, pieces_in
+from ebbflow.state.spine.texts import TEXTS, AnyRow, pieces_in
 
 
 class Store(Publisher):
@@ -144,10 +144,10 @@ class Store(Publisher):
         """Stage that the state of an operator is to be forgotten, with the texts in its rows; a new
         one may begin at once."""
         if (TEXTS, 0) in self._listed and (operator, 0) in self._listed:
-            found = self.reading(operator, Row)
+            found = self.reading(operator, AnyRow)
             if found.texts is not None:
                 found.texts = None
-                rows = [row for _, row, _ in found.scan() if isinstance(row, Row)]
+                rows = [row for _, row, _ in found.scan() if isinstance(row, AnyRow)]
                 gone = {
                     number: ABSENT for row in rows for part in pieces_in(row) for number in part
                 }

@@ -38,26 +38,26 @@ LEAVES = 256
 """How many leaves are in a chunk: each has the size of a hundred other entries."""
 LEAST = 4
 """From so many leaves on a text is stored in pieces."""
-_KINDS: dict[str, type[Text | List[Any]]] = {"text": Text, "list": List}
+_CLASSES: dict[str, type[Text | List[Any]]] = {"text": Text, "list": List}
 _new_number = SystemRandom().getrandbits
 
 
 class InPieces:
     """What stands in a row for a long text or list: the numbers of its leaves, as bytes."""
 
-    __slots__ = ("kind", "numbers")
+    __slots__ = ("numbers", "of")
 
-    def __init__(self, kind: str, numbers: bytes) -> None:
-        self.kind, self.numbers = kind, numbers
+    def __init__(self, of: str, numbers: bytes) -> None:
+        self.of, self.numbers = of, numbers
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return InPieces, (self.kind, self.numbers)
+        return InPieces, (self.of, self.numbers)
 
     def __iter__(self) -> Iterator[int]:
         return iter(array("q", self.numbers))
 
 
-class Row(tuple[Any, ...]):
+class AnyRow(tuple[Any, ...]):
     """A row of whatever type, to be looked at."""
 
 
@@ -74,20 +74,20 @@ class TextPieces:
         """A change of rows by key, with the long texts of its rows in pieces. `old` are the rows of
         the same keys as they are stored."""
         new: dict[Any, Any] = {}
-        moved: dict[int, Any] = {}
+        written: dict[int, Any] = {}
         for key, row in change.items():
             had = {number for part in self._stored(old.get(key)) for number in part}
             if row is not ABSENT:
                 values = list(self._apart(row))
                 for i in self._places:
                     if isinstance(values[i], EditedSequence):
-                        values[i] = _numbered(values[i], had, moved)
+                        values[i] = _numbered(values[i], had, written)
                 row = self._make(values)
             new[key] = row
             has = {number for part in self._stored(row) for number in part}
-            moved.update(dict.fromkeys(had - has, ABSENT))
-        if moved:
-            self.leaves().append(moved)
+            written.update(dict.fromkeys(had - has, ABSENT))
+        if written:
+            self.leaves().append(written)
         return new
 
     def together(self, rows: list[Any]) -> list[Any]:
@@ -117,8 +117,8 @@ def pieces_in(values: Any) -> list[InPieces]:
     return [value for value in values if isinstance(value, InPieces)]
 
 
-def _numbered(value: EditedSequence, had: set[int], moved: dict[int, Any]) -> Any:
-    """A long text as the numbers of its leaves; those that are new are among what is `moved`."""
+def _numbered(value: EditedSequence, had: set[int], written: dict[int, Any]) -> Any:
+    """A long text as the numbers of its leaves; those that are new are among what is `written`."""
     leaves = list(value.leaves())
     if len(leaves) < LEAST:
         return value
@@ -127,7 +127,7 @@ def _numbered(value: EditedSequence, had: set[int], moved: dict[int, Any]) -> An
         number = leaf.number
         if number not in had or number in numbers[-1:]:
             number = leaf.number = _new_number(63)
-            moved[number] = leaf.text
+            written[number] = leaf.text
         numbers.append(number)
     return InPieces("text" if isinstance(value, Text) else "list", numbers.tobytes())
 
@@ -139,7 +139,7 @@ def _joined(stored: InPieces, found: Mapping[int, Any]) -> Any:
             "a piece of a text is not in the state it was stored in",
             remedy="another copy of the state: this one is damaged",
         )
-    made = _KINDS[stored.kind]
+    made = _CLASSES[stored.of]
     if made is Text:
         return Text("".join(pieces))
     return List([item for piece in pieces for item in piece])

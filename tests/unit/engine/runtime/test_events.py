@@ -142,9 +142,9 @@ def test_with_a_sequence_events_may_come_in_any_order_and_again(turned: bool) ->
     for step in [*(reversed(steps) if turned else steps), *steps]:
         view.step(orders=step)
     assert cities(view) == {3: "d"}
-    assert view._program.inputs["orders"].deleted.rows == {1: 3, 2: 5}
+    assert view._program.inputs["orders"].beside.rows == {1: 3, 2: 5}
     view.step(orders=ef.upsert([Order(2, "back", 5)]))
-    assert view._program.inputs["orders"].deleted.rows == {1: 3}
+    assert view._program.inputs["orders"].beside.rows == {1: 3}
 
 
 def test_a_branch_remembers_deleted_keys_of_its_own() -> None:
