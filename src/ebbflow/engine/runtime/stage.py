@@ -420,7 +420,7 @@ class GroupReduceStage(Stage):
     __slots__ = ("cells", "operator", "paired", "rows")
 
     kept = True
-    code = "operator.update_groups"
+    code = "operator.group_loop"
 
     def __init__(self, node: Node, slot: int, operator: Any, rows: Any) -> None:
         self.operator, self.rows, self.paired = operator, rows, operator.keeps_rows
