@@ -426,6 +426,7 @@ class GroupReduceStage(Stage):
         self.operator, self.rows, self.paired = operator, rows, operator.keeps_rows
         self.cells: Cells[Any, Any] = Cells()
         super().__init__(node, [slot], self.cells)
+        assert operator.group_loop, "it is made before the first step"
 
     def run(self, found: Any) -> Any:
         rows = self.rows
