@@ -40,7 +40,7 @@ from ebbflow.expression.parts import (
     Field,
     Parts,
     Then,
-    Written,
+    WritesItself,
     composed,
     limited,
     unknown_field,
@@ -247,7 +247,7 @@ class Fn:
             return self.expression.source(bind, rows)
         if isinstance(self.call, (Parts, Then)):
             return self.call.source(bind, rows)
-        if isinstance(self.call, Written):
+        if isinstance(self.call, WritesItself):
             return self.call.written(bind, *rows)
         return f"{bind(self.call)}({', '.join(rows)})"
 
@@ -257,7 +257,7 @@ class Fn:
             return kept(self.expression, self.types, bind, rows, hint)
         if isinstance(self.call, Parts):
             return self.call.kept(bind, rows)
-        if isinstance(self.call, (Field, Written)):
+        if isinstance(self.call, (Field, WritesItself)):
             return self.source(bind, *rows)
         return one_of(self.source(bind, *rows), bind, hint)
 

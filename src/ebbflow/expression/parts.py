@@ -111,7 +111,7 @@ def _same(one: Any, other: Any) -> bool:
     return one is other
 
 
-class Written:
+class WritesItself:
     """A callable that says how it is written inside a loop, of one row."""
 
     def written(self, bind: Bind, row: str) -> str:

@@ -23,7 +23,7 @@ from types import NoneType
 from typing import Any
 
 from ebbflow.errors import CompositionError, place
-from ebbflow.expression.parts import Written
+from ebbflow.expression.parts import WritesItself
 from ebbflow.flow import types
 from ebbflow.flow.parts import Part, part, part_type, plain, refuse, row_with
 from ebbflow.flow.plan import FlatMap, Map, Node, Sessions
@@ -200,7 +200,7 @@ class WindowClock:
 
 
 @dataclass(frozen=True)
-class Tumbling(Written):
+class Tumbling(WritesItself):
     """A row with the one window it is in."""
 
     clock: WindowClock

@@ -146,7 +146,7 @@ class TopRows(ByKey):
                 if was is None or plainly(place, was[0]) == forward:
                     raise self._elsewhere(row)
                 if row == was[1]:
-                    if place != was[0]:
+                    if each != was:
                         raise self._elsewhere(row)
                     lost = row not in rows
                 continue
@@ -154,7 +154,7 @@ class TopRows(ByKey):
                 best = each
                 continue
             ahead = plainly(place, best[0])
-            if not ahead and place == best[0]:
+            if not ahead and (place,) == (best[0],):
                 ahead = plainly(row, best[1])
             if ahead == forward or (not ahead and first(1, [best, each])[0] is not best):
                 best = each

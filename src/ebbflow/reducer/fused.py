@@ -23,7 +23,7 @@ from typing import Any
 
 from ebbflow.chain import Chain, key_source
 from ebbflow.codegen import GeneratedLoop, name_of
-from ebbflow.reducer.inline import Placed
+from ebbflow.reducer.inline import PlacedPart
 from ebbflow.reducer.shape import ResultShape
 from ebbflow.reducer.strategy import (
     GroupStrategy,
@@ -268,7 +268,7 @@ class FusedReduce:
                 loop.write(f"{known[source]} = {source}", blamed, row)
             return known[source]
 
-        if isinstance(inline.of, Placed):
+        if isinstance(inline.of, PlacedPart):
             place, shown = value(inline.of.by), value(inline.of.part)
             holes = {"placed": place, "x": f"({place}, {shown})"}
         else:

@@ -11,7 +11,7 @@ from ebbflow.nan import one_nan
 from ebbflow.reducer.row import getter
 
 
-class Placed(NamedTuple):
+class PlacedPart(NamedTuple):
     """What is looked at is a pair: a place in an order, if there is one, and a part of the row."""
 
     by: Any
@@ -72,7 +72,7 @@ class Inline(NamedTuple):
 
     def on(self, of: Any) -> Inline | None:
         """The same of a part of each row; None where it looks at several parts itself."""
-        if isinstance(self.of, Placed):
+        if isinstance(self.of, PlacedPart):
             return None
         part = of if self.of is None else Composed(getter(of), getter(self.of))
         when = tuple([Composed(getter(of), getter(each)) for each in self.when])

@@ -13,7 +13,7 @@ from typing import Any
 
 from ebbflow.nan import one_nan
 from ebbflow.reducer.hashed import Map, tally
-from ebbflow.reducer.inline import Placed, gathered
+from ebbflow.reducer.inline import PlacedPart, gathered
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.ordered import ORDERED, keep, tree_merge
 from ebbflow.reducer.reducer import Reducer, counted
@@ -36,7 +36,7 @@ def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
     return counted(
         Tree(), repeat, partial(_value_at_end, last), merge=tree_merge, made=made,
         aggregate="distributive", size="O(n)", cost="O(log n)", partial=False,
-        inline=gathered(Placed(by, of), Tree(), Tree.update, partial(_value_at_end, last)),
+        inline=gathered(PlacedPart(by, of), Tree(), Tree.update, partial(_value_at_end, last)),
     )  # fmt: skip
 
 

@@ -71,14 +71,13 @@ class Freezer:
         self.waiting += rows
         if self.waiting < max(FREEZE, self.frozen) or not gc.isenabled():
             return
-        owners = self.owners
-        if not owners and gc.get_freeze_count():
+        self.frozen, self.waiting = self.frozen + self.waiting, 0
+        if not self.owners and gc.get_freeze_count():
             return
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        self.frozen, self.waiting = self.frozen + self.waiting, 0
-        owners.add(id(self))
+        self.owners.add(id(self))
 
     def until(self, owner: object) -> None:
         """Have `close` called when the owner is dropped."""

@@ -13,7 +13,7 @@ from typing import Any
 from ebbflow.chain import Chain
 from ebbflow.expression import Get, Tuple
 from ebbflow.expression.node import field_of
-from ebbflow.expression.parts import Written
+from ebbflow.expression.parts import WritesItself
 from ebbflow.flow.plan import Reduce
 from ebbflow.flow.rewrite.reducers import adds_up, reducer_reads
 from ebbflow.flow.rewrite.sessions import WINDOW, items_of, read_by
@@ -98,7 +98,7 @@ def _window_part(item: Any) -> int | None:
 
 
 @dataclass(frozen=True)
-class PaneKey(Written):
+class PaneKey(WritesItself):
     """What a row's pane is known by: the parts of the key that are not of the window, the origin of
     the windows, and the number of the pane."""
 

@@ -430,12 +430,13 @@ class GroupReduceStage(Stage):
     __slots__ = ("cells", "operator", "paired", "rows")
 
     kept = True
-    code = "operator.update_groups"
+    code = "operator.group_loop"
 
     def __init__(self, node: Node, slot: int, operator: Any, rows: Any) -> None:
         self.operator, self.rows, self.paired = operator, rows, operator.keeps_rows
         self.cells: Cells[Any, Any] = Cells()
         super().__init__(node, [slot], self.cells)
+        assert operator.group_loop, "it is made before the first step"
 
     def run(self, found: Any) -> Any:
         rows = self.rows
