@@ -99,4 +99,9 @@ def _is_large(given: Any) -> bool:
     if is_table(given):
         rows = getattr(given, "num_rows", None)
         return (len(given) if rows is None and hasattr(given, "__len__") else rows or 0) >= MANY
-    return is_columns(given) and len(next(iter(given.values()))) >= MANY
+    sizes = (
+        [len(each) for each in given.values() if hasattr(each, "__len__")]
+        if is_columns(given)
+        else []
+    )
+    return max(sizes, default=0) >= MANY
