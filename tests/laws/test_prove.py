@@ -530,7 +530,8 @@ def a_row(of: Any, rng: random.Random) -> Any:
 
 @pytest.mark.parametrize(("name", "reducer", "of"), REPLAYED, ids=[x[0] for x in REPLAYED])
 def test_what_is_proved_holds_on_random_rows(name: str, reducer: Reducer, of: Any) -> None:
-    assert prove(reducer, of).answer == "proved"
+    if all(name != each[0] for each in PROVED):  # else it was proved above
+        assert prove(reducer, of).answer == "proved"
     rng = random.Random(name)
     for size in [*range(8)] * 25:
         rows = tuple(a_row(of, rng) for _ in range(size))

@@ -210,8 +210,8 @@ def test_a_sample_of_interrupts_in_the_midst_of_merges(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_interrupts_in_the_midst_of_merges(tmp_path: Path) -> None:
-    assert merging(tmp_path / "one", range(1, 30_000, 211)) > 50
-    assert merging(tmp_path / "two", range(1, 30_000, 701), second=300) > 15
+    assert merging(tmp_path / "one", range(1, 30_000, 499)) > 25
+    assert merging(tmp_path / "two", range(1, 30_000, 1_499), second=300) > 7
 
 
 # ---- a real signal ----
