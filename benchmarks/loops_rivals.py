@@ -292,11 +292,10 @@ class Apart:
 
 
 def _serve(talk: Any, query: str, sizes: Sizes) -> None:
-    """Do what is asked, for ever."""
+    """Do what is asked, until nothing is."""
     live = Pathway(query, sizes)
     talk.send((0.0, 0.0))
-    while True:
-        asked = talk.recv()
+    while (asked := talk.recv()) is not None:
         if asked == "value":
             talk.send(live.value())
             continue

@@ -6,7 +6,9 @@ import importlib
 import json
 import subprocess
 import sys
+from multiprocessing import Pipe
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -303,6 +305,40 @@ def test_a_rival_that_does_not_load_in_time_takes_no_further_part(
     assert {row["contestant"] for row in rows if row["work"] == "reachability 1"} == {
         "by hand", "engine trusting", "engine"
     }  # fmt: skip
+
+
+def test_a_rival_in_a_process_of_its_own_is_asked_over_a_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rivals = part("loops_rivals", monkeypatch)
+
+    class Total:
+        def __init__(self, query: str, sizes: Any) -> None:
+            self.query, self.total = query, 0
+
+        def prepare(self, change: Any) -> int:
+            return sum(change["edges"].values())
+
+        def step(self, ready: int) -> None:
+            self.total += ready
+
+        def value(self) -> Any:
+            return {self.query: self.total}
+
+    monkeypatch.setattr(rivals, "Pathway", Total)
+    here, there = Pipe()
+    serving = Thread(target=rivals._serve, args=(there, "components", None))
+    serving.start()
+    assert here.recv() == (0.0, 0.0)
+    for change in ({"a": 1, "b": 1}, {"a": -1}):
+        here.send({"edges": change})
+        wall, used = here.recv()
+        assert min(wall, used) >= 0
+    here.send("value")
+    assert here.recv() == {"components": 1}
+    here.send(None)
+    serving.join(60)
+    assert not serving.is_alive()
 
 
 def test_the_loops_are_held_to_recomputing_and_to_differential_dataflow(

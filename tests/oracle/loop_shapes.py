@@ -41,6 +41,11 @@ class Link(NamedTuple):
     x: float
 
 
+class Name(NamedTuple):
+    a: int
+    name: str
+
+
 class Person(NamedTuple):
     id: int
     boss: int | None
@@ -314,12 +319,27 @@ def an_empty_start_and_the_least() -> Any:
     )  # fmt: skip
 
 
+def handed_on(reducer: Any) -> Any:
+    names = ef.Input("names", Name)
+    return best(names, edges, lambda a, b: Name(b.b, a.name), reducer, "name")
+
+
+@shape
+def least_texts() -> Any:
+    return handed_on(ef.min)
+
+
 # ---- by versions ----
 
 
 @shape
 def floats_that_may_be_infinite() -> Any:
     return least_sum(links)
+
+
+@shape
+def greatest_texts() -> Any:
+    return handed_on(ef.max)
 
 
 @shape

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.derive import Derivations, DerivedTerm
-    from ebbflow.engine.runtime.lazy import LazyLoopStage
+    from ebbflow.engine.runtime.facts import FactsStage
     from ebbflow.engine.runtime.rounds import LiftedStage
     from ebbflow.engine.runtime.versions import Version
 
@@ -27,15 +27,15 @@ class Elsewhere(Protocol):
         """What a stage of a body does at a version."""
 
     def triggered(
-        self, stage: LazyLoopStage, term: DerivedTerm, change: dict[Any, int]
+        self, stage: FactsStage, term: DerivedTerm, change: dict[Any, int]
     ) -> Derivations | None:
         """What derivations come and go with a change of the rows that facts are joined with."""
 
     def derived(
-        self, stage: LazyLoopStage, facts: list[tuple[Any, Any]], sign: int
+        self, stage: FactsStage, facts: list[tuple[Any, Any]], sign: int
     ) -> Derivations | None:
         """What facts derive that come or go; these are joined with no other facts."""
 
-    def counted(self, stage: LazyLoopStage, derived: Derivations, sign: int) -> bool:
+    def counted(self, stage: FactsStage, derived: Derivations, sign: int) -> bool:
         """Whether derivations are counted. The tables of what they are of are here then, as far as
         their best derivation goes, and the facts too."""

@@ -13,7 +13,8 @@ from sys import maxsize
 from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations, row_maker
-from ebbflow.engine.runtime.lazy import FACTS_PLACES, PLACES, Delta, Known, LazyLoopStage
+from ebbflow.engine.runtime.facts import Delta, Known
+from ebbflow.engine.runtime.lazy import FACTS_PLACES, PLACES, LazyLoopStage
 from ebbflow.flow.plan import Iterate
 from ebbflow.flow.rewrite.monotone import Monotone
 from ebbflow.state.cells import ABSENT

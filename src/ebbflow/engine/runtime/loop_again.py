@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FEW = 1_000
 """Up to so many rows that go are followed, however few there are."""
+PART = 4
+"""Of so many rows one must go."""
 
 
 class NotTold(Exception):
@@ -71,7 +73,7 @@ def wholes_if_replaced(loop: LoopStage, changes: Sequence[Any]) -> list[Delta] |
     came = sum(len(change) for change in changes if change) - gone
     wholes = loop.entering()
     there = sum(map(len, wholes)) + gone - came
-    return wholes if 4 * gone >= there else None
+    return wholes if PART * gone >= there else None
 
 
 def replaced(loop: LoopStage, changes: Sequence[Any], wholes: Sequence[Delta]) -> Delta:

@@ -4,7 +4,7 @@ Better values must never make worse ones, and no value may be better than the on
 from: a cost that is added must be known not to be negative, from a constant or a
 `filter(lambda road: road.cost >= 0)` outside. Of floats one must also know that no -inf meets inf:
 that a start has a value which is written down, or that a filter compares with a number; or a filter
-does that with the costs, from above.
+does that with the costs, from above. Of texts there is only the least, handed on as it is.
 """
 
 from __future__ import annotations
@@ -40,10 +40,14 @@ def choice_of(node: Reduce) -> Choice | NotMonotone:
         return NotMonotone(f"rows of a negative weight may come to its reduce{where(node)}")
     if len(given) != 1 or not isinstance(given[0], str) or given[0] not in inner:
         return NotMonotone(f"its {maker.__name__} is not of one field{where(node)}")
-    if not _number(inner[given[0]]):
-        return NotMonotone(f"its {maker.__name__} is not of numbers of one type{where(node)}")
+    least = maker is reducer.min
+    if not _number(inner[given[0]]) and not (least and classes(inner[given[0]]) == (str,)):
+        texts = ", nor of texts" if least else ""
+        return NotMonotone(
+            f"its {maker.__name__} is not of numbers of one type{texts}{where(node)}"
+        )
     floats = float in (classes(inner[given[0]]) or ())
-    return Choice(node, given[0], maker is reducer.max, floats)
+    return Choice(node, given[0], not least, floats)
 
 
 def _number(hint: Any) -> bool:
