@@ -220,7 +220,7 @@ def contestants(query: str, build: bool, without: list[str]) -> Made:
         made[name] = lambda engine=engine, options=options: engine(query, **options)
     for name, rival in rivals.installed().items():
         made[name] = lambda rival=rival: Rival(rival(query))
-    if is_built(build):
+    if "differential" not in without and is_built(build):
         made["differential"] = lambda: Differential(query)
     return {name: make for name, make in made.items() if name not in without}
 
