@@ -71,12 +71,16 @@ TESTS: list[Callable[[Any], Any]] = [
     lambda r: r.id != 0 and r.price // r.id > 0,
     lambda r: r.price % 3 == 1,
     lambda r: r.price,
+    lambda r: "o" in r.city,
+    lambda r: len(r.city) == 4,
+    lambda r: r.city[:2] == "Os",
 ]
 MADE: list[dict[str, Any]] = [
     {"city": "city", "price": lambda r: r.price + 1},
     {"city": "city", "price": lambda r: r.price * r.id, "paid": "paid"},
     {"id": "id", "price": lambda r: -r.price if r.paid else abs(r.price), "city": "city"},
     {"city": "city", "price": "price", "year": lambda r: r.day.year, "half": lambda r: r.price / 2},
+    {"city": lambda r: r.city[1:], "price": "price"},
     {"price": "price", "tax": "tax", "city": "city", "rate": lambda r: r.rate * 2 + r.price},
     {
         "city": "city",
@@ -91,7 +95,9 @@ def _group(collection: Any, random: Random, key: Any) -> Any:
     sums = [ef.sum("price"), ef.mean("price"), ef.sum(lambda r: r.price * 3 - 1), ef.count("price")]
     if "tax" in collection.node.type._fields:
         sums += [ef.sum("tax"), ef.mean("tax"), ef.count("tax")]
-    chosen = random.sample(sums, random.randrange(1, 3))
+    if "rate" in collection.node.type._fields:
+        sums += [ef.sum("rate"), ef.sum(lambda r: r.rate * 0.1 - 1.5)]
+    chosen = random.sample(sums, random.randrange(1, 4))
     named = {f"x{i}": each for i, each in enumerate(chosen)}
     if random.random() < 0.5:
         named["n"] = ef.count()
@@ -105,7 +111,7 @@ def program(random: Random) -> Any:
     rows: Any = sales
     for _ in range(random.randrange(3)):
         rows = rows.filter(random.choice(TESTS))
-    shape = random.randrange(8)
+    shape = random.randrange(11)
     if shape < 4 and random.random() < 0.5:
         rows = rows.select(**random.choice(MADE))
     if shape == 0:
@@ -121,6 +127,18 @@ def program(random: Random) -> Any:
     if shape == 3:
         return _group(rows, random, ["city"]).filter(lambda r: r.x0 is not None)
     right: Any = shops.filter(lambda s: s.size < 3) if random.random() < 0.5 else shops
+    if shape == 8:
+        how = random.choice(["semi", "anti"])
+        some = rows.join(right, on="city", how=how)
+        return some if random.random() < 0.5 else _group(some, random, ["city"])
+    if shape == 9:
+        few = rows.select("city", "price").distinct()
+        return few if random.random() < 0.5 else few.join(right, on="city").select("price", "size")
+    if shape == 10:
+        if random.random() < 0.5:
+            right = right.select("city").distinct()
+        both = rows.join(right, on="city", how="semi").join(shops, on="city")
+        return rows.join(right, on="city", how="left") if random.random() < 0.5 else both
     if shape == 4:
         joined = rows.join(right, on="city")
     elif shape == 5:

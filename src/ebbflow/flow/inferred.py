@@ -53,6 +53,9 @@ def inferred(f: Any, *rows: Any) -> Any:
     tuple[bool, float]
     >>> inferred(lambda order: order.day.strftime("%Y-%m"), Order), inferred(len, str)
     (<class 'str'>, <class 'int'>)
+    >>> def tax(order): return order.price // 5
+    >>> inferred(lambda order: order.price - tax(order), Order)
+    <class 'int'>
     """
     call = f.call if isinstance(f, Fn) else f
     for each, hint_of in _FUNCTIONS:
@@ -62,8 +65,16 @@ def inferred(f: Any, *rows: Any) -> Any:
     if said is not Any:
         return said
     traced = f.expression if isinstance(f, Fn) else None
-    found = traced or outline(call, rows) or trace(call, rows)
-    return methods.builtin(call) if found is None else _type(found, rows)
+    if traced is not None:
+        return _type(traced, rows)
+    seen = outline(call, rows)
+    known = Any if seen is None else _type(seen, rows)
+    if known is not Any:
+        return known
+    run = trace(call, rows)  # which goes into the functions that it calls
+    if run is not None:
+        return _type(run, rows)
+    return methods.builtin(call) if seen is None else Any
 
 
 def _type(of: Expression, rows: Sequence[Any]) -> Any:

@@ -32,6 +32,8 @@ _EQUALS = {"==": np.equal, "!=": np.not_equal}
 _BITS = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}
 _PLUS: dict[str, Any] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _NUMBERS = ("int", "bool", "float")
+_TEXT_OPERATIONS = {"in": "bool", "[:]": "text", "len": "int"}
+"""What is computed once for each text, and what it gives."""
 _OF_DAYS: dict[str, Callable[[Any], Any]] = {
     "year": lambda days: days.astype("datetime64[Y]").astype(np.int64) + 1970,
     "month": lambda days: days.astype("datetime64[M]").astype(np.int64) % 12 + 1,
@@ -160,6 +162,8 @@ class _Compiler:
 
     def _operation(self, of: Operation) -> Computed:
         op = of.op
+        if _of_one_text(of, self.types):
+            return self._by_text(of)
         if op in ("in", "not in"):
             return self._among(of)
         if op == ".":
@@ -180,6 +184,32 @@ class _Compiler:
         if op in ("-", "abs", "+", "float", "bool") and len(parts) == 1:
             return _of_one(op, parts[0])
         raise NotInColumns(f"{op} in {of.text()}")
+
+    def _by_text(self, of: Operation) -> Computed:
+        """What Python computes of a text, once for each text."""
+        get = next(each for each in of.walk() if isinstance(each, Get))
+        texts, arg, index = self.texts, get.arg, get.index
+        bound: dict[str, Any] = {}
+
+        def bind(value: Any) -> str:
+            name = f"v{len(bound)}"
+            bound[name] = value
+            return name
+
+        code = of.substitute({get: Row(0)}).source(bind, ["text"])
+        function = eval(f"lambda text: {code}", bound)
+        form = WordForm(_TEXT_OPERATIONS[of.op])
+        known = np.empty(0, np.int64)
+
+        def computed(sides: Sides) -> Vector:
+            nonlocal known
+            if len(known) < len(texts.known):
+                new = [function(text) for text in texts.known[len(known) :]]
+                known = np.concatenate([known, encoded(form, new, texts)])
+            words = known[sides[arg](index)]
+            return Vector(words != 0 if form.name == "bool" else words)
+
+        return Computed(form, computed)
 
     def _among(self, of: Operation) -> Computed:
         inside = of.args[1]
@@ -204,6 +234,21 @@ class _Compiler:
             return Vector(part(np.asarray(values).astype("datetime64[D]")), wrong)
 
         return Computed(WordForm("int"), parts)
+
+
+def _of_one_text(of: Operation, types: Sequence[Any]) -> bool:
+    """Whether it is a function of one field, a text, that cannot fail."""
+    fields = {each for each in of.walk() if isinstance(each, (Get, Row))}
+    if len(fields) != 1 or of.op not in _TEXT_OPERATIONS:
+        return False
+    (get,) = fields
+    parts = [each for each in of.args if not isinstance(each, Constant)]
+    forms = forms_of(types[get.arg])
+    return (
+        parts == [get] and isinstance(get, Get) and forms is not None
+        and forms[get.index] == WordForm("text")
+        and (of.op != "in" or (of.args[1] == get and isinstance(of.args[0].value, str)))  # type: ignore[attr-defined]
+    )  # fmt: skip
 
 
 # ---- masks ----

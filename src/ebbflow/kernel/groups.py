@@ -8,29 +8,36 @@ A step adds a change to the cells and gives the change of the results: for every
 is another now, the old row goes and the new one comes. `Result` says how a result is read off the
 cells. This equals the step of `ebbflow.reducer.running.ReduceByKey` for counts, sums and means.
 
-All sums are exact. One that would not fit into 64 bits raises `DoesNotFit`, with the cells as they
-were; so does a mean whose sum is beyond 2**53, where dividing floats would round twice.
+All sums are exact, those of floats as well (`fixed`). One that would not fit raises `DoesNotFit`,
+with the cells as they were; so does a mean whose sum is beyond 2**53, where dividing floats would
+round twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
-from ebbflow.kernel.hashing import Words, WordTable, grown
+from ebbflow.kernel.fixed import HIGHEST, nearest, negated, plus, units_of
+from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown
 from ebbflow.kernel.words import NULL
 
-ADD, COUNT = 0, 1
-TOTAL, TOTAL_OR_NULL, MEAN = 0, 1, 2
+ADD, COUNT, ADD_FLOAT = 0, 1, 2
+CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2}
+"""How many cells each takes."""
+TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL = 0, 1, 2, 3
 NOTHING = np.empty(0, np.int64)
 LARGEST = (1 << 63) - 1
+MANY = 1000
+"""How often a float is added at once."""
 FINE, OVERFLOWS, NEGATIVE, INEXACT = 0, 1, 2, 3
 _WHY = {
-    OVERFLOWS: "a sum of more than 64 bits",
+    OVERFLOWS: "a sum of too many bits",
     NEGATIVE: "a group of fewer rows than none",
     INEXACT: "a mean of a sum beyond 2**53",
 }
@@ -68,10 +75,12 @@ class Groups:
     backing = None
 
     def __init__(self, width: int, totals: Sequence[Addend], results: Sequence[Result]) -> None:
-        self.totals = np.array(totals, np.int64).reshape(-1, 2)
+        places = [1, *accumulate([CELLS[each.how] for each in totals], initial=1)]
+        rows = [(*each, at) for each, at in zip(totals, places[1:], strict=False)]
+        self.totals = np.array(rows, np.int64).reshape(-1, 3)
         self.results = np.array(results, np.int64).reshape(-1, 3)
         self.table = WordTable(width)
-        self.cells = np.zeros((len(self.table.keys), 1 + len(totals)), np.int64)
+        self.cells = np.zeros((len(self.table.keys), places[-1]), np.int64)
         self.marks = np.zeros(len(self.table.keys), np.int64)
         """The last step that touched each slot."""
         self.epoch = 0
@@ -118,6 +127,11 @@ class Groups:
         """The keys of all groups, and their cells."""
         slots = self.table.used()
         return self.table.keys[slots], self.cells[slots]
+
+    def has(self, keys: Words) -> Words:
+        """Which of these keys have rows now."""
+        slots = self.table.find(keys)
+        return (slots != EMPTY) & (self.cells[slots, 0] > 0)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -196,20 +210,32 @@ def _add(
         weight = weights[i]
         cells[slot, 0] += weight
         for j in range(len(totals)):
-            value = values[i, totals[j, 1]]
-            if totals[j, 0] == 1:
-                if value != NULL:
-                    cells[slot, 1 + j] += weight
-                continue
+            value, at = values[i, totals[j, 1]], totals[j, 2]
             if value == NULL:
+                continue
+            if totals[j, 0] == 1:
+                cells[slot, at] += weight
+                continue
+            if totals[j, 0] == 2:
+                fits, high, low = units_of(value)
+                if not fits or abs(weight) > MANY:
+                    return count, 1
+                if weight < 0:
+                    high, low = negated(high, low)
+                for _ in range(abs(weight)):
+                    cells[slot, at], cells[slot, at + 1] = plus(
+                        cells[slot, at], cells[slot, at + 1], high, low
+                    )
+                    if abs(cells[slot, at]) > HIGHEST:
+                        return count, 1
                 continue
             if weight != 1 and weight != -1 and abs(value) > LARGEST // abs(weight):
                 return count, 1
             more = value * weight
-            was = cells[slot, 1 + j]
+            was = cells[slot, at]
             if was > LARGEST - more if more > 0 else was < -LARGEST - more:
                 return count, 1
-            cells[slot, 1 + j] = was + more
+            cells[slot, at] = was + more
     return count, 0
 
 
@@ -242,6 +268,9 @@ def _give(
                     now[j] = NULL
                 elif how == 1:
                     now[j] = row[at]
+                elif how == 3:
+                    floats[0] = nearest(row[at], row[at + 1]) + 0.0
+                    now[j] = bits[0]
                 else:
                     if row[at] > 9007199254740992 or row[at] < -9007199254740992:
                         return given, 3

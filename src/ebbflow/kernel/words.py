@@ -41,7 +41,7 @@ FORMS: dict[Any, str] = {
 _CLASSES: dict[str, set[type]] = {
     "int": {int, bool},
     "bool": {bool},
-    "float": {float, int, bool},
+    "float": {float},
     "text": {str},
     "date": {date},
     "time": {datetime},
@@ -180,10 +180,6 @@ def _ints(values: Any, texts: Texts, classes: set[type]) -> Any:
 
 
 def _floats(values: Any, texts: Texts, classes: set[type]) -> Any:
-    if classes - {float}:
-        for value in values:
-            if type(value) is not float and float(value) != value:
-                raise DoesNotFit("an int that no float equals")
     return one_float(np.array(values, np.float64))
 
 

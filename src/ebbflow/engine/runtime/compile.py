@@ -208,7 +208,7 @@ class Compiler:
             slot, chain = self._bagged(node, self.slot(node), owner, key), WHOLE
         by_key = grouping(key, chain, owner)
         if (id(node), key) not in self.rows_wanted:
-            return self._add(GroupByKeyStage(node, slot, key, by_key)), None
+            return self._add(GroupByKeyStage(node, slot, key, by_key, chain)), None
         bag = guarded or node.bag
         index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
         return self._add(ArrangeStage(node, slot, key, index, owner, chain)), index

@@ -50,7 +50,7 @@ class RunningProgram:
     """
 
     def __init__(
-        self, plan: Plan, machine: Any, inputs: Mapping[str, InputState], computed: Computed
+        self, plan: Plan, machine: Any, inputs: dict[str, InputState], computed: Computed
     ) -> None:
         self.plan = plan
         self.machine = machine

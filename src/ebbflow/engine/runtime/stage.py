@@ -201,17 +201,20 @@ class LinearStage(Stage):
 
 
 class GroupByKeyStage(Stage):
-    """Rows by key, not kept."""
+    """Rows by key, not kept; `before` are the filters that they go through first."""
 
-    __slots__ = ("by_key", "key")
+    __slots__ = ("before", "by_key", "key")
 
     code = "by_key"
     certain = False
     arranges = grouped = True
 
-    def __init__(self, node: Node, slot: int, key: Fn | None, by_key: Callable[..., Any]) -> None:
+    def __init__(
+        self, node: Node, slot: int, key: Fn | None, by_key: Callable[..., Any],
+        before: Chain = WHOLE,
+    ) -> None:  # fmt: skip
         super().__init__(node, [slot], label=BY_KEY)
-        self.key, self.by_key = key, by_key
+        self.key, self.by_key, self.before = key, by_key, before
 
     def run(self, change: Any) -> Any:
         return self.by_key(change.items())

@@ -11,9 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ebbflow.engine.runtime.columnar.stages import (
+from ebbflow.engine.runtime.columnar.keyed import (
     ColumnArrangeStage,
+    ColumnDistinctStage,
     ColumnJoinStage,
+    ColumnKeyStage,
+    ColumnSemiStage,
+)
+from ebbflow.engine.runtime.columnar.stages import (
     ColumnLinearStage,
     ColumnReduceStage,
     ColumnStage,
@@ -28,14 +33,22 @@ from ebbflow.engine.runtime.columnar.steps import (
 from ebbflow.engine.runtime.stage import (
     ArrangeStage,
     FusedReduceStage,
+    GroupByKeyStage,
     JoinStage,
+    KeyedStage,
     LinearStage,
+    SemiJoinStage,
     Stage,
 )
+from ebbflow.flow.plan import Distinct
 from ebbflow.kernel.arithmetic import Computed, NotInColumns, fits, on_columns, row_on_columns
+from ebbflow.kernel.fixed import UNIT, whole_units
 from ebbflow.kernel.groups import (
     ADD,
+    ADD_FLOAT,
+    CELLS,
     COUNT,
+    FLOAT_TOTAL,
     MEAN,
     TOTAL,
     TOTAL_OR_NULL,
@@ -44,8 +57,9 @@ from ebbflow.kernel.groups import (
     Result,
 )
 from ebbflow.kernel.words import Texts, WordForm, forms_of
-from ebbflow.reducer import count, mean, sum
+from ebbflow.reducer import count, exact, mean, sum
 from ebbflow.reducer.strategy import part_of_row
+from ebbflow.state.index import Index
 
 
 class Chosen(NamedTuple):
@@ -95,8 +109,14 @@ class _Chooser:
                 return self._reduce(stage)
             case ArrangeStage():
                 return self._arrange(stage)
+            case GroupByKeyStage():
+                return self._arrange(stage)
             case JoinStage():
                 return self._join(stage)
+            case SemiJoinStage():
+                return self._semi(stage)
+            case KeyedStage() if isinstance(stage.node, Distinct):
+                return self._distinct(stage)
         raise NotInColumns(f"there is no kernel for {stage.label}")
 
     def _linear(self, stage: LinearStage) -> ColumnStage:
@@ -152,29 +172,53 @@ class _Chooser:
 
     # ---- joins ----
 
-    def _arrange(self, stage: ArrangeStage) -> ColumnStage:
+    def _arrange(self, stage: Any) -> ColumnStage:
         row_type = self._type(stage.reads[0])
-        if not all(isinstance(reader, JoinStage) for reader in self.readers.get(stage.slot, ())):
+        readers = self.readers.get(stage.slot, ())
+        if not all(isinstance(reader, (JoinStage, SemiJoinStage)) for reader in readers):
             raise NotInColumns("others than joins read it")
-        if type(stage.index).__name__ != "Index":
-            raise NotInColumns("its rows are in order")
         before = ChainOnColumns(stage.before, row_type, self.texts)
         key = KeyOnColumns(stage.key, before.type, self.texts)
+        if stage.index is None:
+            return ColumnKeyStage(stage, self.texts, row_type, before, key)
+        if type(stage.index) is not Index:
+            raise NotInColumns("its rows are in order")
         return ColumnArrangeStage(stage, self.texts, row_type, before, key)
 
-    def _join(self, stage: JoinStage) -> ColumnStage:
+    def _sides(self, stage: Stage) -> list[Any]:
+        """The stages that arrange both sides of a join."""
         sides = [self.found.get(slot) for slot in stage.reads]
+        for slot, side in zip(stage.reads, sides, strict=True):
+            if side is None:
+                why = self.why.get(slot, "")
+                raise NotInColumns(f"the rows of a side are not in columns: {why}")
         left, right = sides
-        if not isinstance(left, ColumnArrangeStage) or not isinstance(right, ColumnArrangeStage):
-            at = stage.reads[sides.index(next(s for s in sides if s is None))]
-            raise NotInColumns(f"the rows of a side are not in columns: {self.why.get(at, '')}")
+        assert isinstance(left, ColumnArrangeStage)
+        assert isinstance(right, ColumnKeyStage)
         if not same_forms(left.key_of.forms, right.key_of.forms):
             raise NotInColumns("the keys of its sides are of different types")
+        return [left, right]
+
+    def _join(self, stage: JoinStage) -> ColumnStage:
+        left, right = self._sides(stage)
         node: Any = stage.node
         types = [left.before.type, right.before.type]
         made = row_on_columns(traced(node.merge), types, node.type, self.texts)
         after = ChainOnColumns(stage.after, node.type, self.texts)
         return ColumnJoinStage(stage, self.texts, left, right, made, after, stage.one_to_one)
+
+    def _semi(self, stage: SemiJoinStage) -> ColumnStage:
+        left, right = self._sides(stage)
+        node: Any = stage.node
+        if not node.right.bag:
+            raise NotInColumns("the weights of its right side may be negative")
+        return ColumnSemiStage(stage, self.texts, left, right, node.anti)
+
+    def _distinct(self, stage: KeyedStage) -> ColumnStage:
+        row_type = self._type(stage.reads[0])
+        if not stage.operator.bag:
+            raise NotInColumns("the weights of its rows may be negative")
+        return ColumnDistinctStage(stage, self.texts, row_type)
 
     def _joins(self) -> None:
         """Arrangements and joins go together: where one cannot, all it is connected to cannot."""
@@ -182,33 +226,26 @@ class _Chooser:
         while changed:
             changed = False
             for slot, stage in list(self.found.items()):
-                if isinstance(stage, ColumnArrangeStage):
-                    readers = [reader.slot for reader in self.readers.get(slot, ())]
-                    lost = [at for at in readers if at not in self.found]
-                elif isinstance(stage, ColumnJoinStage):
-                    lost = [at for at in stage.reads if at not in self.found]
-                else:
-                    continue
+                lost: list[int] = []
+                if isinstance(stage, ColumnKeyStage):
+                    lost = [reader.slot for reader in self.readers.get(slot, ())]
+                elif isinstance(stage, (ColumnJoinStage, ColumnSemiStage)):
+                    lost = list(stage.reads)
+                lost = [at for at in lost if at not in self.found]
                 if lost:
                     self.why[slot] = f"a join that it is part of cannot: {self.why[lost[0]]}"
                     del self.found[slot]
                     changed = True
         for stage in self.found.values():
-            if isinstance(stage, ColumnArrangeStage):
-                stage.family.append(stage)
-        for stage in self.found.values():
-            if isinstance(stage, ColumnJoinStage):
-                _connect(stage)
+            if isinstance(stage, (ColumnJoinStage, ColumnSemiStage)):
+                _connect(stage, stage.left, stage.right)
 
 
-def _connect(join: ColumnJoinStage) -> None:
-    """Have the families of both sides of a join be one, with the join in it."""
-    family = [*join.left.family, join]
-    if join.right.family is not join.left.family:
-        family += join.right.family
-    for stage in family:
-        if isinstance(stage, ColumnArrangeStage):
-            stage.family = family
+def _connect(*stages: ColumnStage) -> None:
+    """Have the families of stages be one."""
+    family = list({id(each): each for stage in stages for each in stage.family}.values())
+    for each in family:
+        each.family = family
 
 
 class _Reducers:
@@ -220,8 +257,9 @@ class _Reducers:
         self.totals: list[Addend] = []
         self.results: list[Result] = []
         self.forms: list[WordForm] = []
-        self.spread: list[tuple[int, ...]] = []
-        """For each slot of the cells of the row path, the cell here that has it."""
+        self.width = 1
+        self.spread: list[Callable[[list[int]], tuple[Any, ...]]] = []
+        """For each reducer, its slots in the row path from the cells here."""
 
     def add(self, reducer: Any) -> None:
         made, inline = reducer.made, reducer.inline
@@ -244,7 +282,10 @@ class _Reducers:
         if made[0] is count:
             self.results.append(Result(TOTAL, counted))
             self.forms.append(WordForm("int"))
-            self.spread.append((counted,))
+            self.spread.append(lambda cells: (cells[counted],))
+            return
+        if value.form.name == "float" and made[0] is sum:
+            self._float_sum(value, at, counted)
             return
         if value.form.name not in ("int", "bool"):
             raise NotInColumns(f"there is no kernel for {reducer!r} of a {value.form.name}")
@@ -252,12 +293,29 @@ class _Reducers:
         how = MEAN if made[0] is mean else TOTAL_OR_NULL if value.form.optional else TOTAL
         self.results.append(Result(how, total, counted))
         self.forms.append(WordForm("float" if made[0] is mean else "int", value.form.optional))
-        self.spread.append((counted, total))
+        self.spread.append(lambda cells: (cells[counted], cells[total]))
+
+    def _float_sum(self, value: Computed, column: int, counted: int) -> None:
+        total = self._total(ADD_FLOAT, column)
+        self.results.append(Result(FLOAT_TOTAL, total, counted))
+        self.forms.append(WordForm("float", value.form.optional))
+        self.spread.append(lambda cells: _exact_sum(cells[counted], *cells[total : total + 2]))
 
     def _total(self, how: int, column: int) -> int:
+        """The cell in which something is added up."""
+        at = self.width
+        self.width += CELLS[how]
         self.totals.append(Addend(how, column))
-        return len(self.totals)
+        return at
 
-    def cell(self, cells: list[int]) -> tuple[int, ...]:
+    def cell(self, cells: list[int]) -> tuple[Any, ...]:
         """A cell of the row path: the size, then the slots of each reducer."""
-        return (cells[0], *[cells[at] for slots in self.spread for at in slots])
+        return (cells[0], *[slot for slots in self.spread for slot in slots(cells)])
+
+
+def _exact_sum(size: int, high: int, low: int) -> tuple[int, Any]:
+    """The slots of a sum of floats."""
+    whole, scale = whole_units(high, low), UNIT
+    spare = min(scale, (whole & -whole).bit_length() - 1) if whole else scale
+    total = exact.Total(size, whole >> spare, scale - spare, size)
+    return exact.spread(total if size else exact.NOTHING)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from ebbflow.engine.runtime.inputs import BagInput, InputState
+from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import CompositionError, install
@@ -20,6 +20,7 @@ def use_columns(program: RunningProgram) -> bool:
     """Have a program that has not run yet run in columns, and say whether any stage of it does."""
     from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
     from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
+    from ebbflow.engine.runtime.columnar.keyed_input import keyed_in_columns
     from ebbflow.kernel.words import Texts, forms_of
 
     machine, texts = program.machine, Texts()
@@ -29,14 +30,15 @@ def use_columns(program: RunningProgram) -> bool:
     if not any(stage.in_columns for stage in chosen.stages):
         return False
     machine.use(chosen.stages, chosen.why)
-    inputs: dict[str, InputState] = dict(program.inputs)
-    for name, state in inputs.items():
+    inputs = program.inputs
+    for name, state in list(inputs.items()):
         if forms_of(state.source.type) is not None:
             if type(state) is BagInput:
                 inputs[name] = CheckedColumnInput(state.source, texts)
             elif type(state) is InputState:
                 inputs[name] = ColumnInput(state.source, texts)
-    program.inputs = inputs
+            elif type(state) is KeyedInput:
+                inputs[name] = keyed_in_columns(state, texts)
     return True
 
 
@@ -49,10 +51,9 @@ def use_rows(program: RunningProgram) -> None:
         if stage.in_columns:
             stage.give_up("the program runs in rows")
     machine.use([getattr(stage, "by_rows", stage) for stage in machine.stages], None)
-    program.inputs = {
-        name: state.as_rows() if hasattr(state, "as_rows") else state
-        for name, state in program.inputs.items()
-    }
+    for name, state in list(program.inputs.items()):
+        if hasattr(state, "as_rows"):
+            program.inputs[name] = state.as_rows()
 
 
 def column_facts(machine: Any) -> dict[Node, object]:

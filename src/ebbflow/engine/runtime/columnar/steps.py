@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ebbflow.chain import Chain
-from ebbflow.expression.node import Expression, Tuple
+from ebbflow.expression.node import Expression, Record, Tuple
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import (
     Computed,
@@ -39,6 +39,8 @@ class ChainOnColumns:
                 self.steps.append((test, row_type))
             elif step.verb == "map":
                 made = getattr(step.owner, "type", Any)
+                if isinstance(expression, Record):
+                    made = expression.type
                 self.steps.append((row_on_columns(expression, [row_type], made, texts), made))
                 row_type = made
             else:

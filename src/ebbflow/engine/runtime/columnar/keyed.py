@@ -1,0 +1,259 @@
+"""Stages on columns that find rows by key: arrangements, joins, semijoins, and distinct rows.
+
+An arrangement gives the change that it has put into its index, with the keys of its rows; the joins
+behind it look up what these meet. All stages that read one arrangement are one family: they give up
+together, as the rows of one and the columns of another would not meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ebbflow.engine.runtime.columnar.stages import ColumnStage, key_values, together
+from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns
+from ebbflow.engine.runtime.stage import JoinStage, KeyedStage, SemiJoinStage
+from ebbflow.kernel.arithmetic import RowOnColumns
+from ebbflow.kernel.chained import NOW, WAS, ChainedRows
+from ebbflow.kernel.columns import Columns
+from ebbflow.kernel.groups import Groups
+from ebbflow.kernel.hashing import matrix
+from ebbflow.kernel.words import Texts, forms_of
+
+
+class ArrangedColumns:
+    """A change with the keys of its rows."""
+
+    __slots__ = ("columns", "keys")
+
+    def __init__(self, columns: Columns, keys: Any) -> None:
+        self.columns, self.keys = columns, keys
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+class ColumnKeyStage(ColumnStage):
+    """Rows by key, not kept."""
+
+    __slots__ = ("before", "key_of", "reads_type")
+
+    arranges = True
+
+    def __init__(
+        self, by_rows: Any, texts: Texts, reads_type: Any, before: ChainOnColumns,
+        key: KeyOnColumns, *kernels: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(by_rows, texts, *kernels)
+        self.reads_type, self.before, self.key_of = reads_type, before, key
+
+    def step(self, change: Any) -> Any:
+        columns = self.before(self.columns(change, self.reads_type))
+        return ArrangedColumns(columns, self.key_of(columns))
+
+    def by_key(self, change: Any) -> Any:
+        """What the row stage gives for a change."""
+        if isinstance(change, ArrangedColumns):
+            rows = change.columns
+            grouped = self.by_rows.by_key if self.by_rows.index is None else None
+            return (grouped or self.by_rows.index.grouping)(rows.items())
+        return change
+
+
+class ColumnArrangeStage(ColumnKeyStage):
+    """Rows by key, kept in `ChainedRows`."""
+
+    __slots__ = ("chained",)
+
+    def __init__(
+        self, by_rows: Any, texts: Texts, reads_type: Any, before: ChainOnColumns,
+        key: KeyOnColumns,
+    ) -> None:  # fmt: skip
+        width = len(forms_of(before.type) or ())
+        self.chained = ChainedRows(len(key.parts), width, bag=by_rows.index.bag)
+        super().__init__(by_rows, texts, reads_type, before, key, self.chained)
+
+    def step(self, change: Any) -> Any:
+        arranged = super().step(change)
+        rows = matrix(arranged.columns.fields)
+        self.chained.apply(arranged.keys, rows, arranged.columns.weights)
+        return arranged
+
+    def _everything(self) -> Columns:
+        rows, weights = self.chained.everything()
+        fields = list(rows.T.copy())
+        return Columns(self.before.type, fields, weights, self.texts, canonical=True)
+
+    def whole(self, *_: Any) -> Any:
+        if self.given_up:
+            return self.by_rows.whole()
+        columns = self._everything()
+        return ArrangedColumns(columns, self.key_of(columns))
+
+    def fill(self) -> None:
+        index = self.by_rows.index
+        index.put(index.grouping(self._everything().items()))
+
+    def found(self, entries: Any, weights: Any) -> Columns:
+        """Rows of the index as they are now, with these weights."""
+        width = self.chained.rows.width
+        fields = [self.chained.column(at, entries) for at in range(width)]
+        return Columns(self.before.type, fields, weights, self.texts)
+
+
+class ColumnJoinStage(ColumnStage):
+    """A join of two arrangements on columns, with the steps behind it."""
+
+    __slots__ = ("after", "left", "made", "one_to_one", "right")
+
+    by_rows: JoinStage
+
+    def __init__(
+        self, by_rows: JoinStage, texts: Texts, left: ColumnArrangeStage,
+        right: ColumnArrangeStage, made: RowOnColumns, after: ChainOnColumns, one_to_one: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(by_rows, texts)
+        self.left, self.right, self.made, self.after = left, right, made, after
+        self.one_to_one = one_to_one
+
+    def rows_given(self, *changes: Any) -> Sequence[Any]:
+        left, right = changes
+        return self.left.by_key(left), self.right.by_key(right)
+
+    def step(self, left: Any, right: Any) -> Any:
+        return self.joined(left, right, NOW, WAS)
+
+    def whole(self, left: Any, right: Any) -> Any:
+        if self.given_up:
+            return self.by_rows.whole(left, right)
+        return self.joined(left, None, NOW, NOW)
+
+    def joined(self, left: Any, right: Any, rights: int, lefts: int) -> Any:
+        """The change of a join: a change of the left with the right as it is `rights`, and one of
+        the right with the left as it is `lefts`. Only pairs of two changed rows can meet twice."""
+        once: list[Columns] = []
+        twice: list[Columns] = []
+        for mine, index, when, flipped in (
+            (left, self.right.chained, rights, False),
+            (right, self.left.chained, lefts, True),
+        ):
+            if not mine:
+                continue
+            at, entries, weights, fresh = index.meet(mine.keys, mine.columns.weights, when)
+            both = bool(left) and bool(right)
+            for mask in (~fresh, fresh) if both and fresh.any() else (slice(None),):
+                part = self._pairs(mine, index, at[mask], entries[mask], weights[mask], flipped)
+                (twice if mask is fresh else once).append(part)
+        if not once:
+            return {}
+        if twice:
+            once.append(together(twice, self.texts).consolidated())
+        one = together(once, self.texts)
+        given = [side.columns.canonical for side in (left, right) if side]
+        one.canonical = self.one_to_one and all(given)
+        return self.after(one)
+
+    def _pairs(
+        self, mine: ArrangedColumns, index: ChainedRows, at: Any, entries: Any, weights: Any,
+        flipped: bool,
+    ) -> Columns:  # fmt: skip
+        def ours(field: int) -> Any:
+            return mine.columns.words(field)[at]
+
+        def theirs(field: int) -> Any:
+            return index.column(field, entries)
+
+        sides = (theirs, ours) if flipped else (ours, theirs)
+        found = Columns(
+            self.by_rows.node.type, self.made.words(sides, len(at)), weights, self.texts
+        )
+        found.given = found.fields  # now: the index goes on
+        return found
+
+
+class ColumnSemiStage(ColumnStage):
+    """A semijoin or antijoin of an arrangement with the keys of another collection, which are
+    `Groups` that come and go."""
+
+    __slots__ = ("anti", "left", "present", "right")
+
+    by_rows: SemiJoinStage
+
+    def __init__(
+        self, by_rows: SemiJoinStage, texts: Texts, left: ColumnArrangeStage, right: ColumnKeyStage,
+        anti: bool,
+    ) -> None:  # fmt: skip
+        self.present = Groups(len(right.key_of.parts), [], [])
+        super().__init__(by_rows, texts, self.present)
+        self.left, self.right, self.anti = left, right, anti
+
+    def rows_given(self, *changes: Any) -> Sequence[Any]:
+        left, right = changes
+        return self.left.by_key(left), self.right.by_key(right)
+
+    def step(self, left: Any, right: Any) -> Any:
+        parts = []
+        if right:
+            keys, signs = self.present.step(right.keys, _nothing(len(right)), right.columns.weights)
+            keys = np.ascontiguousarray(keys.T)
+            signs = -signs if self.anti else signs
+            _, entries, weights, _ = self.left.chained.meet(keys, signs, WAS)
+            parts.append(self.left.found(entries, weights))
+        if left:
+            parts.append(self._passing(left))
+        made = together(parts, self.texts)
+        made.canonical = not right and left.columns.canonical
+        return made
+
+    def _passing(self, left: ArrangedColumns) -> Columns:
+        there = self.present.has(left.keys)
+        return left.columns.taken(np.flatnonzero(there != self.anti))
+
+    def whole(self, left: Any, right: Any) -> Any:
+        return self.by_rows.whole(left, right) if self.given_up else self._passing(left)
+
+    def fill(self) -> None:
+        keys, cells = self.present.everything()
+        found = key_values(self.right.key_of.forms, keys, self.texts)
+        sizes = cells[:, 0].tolist()
+        self.by_rows.totals.values.update(zip(found, sizes, strict=True))
+
+
+class ColumnDistinctStage(ColumnStage):
+    """Every row once: rows are `Groups` that come and go."""
+
+    __slots__ = ("present", "reads_type")
+
+    by_rows: KeyedStage
+
+    def __init__(self, by_rows: KeyedStage, texts: Texts, reads_type: Any) -> None:
+        self.present = Groups(len(forms_of(reads_type) or ()), [], [])
+        super().__init__(by_rows, texts, self.present)
+        self.reads_type = reads_type
+
+    def step(self, change: Any) -> Any:
+        columns = self.columns(change, self.reads_type)
+        rows, signs = self.present.step(
+            matrix(columns.fields), _nothing(len(columns)), columns.weights
+        )
+        return Columns(self.type, list(rows), signs, self.texts, canonical=True)
+
+    def whole(self, *_: Any) -> Any:
+        if self.given_up:
+            return self.by_rows.whole()
+        out = self.present.read()
+        ones = np.ones(out.shape[1], np.int64)
+        return Columns(self.type, list(out), ones, self.texts, canonical=True)
+
+    def fill(self) -> None:
+        rows, cells = self.present.everything()
+        columns = Columns(
+            self.reads_type, list(rows.T.copy()), cells[:, 0].copy(), self.texts, canonical=True
+        )
+        self.by_rows.containers[0].values.update(columns.rows)  # type: ignore[attr-defined]
+
+
+def _nothing(count: int) -> Any:
+    return np.empty((count, 0), np.int64)

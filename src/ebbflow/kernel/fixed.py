@@ -1,0 +1,129 @@
+"""Exact sums of floats: whole numbers of 128 bits, counted in units of 2**-74.
+
+A float is a whole number of 53 bits times a power of two. Those from 2**-22 up to 2**50, and all
+smaller ones that have few enough bits, are whole numbers of units; so their sums are exact,
+whatever comes and goes, and are rounded once, when the result is read: to the nearest float, as
+`ebbflow.reducer.exact` rounds. What does not fit, an infinity or NaN among it, is told.
+
+A number of 128 bits is two words: the upper one with the sign, and the lower one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ebbflow.kernel.compiled import compiled, inlined
+
+UNIT = 74
+"""One is 2**UNIT units."""
+HIGHEST = 1 << 60
+
+
+@inlined
+def negated(high: Any, low: Any) -> Any:
+    """The number with the other sign."""
+    low = np.int64(~np.uint64(low) + np.uint64(1))
+    return ~high + (1 if low == 0 else 0), low
+
+
+@inlined
+def units_of(bits: Any) -> Any:
+    """The units of a float, given as its bits: whether it fits, the upper and the lower word."""
+    exponent = (bits >> 52) & 0x7FF
+    part = bits & ((1 << 52) - 1)
+    high, low = np.int64(0), np.int64(0)
+    if exponent == 0:
+        return part == 0, high, low
+    shift = exponent - 1075 + 74
+    whole = np.uint64(part | (1 << 52))
+    if shift > 71 or shift <= -53:
+        return False, high, low
+    if shift < 0:
+        if whole & ((np.uint64(1) << np.uint64(-shift)) - np.uint64(1)) != np.uint64(0):
+            return False, high, low
+        low = np.int64(whole >> np.uint64(-shift))
+    elif shift == 0:
+        low = np.int64(whole)
+    elif shift < 64:
+        low = np.int64(whole << np.uint64(shift))
+        high = np.int64(whole >> np.uint64(64 - shift))
+    else:
+        high = np.int64(whole << np.uint64(shift - 64))
+    if bits < 0:
+        high, low = negated(high, low)
+    return True, high, low
+
+
+@inlined
+def plus(high: Any, low: Any, more_high: Any, more_low: Any) -> Any:
+    """The sum of two numbers."""
+    total = np.uint64(low) + np.uint64(more_low)
+    carry = 1 if total < np.uint64(more_low) else 0
+    return high + more_high + carry, np.int64(total)
+
+
+@inlined
+def nearest(high: Any, low: Any) -> Any:
+    """The float nearest to so many units, the even one of two."""
+    negative = high < 0
+    if negative:
+        high, low = negated(high, low)
+    top, bottom = np.uint64(high), np.uint64(low)
+    one = np.uint64(1)
+    length = 0
+    rest = top if top != np.uint64(0) else bottom
+    while rest != np.uint64(0):
+        rest = rest >> one
+        length += 1
+    if top != np.uint64(0):
+        length += 64
+    shift = length - 53
+    if shift <= 0:
+        found = np.float64(bottom) * 2.0**-74
+        return -found if negative else found
+    if shift < 64:
+        s = np.uint64(shift)
+        whole = (top << (np.uint64(64) - s)) | (bottom >> s)
+        half = (bottom >> (s - one)) & one
+        below = bottom & ((one << (s - one)) - one)
+    elif shift == 64:
+        whole = top
+        half = bottom >> np.uint64(63)
+        below = bottom & ((one << np.uint64(63)) - one)
+    else:
+        s = np.uint64(shift - 64)
+        whole = top >> s
+        half = (top >> (s - one)) & one
+        below = (top & ((one << (s - one)) - one)) | (one if bottom != np.uint64(0) else bottom)
+    if half == one and (below != np.uint64(0) or (whole & one) == one):
+        whole = whole + one
+    found = np.float64(whole) * 2.0 ** (shift - 74)
+    return -found if negative else found
+
+
+@compiled
+def sum_of_floats(bits: Any) -> tuple[bool, float]:
+    """The sum of floats, given as their bits, rounded once; and whether they all fit.
+
+    >>> numbers = np.array([0.1, 0.2, 1e9, -1e9])
+    >>> sum_of_floats(numbers.view(np.int64))
+    (True, 0.30000000000000004)
+    """
+    high, low = np.int64(0), np.int64(0)
+    for i in range(len(bits)):
+        fits, more_high, more_low = units_of(bits[i])
+        if not fits:
+            return False, 0.0
+        high, low = plus(high, low, more_high, more_low)
+    return True, nearest(high, low)
+
+
+def whole_units(high: int, low: int) -> int:
+    """The number of units as one Python int.
+
+    >>> whole_units(-1, -1)
+    -1
+    """
+    return (high << 64) + (low & ((1 << 64) - 1))
