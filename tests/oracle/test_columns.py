@@ -18,6 +18,7 @@ from ebbflow.engine.local import run
 from ebbflow.errors import AbsentRow, CompositionError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import planned
+from ebbflow.record import record
 from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
@@ -150,6 +151,15 @@ def test_oracle_tables_of_any_library_make_the_same_columns(form: Any) -> None:
             assert changes[0] == changes[1]
             assert views[0].value == views[1].value
         assert not gave_up(views[0])
+
+
+def test_texts_in_an_array_of_objects_are_texts_and_no_numbers() -> None:
+    """Also those that look like numbers."""
+    cities = ef.Input("cities", record("City", name=str, size=int)).filter(lambda c: c.size > 0)
+    table = {"name": np.array(["1", "0", "Rome"], object), "size": np.array([1, 2, 3])}
+    given = [cities.run(columns=how).step(cities=table) for how in (True, False)]
+    assert given[0] == given[1]
+    assert sorted(name for name, _ in given[0]) == ["0", "1", "Rome"]
 
 
 def totals(**options: Any) -> Any:
