@@ -74,19 +74,13 @@ class Texts:
 
     def words(self, texts: Iterable[str]) -> list[int]:
         """The number of each text; new ones get the next."""
+        texts = texts if isinstance(texts, (list, tuple)) else list(texts)
         numbers, known = self.numbers, self.known
-        found = []
-        for text in texts:
-            number = numbers.get(text)
-            if number is None:
-                number = numbers[text] = len(known)
-                known.append(text)
-            found.append(number)
-        return found
-
-    def word(self, text: str) -> int:
-        """The number of one text."""
-        return self.words((text,))[0]
+        new = [text for text in dict.fromkeys(texts) if text not in numbers]
+        if new:
+            numbers.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+            known += new
+        return list(map(numbers.__getitem__, texts))
 
 
 @cache
