@@ -55,8 +55,8 @@ RIVALS = ("Pathway", "DuckDB", "Polars", "differential")
 FULL = data.Sizes(batches=10, singles=300)
 LARGE, SMALL_LARGE = 100_000, 2_000
 WEIGHT = "__weight"
-KNOWN: dict[int, dict[str, dict[str, Array]]] = {}
-"""The changes of this round as arrays."""
+KNOWN: dict[int, tuple[data.Change, dict[str, dict[str, Array]]]] = {}
+"""The changes of this round, each with itself as arrays."""
 
 
 # ---- what goes in and comes out ----
@@ -65,12 +65,13 @@ KNOWN: dict[int, dict[str, dict[str, Array]]] = {}
 def arrays(change: data.Change) -> dict[str, dict[str, Array]]:
     """A change as arrays: the same ones for all who ask."""
     if id(change) not in KNOWN:
-        found = KNOWN[id(change)] = {}
+        found: dict[str, dict[str, Array]] = {}
+        KNOWN[id(change)] = change, found
         for name, bag in change.items():
             fields = matrix(bag, len(rivals.COLUMNS[name])).T.copy()
             found[name] = dict(zip(rivals.COLUMNS[name], fields, strict=True))
             found[name][WEIGHT] = np.fromiter(bag.values(), np.int64, len(bag))
-    return KNOWN[id(change)]
+    return KNOWN[id(change)][1]
 
 
 def matrix(rows: Iterable[Any], width: int) -> Array:
