@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from tests.oracle.asked import follow_requests, program_of
 from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+from tests.oracle.interrupts import interrupted
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -24,6 +25,7 @@ from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
+pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 
 
 def in_columns(plan: Plan, seen: Counter[str], **options: Any) -> Any:
@@ -52,7 +54,7 @@ def followed(seeds: range, seen: Counter[str]) -> None:
 
 def test_oracle_programs_in_columns_equal_batch() -> None:
     seen: Counter[str] = Counter()
-    followed(range(60 * MORE), seen)
+    followed(range(40 * MORE), seen)
     for each in ("Linear", "Reduce", "Arrange", "Join"):
         assert seen[f"Column{each}Stage"] > 10
     assert seen["a row that Python would refuse, or an int of more than 64 bits"] > 2
@@ -245,6 +247,35 @@ def test_a_refused_epoch_leaves_columns_as_they_were() -> None:
     assert view.value == before
     view.step(sales={gone: -1}, shops=[rome])
     view.verify()
+
+
+@pytest.mark.parametrize("apart", [37, pytest.param(5, marks=pytest.mark.slow)])
+def test_an_interrupt_at_any_moment_leaves_columns_done_or_not_done(apart: int) -> None:
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop, key=("city", "size"))
+    joined = sales.join(shops, on="city")
+    view = ef.program(
+        sums=joined.group_by("city").agg(n=ef.count(), sum=ef.sum("price")),
+        alone=sales.join(shops, on="city", how="anti").select("city").distinct(),
+    ).run(columns=True)  # fmt: skip
+    random = Random(apart)
+    hit = {True: 0, False: 0}
+    places = {shop(random, 0)._replace(city="Rome", size=n, score=0.5) for n in range(3)}
+    view.step(sales=some(6, 1), shops=list(places))
+    for moment in range(1, 100_000, apart):
+        there = view.input("sales").value
+        change = {"sales": some(3, moment) - ZSet.of(list(there)[:3]), "shops": _swapped(view)}
+        before = view.epoch
+        if not interrupted(lambda change=change: view.step(change), moment, published=False):  # type: ignore[misc]
+            break
+        hit[view.epoch > before] += 1
+        view.verify()
+    assert hit[False] > 10
+    assert hit[True] > 0
+
+
+def _swapped(view: Any) -> ZSet[Any]:
+    old = next(iter(view.input("shops").value))
+    return ZSet({old: -1, old._replace(city="Oslo" if old.city == "Rome" else "Rome"): 1})
 
 
 def test_columns_need_memory_and_a_branch_takes_rows() -> None:

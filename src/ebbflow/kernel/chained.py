@@ -51,14 +51,15 @@ class ChainedRows:
         self.marks = np.zeros(room, np.int64)
         """The last epoch that touched each entry."""
         self.epoch = 1
-        self.journal: list[Words] | None = None
+        self.journal: list[tuple[Words, Words]] | None = None
 
     def apply(self, keys: Words, rows: Words, weights: Words) -> None:
         """Add rows with weights."""
-        at = count = 0
-        touched = np.empty(len(rows), np.int64)
+        at, touched, count = 0, np.empty(len(rows), np.int64), np.zeros(1, np.int64)
+        if self.journal is not None:
+            self.journal.append((touched, count))  # first, as an interrupt may come
         while True:
-            at, count = _apply(
+            at = _apply(
                 keys, rows, weights, at, self.epoch, touched, count, self.first, self.links,
                 self.weights, self.before, self.marks, self.keys.places, self.keys.keys,
                 self.keys.free, self.keys.state, self.rows.places, self.rows.keys, self.rows.free,
@@ -67,15 +68,13 @@ class ChainedRows:
             if at == len(rows):
                 break
             self._grow()
-        touched = touched[:count]
-        if self.bag and count and self.weights[touched].min() < 0:
+        touched = touched[: count[0]]
+        if self.bag and len(touched) and self.weights[touched].min() < 0:
             self.weights[touched] = self.before[touched]
             self._end([touched])
             raise DoesNotFit("a row is taken away that is not there")
         if self.journal is None:
             self._end([touched])
-        else:
-            self.journal.append(touched)
 
     def meet(self, keys: Words, weights: Words, when: int) -> tuple[Words, Words, Words, Words]:
         """The entries that rows with these keys meet: for each pair the number of the row and the
@@ -98,6 +97,7 @@ class ChainedRows:
     def everything(self) -> tuple[Words, Words]:
         """All rows, and their weights."""
         entries = self.rows.used()
+        entries = entries[self.weights[entries] != 0]
         return self.rows.keys[entries], self.weights[entries]
 
     def column(self, at: int, entries: Words) -> Words:
@@ -114,16 +114,17 @@ class ChainedRows:
         self.journal = []
 
     def commit(self) -> None:
-        """Keep what was done since `begin`."""
-        journal, self.journal = self.journal or [], None
-        self._end(journal)
+        """Keep what was done since `begin`. Doing it twice is doing it once."""
+        if self.journal is not None:
+            self._end([touched[: count[0]] for touched, count in self.journal])
+            self.journal = None
 
     def rollback(self) -> None:
         """Undo what was done since `begin`."""
-        journal, self.journal = self.journal or [], None
-        for touched in journal:
-            self.weights[touched] = self.before[touched]
-        self._end(journal)
+        for touched, count in self.journal or ():
+            these = touched[: count[0]]
+            self.weights[these] = self.before[these]
+        self.commit()
 
     def forget(self) -> None:
         """Have no epoch open, whatever it did."""
@@ -136,15 +137,17 @@ class ChainedRows:
         self.first[:] = NOBODY
 
     def _grow(self) -> None:
-        """Have room where there is none."""
+        """Have room where there is none: first for what is kept by slot, and then for slots."""
         if is_full(self.keys.keys, self.keys.state):
-            at = len(self.first)
-            self.first = grown(self.first, self.keys.grow())
-            self.first[at:] = NOBODY
+            at, first = len(self.first), grown(self.first, self.keys.next_size)
+            first[at:] = NOBODY
+            self.first = first
+            self.keys.grow()
         if is_full(self.rows.keys, self.rows.state):
-            room = self.rows.grow()
+            room = self.rows.next_size
             self.links, self.weights = grown(self.links, room), grown(self.weights, room)
             self.before, self.marks = grown(self.before, room), grown(self.marks, room)
+            self.rows.grow()
 
     def _end(self, journal: list[Words]) -> None:
         """The epoch is over: entries of weight zero go, and so do keys without entries."""
@@ -155,20 +158,24 @@ class ChainedRows:
                 self.keys.places, self.keys.keys, self.keys.free, self.keys.state,
                 self.rows.places, self.rows.keys, self.rows.free, self.rows.state,
             )  # fmt: skip
+        self.rows.shrink()
+        self.keys.shrink()
 
 
 @compiled
 def _apply(
-    keys: Words, rows: Words, weights: Words, start: int, epoch: int, touched: Words, count: int,
+    keys: Words, rows: Words, weights: Words, start: int, epoch: int, touched: Words, done: Words,
     first: Words, links: Words, totals: Words, before: Words, marks: Words, key_places: Words,
     key_store: Words, key_free: Words, key_state: Words, row_places: Words, row_store: Words,
     row_free: Words, row_state: Words,
-) -> tuple[int, int]:  # fmt: skip
-    """Add rows from the one at `start` on; gives how far there was room, and how many entries are
-    touched."""
+) -> int:  # fmt: skip
+    """Add rows from the one at `start` on, and give how far there was room; `done` says how many
+    entries are touched."""
+    count = done[0]
     for i in range(start, len(rows)):
         if is_full(row_store, row_state) or is_full(key_store, key_state):
-            return i, count
+            done[0] = count
+            return i
         there = row_state[0] - row_state[1]
         entry = added(rows, i, row_places, row_store, row_free, row_state)
         if row_state[0] - row_state[1] > there:
@@ -186,7 +193,8 @@ def _apply(
             touched[count] = entry
             count += 1
         totals[entry] += weights[i]
-    return len(rows), count
+    done[0] = count
+    return len(rows)
 
 
 @compiled

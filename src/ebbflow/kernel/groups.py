@@ -24,14 +24,13 @@ import numpy as np
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.fixed import HIGHEST, nearest, negated, plus, units_of
-from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown
+from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown, taken_out
 from ebbflow.kernel.words import NULL
 
 ADD, COUNT, ADD_FLOAT = 0, 1, 2
 CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2}
 """How many cells each takes."""
 TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL = 0, 1, 2, 3
-NOTHING = np.empty(0, np.int64)
 LARGEST = (1 << 63) - 1
 MANY = 1000
 """How often a float is added at once."""
@@ -84,37 +83,37 @@ class Groups:
         self.marks = np.zeros(len(self.table.keys), np.int64)
         """The last step that touched each slot."""
         self.epoch = 0
-        self.journal: list[tuple[Words, Words]] | None = None
+        self.journal: list[StepNote] | None = None
 
     def step(self, keys: Words, values: Words, weights: Words) -> tuple[Words, Words]:
         """Add rows, and give the change of the results: the words of each field, and weights."""
-        n = len(keys)
         slots = self._slots(keys)
         self.epoch += 1
-        touched = np.empty(n, np.int64)
-        old = np.empty((n, self.cells.shape[1]), np.int64)
-        count, status = _add(
-            slots, values, weights, self.totals, self.cells, self.marks, self.epoch, touched, old
-        )
-        touched, old = touched[:count], old[:count]
+        note = StepNote(len(keys), self.cells.shape[1])
+        if self.journal is not None:
+            self.journal.append(note)  # before anything is done, as an interrupt may come
+        status = _add(
+            slots, values, weights, self.totals, self.cells, self.marks, self.epoch, note.touched,
+            note.old, note.count,
+        )  # fmt: skip
+        touched, old = note.done
         if status == FINE:
-            out = np.empty((keys.shape[1] + len(self.results), 2 * count), np.int64)
-            signs = np.empty(2 * count, np.int64)
+            out = np.empty((keys.shape[1] + len(self.results), 2 * len(touched)), np.int64)
+            signs = np.empty(2 * len(touched), np.int64)
             given, status = _give(
                 touched, old, self.cells, self.table.keys, self.results, out, signs
             )
         if status != FINE:
-            self._restore(touched, old)
+            self._restore(note)
             self._release(np.unique(slots))
             raise DoesNotFit(_WHY[status])
         if self.journal is None:
             self._release(touched)
-        else:
-            self.journal.append((touched, old))
         return out[:, :given], signs[:given]
 
     def read(self) -> Words:
         """The results of all groups: the words of each field."""
+        self._fit()
         slots = self.table.used()
         none = np.zeros((len(slots), self.cells.shape[1]), np.int64)
         out = np.empty((self.table.width + len(self.results), 2 * len(slots)), np.int64)
@@ -125,11 +124,14 @@ class Groups:
 
     def everything(self) -> tuple[Words, Words]:
         """The keys of all groups, and their cells."""
+        self._fit()
         slots = self.table.used()
+        slots = slots[self.cells[slots, 0] != 0]
         return self.table.keys[slots], self.cells[slots]
 
     def has(self, keys: Words) -> Words:
         """Which of these keys have rows now."""
+        self._fit()
         slots = self.table.find(keys)
         return (slots != EMPTY) & (self.cells[slots, 0] > 0)
 
@@ -143,16 +145,16 @@ class Groups:
         self.journal = []
 
     def commit(self) -> None:
-        """Keep what was done since `begin`."""
-        journal, self.journal = self.journal or [], None
-        self._release(_together([touched for touched, _ in journal]))
+        """Keep what was done since `begin`. Doing it twice is doing it once."""
+        for note in self.journal or ():
+            self._release(note.done[0])
+        self.journal = None
 
     def rollback(self) -> None:
         """Undo what was done since `begin`."""
-        journal, self.journal = self.journal or [], None
-        for touched, old in reversed(journal):
-            self._restore(touched, old)
-        self._release(_together([touched for touched, _ in journal]))
+        for note in reversed(self.journal or []):
+            self._restore(note)
+        self.commit()
 
     def forget(self) -> None:
         """Have no epoch open, whatever it did."""
@@ -167,36 +169,72 @@ class Groups:
 
     def _slots(self, keys: Words) -> Words:
         slots = self.table.add(keys)
-        at, room = len(self.cells), len(self.table.keys)
-        if room > at:
-            self.cells, self.marks = grown(self.cells, room), grown(self.marks, room)
-            self.cells[at:] = 0
-            self.marks[at:] = 0
+        self._fit()
         return slots
 
-    def _restore(self, touched: Words, old: Words) -> None:
+    def _fit(self) -> None:
+        """Have cells for all slots; an interrupt may have come before they were made."""
+        room = len(self.table.keys)
+        if room > len(self.cells):
+            at, cells = len(self.cells), grown(self.cells, room)
+            cells[at:] = 0
+            self.cells = cells
+        if room > len(self.marks):
+            at, marks = len(self.marks), grown(self.marks, room)
+            marks[at:] = 0
+            self.marks = marks
+
+    def _restore(self, note: StepNote) -> None:
+        touched, old = note.done
         self.cells[touched] = old
 
     def _release(self, touched: Words) -> None:
         """Give back the slots of groups without rows. Their cells are zero: nothing is left."""
-        empty = touched[self.cells[touched, 0] == 0]
-        if len(empty):
-            self.cells[empty] = 0
-            self.table.remove(empty)
+        _free(
+            touched, self.cells, self.marks, self.table.places, self.table.keys, self.table.free,
+            self.table.state,
+        )  # fmt: skip
+        self.table.shrink()
 
 
-def _together(several: list[Words]) -> Words:
-    """The slots of several steps, each once."""
-    return several[0] if len(several) == 1 else np.unique(np.concatenate([NOTHING, *several]))
+class StepNote:
+    """What a step did: the slots that it touched, and the cells that they had."""
+
+    __slots__ = ("count", "old", "touched")
+
+    def __init__(self, most: int, width: int) -> None:
+        self.touched = np.empty(most, np.int64)
+        self.old = np.empty((most, width), np.int64)
+        self.count = np.zeros(1, np.int64)
+        """How many of them there are; the loop writes it."""
+
+    @property
+    def done(self) -> tuple[Words, Words]:
+        """The slots, and their old cells."""
+        count = self.count[0]
+        return self.touched[:count], self.old[:count]
+
+
+@compiled
+def _free(
+    slots: Words, cells: Words, marks: Words, places: Words, keys: Words, free: Words, state: Words
+) -> None:
+    for i in range(len(slots)):
+        slot = slots[i]
+        if cells[slot, 0] == 0 and marks[slot] != -1:
+            marks[slot] = -1
+            for j in range(cells.shape[1]):
+                cells[slot, j] = 0
+            taken_out(slot, places, keys, free, state)
 
 
 @compiled
 def _add(
     slots: Words, values: Words, weights: Words, totals: Words, cells: Words, marks: Words,
-    epoch: int, touched: Words, old: Words,
-) -> tuple[int, int]:  # fmt: skip
-    """Add every row to the cells of its group. Gives how many groups were touched, and whether all
-    is fine; the old cells of each are kept."""
+    epoch: int, touched: Words, old: Words, done: Words,
+) -> int:  # fmt: skip
+    """Add every row to the cells of its group, and say whether all is fine. The old cells of each
+    group are kept, and `done` says how many groups there are."""
     count = 0
     width = cells.shape[1]
     for i in range(len(slots)):
@@ -207,6 +245,7 @@ def _add(
             for j in range(width):
                 old[count, j] = cells[slot, j]
             count += 1
+            done[0] = count
         weight = weights[i]
         cells[slot, 0] += weight
         for j in range(len(totals)):
@@ -219,7 +258,7 @@ def _add(
             if totals[j, 0] == 2:
                 fits, high, low = units_of(value)
                 if not fits or abs(weight) > MANY:
-                    return count, 1
+                    return 1
                 if weight < 0:
                     high, low = negated(high, low)
                 for _ in range(abs(weight)):
@@ -227,16 +266,16 @@ def _add(
                         cells[slot, at], cells[slot, at + 1], high, low
                     )
                     if abs(cells[slot, at]) > HIGHEST:
-                        return count, 1
+                        return 1
                 continue
             if weight != 1 and weight != -1 and abs(value) > LARGEST // abs(weight):
-                return count, 1
+                return 1
             more = value * weight
             was = cells[slot, at]
             if was > LARGEST - more if more > 0 else was < -LARGEST - more:
-                return count, 1
+                return 1
             cells[slot, at] = was + more
-    return count, 0
+    return 0
 
 
 @compiled

@@ -47,9 +47,9 @@ class WordTable:
 
     def clear(self) -> None:
         """Have no keys."""
-        self.places = np.full((SMALLEST, 2), EMPTY, np.int64)
         self.keys = np.empty((SMALLEST // 2, self.width), np.int64)
         self.free = np.empty(SMALLEST // 2, np.int64)
+        self.places = np.full((SMALLEST, 2), EMPTY, np.int64)
         self.state = np.zeros(2, np.int64)
         """How many slots there are, and how many of them are free."""
 
@@ -61,13 +61,20 @@ class WordTable:
         """One more than the largest slot that was ever given."""
         return int(self.state[0])
 
-    def grow(self) -> int:
-        """Have room for more keys, and give for how many there is."""
-        size = len(self.keys) * (4 if len(self.keys) < FEW else 2)
-        self.keys, self.free = grown(self.keys, size), grown(self.free, size)
-        old, self.places = self.places, np.full((2 * size, 2), EMPTY, np.int64)
-        _move(old, self.places)
-        return size
+    @property
+    def next_size(self) -> int:
+        """How many keys there is room for when it has grown."""
+        return len(self.keys) * (4 if len(self.keys) < FEW else 2)
+
+    def grow(self) -> None:
+        """Have room for more keys. The room for keys comes last, so that an interrupt does no
+        harm; who keeps something by slot has to have room before."""
+        size = self.next_size
+        self.free = grown(self.free, size)
+        places = np.full((2 * size, 2), EMPTY, np.int64)
+        _move(self.places, places)
+        self.places = places
+        self.keys = grown(self.keys, size)
 
     def add(self, keys: Words) -> Words:
         """The slot of each key; a key that is new gets one."""
@@ -87,6 +94,10 @@ class WordTable:
     def remove(self, slots: Words) -> None:
         """Give slots back, each once."""
         _remove(slots, self.places, self.keys, self.free, self.state)
+        self.shrink()
+
+    def shrink(self) -> None:
+        """Let go of the memory of keys that were there, when none is left."""
         if self.end > 4 * SMALLEST and not len(self):
             self.clear()
 
@@ -98,7 +109,9 @@ class WordTable:
 
 
 def grown(array: Words, size: int) -> Words:
-    """An array with room for more; what is new in it is undefined."""
+    """An array with room for so many, or more; what is new in it is undefined."""
+    if len(array) >= size:
+        return array
     made = np.empty((size, *array.shape[1:]), array.dtype)
     made[: len(array)] = array
     return made

@@ -99,4 +99,5 @@ def _is_large(given: Any) -> bool:
     if is_table(given):
         rows = getattr(given, "num_rows", None)
         return (len(given) if rows is None and hasattr(given, "__len__") else rows or 0) >= MANY
-    return is_columns(given) and len(next(iter(given.values()))) >= MANY
+    columns = given.values() if is_columns(given) else ()
+    return max((len(each) for each in columns if hasattr(each, "__len__")), default=0) >= MANY

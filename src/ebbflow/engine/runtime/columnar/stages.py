@@ -39,21 +39,21 @@ class ColumnState:
 
     def begin(self) -> None:
         """Remember from here on what is done."""
+        self.open = True
         for each in self.held:
             each.begin()
-        self.open = True
 
     def commit(self) -> None:
-        """Keep what was done since `begin`."""
-        self.open = False
+        """Keep what was done since `begin`. Doing it twice is doing it once."""
         for each in self.held:
             if each.journal is not None:
                 each.commit()
+        self.open = False
 
     def rollback(self) -> None:
         """Undo what was done since `begin`."""
-        self.open = False
         self.go_back()
+        self.open = False
 
     def go_back(self) -> None:
         """Be as when the epoch began."""
