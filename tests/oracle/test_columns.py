@@ -213,6 +213,13 @@ def test_explain_says_what_is_in_columns_and_why_not() -> None:
     assert "in rows: there is no kernel for reduce" in view.explain()
 
 
+def test_explain_says_why_nothing_is_in_columns() -> None:
+    view = ef.Input("sales", Sale).group_by("city").agg(m=ef.median("price")).run(columns=True)
+    assert "in rows: there is no kernel for" in view.explain()
+    view.step(sales=some(9))
+    view.verify()
+
+
 def test_rows_take_over_where_columns_cannot_go_on_and_nothing_is_lost() -> None:
     view, expected = totals(columns=True), totals(columns=False)
     rows = some(50)
