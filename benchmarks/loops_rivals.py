@@ -19,20 +19,14 @@ They are treated kindly. Where a choice was to be made, it was made in their fav
 from __future__ import annotations
 
 import multiprocessing
-import os
-import shutil
-import subprocess
 from importlib.util import find_spec
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, ClassVar
 
 import rivals
 from local_data import Bag, Change
 from loops_data import COMPONENTS, REACHABILITY, Sizes
-
-RUST = Path(__file__).resolve().parent / "differential"
-PROGRAM = RUST / "target" / "release" / "loops"
+from rust import RustProgram, is_built
 
 
 class Recompute:
@@ -305,43 +299,20 @@ def _serve(talk: Any, query: str, sizes: Sizes) -> None:
         talk.send((perf_counter() - begin, process_time() - used))
 
 
-class Differential:
-    """The program in Rust; `taken` is what it says that the last step took, in seconds on the
-    clock and on the processor."""
+class Differential(RustProgram):
+    """The program in Rust."""
 
     def __init__(self, query: str, sizes: Sizes) -> None:
-        self.query = query
-        self.program = subprocess.Popen(
-            [PROGRAM, query], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert self.program.stdin is not None
-        assert self.program.stdout is not None
-        self.tell, self.hear = self.program.stdin, self.program.stdout
-        self.taken = 0.0, 0.0
+        super().__init__(query)
 
     def prepare(self, change: Change) -> str:
         nodes = [f"n {node} {n}\n" for node, n in change.get("nodes", {}).items()]
         edges = [f"e {a} {b} {n}\n" for (a, b), n in change["edges"].items()]
-        return "".join([*nodes, *edges, "step\n"])
-
-    def step(self, ready: str) -> None:
-        self.tell.write(ready)
-        self.tell.flush()
-        wall, used = map(int, self.hear.readline().split())
-        self.taken = wall / 1e9, used / 1e9
+        return "".join([*nodes, *edges])
 
     def value(self) -> Bag:
-        self.tell.write("value\n")
-        self.tell.flush()
-        rows = [tuple(map(int, self.hear.readline().split()))
-                for _ in range(int(self.hear.readline()))]  # fmt: skip
         one = self.query == REACHABILITY
-        return {node if one else (node, label): n for node, label, n in rows}
-
-    def close(self) -> None:
-        self.tell.close()
-        self.program.wait(60)
-        self.hear.close()
+        return {node if one else (node, label): n for node, label, n in self.rows()}
 
 
 RIVALS = {"networkx": Networkx, "SciPy": SciPy, "DuckDB": DuckDB, "Pathway": Apart,
@@ -354,15 +325,8 @@ NEEDS = {"networkx": ("networkx",), "SciPy": ("scipy", "numpy"), "Pathway": ("pa
 def installed(build: bool) -> dict[str, Any]:
     """The rivals that can run here; the program in Rust is built, if that is wanted."""
     found = {name: RIVALS[name] for name, needs in NEEDS.items() if all(map(find_spec, needs))}
-    if build and not PROGRAM.exists() and (cargo := shutil.which("cargo", path=_path())):
-        print("building the program in Rust, once", flush=True)
-        subprocess.run([cargo, "build", "--release", "--quiet"], cwd=RUST, check=True)
-    return found | ({"differential": Differential} if PROGRAM.exists() else {})
+    return found | ({"differential": Differential} if is_built(build) else {})
 
 
 def missing(there: dict[str, Any]) -> list[str]:
     return [name for name in RIVALS if name not in there]
-
-
-def _path() -> str:
-    return os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / ".cargo" / "bin")])

@@ -390,6 +390,74 @@ def test_loops_by_hand_keep_what_recomputing_gives(
             }
 
 
+# ---- columns ----
+
+ENGINES = ["rows", "rows, Arrow", "columns, rows", "columns, Arrow", "columns, arrays"]
+
+
+def test_columns_are_measured_beside_rows_loops_by_hand_and_others() -> None:
+    found = run(FOLDER / "columns.py")
+    works = ["load group", "group 100", "group 2000", "one", "load join", "join 100"]
+    assert list(dict.fromkeys(row["work"] for row in found["rows"])) == works
+    trusting = [" trusting,".join(name.split(",")) if "," in name else f"{name} trusting"
+                for name in ENGINES]  # fmt: skip
+    for work in works:
+        rows = [row for row in found["rows"] if row["work"] == work]
+        there = {row["contestant"] for row in rows}
+        assert there >= {"kernels", "dict", "dict kept", *ENGINES, *trusting}
+        others = {"Pathway", "DuckDB", "Polars", "differential"}
+        assert there | set(found["not installed"]) >= others
+        assert all(row["s" if work.startswith("load") else "µs"] > 0 for row in rows)
+        assert [r["/ rows"] for r in rows if r["contestant"] == "rows"] == [1]
+    assert {row["met"] for row in found["targets"]} == {"not asked"}
+
+
+@pytest.mark.parametrize("query", ["group", "join"])
+def test_kernels_by_hand_keep_what_recomputing_gives(
+    query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine in columns is held to them: also where keys come and go, and tables grow."""
+    columns, data = part("columns", monkeypatch), part("local_data", monkeypatch)
+    for size in (8, 3_000):
+        source = data.orders(size, size) if query == "group" else data.sides(size)
+        live, result = columns.Kernels(query), {}
+        for change in [source.load, *(source.change(min(size, 200)) for _ in range(20))]:
+            columns.KNOWN.clear()
+            for row, weight in live.bag(live.step(live.prepare(change))).items():
+                result[row] = result.get(row, 0) + weight
+        wanted = {tuple(row): 1 for row in columns.recomputed(query, source.tables).tolist()}
+        assert {row: weight for row, weight in result.items() if weight} == wanted
+        assert {tuple(row) for row in live.value().tolist()} == set(wanted)
+        by_hand = columns.ByHand(columns.floors.NAMED[query]())
+        by_hand.step({name: dict.fromkeys(t.rows, 1) for name, t in source.tables.items()})
+        found, other = columns.fingerprint(by_hand.value()), columns.fingerprint(live.value())
+        assert (
+            found == other == columns.fingerprint(columns.matrix(wanted, len(next(iter(wanted)))))
+        )
+
+
+def test_columns_are_held_to_others_by_their_own_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = part("columns", monkeypatch).targets
+    times = {
+        "group 1000": {"columns trusting, arrays": 2.0, "kernels": 1.0, "differential": 9.0,
+                       "columns, rows": 3.0, "rows": 6.0},
+        "join 1000": {"columns, Arrow": 2.0, "DuckDB": 41.0, "Polars": 39.0},
+        "one": {"columns, rows": 9.0, "rows": 8.0},
+    }  # fmt: skip
+    rows = [{"work": work, "contestant": name, "µs": time}
+            for work, each in times.items() for name, time in each.items()]  # fmt: skip
+    rows += [{"work": "load join", "contestant": "columns trusting, arrays", "rows/s": 4e6}]
+    assert [(row["target"], row["found"], row["met"]) for row in judge(rows, False)] == [
+        ("group 1000: differential / columns trusting, arrays", 4.5, "NO"),
+        ("group 1000: columns trusting, arrays / kernels", 2.0, "yes"),
+        ("group 1000: rows / columns, rows", 2.0, "yes"),
+        ("join 1000: DuckDB / columns, Arrow", 20.5, "yes"),
+        ("join 1000: Polars / columns, Arrow", 19.5, "NO"),
+        ("one: columns, rows / rows", 1.125, "NO"),
+        ("load join: rows/s of columns trusting, arrays", 4e6, "yes"),
+    ]
+
+
 @pytest.mark.slow
 def test_a_keystroke_is_measured_in_texts_of_several_sizes() -> None:
     found = run(FOLDER / "text.py")

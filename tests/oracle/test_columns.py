@@ -19,6 +19,7 @@ from ebbflow.engine.local import run
 from ebbflow.errors import AbsentRow, CompositionError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import planned
+from ebbflow.record import record
 from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
@@ -154,6 +155,15 @@ def test_oracle_tables_of_any_library_make_the_same_columns(form: Any) -> None:
         assert not gave_up(views[0])
 
 
+def test_texts_in_an_array_of_objects_are_texts_and_no_numbers() -> None:
+    """Also those that look like numbers."""
+    cities = ef.Input("cities", record("City", name=str, size=int)).filter(lambda c: c.size > 0)
+    table = {"name": np.array(["1", "0", "Rome"], object), "size": np.array([1, 2, 3])}
+    given = [cities.run(columns=how).step(cities=table) for how in (True, False)]
+    assert given[0] == given[1]
+    assert sorted(name for name, _ in given[0]) == ["0", "1", "Rome"]
+
+
 def totals(**options: Any) -> Any:
     return ef.Input("sales", Sale).group_by("city").agg(n=ef.count(), sum=ef.sum("price")).run(
         **options
@@ -201,6 +211,13 @@ def test_explain_says_what_is_in_columns_and_why_not() -> None:
     )  # fmt: skip
     assert "in columns" in view.explain()
     assert "in rows: there is no kernel for reduce" in view.explain()
+
+
+def test_explain_says_why_nothing_is_in_columns() -> None:
+    view = ef.Input("sales", Sale).group_by("city").agg(m=ef.median("price")).run(columns=True)
+    assert "in rows: there is no kernel for" in view.explain()
+    view.step(sales=some(9))
+    view.verify()
 
 
 def test_rows_take_over_where_columns_cannot_go_on_and_nothing_is_lost() -> None:

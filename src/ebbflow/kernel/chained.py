@@ -29,6 +29,7 @@ class ChainedRows:
 
     >>> index = ChainedRows(1, 2, bag=True)
     >>> index.apply(np.array([[7], [7]]), np.array([[7, 1], [7, 2]]), np.array([1, 1]))
+    True
     >>> at, entries, weights, _ = index.meet(np.array([[7], [8]]), np.array([1, 1]), NOW)
     >>> at.tolist(), index.rows.keys[entries].tolist(), weights.tolist()
     ([0, 0], [[7, 2], [7, 1]], [1, 1])
@@ -53,8 +54,8 @@ class ChainedRows:
         self.epoch = 1
         self.journal: list[tuple[Words, Words]] | None = None
 
-    def apply(self, keys: Words, rows: Words, weights: Words) -> None:
-        """Add rows with weights."""
+    def apply(self, keys: Words, rows: Words, weights: Words) -> bool:
+        """Add rows with weights, and say whether none of them came twice."""
         at, touched, count = 0, np.empty(len(rows), np.int64), np.zeros(1, np.int64)
         if self.journal is not None:
             self.journal.append((touched, count))  # first, as an interrupt may come
@@ -75,6 +76,7 @@ class ChainedRows:
             raise DoesNotFit("a row is taken away that is not there")
         if self.journal is None:
             self._end([touched])
+        return len(touched) == len(rows)
 
     def meet(self, keys: Words, weights: Words, when: int) -> tuple[Words, Words, Words, Words]:
         """The entries that rows with these keys meet: for each pair the number of the row and the

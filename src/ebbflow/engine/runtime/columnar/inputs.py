@@ -55,7 +55,7 @@ def plain_columns(source: Source, change: Any, texts: Texts) -> Columns | None:
 
     names, dtypes, schema = _expected(source.type)
     if type(change) is dict:
-        if tuple(change) not in (names, (*names, WEIGHT)):
+        if None in dtypes or tuple(change) not in (names, (*names, WEIGHT)):
             return None
         fields = list(change.values())
         for array, dtype in zip(fields, (*dtypes, np.int64), strict=False):
@@ -93,7 +93,7 @@ def _expected(row_type: Any) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
     forms = forms_of(row_type) or ()
     names = tuple(fields_of(row_type) or ())
     dtypes = {"int": "int64", "float": "float64", "bool": "bool"}
-    return names, tuple(dtypes.get(form.name, "O") for form in forms), arrow_schema(row_type)
+    return names, tuple(dtypes.get(form.name) for form in forms), arrow_schema(row_type)
 
 
 class ColumnInput(InputState):

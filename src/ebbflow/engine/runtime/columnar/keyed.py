@@ -78,7 +78,8 @@ class ColumnArrangeStage(ColumnKeyStage):
     def step(self, change: Any) -> Any:
         arranged = super().step(change)
         rows = matrix(arranged.columns.fields)
-        self.chained.apply(arranged.keys, rows, arranged.columns.weights)
+        once = self.chained.apply(arranged.keys, rows, arranged.columns.weights)
+        arranged.columns.canonical = once
         return arranged
 
     def _everything(self) -> Columns:
@@ -133,21 +134,23 @@ class ColumnJoinStage(ColumnStage):
     def joined(self, left: Any, right: Any, rights: int, lefts: int) -> Any:
         """The change of a join: a change of the left with the right as it is `rights`, and one of
         the right with the left as it is `lefts`. Only pairs of two changed rows can meet twice."""
+        sides = [
+            (mine, index, flipped, index.meet(mine.keys, mine.columns.weights, when))
+            for mine, index, when, flipped in (
+                (left, self.right.chained, rights, False),
+                (right, self.left.chained, lefts, True),
+            )
+            if mine
+        ]
+        if not sides:
+            return {}
         once: list[Columns] = []
         twice: list[Columns] = []
-        for mine, index, when, flipped in (
-            (left, self.right.chained, rights, False),
-            (right, self.left.chained, lefts, True),
-        ):
-            if not mine:
-                continue
-            at, entries, weights, fresh = index.meet(mine.keys, mine.columns.weights, when)
-            both = bool(left) and bool(right)
-            for mask in (~fresh, fresh) if both and fresh.any() else (slice(None),):
+        both = len(sides) == 2 and all(fresh.any() for *_, (_, _, _, fresh) in sides)
+        for mine, index, flipped, (at, entries, weights, fresh) in sides:
+            for mask in (~fresh, fresh) if both else (slice(None),):
                 part = self._pairs(mine, index, at[mask], entries[mask], weights[mask], flipped)
                 (twice if mask is fresh else once).append(part)
-        if not once:
-            return {}
         if twice:
             once.append(together(twice, self.texts).consolidated())
         one = together(once, self.texts)

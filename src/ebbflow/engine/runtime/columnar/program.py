@@ -16,8 +16,9 @@ MANY = 50_000
 """A first table of so many rows has a program run in columns, if nothing else is said."""
 
 
-def use_columns(program: RunningProgram) -> bool:
-    """Have a program that has not run yet run in columns, and say whether any stage of it does."""
+def use_columns(program: RunningProgram, *, asked: bool = True) -> bool:
+    """Have a program that has not run yet run in columns, and say whether any stage of it does. Who
+    has asked for it is told by `explain` why none does."""
     from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
     from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
     from ebbflow.engine.runtime.columnar.keyed_input import keyed_in_columns
@@ -29,11 +30,12 @@ def use_columns(program: RunningProgram) -> bool:
     sources = program.plan.sources
     types = {slot: sources[name].type for name, slot in machine.inputs.items()}
     chosen = on_columns_where_possible(machine.stages, types, texts)
-    if not any(stage.in_columns for stage in chosen.stages):
+    some = any(stage.in_columns for stage in chosen.stages)
+    if not some and not asked:
         return False
     machine.use(chosen.stages, chosen.why)
     inputs = program.inputs
-    for name, state in list(inputs.items()):
+    for name, state in list(inputs.items()) if some else ():
         if forms_of(state.source.type) is not None:
             if type(state) is BagInput:
                 inputs[name] = CheckedColumnInput(state.source, texts)
@@ -41,7 +43,7 @@ def use_columns(program: RunningProgram) -> bool:
                 inputs[name] = ColumnInput(state.source, texts)
             elif type(state) is KeyedInput:
                 inputs[name] = keyed_in_columns(state, texts)
-    return True
+    return some
 
 
 def use_rows(program: RunningProgram) -> None:
@@ -93,7 +95,7 @@ class FirstStep:
         program = self.storage.program
         self.storage.advance = program.run
         if any(map(_is_large, given.values())) and find_spec("numba") is not None:
-            use_columns(program)
+            use_columns(program, asked=False)
         return program.run(epoch, given, batch)
 
 
