@@ -165,12 +165,12 @@ def _lines(
     queries = {slot for slot, each in lowered.items() if each.rows is not None}
     groups = {slot for slot, each in lowered.items() if each.cells is not None} - queries
     change = lowering if isinstance(lowering, ChangeLowering) else None
-    told = set(replica.derived)
+    reported = set(replica.derived)
     if change is not None:
         others, groups = set(), {slot for slot in groups if change.touched(slot)}
-        told = {name for name in told if replica.machine.outputs[name] in queries}
+        reported = {name for name in reported if replica.machine.outputs[name] in queries}
     provided = queries if change is not None else queries | groups
-    job = replace(lowering.job, provided=frozenset(provided | others), told=frozenset(told),
+    job = replace(lowering.job, provided=frozenset(provided | others), reported=frozenset(reported),
                   summed=frozenset(groups if change is not None else ()))  # fmt: skip
     counted = [
         stage for stage in stages if lowered[stage.slot].cells is not None
@@ -194,7 +194,7 @@ def _lines(
     writes = WriteRows if change is None else ChangeRows
     lines = [_store(writes, job, replica.parts.index(each[0]), *each) for each in writers]
     come = [lowering.rows(slot).mapInArrow(EnterTask(job, slot), SCHEMA) for slot in entered]
-    for name in told if change is not None else ():
+    for name in reported if change is not None else ():
         slot = replica.machine.outputs[name]
         if slot in there:
             lines.append(once_each(lowering.rows(slot)).mapInArrow(WriteChanges(job, name), SCHEMA))
