@@ -69,7 +69,8 @@ class Replica(RunningProgram):
     ) -> Waves:
         """The waves of an epoch in which these inputs are given by key; where it is a bulk load,
         with the slots that are provided, the parts, by name, whose state is written already, the
-        outputs whose changes are `reported` by others, and the reduces, by slot, that are `summed`."""
+        outputs whose changes others have `reported`, and the reduces, by slot, that others have
+        `summed`."""
         at = (
             frozenset(given), frozenset(provided), frozenset(done), frozenset(reported),
             frozenset(summed),
