@@ -52,7 +52,7 @@ def where(rows):
 said = {"modes": []}
 said["workers"] = spark.sparkContext.parallelize(range(8), 8).mapPartitions(where).collect()
 many = spark.range(60_000).selectExpr("id", "concat('city ', id % 50) AS city", "id % 100 AS price")
-with program.run(ef.spark(spark, path="state")) as view:
+with program.run(ef.spark(spark, path="state", small=10_000)) as view:
     view.step(orders=many)
     said["modes"].append(view.last.mode)
     view.step(orders=[Order(60_000, "Bonn", 5)])

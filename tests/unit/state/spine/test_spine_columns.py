@@ -80,6 +80,19 @@ def test_values_can_be_columns_and_the_last_one_counts() -> None:
     assert same_entries(by_rows, by_columns)
 
 
+@pytest.mark.parametrize("gone", [[1], [0, 1, 2], []], ids=["one", "all", "none"])
+def test_values_that_are_not_live_are_taken_away(gone: list[int]) -> None:
+    rows, spine = orders(3), Spine("value", row_type=Order)
+    spine.append_columns(encode(range(3)), encode(rows, Order))
+    live = np.array([i not in gone for i in range(3)])
+    spine.append_columns(encode(range(3)), encode(rows[::-1], Order), live=live)
+    wanted = {i: rows[2 - i] for i in range(3) if i not in gone}
+    assert spine.probe(range(3)) == wanted
+    assert {key: row for key, row, _ in spine.scan()} == wanted
+    spine.hold()
+    assert spine.probe(range(3)) == wanted
+
+
 def test_no_entries_are_nothing_staged() -> None:
     for layout in ("bag", "value"):
         spine = Spine(layout)

@@ -158,30 +158,29 @@ def _lines(
 ) -> DataFrame:  # fmt: skip
     """The reports of a load of these parts; what is persisted in between is put into `kept`."""
     replica = epochs.replica
-    needed = _needed(replica, new)
-    others = {each.slot for each in replica.machine.stages} - needed
+    change = lowering if isinstance(lowering, ChangeLowering) else None
+    slots = {each.slot for each in replica.machine.stages}
+    needed = _needed(replica, new) if change is None else slots
     stages = [each for each in replica.machine.stages if not each.arranges and each.slot in needed]
     lowered = {stage.slot: lowering.of(stage.slot) for stage in stages}
     queries = {slot for slot, each in lowered.items() if each.rows is not None}
     groups = {slot for slot, each in lowered.items() if each.cells is not None} - queries
-    change = lowering if isinstance(lowering, ChangeLowering) else None
-    told = set(replica.derived)
-    if change is not None:
-        others, groups = set(), {slot for slot in groups if change.touched(slot)}
-        told = {name for name in told if replica.machine.outputs[name] in queries}
-    provided = queries if change is not None else queries | groups
-    job = replace(lowering.job, provided=frozenset(provided | others), told=frozenset(told),
-                  summed=frozenset(groups if change is not None else ()))  # fmt: skip
+    there = queries | {slot for slot, name in lowering.names.items() if name in frames}
+    provided, reported = queries | groups | (slots - needed), set(replica.derived)
     counted = [
         stage for stage in stages if lowered[stage.slot].cells is not None
         and (stage.slot in groups or replica.part(stage.containers[0]).name in new)
     ]  # fmt: skip
-    there = queries | {slot for slot, name in lowering.names.items() if name in frames}
     if change is not None:
         there = {slot for slot in there if change.touched(slot)}
+        groups = {slot for slot in groups if change.touched(slot)}
+        reported = {name for name in reported if replica.machine.outputs[name] in queries}
+        provided, counted = queries, []
+    job = replace(lowering.job, provided=frozenset(provided), reported=frozenset(reported),
+                  summed=frozenset(groups if change is not None else ()))  # fmt: skip
     writers = [(part, *found) for part in replica.parts if part.name in new
                and (found := _written(lowering, part, there)) is not None]  # fmt: skip
-    cells = {id(stage.containers[0]) for stage in counted if change is None}
+    cells = {id(stage.containers[0]) for stage in counted}
     written = [part.name for part in replica.parts if id(part.owner) in cells]
     known = {part.name for part in replica.parts} - new
     job = replace(job, done=frozenset([*known, *written, *(part.name for part, *_ in writers)]))
@@ -194,14 +193,13 @@ def _lines(
     writes = WriteRows if change is None else ChangeRows
     lines = [_store(writes, job, replica.parts.index(each[0]), *each) for each in writers]
     come = [lowering.rows(slot).mapInArrow(EnterTask(job, slot), SCHEMA) for slot in entered]
-    for name in told if change is not None else ():
-        slot = replica.machine.outputs[name]
-        if slot in there:
-            lines.append(once_each(lowering.rows(slot)).mapInArrow(WriteChanges(job, name), SCHEMA))
-    for stage in counted if change is None else ():
+    for stage in counted:
         (come if stage.slot in groups else lines).append(_cells(job, lowering, stage))
     if change is not None:
         come += [_sums(job, lowering, stage) for stage in stages if stage.slot in groups]
+        outputs = {name: replica.machine.outputs[name] for name in reported}
+        lines += [_changes(job, lowering, name, slot)
+                  for name, slot in outputs.items() if slot in there]  # fmt: skip
     if come:
         lines.append(epochs.through(job, reduce(DataFrame.union, come)))
     if not lines:
@@ -249,6 +247,11 @@ def _sums(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
     assert found.cells is not None
     number = lowering.replica.machine.stages.index(stage)
     return found.cells.mapInArrow(EnterSums(job, number, isinstance(found.shape, str)), SCHEMA)
+
+
+def _changes(job: EpochJob, lowering: Lowering, name: str, slot: int) -> DataFrame:
+    """Write what changed in an output that is a query."""
+    return once_each(lowering.rows(slot)).mapInArrow(WriteChanges(job, name), SCHEMA)
 
 
 # ---- rows to disk, as columns ----

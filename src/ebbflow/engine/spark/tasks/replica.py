@@ -68,14 +68,15 @@ class Replica(RunningProgram):
         given: Iterable[str] = (),
         provided: Iterable[int] = (),
         done: Iterable[str] = (),
-        told: Iterable[str] = (),
+        reported: Iterable[str] = (),
         summed: Iterable[int] = (),
     ) -> Waves:
         """The waves of an epoch in which these inputs are given by key; where it is a bulk load,
         with the slots that are provided, the parts, by name, whose state is written already, the
-        outputs of which others tell what changed, and the reduces, by slot, that are `summed`."""
+        outputs whose changes others have `reported`, and the reduces, by slot, that others have
+        `summed`."""
         at = (
-            frozenset(given), frozenset(provided), frozenset(done), frozenset(told),
+            frozenset(given), frozenset(provided), frozenset(done), frozenset(reported),
             frozenset(summed),
         )  # fmt: skip
         if at not in self._waves:
@@ -86,8 +87,8 @@ class Replica(RunningProgram):
                 if state.store is not None and id(state.store) not in written
                 and name in self.machine.inputs
             }  # fmt: skip
-            reported = {*self.machine.readers, *at[3]}
-            outputs = [name for name in self.outputs if name not in reported]
+            known = {*self.machine.readers, *at[3]}
+            outputs = [name for name in self.outputs if name not in known]
             self._waves[at] = Waves(
                 self.machine, keeping, outputs, at[0], at[1], written, at[4]
             )  # fmt: skip

@@ -133,7 +133,6 @@ class Route:
         sizes = [size(each) for each in given.values()]
         rows = sum(each or 0 for each in sizes)
         if None not in sizes and rows <= small:
-            self._why = f"at most {small:,} rows"
             return DRIVER if self.options.in_driver else SINGLE_TASK
         if not self.options.measures or None in sizes:
             self._why = f"more than {small:,} rows"

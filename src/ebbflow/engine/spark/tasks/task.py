@@ -71,7 +71,7 @@ class EpochJob:
     provided: frozenset[int] = frozenset()
     done: frozenset[str] = frozenset()
     bulk: bool = False
-    told: frozenset[str] = frozenset()
+    reported: frozenset[str] = frozenset()
     summed: frozenset[int] = frozenset()
     anew: bool = False
     """Whether it begins without state, though there is some: to compute it again."""
@@ -85,7 +85,7 @@ class EpochJob:
 
     def waves(self, replica: Replica) -> Waves:
         """The waves of the epoch."""
-        return replica.waves(self.by_key, self.provided, self.done, self.told, self.summed)
+        return replica.waves(self.by_key, self.provided, self.done, self.reported, self.summed)
 
     @property
     def epoch(self) -> int:
