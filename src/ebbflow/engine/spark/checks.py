@@ -215,8 +215,8 @@ def is_local(session: Any) -> bool:
 
 def require_shared(session: SparkSession, path: str) -> None:
     """An error when a worker on another machine does not see the folder in which state is open."""
-    if is_local(session) or "://" in path:  # an object store is where it is
-        return
+    if (is_local(session) and not is_connect(session)) or "://" in path:
+        return  # tasks run here; and an object store is where it is
     lock = os.path.join(path, "lock")
 
     def look(batches: Any) -> Any:
