@@ -150,9 +150,9 @@ class ForgetsTheFloor(Ranking):
         return buffer._replace(tree=buffer.tree.update(pair for pair in pairs if pair[1] > 0))
 
 
-MANY = [ZSet.of(range(100)), ZSet.of(range(70))]
-DRAINS = [ZSet(dict.fromkeys(range(30, 100), -1)), ZSet(dict.fromkeys(range(50, 70), -1)),
-          ZSet({2: -1}), ZSet({-5: 1}), ZSet(dict.fromkeys(range(25, 70), -1))]  # fmt: skip
+MANY = [ZSet.of(range(100))]
+DRAINS = [ZSet({99: -1}), ZSet(dict.fromkeys(range(20, 99), -1)), ZSet({-5: 1})]
+"""The first goes alone, so that others are held in its place, and then many of those go."""
 
 
 @pytest.mark.parametrize("planted", [ForgetsToRefill, ForgetsTheFloor])
@@ -164,7 +164,7 @@ def test_outermost_rows_that_are_not_picked_anew_are_refuted(planted: Any) -> No
     part.ranking = planted(True)
     for of in (top, reduced):
         with pytest.raises(LawBroken):
-            check(of, inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=20)
+            check(of, inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=60)
     check(top_rows(2, itself), inputs=MANY, changes=DRAINS, laws=[FROM_SCRATCH], examples=10)
 
 
