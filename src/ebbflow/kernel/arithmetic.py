@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ebbflow.errors import value_text
 from ebbflow.expression.node import Constant, Expression, Get, Operation, Record, Row
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded, forms_of, one_float
@@ -151,7 +152,7 @@ class _Compiler:
         form = {int: "int", bool: "bool", float: "float", str: "text", date: "date",
                 datetime: "time"}.get(type(value))  # fmt: skip
         if form is None:
-            raise NotInColumns(f"the constant {value!r}")
+            raise NotInColumns(f"the constant {value_text(value)}")
         if form in ("bool", "float"):
             return Computed(WordForm(form), lambda sides: Vector(value))
         try:

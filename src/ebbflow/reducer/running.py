@@ -31,9 +31,10 @@ from ebbflow.reducer.shape import PAIR, ResultShape
 from ebbflow.reducer.strategy import (
     GroupStrategy,
     refuse_leftover,
+    refuse_negative_size,
     strategies_of,
 )
-from ebbflow.state.cells import Cells
+from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
 from ebbflow.stream import Processor
 from ebbflow.zset import ZSETS, ZSet, trusted
@@ -120,7 +121,9 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     @cached_property
     def group_loop(self) -> Callable[..., dict[Any, int]]:
-        """The loop of a step of rows by key."""
+        """The loop of a step of rows by key; of many parts, one that calls them."""
+        if len(self.parts) > MOST_FUSED:
+            return self._call_parts
         return self._fused().step_groups(self._require_empty)
 
     @cached_property
@@ -172,6 +175,34 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
     def update_groups(self, found: Grouped, groups: Any, cells: Any) -> dict[Any, int]:
         """A step group by group, from the change by key and, where they are kept, all rows."""
         return self.group_loop(found, groups, cells.values, _remembered(cells))
+
+    def _call_parts(self, found: Grouped, groups: Any, values: Any, old: Any) -> dict[Any, int]:
+        """What the generated loop does, part by part."""
+        parts, out = self.parts, dict[Any, int]()
+        for key, pairs in found.items():
+            was = values.get(key)
+            cell = self.no_rows if was is None else was
+            size = cell[0] + sum([weight for _, weight in pairs])
+            if size < 0:
+                refuse_negative_size(key, size)
+            rows = None if groups is None else groups.get(key)
+            accs = [
+                part.update(acc, pairs, rows) for part, acc in zip(parts, cell[1:-1], strict=True)
+            ]
+            old[key] = ABSENT if was is None else was
+            before, after = cell[-1], None
+            if size:
+                values[key] = now = self.cell(key, size, accs)
+                after = now[-1]
+            else:
+                self._require_empty(key, (0, *accs))
+                values.pop(key, None)
+            if before != after:
+                if was is not None:
+                    out[before] = -1
+                if size:
+                    out[after] = 1
+        return out
 
     def _require_empty(self, key: Any, cell: tuple[Any, ...]) -> None:
         for part, acc in zip(self.parts, self._accs(cell), strict=True):

@@ -35,6 +35,7 @@ def pause_gc() -> bool:
 def pausing_gc(function: Callable[P, T]) -> Callable[P, T]:
     """The same function, with the garbage collector paused while it runs.
 
+    >>> gc.enable()
     >>> pausing_gc(gc.isenabled)(), gc.isenabled()
     (False, True)
     """
@@ -98,6 +99,7 @@ def gc_paused(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
     ... def task(given):
     ...     for each in given:
     ...         yield gc.isenabled()
+    >>> gc.enable()
     >>> list(task("ab")), gc.isenabled()
     ([False, False], True)
     """
