@@ -19,11 +19,11 @@ import numbers
 import operator
 import os
 import sys
+import time
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
-from time import thread_time
 from typing import Any, NamedTuple
 
 from ebbflow.errors import CheckError, install
@@ -36,6 +36,8 @@ SECONDS = 5
 """So much processor time is spent on the paths: what is proved does not depend on how busy the
 machine is."""
 TIMEOUT = 3000
+_used = getattr(time, "thread_time", time.process_time)
+"""The processor time of this thread, or of the process where Python knows no other."""
 
 
 def z3() -> Any:
@@ -77,7 +79,7 @@ class TracePath:
 
     def ask(self, condition: Any) -> bool:
         """Whether a condition holds on this path; the other possibility is kept for later."""
-        if self.asked > QUESTIONS or thread_time() > self.end:
+        if self.asked > QUESTIONS or _used() > self.end:
             raise self.fail("it has too many paths to follow them all, or loops")
         if self.asked == len(self.answers):
             yes, no = self.possible(condition), self.possible(z3().Not(condition))
@@ -101,7 +103,7 @@ def paths(
     `seen` is told when there are real numbers among the terms: a float would round there.
     """
     todo: list[tuple[bool, ...]] = [()]
-    end = thread_time() + SECONDS
+    end = _used() + SECONDS
     for _ in range(PATHS):
         if not todo:
             return
