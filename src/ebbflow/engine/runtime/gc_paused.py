@@ -25,13 +25,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def pause_gc() -> bool:
-    """Stop the garbage collector; whether it ran, and is to be started again by `gc.enable()`."""
-    ran = gc.isenabled()
-    gc.disable()
-    return ran
-
-
 def pausing_gc(function: Callable[P, T]) -> Callable[P, T]:
     """The same function, with the garbage collector paused while it runs.
 
@@ -42,8 +35,9 @@ def pausing_gc(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def run(*args: P.args, **options: P.kwargs) -> T:
-        ran = pause_gc()
+        ran = gc.isenabled()
         try:
+            gc.disable()
             return function(*args, **options)
         finally:
             if ran:
@@ -106,8 +100,9 @@ def gc_paused(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
 
     @wraps(task)
     def run(*given: Any) -> Iterator[Any]:
-        ran = pause_gc()
+        ran = gc.isenabled()
         try:
+            gc.disable()
             yield from task(*given)
         finally:
             if ran:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ebbflow.engine.runtime.closable import closable
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
-from ebbflow.engine.runtime.gc_paused import Freezer, pause_gc
+from ebbflow.engine.runtime.gc_paused import Freezer
 from ebbflow.engine.runtime.loop_report import rows_in
 from ebbflow.engine.runtime.stage import Counts, Stage, nested
 from ebbflow.errors import cause_of
@@ -121,8 +121,10 @@ class Machine:
         value_at, size_at = values.__getitem__, sizes.__getitem__
         stage = None
         given = sum(sizes)
-        paused = given > LARGE and pause_gc()
+        paused = given > LARGE and gc.isenabled()
         try:
+            if paused:
+                gc.disable()
             for stage, places, slot, containers, run, grouped, counts in acts:
                 reads = [*map(value_at, places)]
                 if not any(reads):

@@ -8,7 +8,6 @@ elsewhere is never unpickled. Rows of weight 0 are left out; equal rows are not 
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from ebbflow.engine.runtime.changes import read as read_rows
-from ebbflow.engine.runtime.gc_paused import pause_gc
+from ebbflow.engine.runtime.gc_paused import pausing_gc
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.table.arrow import (
     SchemaMismatch,
@@ -83,6 +82,7 @@ def rows_of(source: Source, batch: Any) -> tuple[list[Any], list[int]]:
         raise of_input(source, error) from cause_of(error)
 
 
+@pausing_gc
 def weights_of_table(source: Source, given: Any) -> Weights:
     """The rows of a table of whatever library with their weights, those of equal rows added up.
 
@@ -91,12 +91,7 @@ def weights_of_table(source: Source, given: Any) -> Weights:
     >>> weights_of_table(orders, {"id": [1, 2, 1]})
     {Order(id=1): 2, Order(id=2): 1}
     """
-    ran = pause_gc()
-    try:
-        return total(*rows_of(source, table_of(source, given)))
-    finally:
-        if ran:
-            gc.enable()
+    return total(*rows_of(source, table_of(source, given)))
 
 
 def total(rows: list[Any], weights: list[int]) -> Weights:
