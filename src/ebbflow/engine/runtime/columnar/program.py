@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any
 
 from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput
@@ -11,6 +10,7 @@ from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import CompositionError, install
 from ebbflow.flow.plan import Node
+from ebbflow.kernel import missing
 
 MANY = 50_000
 """A first table of so many rows has a program run in columns, if nothing else is said."""
@@ -78,10 +78,10 @@ def column_facts(machine: Any) -> dict[Node, object]:
 
 def require_columns() -> None:
     """Refuse to go on without what columns need."""
-    missing = [name for name in ("numba", "numpy", "pyarrow") if find_spec(name) is None]
-    if missing:
+    lacking = missing()
+    if lacking:
         raise CompositionError(
-            f"run(columns=True) needs {' and '.join(missing)}", remedy=install("fast")
+            f"run(columns=True) needs {' and '.join(lacking)}", remedy=install("fast")
         )
 
 
@@ -94,7 +94,7 @@ class FirstStep:
     def __call__(self, epoch: int, given: Mapping[str, Any], batch: Any = None) -> Any:
         program = self.storage.program
         self.storage.advance = program.run
-        if any(map(_is_large, given.values())) and find_spec("numba") is not None:
+        if any(map(_is_large, given.values())) and not missing():
             use_columns(program, asked=False)
         return program.run(epoch, given, batch)
 
