@@ -146,7 +146,7 @@ def q13() -> Any:
     )
 
 
-def _part_of_day(row: Any) -> Any:
+def _part_of_day(row: Any) -> str:
     hour = row.date_time % DAY // HOUR
     if (hour >= 8) & (hour <= 18):
         return "day"
