@@ -62,7 +62,7 @@ def test_every_contestant_has_the_same_in_the_end() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
-    assert [row["work"] for row in rows] == ["latency"] * 3 + ["sustained"]
+    assert [row["work"] for row in rows] == ["latency"] * 3 + ["sustained", "correction"]
     for row in rows[:3]:
         assert 0 < row["p50 s"] <= row["p99 s"]
         assert row["p50 / floor"] == pytest.approx(row["p50 s"] / row["floor p50 s"])

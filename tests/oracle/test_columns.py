@@ -19,6 +19,7 @@ from ebbflow.engine.local import run
 from ebbflow.errors import AbsentRow, CompositionError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import planned
+from ebbflow.kernel.words import Texts
 from ebbflow.record import record
 from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.testing.requests import RandomRequests
@@ -278,6 +279,20 @@ def test_an_interrupt_at_any_moment_leaves_columns_done_or_not_done(apart: int) 
         view.verify()
     assert hit[False] > 10
     assert hit[True] > 0
+
+
+def test_an_interrupt_leaves_no_text_whose_number_is_unknown() -> None:
+    moment = 1
+    while True:
+        texts = Texts()
+        texts.words(["ebb"])
+        cut = interrupted(lambda: texts.words(["flow", "ebb", "tide"]), moment, published=False)  # noqa: B023
+        texts.words(["tide", "moon", "flow"])
+        assert {texts.known[number]: number for number in texts.numbers.values()} == texts.numbers
+        if not cut:
+            break
+        moment += 1
+    assert moment > 10
 
 
 def _swapped(view: Any) -> ZSet[Any]:

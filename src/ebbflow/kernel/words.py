@@ -73,13 +73,15 @@ class Texts:
         self.known: list[str] = []
 
     def words(self, texts: Iterable[str]) -> list[int]:
-        """The number of each text; new ones get the next."""
+        """The number of each text; new ones get the next. An interrupt may leave numbers unused,
+        and never a text whose number is unknown."""
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
         numbers, known = self.numbers, self.known
         new = [text for text in dict.fromkeys(texts) if text not in numbers]
         if new:
-            numbers.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+            first = len(known)
             known += new
+            numbers.update(zip(new, range(first, len(known)), strict=True))
         return list(map(numbers.__getitem__, texts))
 
 
