@@ -70,7 +70,8 @@ class Networkx(Recompute):
     def value(self) -> Bag:
         if self.query == REACHABILITY:
             return dict.fromkeys({self.root, *self.answer}, 1)
-        return {(node, min(nodes)): 1 for nodes in self.answer for node in nodes}
+        labels = ((min(nodes), nodes) for nodes in self.answer)
+        return {(node, least): 1 for least, nodes in labels for node in nodes}
 
 
 class SciPy(Recompute):
