@@ -17,7 +17,12 @@ from ebbflow.chain import Chain, RowStep, grouping, key_source
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.expression.node import field_of
 from ebbflow.flow.plan import FusedStep
-from ebbflow.flow.rewrite.better import found_by_key, keeps_value
+from ebbflow.flow.rewrite.better import (
+    found_by_key,
+    keeps_value,
+    key_of_plain,
+    read_by_place,
+)
 from ebbflow.flow.rewrite.terms import Choice, Term
 from ebbflow.nan import NAN
 from ebbflow.record import fields_of
@@ -172,7 +177,10 @@ class DerivedTerm:
             what, mark = _marked(loop, choice, last.last_row)
             passed = template is not _ENTERING and keeps_value(term, choice)
             at = "at" if passed else f"({mark}, number)"
-            row = row_source(loop, choice, "fact", "mark")
+            found = key_of_plain(term, choice) if passed else None
+            if found is not None:
+                what, holes["merge"] = found.kept(loop.bind, *sides), ""
+            row = row_source(loop, choice, "fact", "mark", plain=read_by_place(term))
             key = "fact[0]" if choice.reduce.width == 1 else f"tuple(fact[:{choice.reduce.width}])"
             holes |= {
                 "row": partial(_write_all, loop, "mark, number = at", f"row = {row}"),
@@ -223,13 +231,16 @@ def mark_source(choice: Choice, value: str) -> str:
     return f"({is_nan}, {sign}{value} if {value} == {value} else 0.0)"
 
 
-def row_source(loop: GeneratedLoop, choice: Choice, key: str, mark: str) -> str:
-    """Python text for the row of a key and a mark."""
+def row_source(
+    loop: GeneratedLoop, choice: Choice, key: str, mark: str, plain: bool = False
+) -> str:
+    """Python text for the row of a key and a mark; `plain`, where a tuple will do."""
     reduce, sign = choice.reduce, "-" if choice.greatest else ""
     value = f"{sign}{mark}"
     if choice.is_float:  # what the marks of numbers begin with, see `mark_source`
         value = f"({sign}{mark}[1] if {mark}[0] == {choice.greatest} else {loop.bind(NAN, 'nan')})"
-    return ResultShape(reduce.type, reduce.width, reduce.spread).source(loop, key, [value])
+    row_type = None if plain else reduce.type
+    return ResultShape(row_type, reduce.width, reduce.spread).source(loop, key, [value])
 
 
 def row_maker(choice: Choice) -> Callable[[Any, Any], Any]:

@@ -18,7 +18,7 @@ from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row
 from ebbflow.expression.node import field_of
 from ebbflow.flow.plan import Concat, FusedStep, Iterate, Node, Reduce
 from ebbflow.flow.rewrite.terms import Choice, NotMonotone, Steps, Term, named, stripped, where
-from ebbflow.flow.rewrite.traced import conjuncts
+from ebbflow.flow.rewrite.traced import condition, conjuncts
 from ebbflow.flow.types import classes
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of
@@ -253,6 +253,33 @@ def keeps_value(term: Term, choice: Choice) -> bool:
     for step in term.after:
         made = _through(step.fn.expression, made) if step.verb == "map" else None
     return _through(_field(choice), made) == Get(side, fields[-1], len(fields) - 1)
+
+
+def key_of_plain(term: Term, choice: Choice) -> Fn | None:
+    """The key of what a join derives, in terms of the joined rows, where these are only put
+    together: then no row need be made to see it."""
+    made = None if term.join is None or term.after else term.join.merge.expression
+    if not isinstance(made, Record) or choice.reduce.key is None:
+        return None
+    if not all(isinstance(item, (Row, Get, Constant)) for item in made.items):
+        return None
+    assert term.join is not None
+    return condition(term.join.merge, choice.reduce.key, plain=True)
+
+
+def read_by_place(term: Term) -> bool:
+    """Whether all that a term reads of a fact are fields, by their places: then a plain tuple will
+    do for its row."""
+    join = term.join
+    if join is None or term.before:
+        return False
+    key = (join.left_key, join.right_key)[term.side].expression
+    made = join.merge.expression
+    if key is None or made is None:
+        return False
+    read = [each for each in key.walk() if isinstance(each, (Row, Get))]
+    read += [e for e in made.walk() if isinstance(e, (Row, Get)) and e.arg == term.side]
+    return all(type(each) is Get for each in read)
 
 
 def found_by_key(term: Term, choice: Choice | None) -> bool:
