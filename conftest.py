@@ -1,16 +1,48 @@
 """What can only be collected where PySpark is installed; a Java that starts soon: what tests run is
-over before a better compiler would pay; and garbage that is collected, whatever came before."""
+over before a better compiler would pay; what is made for a whole file of tests, made once; and
+garbage that is collected, whatever came before."""
 
 import gc
 import os
+from collections.abc import Generator
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+TESTS = Path(__file__).parent / "tests"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 collect_ignore = (
     []
     if find_spec("pyspark")
     else ["src/ebbflow/engine/spark/table/schema.py", "src/ebbflow/engine/spark/table/frame.py"]
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
+    """Doctests are looked for in `src` alone: looking through all tests takes long, in each of the
+    processes that run them."""
+    found = yield
+    if TESTS not in file_path.parents:
+        return found
+    return [each for each in found if type(each) is pytest.Module]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
+    """With `--dist loadgroup`, tests that share what is made for their file run in one process, so
+    that it is made once."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.get_closest_marker("xdist_group") is None and _has_shared(item):
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def _has_shared(item: Any) -> bool:
+    made = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    return any(each[-1].scope == "module" for each in made.values())
 
 
 def pytest_runtest_setup() -> None:

@@ -90,8 +90,9 @@ for path in paths:
     try:
         with contextlib.redirect_stdout(text):
             runpy.run_path(path, run_name="__main__")
-    except BaseException:
-        text.write(traceback.format_exc())
+    except BaseException as error:
+        if not isinstance(error, SystemExit) or error.code:
+            text.write(traceback.format_exc())
     told[path] = text.getvalue()
 print(json.dumps(told))
 """
@@ -101,7 +102,7 @@ print(json.dumps(told))
 def stories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What the examples print, as scripts in one process, where sets have an order of their own."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", TELL, *map(str, PATHS)],
+        [sys.executable, "-W", "error", "-c", TELL, *map(str, sorted(EXAMPLES.glob("*.py")))],
         cwd=tmp_path_factory.mktemp("stories"),
         env={**os.environ, "PYTHONHASHSEED": "5"},
         capture_output=True,
@@ -120,6 +121,12 @@ def test_an_example_tells_its_story(name: str, stories: dict[str, str]) -> None:
         GOLDEN.mkdir(exist_ok=True)
         golden.write_text(stories[name], encoding="utf-8")
     assert stories[name] == golden.read_text(encoding="utf-8")
+
+
+def test_those_without_a_program_run_too(stories: dict[str, str]) -> None:
+    others = stories.keys() - MODULES.keys()
+    assert others == {"demo", "judged_reducers", "tcp"}
+    assert not [name for name in others if not stories[name] or "Traceback" in stories[name]]
 
 
 def test_there_are_many_and_each_has_its_story_and_its_line_in_the_index() -> None:

@@ -11,7 +11,8 @@ from tests.oracle.edited_docs import Doc, Failing, Model, doc, program
 import ebbflow as ef
 from ebbflow.change import Delete, Insert, List, Text
 from ebbflow.change.rope import Rope
-from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.batch.difference import mismatch
 from ebbflow.operator import lists, text
 
 

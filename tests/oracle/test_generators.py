@@ -6,6 +6,7 @@ import importlib.util
 import re
 import sys
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -138,10 +139,15 @@ def test_300_programs_hold_diamonds_self_joins_negative_parts_and_several_output
     assert len(seen) == 12
 
 
-def test_most_programs_give_rows(programs: list[Program]) -> None:
+def test_most_programs_give_rows_that_are_what_the_types_say(programs: list[Program]) -> None:
     full = 0
     for seed, made in enumerate(programs):
-        full += any(evaluate(made.plan, _after(made, seed)).values())
+        found = evaluate(made.plan, _after(made, seed))
+        full += any(found.values())
+        for name, rows in found.items():
+            fields = fields_of(made.plan.outputs[name].type)
+            if fields is not None:
+                assert {getattr(row, "_fields", None) for row in rows} <= {tuple(fields)}
     assert full > 0.75 * len(programs)
 
 
@@ -153,14 +159,6 @@ def test_nothing_that_needs_a_bag_has_a_negative_row_before_it() -> None:
         found = evaluate(made.plan, _after(made, seed))
         negative += not all(rows.is_bag for rows in found.values())
     assert negative >= 10
-
-
-def test_rows_are_what_the_types_say(programs: list[Program]) -> None:
-    for seed, made in enumerate(programs):
-        for name, rows in evaluate(made.plan, _after(made, seed)).items():
-            fields = fields_of(made.plan.outputs[name].type)
-            if fields is not None:
-                assert {getattr(row, "_fields", None) for row in rows} <= {tuple(fields)}
 
 
 def _after(made: Program, seed: int) -> dict[str, ZSet[Any]]:
@@ -288,7 +286,7 @@ def test_changes_do_everything_that_changes_do() -> None:
 
 
 @given(st.data())
-@settings(QUICK, max_examples=200)
+@settings(QUICK, max_examples=60)
 def test_recomputing_is_found_right(data: st.DataObject) -> None:
     made = data.draw(plans())
     follow(Recomputing, made, data.draw(changes(made)))
@@ -314,7 +312,8 @@ def test_a_wrong_engine_is_found_in_many_of_300_programs(
     spoil: Any, programs: list[Program]
 ) -> None:
     cases = ((made, random_epochs(made, seed, 6)) for seed, made in enumerate(programs))
-    assert sum(wrong(spoil, case) for case in cases) >= 10
+    found = (case for case in cases if wrong(spoil, case))
+    assert len([*islice(found, 10)]) == 10
 
 
 @pytest.mark.parametrize("spoil", WRONG[2:5], ids=lambda spoil: spoil.__name__)

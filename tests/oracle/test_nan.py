@@ -17,7 +17,8 @@ import pytest
 from tests.spark.simulated import View as Simulated
 
 import ebbflow as ef
-from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.batch.difference import mismatch
 from ebbflow.engine.local import run
 from ebbflow.flow.plan import Plan
 from ebbflow.nan import NAN, one_nan

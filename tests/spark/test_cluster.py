@@ -33,7 +33,8 @@ from tests.spark.servers import (
 )
 
 import ebbflow as ef
-from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.batch.difference import mismatch
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.flow.program import Program
 from ebbflow.zset import ZSet

@@ -18,7 +18,8 @@ from tests.spark.simulated import View
 from tests.spark.test_oracle_session import by_output
 
 import ebbflow as ef
-from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.batch.difference import mismatch
 from ebbflow.flow.plan import Plan
 from ebbflow.record import fields_of
 from ebbflow.testing import follow

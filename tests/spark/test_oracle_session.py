@@ -12,7 +12,8 @@ from pyarrow.parquet import read_table
 from tests.spark.forms import FORMS, some_form
 
 import ebbflow as ef
-from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.batch.difference import mismatch
 from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import zset_of

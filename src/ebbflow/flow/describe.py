@@ -1,8 +1,8 @@
-"""Nodes in words: what one does, what is kept for it, how its reducer follows a change.
+"""Nodes in words: what one does, and how its reducer follows a change; what is kept for it is said
+in `kept`.
 
-These are the words of `explain`, without any layout. A node *keeps* what has to be remembered from
-one change to the next; what is not said here is kept by no engine. A reducer's *verdict* is what it
-declares of itself:
+These are the words of `explain`, without any layout. A reducer's *verdict* is what it declares of
+itself:
 
     invertible               remove undoes add, always (`partial=False`)
     partial                  remove undoes add, or asks for the rows again (`partial=True`)
@@ -22,13 +22,11 @@ from ebbflow.expression import Constant
 from ebbflow.flow.plan import (
     Binary,
     Concat,
-    Distinct,
     Filter,
     FlatMap,
     Fused,
     Iterate,
     Join,
-    Keyed,
     Map,
     Node,
     Reduce,
@@ -42,7 +40,6 @@ from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
 from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, ScalarFilter
 from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.flow.plan.time import ClockSource, SessionReduce, Within
-from ebbflow.flow.rewrite.share import keeps_rows
 from ebbflow.flow.rewrite.tighten import Leaving
 from ebbflow.flow.windows import Sliding, Time, Tumbling
 from ebbflow.fn import Fn
@@ -61,6 +58,23 @@ def verdict(reducer: Any) -> str:
     if reducer.partial is None:
         return "invertible or partial"
     return "partial" if reducer.partial else "invertible"
+
+
+def follows(node: Node, judge: Callable[[Any], str]) -> str | None:
+    """How a node follows its input, where that is not the same for all: the verdict on a reducer,
+    and of a user's operator that it computes everything again.
+
+    >>> from ebbflow.operator import of
+    >>> again = Through(parent=Source(name="words"), key=Fn(len), operator=of(len), width=1)
+    >>> follows(again, verdict)
+    'computed again from all rows of one len, when they change'
+    """
+    if isinstance(node, Reduce):
+        return str(judge(node.reducer))
+    if isinstance(node, Through) and node.operator.recomputes:
+        rows = "all rows" if node.key is None else f"all rows of one {fn_text(node.key)}"
+        return f"computed again from {rows}, when they change"
+    return None
 
 
 def fn_text(fn: Fn | None) -> str:
@@ -88,6 +102,7 @@ def fn_text(fn: Fn | None) -> str:
 def verb(node: Node) -> str:
     """The verb of a node, as a program would have it.
 
+    >>> from ebbflow.flow.plan import Distinct
     >>> verb(Distinct(parent=Source(name="words")))
     'distinct'
     """
@@ -273,178 +288,3 @@ def _iterate(node: Iterate) -> str:
     if node.rounds is None:
         return f"to the fixed point, limit {node.limit:,}"
     return f"{node.rounds:,} round{'' if node.rounds == 1 else 's'}"
-
-
-# ---- what is kept for it ----
-
-
-@singledispatch
-def kept(node: Node) -> list[str]:
-    """What is kept for a node from one change to the next; nothing for a stateless one.
-
-    >>> kept(Distinct(parent=Source(name="words")))
-    ['a weight for each row']
-    """
-    return []
-
-
-@kept.register
-def _clock_keeps(node: ClockSource) -> list[str]:
-    return ["the time"]
-
-
-@kept.register
-def _source_keeps(node: Source) -> list[str]:
-    if node.lateness is not None:
-        return ["its rows that are not closed, to check what is taken away", "the latest time"]
-    if node.key is None:
-        return ["its rows, to check what is taken away"]
-    found = [f"its rows by {fn_text(node.key)}, to find the one that is replaced"]
-    if node.sequence is not None:
-        found.append(f"deleted keys with their {fn_text(node.sequence)}, to know what is older")
-    return found
-
-
-@kept.register
-def _distinct_keeps(node: Distinct) -> list[str]:
-    return ["a weight for each row"]
-
-
-@kept.register
-def _join_keeps(node: Join) -> list[str]:
-    if _crosses(node):
-        return ["the left rows", "the right rows"]
-    return [
-        f"left rows by {fn_text(node.left_key)}",
-        f"right rows by {fn_text(node.right_key)}",
-    ]
-
-
-@kept.register
-def _semi_keeps(node: Semi) -> list[str]:
-    return [f"left rows by {fn_text(node.left_key)}", "a weight for each key of the right"]
-
-
-@kept.register(CompareJoin)
-@kept.register(CompareSemi)
-def _comparisons_keep(node: CompareJoin | CompareSemi) -> list[str]:
-    first = min(node.where, key=lambda each: each.sign == "!=")
-    return [
-        f"{_side('left', node.left_key)} in the order of {fn_text(first.left)}",
-        f"{_side('right', node.right_key)} in the order of {fn_text(first.right)}",
-    ]
-
-
-@kept.register
-def _scalar_keeps(node: ScalarFilter) -> list[str]:
-    of = node.threshold
-    order = "" if of is None else f" in the order of {fn_text(of.left)}"
-    all_again = "" if of else ": when it changes, all are looked at again"
-    return [f"{_side('left', node.left_key)}{order}", f"the one row for them{all_again}"]
-
-
-def _side(which: str, key: Fn) -> str:
-    whole = isinstance(key.expression, Constant)
-    return f"the {which} rows" if whole else f"{which} rows by {fn_text(key)}"
-
-
-@kept.register
-def _aligned_keeps(node: Aligned) -> list[str]:
-    sides = (
-        ("left", node.left_key, node.left_order), ("right", node.right_key, node.right_order)
-    )  # fmt: skip
-    return [
-        f"the {side} rows{'' if _crosses(node) else f' of each {fn_text(key)}'} in the order of "
-        f"{fn_text(order)}"
-        for side, key, order in sides
-    ]
-
-
-@kept.register
-def _reduce_keeps(node: Reduce) -> list[str]:
-    each = "" if node.key is None else f" for each {fn_text(node.key)}"
-    if verdict(node.reducer) == "tree":
-        return [f"a tree of accumulators{each}" if each else "a tree of accumulators"]
-    one = f"an accumulator{each}" if each else "one accumulator"
-    if not keeps_rows(node.reducer):
-        return [one]
-    return [one, "the rows" if node.key is None else f"rows by {fn_text(node.key)}"]
-
-
-@kept.register
-def _top_k_keeps(node: TopK) -> list[str]:
-    return [f"{_rows_of(node)} in the order of {fn_text(node.by)}"]
-
-
-@kept.register
-def _sessions_keeps(node: Sessions) -> list[str]:
-    return [f"{_rows_of(node)} in the order of {fn_text(node.time)}"]
-
-
-@kept.register
-def _session_reduce_keeps(node: SessionReduce) -> list[str]:
-    return [f"{_rows_of(node)} in a tree by {fn_text(node.time)}, with accumulators of its parts"]
-
-
-@kept.register
-def _within_keeps(node: Within) -> list[str]:
-    return [f"rows that are not over yet, by {fn_text(node.time)}"]
-
-
-@kept.register
-def _ordered_keeps(node: Ordered) -> list[str]:
-    composes = node.transition.composes if isinstance(node, Fold) else ""
-    states = f"their steps composed {composes}" if composes else "the states they led to"
-    return [f"{_rows_of(node)} in the order of {fn_text(node.order)}", states]
-
-
-@kept.register
-def _through_keeps(node: Through) -> list[str]:
-    each = "" if node.key is None else f" for each {fn_text(node.key)}"
-    return [f"a state of the operator{each}", "its rows"]
-
-
-def follows(node: Node, judge: Callable[[Any], str]) -> str | None:
-    """How a node follows its input, where that is not the same for all: the verdict on a reducer,
-    and of a user's operator that it computes everything again.
-
-    >>> from ebbflow.operator import of
-    >>> again = Through(parent=Source(name="words"), key=Fn(len), operator=of(len), width=1)
-    >>> follows(again, verdict)
-    'computed again from all rows of one len, when they change'
-    """
-    if isinstance(node, Reduce):
-        return str(judge(node.reducer))
-    if isinstance(node, Through) and node.operator.recomputes:
-        rows = "all rows" if node.key is None else f"all rows of one {fn_text(node.key)}"
-        return f"computed again from {rows}, when they change"
-    return None
-
-
-def _rows_of(node: Keyed) -> str:
-    return "the rows" if node.key is None else f"the rows of each {fn_text(node.key)}"
-
-
-@kept.register
-def _iterate_keeps(node: Iterate) -> list[str]:
-    return ["what its body needs from round to round; a running view says more"]
-
-
-def kept_in_rounds(node: Node) -> list[str]:
-    """What is kept for a node in the body of a loop whose state has versions.
-
-    >>> kept_in_rounds(Distinct(parent=Source(name="words")))
-    ['its rows, and what it gave, with their rounds']
-    """
-    match node:
-        case Join():
-            return [f"{' · '.join(_join_keeps(node))}, with their rounds"]
-        case Binary() | Aligned():
-            left, right = fn_text(node.left_key), fn_text(node.right_key)
-            return [f"left rows by {left} and right rows by {right}, and what they gave, "
-                    "with their rounds"]  # fmt: skip
-        case Keyed(key=Fn() as key):
-            return [f"rows by {fn_text(key)}, and what they gave, with their rounds"]
-        case Keyed() | Distinct():
-            return ["its rows, and what it gave, with their rounds"]
-    return []

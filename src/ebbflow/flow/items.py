@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ebbflow.flow.describe import details, fn_text, follows, kept, kept_in_rounds, steps, verb
+from ebbflow.flow.describe import details, fn_text, follows, steps, verb
+from ebbflow.flow.kept import kept, kept_in_rounds
 from ebbflow.flow.plan import Iterate, LoopInput, Node, Plan, Reduce
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.share import indices

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ebbflow.engine.batch import evaluate, mismatch
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.batch.difference import mismatch
 from ebbflow.errors import EbbflowError, canonical
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.show import explain

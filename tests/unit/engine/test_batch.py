@@ -12,7 +12,8 @@ import pytest
 
 from ebbflow.change import BAG, NATURAL
 from ebbflow.engine import batch
-from ebbflow.engine.batch import difference, evaluate, mismatch
+from ebbflow.engine.batch import evaluate
+from ebbflow.engine.batch.difference import difference, mismatch
 from ebbflow.errors import ChangeError, CompositionError, FunctionFailed, Text
 from ebbflow.flow.plan import (
     Concat,

@@ -10,7 +10,8 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.errors import ChangeError, CompositionError, FunctionFailed, UnknownField, UnknownVerb
-from ebbflow.flow.describe import details, kept, verb
+from ebbflow.flow.describe import details, verb
+from ebbflow.flow.kept import kept
 from ebbflow.zset import ZSet
 
 

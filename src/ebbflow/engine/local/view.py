@@ -31,92 +31,30 @@ from time import perf_counter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, overload
 
+from ebbflow.engine.local.handles import LocalInput, LocalOutput
+from ebbflow.engine.local.report import explained, sizes_of, stats_of
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.changes import merged
-from ebbflow.engine.runtime.columnar.program import column_facts
 from ebbflow.engine.runtime.gc_paused import Freezer
 from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
 from ebbflow.engine.runtime.loop_again import read_entering
-from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, computed_outputs
-from ebbflow.engine.runtime.python import code_of
-from ebbflow.engine.runtime.report import (
-    LOG,
-    EpochStats,
-    NodeWork,
-    StateSize,
-    ViewStats,
-    added_up,
-)
+from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork, StateSize, ViewStats
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Changes, Delivery
-from ebbflow.engine.runtime.view import BaseView, InputHandle, OutputHandle
+from ebbflow.engine.runtime.view import BaseView
 from ebbflow.errors import EbbflowError, ViewClosed
-from ebbflow.flow.plan import Node, Plan
-from ebbflow.flow.show import explain
-from ebbflow.notebook import html_of, text_of
+from ebbflow.flow.plan import Plan
 from ebbflow.paths import PRIVATE
-from ebbflow.typevars import C, T, U, W
+from ebbflow.typevars import T, U, W
 from ebbflow.zset import ZSet, from_view
 
 if TYPE_CHECKING:
     from ebbflow.engine.local.branch import Branch
 
 OPEN, RUNNING, BROKEN, CLOSED = "", "running", "broken", "closed"
-
-
-def rows_in(value: ZSet[Any]) -> int:
-    """How many rows there are, each as often as it is there."""
-    return sum([weight for _, weight in value.items()])
-
-
-class LocalOutput(OutputHandle):
-    """One output of a local view, to read it and to hear of it alone."""
-
-    __slots__ = ()
-
-    view: View[Any, Any]
-
-    @property
-    def value(self) -> ZSet[Any]:
-        """The rows of this output, as they are now."""
-        with self.view._lock:
-            self.view._require_open()
-            return self.view._program.outputs[self.name].value()
-
-    def show(self, n: int = 20) -> None:
-        """Print the first `n` rows as a table; see `View.show`."""
-        print(text_of(self.value, n))
-
-    def _html(self) -> str:
-        return html_of(self.value)
-
-    def __len__(self) -> int:
-        return rows_in(self.value)
-
-    def changes(self, limit: int = 16) -> Changes[ZSet[Any]]:
-        """Every change of this output from now on, for `async for`; see `View.changes`."""
-        return self.view._stream(limit, self.name)
-
-
-class LocalInput(InputHandle[C]):
-    """One input of a local view, to read it and to change it alone."""
-
-    __slots__ = ()
-
-    view: View[Any, C]
-
-    @property
-    def value(self) -> ZSet[Any]:
-        """The rows of this input, as they are now."""
-        with self.view._lock, self.view._input_state(self.name) as state:
-            rows: ZSet[Any] = state.contents()
-            return rows
-
-    def __len__(self) -> int:
-        return rows_in(self.value)
 
 
 class View(BaseView[W], Generic[T, W]):
@@ -444,17 +382,7 @@ class View(BaseView[W], Generic[T, W]):
         """What was done so far: for every node rows in and out, rows of state, and time."""
         with self._lock:
             self._require_open()
-            inputs, outputs = self._program.inputs, self._program.outputs
-            return ViewStats(
-                self._epoch,
-                self._seconds,
-                {name: len(each) if each.keeps else None for name, each in inputs.items()},
-                {
-                    name: None if each.rows is None else len(each.rows.rows)
-                    for name, each in outputs.items()
-                },
-                tuple(self._program.machine.stats()),
-            )
+            return stats_of(self._program, self._epoch, self._seconds)
 
     def _work(self) -> tuple[float, float, list[NodeWork]]:
         nodes = [
@@ -464,32 +392,14 @@ class View(BaseView[W], Generic[T, W]):
         return self._seconds, self._took, nodes
 
     def _sizes(self) -> tuple[StateSize, ...]:
-        now = self.stats()
-        sizes = [(f"input {name}", rows) for name, rows in now.inputs.items()]
-        sizes += [(node.label, node.state_rows) for node in now.nodes]
-        sizes += [(f"output {name}", rows) for name, rows in now.outputs.items()]
-        return added_up(StateSize(label, rows, None) for label, rows in sizes if rows is not None)
+        return sizes_of(self.stats())
 
     def explain(self, format: str = "text") -> str:
         """What runs here and what it keeps, in the format text, mermaid, dot, json or python."""
         with self._lock:
             self._require_open()
-            facts: dict[Node, object] = {
-                state.source: state.said for state in self._program.inputs.values()
-            }
-            for state in self._program.inputs.values():
-                if any(said.startswith(f"input {state.name}: ") for said in self.converted):
-                    facts[state.source] = f"{facts[state.source]}, converted when it was opened"
-            machine = self._program.machine
-            for each in self._program.forgetting.closable:
-                facts[each.stage.node] = "what is closed is forgotten"
-            facts |= column_facts(machine)
-            stages = getattr(machine, "stages", ())
             stored = type(self._storage) is not Memory
-            return explain(
-                getattr(machine, "plan", self.plan), format, facts=facts, loops=loops_of(stages),
-                code=code_of(stages, stored) if format == "python" else (),
-            )  # fmt: skip
+            return explained(self._program, format, self.converted, stored)
 
     def close(self) -> None:
         """Stop, and let go of everything. A closed view can only be closed again.

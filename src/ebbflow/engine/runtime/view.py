@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, Generic, Self
 
-from ebbflow.change.requests import LAST, DeleteKeys, Upsert
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.batches import Batch, BatchName
-from ebbflow.engine.runtime.changes import addition, removal
-from ebbflow.engine.runtime.clock import is_time, no_time, wall_time
-from ebbflow.engine.runtime.dict_rows import is_row
-from ebbflow.engine.runtime.edits import KeyedEdit
-from ebbflow.engine.runtime.events import Edits
-from ebbflow.engine.runtime.gate import LateRows, known_outputs, late_rows
-from ebbflow.engine.runtime.lookup import asked
+from ebbflow.engine.runtime.clock import wall_time
+from ebbflow.engine.runtime.gate import known_outputs
+from ebbflow.engine.runtime.handles import OutputHandle
 from ebbflow.engine.runtime.program import RunningProgram, unknown_name
 from ebbflow.engine.runtime.report import (
     NodeWork,
@@ -31,14 +25,13 @@ from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.sink import Sinks
 from ebbflow.engine.runtime.sinks.view import ViewWithSinks
 from ebbflow.engine.runtime.subscribe import Subscribers
-from ebbflow.engine.runtime.tables import are_columns, holds_rows, only_table
 from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text
 from ebbflow.flow.closing import Closings
-from ebbflow.flow.plan import Plan, Source
+from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.notebook import page
 from ebbflow.typevars import C
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import ZSet
 
 
 class BaseView(ViewWithSinks, Generic[C]):
@@ -322,175 +315,3 @@ class BaseView(ViewWithSinks, Generic[C]):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-class OutputHandle:
-    """One output of a view, to read it and to hear of it alone."""
-
-    __slots__ = ("name", "view")
-
-    view: Any
-
-    def __init__(self, view: BaseView, name: str) -> None:
-        self.view = view
-        self.name = name
-
-    def write_changes(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        format: str = "parquet",
-        permissions: int | None = None,
-    ) -> Callable[[], None]:
-        """Have the change of every epoch in a folder; see `write_changes` of a view."""
-        end: Callable[[], None] = self.view.write_changes(
-            path, self.name, format=format, permissions=permissions
-        )
-        return end
-
-    def write_snapshot(
-        self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
-    ) -> None:
-        """Write this output as a table; see `write_snapshot` of a view."""
-        self.view.write_snapshot(path, format, mode, self.name)
-
-    def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
-        """Call `callback` with every change of this output; see `on_change` of a view."""
-        unsubscribe: Callable[[], None] = self.view._subscribe(callback, self.name)
-        return unsubscribe
-
-    def show(self, n: int = 20) -> None:
-        """Print the first `n` rows as a table."""
-        raise NotImplementedError
-
-    def _html(self) -> str:
-        """The first rows as HTML, or how to see them."""
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        return page(self, {"": self._html})
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """The row that has this key, or `default`; for outputs with a key: the results of groups,
-        rows of an input with a key, and what is left of them after a filter.
-
-        >>> import ebbflow as ef
-        >>> sizes = ef.Input("words", str).group_by(size=len).agg(n=ef.count())
-        >>> view = sizes.run(); view.step(words=["ebb", "sea"])
-        ZSet({Group(size=3, n=2): 1})
-        >>> view["output"].get(3), view["output"].get(4), 3 in view["output"]
-        (Group(size=3, n=2), None, True)
-        """
-        with self.view._lock:
-            self.view._require_open()
-            found = self.view._look_up(self.name, asked(key))
-        return default if found is None else found
-
-    def __contains__(self, key: Any) -> bool:
-        return self.get(key) is not None
-
-    def __repr__(self) -> str:
-        return f"<output {self.name} of {self.view!r}>"
-
-
-class InputHandle(Generic[C]):
-    """One input of a view, to change it alone. Every call is one epoch, and gives what it changed
-    in the outputs."""
-
-    __slots__ = ("name", "view")
-
-    view: BaseView[C]
-
-    def __init__(self, view: BaseView[C], name: str) -> None:
-        self.view = view
-        self.name = name
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """The row that has this key, or `default`; for an input with a key.
-
-        >>> import ebbflow as ef
-        >>> view = ef.Input("words", str, key=len).run(); view.step(words=["ebb"])
-        ZSet({'ebb': 1})
-        >>> words = view.input("words")
-        >>> words.get(3), words.get(4), 3 in words, len(words), words.value
-        ('ebb', None, True, 1, ZSet({'ebb': 1}))
-        """
-        with self.view._lock, self.view._input_state(self.name) as state:
-            found = state.get(key)
-        return default if found is None else found
-
-    def __contains__(self, key: Any) -> bool:
-        """Whether there is a row of this key; for an input without a key, whether there is this
-        row."""
-        with self.view._lock, self.view._input_state(self.name) as state:
-            return bool(state.has(key))
-
-    @property
-    def late(self) -> LateRows:
-        """What came too late and was put aside, for an input with a lateness: how many changes of
-        rows, and the last hundred.
-
-        >>> import ebbflow as ef
-        >>> from ebbflow.record import record
-        >>> Hit = record("Hit", page=str, at=int)
-        >>> hits = ef.Input("hits", Hit, time="at", lateness=10)
-        >>> view = hits.tumbling("at", 60).group_by("window_end").agg(n=ef.count()).run()
-        >>> view.step(hits=[Hit("a", 50), Hit("b", 130)]), view.step(hits=[Hit("a", 55)])
-        (ZSet({Group(window_end=60, n=1): 1, Group(window_end=180, n=1): 1}), ZSet({}))
-        >>> view.input("hits").late
-        LateRows(count=1, last=((Hit(page='a', at=55), 1),), before=120)
-        """
-        with self.view._lock, self.view._input_state(self.name) as state:
-            return late_rows(state)
-
-    def apply(self, change: Any) -> C:
-        """Apply a change: whatever `step` takes."""
-        return self.view._advance({self.name: change})
-
-    def add(self, *rows: Any) -> C:
-        """Add these rows, or those of a table."""
-        if only_table(rows) is None:
-            return self.view._advance({self.name: list(rows)})
-        added = addition(self.view.plan.sources[self.name], rows)
-        return self.view._advance({self.name: trusted(added)})
-
-    def remove(self, *rows: Any) -> C:
-        """Remove these rows, or those of a table; each must be there."""
-        removed = removal(self.view.plan.sources[self.name], rows)
-        return self.view._advance({self.name: trusted(removed)})
-
-    def upsert(self, *rows: Any) -> C:
-        """Put these rows in, each in place of the row that has its key; of several with the same
-        key, the last. Or a table of rows, of which no two may have the same key."""
-        if len(rows) == 1 and _holds_rows(self.view.plan.sources[self.name], rows[0]):
-            return self.view._advance({self.name: Upsert(rows[0])})
-        return self.view._advance({self.name: Upsert(rows, duplicates=LAST)})
-
-    def set(self, time: Any) -> C:
-        """Set a clock to a time; see `ebbflow.clock`."""
-        if not is_time(self.view.plan.sources[self.name], time):
-            raise no_time(self.view.plan.sources[self.name], time)
-        return self.view._advance({self.name: time})
-
-    def edit(self, key: Any, field: str, *changes: Any) -> C:
-        """Change a field of the row that has this key from inside, by changes one after the other:
-        `Insert` and `Delete` for a Text, `InsertItems`, `DeleteItems` and `ReplaceItem` for a list,
-        a dict of `Put`, `Drop` and `Replace` for a dict; `Replace(value)` for any of them.
-
-        Operators on the field follow the changes, so the cost is that of the edit.
-        """
-        return self.view._advance({self.name: Edits([KeyedEdit(key, field, changes)])})
-
-    def delete(self, *keys: Any) -> C:
-        """Take away the rows that have these keys; each must be there."""
-        return self.view._advance({self.name: DeleteKeys(keys)})
-
-    def __repr__(self) -> str:
-        return f"<input {self.name} of {self.view!r}>"
-
-
-def _holds_rows(source: Source, given: Any) -> bool:
-    """Whether something holds rows, and is none itself."""
-    if is_row(source, given):
-        return are_columns(given)
-    return isinstance(given, (list, Mapping, ZSet)) or holds_rows(given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.runtime.view import InputHandle, OutputHandle
+from ebbflow.engine.runtime.handles import InputHandle, OutputHandle
 from ebbflow.notebook import paragraph
 from ebbflow.record import type_text
 from ebbflow.typevars import C
