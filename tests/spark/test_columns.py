@@ -15,16 +15,21 @@ from typing import Any
 
 import pytest
 from tests.oracle.asked import follow_requests, program_of, tables
-from tests.oracle.column_programs import Sale, epochs, program, sale
+from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
 from tests.spark.simulated import View
 from tests.spark.test_oracle import Reopened, running
 
 import ebbflow as ef
+from ebbflow.engine.local import run as run_here
+from ebbflow.engine.runtime.columnar import stored
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
 from ebbflow.engine.spark.tasks import single
 from ebbflow.engine.spark.tasks.columns import ColumnReplica
+from ebbflow.engine.spark.tasks.epochs import InputChange
 from ebbflow.errors import ChangeError, FunctionFailed
 from ebbflow.flow.running import planned
+from ebbflow.kernel.columns import Columns
+from ebbflow.state.spine import part as spine_part
 from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
@@ -135,6 +140,39 @@ def _swapped(there: list[Any]) -> dict[Any, int]:
     """Some rows go, and of some of these another comes."""
     gone = dict.fromkeys(there[:4], -1)
     return gone | {row._replace(city=f"{row.city}!"): 1 for row in there[:2]}
+
+
+def test_a_task_in_columns_makes_no_rows(
+    seen: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    joined = sales.filter(lambda row: row.price > 1).join(shops, on="city")
+    plan = planned({"output": joined.group_by("city", "size").agg(sum=ef.sum("price")).node})
+    view, expected = View(plan, "single_task", path=tmp_path), run_here(plan)
+    dice = Random(1)
+    rows = ZSet.of(sale(dice, 0) for _ in range(3000))
+    some = ZSet.of(shop(dice, 0) for _ in range(20))
+    gone = ZSet.of(dice.sample(list(rows), 400))
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("a row is made")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Columns, "rows", property(refused))
+        for module in (spine_part, stored, single):
+            name = "decode" if module is not single else "rows_of"
+            patch.setattr(module, name, refused)
+        tables = [(rows, Sale), (some, Shop), (-gone, Sale)]
+        for change, row_type in tables:
+            name = "sales" if row_type is Sale else "shops"
+            given = {name: InputChange(None, None, table=change.to_arrow(row_type))}
+            view.cluster.whole(given, 10**9)
+            view.commit()
+    assert seen["epochs"] == 3, seen
+    for change, row_type in tables:
+        expected.step({"sales" if row_type is Sale else "shops": change})
+    assert view.value == expected.value
+    view.close()
 
 
 @pytest.mark.slow

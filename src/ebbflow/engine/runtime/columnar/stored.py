@@ -68,10 +68,13 @@ def of_keys(forms: Sequence[WordForm]) -> ColumnShape:
     return shape_of("one" if len(forms) == 1 else "tuple", forms)
 
 
-def require_plain(key: Fn) -> None:
-    """Refuse a key that is a tuple of one value: words do not tell it from the value."""
+def require_plain(key: Fn, forms: Sequence[WordForm]) -> None:
+    """Refuse a key that is a tuple of one value, which words do not tell from the value, and one
+    that is always None."""
     if isinstance(key.expression, Tuple) and len(key.expression.items) < 2:
         raise NotInColumns("its key is a tuple of one value")
+    if any(form.name not in _ENCODINGS for form in forms):
+        raise NotInColumns("its key is None")
 
 
 def arrays_of(forms: Sequence[WordForm], words: Sequence[Any], texts: Texts) -> list[Any]:

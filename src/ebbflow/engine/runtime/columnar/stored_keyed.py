@@ -34,8 +34,8 @@ class StoredKeyed:
     def __init__(self, state: KeyedInput, texts: Texts) -> None:
         source = state.source
         assert source.key is not None
-        require_plain(source.key)
         self.key = KeyOnColumns(source.key, source.type, texts)
+        require_plain(source.key, self.key.forms)
         self.input = KeyedColumnInput(state, self.key, texts)
         self.type, self.texts = source.type, texts
         self.forms = forms_of(source.type) or ()

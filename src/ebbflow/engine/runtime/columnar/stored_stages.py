@@ -350,10 +350,10 @@ def _stored(stage: Stage, found: dict[int, Stage]) -> Stage:
         case ColumnArrangeStage():
             if not stage.key_of.parts:
                 raise NotInColumns("all of its rows have one key")
-            require_plain(stage.by_rows.key)
+            require_plain(stage.by_rows.key, stage.key_of.forms)
             return StoredArrangeStage(stage)
         case ColumnKeyStage():
-            require_plain(stage.by_rows.key)
+            require_plain(stage.by_rows.key, stage.key_of.forms)
             return StoredKeyStage(stage)
         case ColumnJoinStage() | ColumnSemiStage():
             left, right = (found[each.slot] for each in (stage.left, stage.right))
@@ -372,7 +372,7 @@ def _cell(stage: ColumnReduceStage) -> StoredCell:
     """How the cells of a group-by are stored; found by making two of them."""
     if not stage.key_of.parts:
         raise NotInColumns("it has one group, of all rows")
-    require_plain(stage.by_rows.operator.key)
+    require_plain(stage.by_rows.operator.key, stage.key_of.forms)
     width = stage.groups.cells.shape[1]
     key = np.zeros((1, len(stage.key_of.parts)), np.int64)
     found = []

@@ -14,7 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ebbflow.change.requests import Request, Upsert
 from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
@@ -89,7 +92,10 @@ class ColumnReplica:
         found = read_columns(self.replica.inputs[name].source, change, self.texts)
         if not isinstance(found, Columns):
             raise RowsNeeded("a value that columns do not hold")
-        return found
+        fields = [partial(_own, each) for each in found.given]
+        return Columns(
+            found.type, fields, _own(found.weights), self.texts, canonical=found.canonical
+        )
 
     def begin(self) -> None:
         """Have no state of a task before; of many texts, none either."""
@@ -170,6 +176,12 @@ class ColumnReplica:
         for each in self.replica.pending[1]:
             if each.store is not None and each.store.backing is not None:
                 yield each.store, each.store.changed()
+
+
+def _own(words: Any) -> Any:
+    """An array that may be written to: of one that may not, a copy. A kernel would be compiled once
+    more for arrays that belong to Arrow."""
+    return np.require(words() if callable(words) else words, requirements=["W"])
 
 
 def _fitting(step: Callable[..., Any], *given: Any) -> Any:
