@@ -14,6 +14,7 @@ from tests.oracle.reopened import OPTIONS, folder, followed
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime import durable
 from ebbflow.engine.runtime.durable import FORMAT
 from ebbflow.errors import EbbflowError
 from ebbflow.flow.source import Input
@@ -39,6 +40,32 @@ def test_oracle_each_kind_of_step_on_disk(kind: str) -> None:
     for seed, options in enumerate([{"memory": 1}, {"keep_epochs": 3}]):
         dice = Random(f"{kind} {seed}")
         followed(random_program(dice, verbs=[kind], size=2), dice, epochs=6, **options)
+
+
+def test_oracle_a_large_state_is_read_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "EAGER", -1)  # every state is large
+    for seed in range(6):
+        followed(random_program(seed), Random(f"in part {seed}"), epochs=6)
+
+
+def test_a_large_state_is_opened_without_reading_it_and_can_have_branches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable, "EAGER", 100)
+    with BY_CITY.run(path=tmp_path) as view:
+        view.input("people").upsert(*[Person(i, f"city {i % 50}") for i in range(200)])
+        value = view.value
+    with BY_CITY.run(path=tmp_path) as view:
+        rows = view._program.inputs["people"].rows
+        assert not rows
+        view.input("people").upsert(Person(3, "Rome"))
+        assert len(rows) == 1
+        with view.branch() as branch:
+            assert len(rows) == 200
+            branch.step(people={Person(3, "Rome"): -1})
+        view.input("people").upsert(Person(3, "city 3"))
+        assert view.value == value
+        view.verify()
 
 
 @pytest.mark.parametrize("sort", SORTS)

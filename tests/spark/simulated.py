@@ -22,16 +22,17 @@ from ebbflow.engine.spark.tasks.asked import input_change
 from ebbflow.engine.spark.tasks.epochs import EpochResult, Epochs, InputChange, is_sent
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
+from ebbflow.engine.spark.tasks.single import SingleTask
 from ebbflow.engine.spark.tasks.task import (
     EnterTables,
     EnterTask,
     EpochJob,
-    SingleTask,
     WaveTask,
     in_slices,
+    in_stream,
     lines_of,
 )
-from ebbflow.engine.spark.tasks.transport import add, pack_program, packed
+from ebbflow.engine.spark.tasks.transport import add, pack_program
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted, without_zeros
 
@@ -43,8 +44,7 @@ class Cluster(Epochs):
 
     def whole(self, given: Mapping[str, InputChange], most: int) -> EpochResult:
         requests = tuple((name, each.request) for name, each in given.items())
-        token = self.program.token
-        here = [(name, packed(g.rows, g.rows.values(), token)) for name, g in given.items()]
+        here = [(name, self.blob(each) or in_stream(each.table)) for name, each in given.items()]
         task = SingleTask(self.job(1), requests, most, tuple(here))
         return self.stage_reports("single_task", notes(lines_of(task(iter(())))))
 

@@ -66,7 +66,7 @@ def test_explain_says_of_every_node_how_it_runs_and_what_it_keeps(view: Any) -> 
     said = facts(view)
     assert said["filter price > 10"].startswith("bulk: native · wave 0")
     reduce = said["reduce by country: n = count(), total = sum('price')"]
-    assert "bulk: native · wave 2 · state 2 entries, " in reduce
+    assert "bulk: native · wave 2 · in columns · state 2 entries, " in reduce
     assert reduce.endswith("output totals read from its state")
     assert re.search(r"^100 entries, [\d.]+ KB$", said["input orders"])
     assert re.search(r"^2 entries, [\d.]+ KB$", said["input cities, key city"])

@@ -240,12 +240,17 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
         return {self.row(key, self.accs(cell)): 1 for key, cell in cells.everything().items()}
 
     def dump(self, key: Any, cell: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A cell to be written down, without what can be made again."""
+        """A cell to be written down, without what can be made again. One of whole numbers alone is
+        written as it is, behind None: each of them has a column then, and none is pickled."""
+        if self.loop is not None and {*map(type, cell)} == {int}:
+            return (None, *cell)
         accs = self.accs(cell)
         return cell[0], *[part.dump(acc) for part, acc in zip(self.parts, accs, strict=True)]
 
     def load(self, key: Any, stored: tuple[Any, ...]) -> tuple[Any, ...]:
         """The cell that was written down."""
+        if stored[0] is None:
+            return stored[1:]
         accs = [part.load(acc) for part, acc in zip(self.parts, stored[1:], strict=True)]
         return self.cell(key, stored[0], accs)
 

@@ -103,6 +103,11 @@ class Backing:
         else:
             self.resident.clear()
 
+    def load(self) -> None:
+        """Have all keys here, as of the last epoch."""
+        self.resident = None
+        self.reload()
+
     def append(self, change: Any) -> None:
         """Have a change of these keys written with the next epoch."""
         codec = self.codec

@@ -30,7 +30,8 @@ class Branch(View[T, W]):
     def __init__(self, original: View[T, W]) -> None:
         program = original._program
         machine = program.machine
-        if machine.backed and not isinstance(original, Branch):
+        in_part = machine.backed and not isinstance(original, Branch)
+        if in_part and not original._storage.load():
             raise CompositionError(
                 "branch(): most of the state of a view with a memory limit is on disk",
                 remedy="run(path=...) without memory=",

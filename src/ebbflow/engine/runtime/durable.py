@@ -46,6 +46,8 @@ Elsewhere = Callable[[Store, set[str]], bool]
 FORMAT = 5
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
+EAGER = 100_000
+"""State of so many entries is read when it is opened; of more, keys are when they are needed."""
 PATIENCE = 10.0
 """How many seconds to wait, at exit, for a thread that is in the middle of an epoch."""
 _TOO_DEEP = StateError("a value is nested too deep, or holds itself", remedy="rows of a few levels")
@@ -110,7 +112,7 @@ class Disk:
             self._require_same_program(store.notes)
         known = set() if fresh else set(store.notes["parts"])
         mine = set(program.names)
-        program.attach(store, limited=self.limit is not None)
+        program.attach(store, limited=self._in_part())
         if not fresh and not mine <= known:
             self._require_rebuildable(mine - known)
             self.rebuilt = self._rebuild(mine - known)
@@ -125,6 +127,21 @@ class Disk:
         for said in self.converted:
             _log.warning("%s is converted: %s", self.place, said)
         self._noted = self.store.notes == self.notes()
+
+    def _in_part(self) -> bool:
+        """Whether keys are read when they are needed: where memory is limited, and where there is
+        so much that reading all of it would take long. A loop may want all of its state."""
+        program = self.program
+        if self.limit is None and any(each.looping for each in program.machine.stages):
+            return False
+        entries = sum(len(part.spine(self.store)) for part in program.parts)
+        return self.limit is not None or entries > EAGER
+
+    def load(self) -> bool:
+        """Have all of the state in memory, between two epochs; False where that is limited."""
+        if self.limit is None and self.program.machine.backed:
+            self.program.load()
+        return self.limit is None
 
     def _rebuild(self, new: set[str]) -> tuple[str, ...]:
         """Stage the state of these parts: elsewhere, if it is all computed from rows that are there
@@ -302,7 +319,7 @@ class Disk:
         """Be as at the last epoch. Where it is known what this epoch has done here, that is rolled
         back; else everything is read again."""
         self.store.rollback()
-        if error is not None and (self.limit is None or _is_orderly(error)):
+        if error is not None and (not self.program.machine.backed or _is_orderly(error)):
             self.program.rollback()
         else:
             self.program.reload()

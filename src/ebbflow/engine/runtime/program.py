@@ -167,6 +167,12 @@ class RunningProgram:
             )
         self.machine.backed = limited
 
+    def load(self) -> None:
+        """Have all of the state here that is stored, after the last epoch is."""
+        for part in self.parts:
+            part.owner.backing.load()
+        self.machine.backed = False
+
     def detach(self) -> None:
         """Forget all state."""
         for part in self.parts:

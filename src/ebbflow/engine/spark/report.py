@@ -7,6 +7,8 @@
     bulk: operator in task              it runs in tasks, as in every later epoch
     bulk: rounds led by the driver      a loop; rounds with much to do are jobs of their own
     wave 2                              when it runs in an epoch of many tasks; see `waves`
+    in columns                          where one task runs a change of 1,000 rows or more
+    in rows: why                        there its rows are Python's, for the reason given
     state 1,000 entries, 24 KB          what is on disk for it, with entries not yet merged
 
 Of a loop in a loop the rounds of the last epoch are known where it ran in the driver.
@@ -225,10 +227,19 @@ class Facts:
             some = "waves" if len(waves) > 1 else "wave"
             alone = ", all rows in one task" if any(map(in_one_task, stages)) else ""
             said.append(f"{some} {', '.join(map(str, waves))}{alone}")
+        said += self._columns(stages)
         containers = [each for stage in stages for each in stage.containers]
         if containers:
             said.append(f"state {self._size(containers)}")
         return [*said, *self._last(node), *self._outputs(node)]
+
+    def _columns(self, stages: Sequence[Stage]) -> list[str]:
+        """Whether a task runs stages in columns, or why not."""
+        columns = self.replica.columns
+        if columns is None or not stages:
+            return []
+        why = [columns.why[stage.slot] for stage in stages if stage.slot in columns.why]
+        return [f"in rows: {why[0]}" if why else "in columns"]
 
     def _stages(self, node: Node) -> list[Stage]:
         """The stages that run for a node: its own, and the indices that it had made."""

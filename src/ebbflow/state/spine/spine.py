@@ -31,10 +31,11 @@ from ebbflow.record import fields_of
 from ebbflow.state.cells import ABSENT
 from ebbflow.state.spine.columns import ColumnShape, encode, narrowed, nothing, repeated
 from ebbflow.state.spine.columns_hash import column_hashes
-from ebbflow.state.spine.hashing import Words, hashes, row_words, same
+from ebbflow.state.spine.hashing import hashes, row_words, same
+from ebbflow.state.spine.lookup import hits_of
 from ebbflow.state.spine.merge import cut, merged, settled
 from ebbflow.state.spine.part import BAG, VALUE, EntryBatch, SegmentForm, values, within
-from ebbflow.state.spine.runs import broods, follows, runs
+from ebbflow.state.spine.runs import broods, follows
 from ebbflow.state.spine.segment import CHUNK, END, Segment
 from ebbflow.state.spine.texts import TextPieces
 
@@ -238,7 +239,7 @@ class Spine:
         if len(sought) < len(asked):  # different keys with one hash: ask for the others after
             found = self._probe(set(asked) - set(sought))
         gather = _gather_rows if self.layout == BAG else _gather_values
-        for hits in _hits(segments, wanted):
+        for hits in hits_of(segments, wanted):
             owners, parts, places = map(list, zip(*hits, strict=True))
             owned = [sought[i] for i in np.concatenate(owners).tolist()]
             counts = [part.count[at] for part, at in zip(parts, places, strict=True)]
@@ -359,24 +360,6 @@ def _gather_values(
     for key, known, value, live in zip(keys, stored, rows, lives, strict=True):
         if key == known or same(key, known):
             found[key] = value if live else ABSENT
-
-
-Hit = tuple[Any, EntryBatch, Any]
-
-
-def _hits(segments: Sequence[Segment], wanted: Words) -> Iterator[list[Hit]]:
-    """What segments have of some hashes, the oldest first; hits of one run and form together."""
-    lows = wanted.searchsorted(np.array([s.firsts[0] for s in segments]), "left").tolist()
-    highs = wanted.searchsorted(np.array([s.lasts[-1] for s in segments]), "right").tolist()
-    spans = iter(zip(lows, highs, strict=True))
-    for run in runs(segments):
-        hits: dict[SegmentForm, list[Hit]] = {}
-        for segment, (low, high) in zip(run, spans, strict=False):
-            if low < high:
-                found = segment.find(wanted[low:high])
-                more = [(owners + low, part, places) for owners, part, places in found]
-                hits.setdefault(segment.form, []).extend(more)
-        yield from filter(None, hits.values())
 
 
 def due(sizes: Sequence[int], *, first: bool = True, least: int = 256) -> int | None:

@@ -45,7 +45,7 @@ from ebbflow.engine.spark.borrowed import in_session, unprinted
 from ebbflow.engine.spark.bulk.load import estimated
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.tasks.epochs import SINGLE_TASK, InputChange, in_struct, side_by_side
-from ebbflow.engine.spark.tasks.task import struct_of
+from ebbflow.engine.spark.tasks.single import struct_of
 from ebbflow.errors import Text
 from ebbflow.paths import file_name
 from ebbflow.state.spine import StateError

@@ -44,6 +44,7 @@ from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.engine.spark.table.event_frame import feed_frame, upsert_frame
 from ebbflow.engine.spark.table.frame import frame_of
 from ebbflow.engine.spark.tasks.epochs import InputChange
+from ebbflow.engine.spark.tasks.single import COLUMNS_FROM
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.zset import ZSet, trusted
@@ -151,7 +152,8 @@ def _rows(source: Source, request: Request | None, change: Any, small: int) -> I
             request, rows, table_of(source, trusted(rows))
         )  # what does not fit is refused
     table = table_of(source, change)
-    if len(table) <= small:
+    few = small if request is not None else min(small, COLUMNS_FROM - 1)
+    if len(table) <= few:
         rows = total(*rows_of(source, table))
         once = len(rows) == len(table)
         return _small(request, rows, table if once else table_of(source, trusted(rows)))

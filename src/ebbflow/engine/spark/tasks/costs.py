@@ -1,6 +1,7 @@
 """Costs: about how long an epoch would take in each mode, and so which one to take.
 
-    one task   every row goes through every stage, one after the other
+    one task   every row goes through every stage, one after the other; stages in columns take a
+               tenth of the time
     waves      the same in many tasks, of which as many run as there are cores; rows that change
                tasks are packed and unpacked, and every wave is a shuffle
     bulk       stages that are queries cost little for each row, and much to begin with; the others
@@ -20,6 +21,8 @@ from dataclasses import dataclass, field
 ROW, PACKED, QUERY, READ = 4e-6, 2.5, 1.5e-6, 1e-6
 """Seconds for a row in a stage of Python; how many times that where rows change tasks; seconds for
 a row in a stage that is a query, and for a row that is read from the state."""
+COLUMN = 4e-7
+"""Seconds for a row in a stage that one task runs in columns."""
 TASK, WAVE, QUERIES = 0.3, 0.2, 0.4
 """Seconds to begin with: for a job, for each wave of it, and for each stage that is a query."""
 LEARNED = 5_000
@@ -30,7 +33,8 @@ ONE_TASK, WAVES, LOAD = "single_task", "staged", "bulk"
 @dataclass
 class Costs:
     """What is known of a program: how many stages Python runs in an epoch and in how many waves,
-    how many of them are queries in a bulk load, and how many cores there are.
+    how many of them are queries in a bulk load, how many cores there are, and how many stages one
+    task runs in columns.
 
     >>> costs = Costs(stages=9, waves=4, queries=1, cores=2)
     >>> costs.best(300_000, ["single_task", "staged", "bulk"])
@@ -43,6 +47,7 @@ class Costs:
     waves: int
     queries: int
     cores: int
+    columns: int = 0
     ratios: dict[str, float] = field(default_factory=dict)
 
     def seconds(self, mode: str, rows: int, read: int = 0) -> float:
@@ -56,7 +61,7 @@ class Costs:
     def _parts(self, mode: str) -> tuple[float, float]:
         """The seconds to begin with, and those for a row."""
         if mode == ONE_TASK:
-            return TASK, ROW * self.stages
+            return TASK, ROW * (self.stages - self.columns) + COLUMN * self.columns
         if mode == WAVES:
             return TASK + WAVE * self.waves, PACKED * ROW * self.stages / self.cores
         rest = self.stages - self.queries

@@ -35,19 +35,19 @@ from ebbflow.engine.spark.tasks.leader import Leader
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport, error_in
 from ebbflow.engine.spark.tasks.rounds import RoundTask
+from ebbflow.engine.spark.tasks.single import SingleTask, struct_of
 from ebbflow.engine.spark.tasks.task import (
     SCHEMA,
     EnterTables,
     EnterTask,
     EpochJob,
     Requests,
-    SingleTask,
     WaveTask,
     batches,
     in_slices,
+    in_stream,
     remove_changes,
     routes,
-    struct_of,
     taken,
     write_changes,
 )
@@ -145,13 +145,9 @@ class Epochs:
         """In one task; `TooMany` when there are more than so many rows."""
         if sum(each.size or 0 for each in given.values()) > most:
             raise TooMany
-        token = self.program.token
-        here = {
-            name: packed(each.rows, each.rows.values(), token)
-            for name, each in given.items()
-            if each.rows is not None
-        }
-        frames = {name: self.frame(name, each) for name, each in given.items() if each.rows is None}
+        blobs = {name: self.blob(each) for name, each in given.items()}
+        here = {name: blob for name, blob in blobs.items() if blob is not None}
+        frames = {n: self.frame(n, each) for n, each in given.items() if n not in here}
         structs = [in_struct(number, frame) for number, frame in enumerate(frames.values())]
         requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
@@ -164,6 +160,15 @@ class Epochs:
         else:
             rows = self.session.range(0, 1, 1, 1)
         return self._done(SINGLE_TASK, job, rows.mapInArrow(task, SCHEMA))
+
+    def blob(self, given: InputChange) -> bytes | None:
+        """What is done to an input as a blob that travels with the task: rows, or a table that is
+        not large; None where it is neither."""
+        if given.rows is not None:
+            return packed(given.rows, given.rows.values(), self.program.token)
+        if given.table is not None and len(given.table) <= self.small:
+            return in_stream(given.table)
+        return None
 
     # ---- in waves ----
 

@@ -11,6 +11,7 @@ task at a time, and forgets everything after it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +28,7 @@ from ebbflow.engine.runtime.stage import Partial, by_row
 from ebbflow.engine.spark.tasks.waves import Act, Key, Waves
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source
+from ebbflow.kernel import missing
 from ebbflow.zset import trusted
 
 Delta = dict[Any, int]
@@ -93,6 +95,16 @@ class Replica(RunningProgram):
                 self.machine, keeping, outputs, at[0], at[1], written, at[4]
             )  # fmt: skip
         return self._waves[at]
+
+    @cached_property
+    def columns(self) -> Any:
+        """Its stages on columns (`ColumnReplica`); None where none is, or kernels are missing."""
+        if missing():
+            return None
+        from ebbflow.engine.spark.tasks.columns import ColumnReplica
+
+        made = ColumnReplica(self)
+        return made if made.useful else None
 
     def row_type(self, slot: int) -> Any:
         """The type of the rows of a slot."""

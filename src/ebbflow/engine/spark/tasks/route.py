@@ -142,6 +142,8 @@ class Route:
                 return STAGED
             if self.options.measures and self._costs is not None:
                 self._most = self._costs.most_in_one_task(small, ONE_TASK * small)
+            elif self.options.measures and self.epochs.replica.columns is not None:
+                self._most = ONE_TASK * small
             self._why = f"at most {self._most:,} rows"
             return SINGLE_TASK
         modes = [SINGLE_TASK] if rows <= ONE_TASK * small else []
@@ -167,9 +169,10 @@ class Route:
             queries = sum(each.rows is not None or each.cells is not None for each in found)
             kept = sum(state.keeps for state in replica.inputs.values())
             tasks = self.options.tasks(self.session)
+            columns = 0 if replica.columns is None else replica.columns.count(stages)
             self._costs = Costs(
                 stages=len(stages) + kept, waves=len(replica.waves()), queries=queries + kept,
-                cores=max(1, min(tasks, cores_of(self.session) or tasks)),
+                cores=max(1, min(tasks, cores_of(self.session) or tasks)), columns=columns,
             )  # fmt: skip
         return self._costs
 

@@ -29,7 +29,6 @@ from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.runtime.table.feed_tables import marked_events
-from ebbflow.engine.runtime.table.given import rows_of
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
 from ebbflow.engine.spark.tasks.transport import (
@@ -55,6 +54,8 @@ Worked = tuple[list[Line], Mapping[str, Delta]]
 SCHEMA = "task int, port int, blob binary"
 CHANGES = "changes"
 _ARROW = pa.schema([("task", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
+_STREAM = b"\xff\xff\xff\xff"
+"""How an Arrow stream begins, and no pickle."""
 _CHUNK = 1 << 16
 _BATCH = 200_000
 
@@ -229,12 +230,26 @@ def in_slices(tables: Sequence[Any], count: int) -> Any:
     for i in range(count):
         for number, table in enumerate(tables):
             begin, end = (len(table) * at // count for at in (i, i + 1))
-            out = pa.BufferOutputStream()
-            with pa.ipc.new_stream(out, table.schema) as stream:
-                stream.write_table(table.slice(begin, end - begin))
             numbers.append(number)
-            blobs.append(out.getvalue().to_pybytes())
+            blobs.append(in_stream(table.slice(begin, end - begin)))
     return pa.table({"table": pa.array(numbers, pa.int32()), "slice": pa.array(blobs, pa.binary())})
+
+
+def in_stream(table: Any) -> bytes:
+    """A table as a blob; `of_stream` reads it."""
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, table.schema) as stream:
+        stream.write_table(table)
+    blob: bytes = out.getvalue().to_pybytes()
+    return blob
+
+
+def of_stream(blob: bytes) -> Any:
+    """The table in a blob; None where it holds rows, which are pickled."""
+    if not blob.startswith(_STREAM):
+        return None
+    with pa.ipc.open_stream(blob) as stream:
+        return stream.read_all()
 
 
 def routes(replica: Replica, pieces: dict[int, Delta], waves: Waves, tasks: int) -> Iterator[Line]:
@@ -294,64 +309,6 @@ class WaveTask:
         yield from batches(out)
 
 
-@dataclass(frozen=True)
-class SingleTask:
-    """A whole epoch in one task, unless there are more than `most` rows. `requests` say what is
-    done to which input. What the driver has is `here`; for what is in frames it `waits`: tables
-    with a column for each input, in which the rows of that input are structs."""
-
-    job: EpochJob
-    requests: Requests
-    most: int
-    here: tuple[tuple[str, bytes], ...] = ()
-    waits: tuple[str, ...] = ()
-
-    @gc_paused
-    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
-        replica = replica_of(self.job.program)
-        arrived, count = [], 0
-        for batch in given:  # all of it: a worker that leaves something unread is not used again
-            count += batch.num_rows if self.waits else 0
-            if count <= self.most:
-                arrived.append(batch)
-        if count > self.most:
-            yield from batches([TaskReport(too_many=True).line()])
-            return
-        try:
-            rows = {name: unpacked([blob]) for name, blob in self.here}
-            for number, name in enumerate(self.waits):
-                request = dict(self.requests)[name]
-                rows[name] = _in_structs(arrived, number, replica.inputs[name], request)
-        except EbbflowError as error:
-            yield from batches([TaskReport.failed(error, 0).line()])
-            return
-        found = {name: taken(request, rows[name]) for name, request in self.requests}
-        task = StatefulTask(self.job, replica, 1)
-        rows_in = sum(map(len, rows.values()))
-        yield from batches(task.run(lambda: ([], replica.all_at_once(found)), rows_in))
-
-
-def struct_of(number: int) -> str:
-    """The column with the rows of an input; Spark would not tell the inputs `a` and `A` apart."""
-    return f"input{number}"
-
-
-def _in_structs(tables: Iterable[Any], number: int, state: Any, request: Request | None) -> Delta:
-    """The rows of one input, or their events; where a row is one of another input, there is no
-    struct."""
-    total: Delta = {}
-    for batch in tables:
-        structs = batch.column(struct_of(number)).drop_null()
-        if not len(structs):
-            continue
-        table = pa.RecordBatch.from_struct_array(structs)
-        if isinstance(request, Events):
-            total.update(dict.fromkeys(marked_events(state, table, request), 1))
-        else:
-            add(total, *rows_of(state.source, table))
-    return without_zeros(total)
-
-
 class StatefulTask:
     """One task that has state: runs, and writes what was done to a file of its own. It begins with
     the state of the last epoch, and the segments that earlier tasks of this one have `added`."""
@@ -362,9 +319,11 @@ class StatefulTask:
         self.job, self.replica, self.wave, self.added = job, replica, wave, added
         self.token = uuid4().hex
 
-    def run(self, work: Callable[[], Worked], rows_in: int = 0) -> list[Line]:
+    def run(
+        self, work: Callable[[], Worked], rows_in: int = 0, *, raising: bool = False
+    ) -> list[Line]:
         """The lines that the work gives, and a report. The work also gives what changes in outputs
-        that are whole."""
+        that are whole. What goes wrong is in the report, unless it is to be raised."""
         report = TaskReport(self.wave, rows_in=rows_in)
         replica, job = self.replica, self.job
         piece = Piece(job.files, job.epoch, self.token)
@@ -379,7 +338,7 @@ class StatefulTask:
         except BaseException as error:
             piece.abandon()
             remove_changes(job.files, report.changes)
-            if not isinstance(error, EbbflowError) or isinstance(error, StateError):
+            if raising or not isinstance(error, EbbflowError) or isinstance(error, StateError):
                 raise
             return [TaskReport.failed(error, self.wave).line()]
         finally:
@@ -417,16 +376,26 @@ def remove_changes(state: Files, changes: Iterable[tuple[str, str, int]]) -> Non
 def write_parquet(files: Files, name: str, delta: Delta, row_type: Any) -> None:
     """Rows with their weights as a Parquet file, which is safe when this returns. Nobody looks at
     it before its name is reported."""
-    rows, weights = list(delta), list(delta.values())
+    schema = arrow_schema(row_type)
     writer = files.create(name)
     try:
         raw = pa.PythonFile(ChecksumWriter(writer.write), mode="w")
-        with pq.ParquetWriter(raw, arrow_schema(row_type)) as out:
-            for i in range(0, len(rows), _CHUNK):
-                out.write_batch(to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], row_type))
+        with pq.ParquetWriter(raw, schema) as out:
+            for batch in _batches_of(delta, row_type, schema):
+                out.write_batch(batch)
         writer.sync()
         writer.close()
     except BaseException:
         writer.close()
         files.remove(name)
         raise
+
+
+def _batches_of(delta: Any, row_type: Any, schema: Any) -> Iterator[Any]:
+    """Rows with their weights, or columns of them, as Arrow batches."""
+    if isinstance(delta, dict):
+        rows, weights = list(delta), list(delta.values())
+        for i in range(0, len(rows), _CHUNK):
+            yield to_arrow(rows[i : i + _CHUNK], weights[i : i + _CHUNK], row_type)
+    else:
+        yield from delta.table(schema).to_batches(_CHUNK)

@@ -20,14 +20,13 @@ from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.given import table_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, TaskReport
+from ebbflow.engine.spark.tasks.single import SingleTask, struct_of
 from ebbflow.engine.spark.tasks.task import (
     EnterTables,
     EnterTask,
     EpochJob,
-    SingleTask,
     in_slices,
     lines_of,
-    struct_of,
 )
 from ebbflow.engine.spark.tasks.transport import PackedProgram, pack_program, partials, unpacked
 from ebbflow.errors import ChangeError

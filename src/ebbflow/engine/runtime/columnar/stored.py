@@ -1,0 +1,205 @@
+"""Words, and the columns that state is stored in.
+
+Where state is stored, keys and rows are Arrow columns already (`ebbflow.state.spine`). A stage on
+columns that has its state there looks up the keys that a change touches, by their hashes, and gets
+words; what it did becomes columns again, and a new segment. No row is made on the way.
+
+    Asked           keys as words, to be found in a spine
+    words_of        a column of what was found, as words
+    StoredWeights      rows with weights, as an input or an output keeps them
+
+What was written by the row path is read here, and the other way round: the columns are the same.
+What words do not hold raises `DoesNotFit`, and nothing has been staged then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ebbflow.expression import Tuple
+from ebbflow.fn import Fn
+from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.arithmetic import NotInColumns
+from ebbflow.kernel.columns import Columns, arrow_column, arrow_words
+from ebbflow.kernel.hashing import matrix
+from ebbflow.kernel.words import Texts, WordForm, encoded, forms_of
+from ebbflow.state.spine import Spine
+from ebbflow.state.spine.columns import ColumnShape, decode
+from ebbflow.state.spine.columns_hash import column_hashes
+from ebbflow.state.spine.hashing import row_words
+from ebbflow.state.spine.lookup import FoundEntries, entries_of, pairs_of
+
+INT = WordForm("int")
+NONE = -1
+
+
+class StoredCell(NamedTuple):
+    """How the cells of a kernel are stored, all of them whole numbers: as one value or as a tuple,
+    and which cell is at which place of it; NONE where nothing is."""
+
+    how: str
+    places: tuple[int, ...]
+
+
+COUNT = StoredCell("one", (0,))
+"""A cell that is a number of rows."""
+_ENCODINGS = {
+    "int": {"int8", "int16", "int32", "int"},
+    "float": {"float"},
+    "bool": {"bool"},
+    "text": {"text", "text64"},
+    "date": {"date"},
+    "time": {"time"},
+}
+"""For each form of words the columns that can be read as they are."""
+
+
+def shape_of(how: str, forms: Sequence[WordForm]) -> ColumnShape:
+    """How values of these forms are stored."""
+    return ColumnShape(how, tuple(form.name for form in forms))
+
+
+def of_keys(forms: Sequence[WordForm]) -> ColumnShape:
+    """How keys are stored: one value, or a tuple of several."""
+    return shape_of("one" if len(forms) == 1 else "tuple", forms)
+
+
+def require_plain(key: Fn, forms: Sequence[WordForm]) -> None:
+    """Refuse a key that is a tuple of one value, which words do not tell from the value, and one
+    that is always None."""
+    if isinstance(key.expression, Tuple) and len(key.expression.items) < 2:
+        raise NotInColumns("its key is a tuple of one value")
+    if any(form.name not in _ENCODINGS for form in forms):
+        raise NotInColumns("its key is None")
+
+
+def arrays_of(forms: Sequence[WordForm], words: Sequence[Any], texts: Texts) -> list[Any]:
+    """Words as the columns that are stored."""
+    pairs = zip(forms, words, strict=True)
+    return [arrow_column(form, np.ascontiguousarray(each), texts) for form, each in pairs]
+
+
+def words_of(found: tuple[str, Any], form: WordForm, texts: Texts) -> Any:
+    """A column that was found, as words."""
+    encoding, column = found
+    if encoding in _ENCODINGS[form.name]:
+        return arrow_words(form, column, texts)
+    return encoded(form, decode(ColumnShape("one", (encoding,)), [column]), texts)
+
+
+class Asked:
+    """Keys, or rows, of words, all different, that are looked up in a spine."""
+
+    def __init__(self, shape: ColumnShape, forms: Sequence[WordForm], keys: Any, texts: Texts):
+        self.shape, self.forms, self.keys, self.texts = shape, forms, keys, texts
+        self.arrays = arrays_of(forms, keys.T, texts)
+        hash = column_hashes(shape, self.arrays)
+        self.order = np.argsort(hash)
+        self.wanted = hash[self.order]
+        if (self.wanted[1:] == self.wanted[:-1]).any():
+            raise DoesNotFit("two keys of one hash")
+
+    def found(self, spine: Spine) -> Iterator[tuple[Any, FoundEntries]]:
+        """What a spine has of them, the oldest first: of each entry which key it has."""
+        for found in entries_of([*spine.segments, *spine.staged], self.wanted):
+            at = self.order[found.owners]
+            same = self._same(found, at)
+            yield at[same], found.chosen(same)
+
+    def _same(self, found: FoundEntries, at: Any) -> Any:
+        return alike(found.form.key, self.shape, found.key, self.forms, self.keys, at, self.texts)
+
+    def values(self, spine: Spine, cell: StoredCell) -> Any:
+        """The cells of all keys; zeros for keys that are not there."""
+        places, width = cell.places, len({*cell.places} - {NONE})
+        cells = np.zeros((len(self.keys), width), np.int64)
+        for at, found in self.found(spine):
+            live = found.counts != 0
+            cells[at[~live]] = 0
+            there, at = found.chosen(live), at[live]
+            if not len(at):
+                continue
+            row = there.form.row
+            if row.how != cell.how or len(row.encodings) != len(places):
+                raise DoesNotFit("a cell of another shape")
+            for j, place in enumerate(places):
+                if place != NONE:
+                    cells[at, place] = words_of(there.row(j), INT, self.texts)
+                elif row.encodings[j] != "none":
+                    raise DoesNotFit("a cell of another shape")
+        return cells
+
+
+def alike(
+    shape: ColumnShape, wanted: ColumnShape, column: Any, forms: Sequence[WordForm], asked: Any,
+    at: Any, texts: Texts,
+) -> Any:  # fmt: skip
+    """Which of the entries that were found are those that were meant, which are `at` these places
+    of the words that were asked for."""
+    if shape.how != wanted.how or len(shape.encodings) != len(forms):
+        raise DoesNotFit("values that are pickled")
+    same = np.ones(len(at), np.bool_)
+    for j, form in enumerate(forms):
+        optional = WordForm(form.name, True)
+        same &= words_of(column(j), optional, texts) == asked[at, j]
+    return same
+
+
+def stored_weights(
+    spine: Spine, key: tuple[ColumnShape, Sequence[WordForm], Any],
+    row: tuple[ColumnShape, Sequence[WordForm], Any], texts: Texts,
+) -> Any:  # fmt: skip
+    """How often rows are in a bag, each given with its key, as a shape, forms and words."""
+    hashes = [column_hashes(s, arrays_of(forms, words.T, texts)) for s, forms, words in (key, row)]
+    rows = row_words(hashes[1])
+    order = np.lexsort((rows, hashes[0]))
+    totals = np.zeros(len(order), np.int64)
+    for found in pairs_of([*spine.segments, *spine.staged], hashes[0][order], rows[order]):
+        at = order[found.owners]
+        same = alike(found.form.row, row[0], found.row, row[1], row[2], at, texts)
+        same &= alike(found.form.key, key[0], found.key, key[1], key[2], at, texts)
+        np.add.at(totals, at[same], found.counts[same])
+    return totals
+
+
+class StoredWeights:
+    """The rows of an input or an output, each with its weight, in a spine: what
+    `ebbflow.engine.runtime.rows.Rows` is to rows."""
+
+    def __init__(self, row_type: Any, texts: Texts) -> None:
+        self.forms, self.texts = forms_of(row_type) or (), texts
+        self.shape = shape_of("record", self.forms)
+        self.ready: tuple[Spine, Asked, Any] | None = None
+
+    def apply(self, spine: Spine, change: Columns) -> Columns:
+        """Be ready to add a change, and give it with every row once."""
+        made = change.consolidated()
+        asked = Asked(self.shape, self.forms, matrix(made.fields), self.texts)
+        after = asked.values(spine, COUNT)[:, 0] + made.weights
+        if len(after) and after.min() < 0:
+            raise DoesNotFit("a row is taken away that is not there")
+        self.ready = spine, asked, after
+        return made
+
+    def stage(self) -> None:
+        """Stage what was prepared."""
+        if self.ready is not None:
+            (spine, asked, after), self.ready = self.ready, None
+            stage_values(spine, asked.shape, asked.arrays, COUNT, after.reshape(-1, 1))
+
+
+def stage_values(
+    spine: Spine, shape: ColumnShape, keys: Sequence[Any], cell: StoredCell, cells: Any
+) -> None:
+    """Stage cells for keys; none where the first, the size, is zero."""
+    columns = [
+        pa.nulls(len(cells)) if at == NONE else pa.array(np.ascontiguousarray(cells[:, at]))
+        for at in cell.places
+    ]
+    encodings = tuple("none" if at == NONE else "int" for at in cell.places)
+    rows = ColumnShape(cell.how, encodings), columns
+    spine.append_columns((shape, keys), rows, live=cells[:, 0] != 0)

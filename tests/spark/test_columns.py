@@ -1,0 +1,182 @@
+"""Tasks in columns against batch, change by change: what a task does to Arrow columns is what it
+does to rows, and what either has stored the other reads.
+
+No Spark is needed: `simulated` calls the tasks one after the other. Columns are for large changes;
+here they take every change, or every other one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tests.oracle.asked import follow_requests, program_of, tables
+from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+from tests.spark.simulated import View
+from tests.spark.test_oracle import Reopened, running
+
+import ebbflow as ef
+from ebbflow.engine.local import run as run_here
+from ebbflow.engine.runtime.columnar import stored
+from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
+from ebbflow.engine.spark.tasks import single
+from ebbflow.engine.spark.tasks.columns import ColumnReplica
+from ebbflow.engine.spark.tasks.epochs import InputChange
+from ebbflow.errors import ChangeError, FunctionFailed
+from ebbflow.flow.running import planned
+from ebbflow.kernel.columns import Columns
+from ebbflow.state.spine import part as spine_part
+from ebbflow.testing import follow, random_epochs, random_program
+from ebbflow.testing.requests import RandomRequests
+from ebbflow.zset import ZSet
+
+MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
+pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
+MODES = ["single_task"]
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What ran in columns, and why the rest did not. A task that fails in columns otherwise than by
+    saying so is a mistake here, though rows would mend it."""
+    found: Counter[str] = Counter()
+    all_at_once = ColumnReplica.all_at_once
+
+    def counted(self: ColumnReplica, given: Any) -> Any:
+        try:
+            made = all_at_once(self, given)
+        except RowsNeeded as why:
+            found[f"rows: {why.what}"] += 1
+            raise
+        except FunctionFailed as error:
+            raise AssertionError(f"a task in columns failed: {error}") from error
+        found["epochs"] += 1
+        found.update(type(stage).__name__ for stage in self.stored)
+        return made
+
+    monkeypatch.setattr(ColumnReplica, "all_at_once", counted)
+    monkeypatch.setattr(single, "COLUMNS_FROM", 0)
+    return found
+
+
+class Mixed(Reopened):
+    """Some epochs in columns, others in rows, on one state."""
+
+    def advance(self, asked: Any) -> Any:
+        single.COLUMNS_FROM = self.dice.choice([0, 0, 10**9])
+        return super().advance(asked)
+
+
+def followed(mode: str, seeds: range, of: type[View] = Mixed) -> None:
+    for seed in seeds:
+        dice = Random(f"spark {seed}")
+        plan = planned({"output": program(dice).node})
+        check, hard = dice.random() < 0.6, dice.choice([0, 0, 0.02, 0.2])
+        with running(mode, dice, check, of) as run:  # type: ignore[arg-type]
+            try:
+                follow(run, plan, epochs(dice, list(plan.sources), 8, hard))
+            except AssertionError as error:
+                if "has more than 64 bits" not in str(error):  # no column of Spark's has room
+                    raise
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_tasks_in_columns_give_what_batch_gives(mode: str, seen: Counter[str]) -> None:
+    followed(mode, range(16 * MORE))
+    assert seen["epochs"] > 40, seen
+    for each in ("Reduce", "Arrange", "Join", "Semi", "Distinct"):
+        assert seen[f"Stored{each}Stage"] > 3, seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_any_program_may_have_tasks_in_columns(mode: str, seen: Counter[str]) -> None:
+    for seed in range(12 * MORE):
+        grown = random_program(seed)
+        dice = Random(f"any {seed}")
+        with running(mode, dice, of=Mixed) as run:
+            follow(run, grown, random_epochs(grown, dice, 5, size=6))
+    assert seen["epochs"] > 3, seen
+
+
+def test_oracle_requests_of_tasks_in_columns_give_what_batch_gives(seen: Counter[str]) -> None:
+    done: Counter[str] = Counter()
+    for seed in range(8 * MORE):
+        dice = Random(f"asked {seed}")
+        asked = program_of(dice)
+        requests = RandomRequests(asked, dice)
+        with running("single_task", dice, of=Mixed) as run:
+            view = run(asked.plan)
+            done += follow_requests(view, asked.plan, requests, 6, tables(requests, dice))
+    assert seen["epochs"] > 3, (seen, done)
+
+
+def test_upserts_in_columns_are_those_of_rows(seen: Counter[str], tmp_path: Path) -> None:
+    sales = ef.Input("sales", Sale, key="id")
+    sums = sales.group_by("city").agg(n=ef.count(), sum=ef.sum("price"))
+    plan = planned({"output": sums.node})
+    view, expected = View(plan, "single_task", path=tmp_path), sums.run()
+    dice = Random(5)
+    for turn in range(24):
+        single.COLUMNS_FROM = 0 if turn % 4 else 10**9
+        rows = {row.id: row._replace(tax=1) for row in (sale(dice, 0.02) for _ in range(12))}
+        table = ZSet.of(rows.values()).to_arrow(Sale, weights=False)
+        there = expected.input("sales")
+        for change in (ef.upsert(table), ef.delete(dice.sample(list(rows), 3)), None):
+            change = change or _swapped(list(there.value))
+            assert view.step({"sales": change}) == expected.step(sales=change)
+        assert view.value == expected.value
+        with pytest.raises(ChangeError, match="more than one row of a key"):
+            view.step({"sales": list(there.value)[:1]})
+    view.close()
+    assert seen["epochs"] > 30, seen
+    assert seen["rows: a change that an input with a key refuses"] > 3, seen
+
+
+def _swapped(there: list[Any]) -> dict[Any, int]:
+    """Some rows go, and of some of these another comes."""
+    gone = dict.fromkeys(there[:4], -1)
+    return gone | {row._replace(city=f"{row.city}!"): 1 for row in there[:2]}
+
+
+def test_a_task_in_columns_makes_no_rows(
+    seen: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    joined = sales.filter(lambda row: row.price > 1).join(shops, on="city")
+    plan = planned({"output": joined.group_by("city", "size").agg(sum=ef.sum("price")).node})
+    view, expected = View(plan, "single_task", path=tmp_path), run_here(plan)
+    dice = Random(1)
+    rows = ZSet.of(sale(dice, 0) for _ in range(3000))
+    some = ZSet.of(shop(dice, 0) for _ in range(20))
+    gone = ZSet.of(dice.sample(list(rows), 400))
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("a row is made")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Columns, "rows", property(refused))
+        for module in (spine_part, stored, single):
+            name = "decode" if module is not single else "rows_of"
+            patch.setattr(module, name, refused)
+        tables = [(rows, Sale), (some, Shop), (-gone, Sale)]
+        for change, row_type in tables:
+            name = "sales" if row_type is Sale else "shops"
+            given = {name: InputChange(None, None, table=change.to_arrow(row_type))}
+            view.cluster.whole(given, 10**9)
+            view.commit()
+    assert seen["epochs"] == 3, seen
+    for change, row_type in tables:
+        expected.step({"sales" if row_type is Sale else "shops": change})
+    assert view.value == expected.value
+    view.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("part", range(4))
+def test_oracle_hundreds_of_programs_in_columns(mode: str, part: int, seen: Counter[str]) -> None:
+    followed(mode, range(1000 + 100 * part, 1100 + 100 * part))
