@@ -151,16 +151,16 @@ class Epochs:
             for name, each in given.items()
             if each.rows is not None
         }
-        frames = {name: self.frame(name, each) for name, each in given.items() if each.rows is None}
-        structs = [in_struct(number, frame) for number, frame in enumerate(frames.values())]
+        waits = [name for name, each in given.items() if each.rows is None]
         requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
-        task = SingleTask(job, requests, most, tuple(here.items()), tuple(frames))
+        task = SingleTask(job, requests, most, tuple(here.items()), tuple(waits))
         together = next((each.together for each in given.values()), None)
         if together is not None:
             rows = together.coalesce(1)
-        elif structs:
-            rows = reduce(side_by_side, structs).coalesce(1)
+        elif waits:
+            frames = [in_struct(at, self.frame(name, given[name])) for at, name in enumerate(waits)]
+            rows = reduce(side_by_side, frames).coalesce(1)
         else:
             rows = self.session.range(0, 1, 1, 1)
         return self._done(SINGLE_TASK, job, rows.mapInArrow(task, SCHEMA))
