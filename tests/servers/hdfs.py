@@ -10,10 +10,10 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 from tests.servers.ivy import free_port, jars
 
@@ -69,20 +69,14 @@ class Hdfs:
         self._servers[server].wait()
 
     def wait(self) -> None:
-        """Wait until a file can be written."""
-        asked = f"http://{self.host}/webhdfs/v1/ready?op=CREATE&overwrite=true&user.name=root"
-        end = time.monotonic() + 240
-        while True:
-            try:
-                urlopen(Request(asked, method="PUT", data=b"yes")).close()
-            except HTTPError as error:
-                if error.code == 307:  # to a data node, so there is one
-                    return
-            except OSError:
-                pass
+        """Wait until a file can be written and read."""
+        made, end = self.place("ready").files().bucket, time.monotonic() + 240
+        while time.monotonic() < end:
+            with suppress(OSError):
+                made.download("file", made.put("file", b"yes", 3), BytesIO())
+                return
             assert all(each.poll() is None for each in self._servers.values())
-            assert time.monotonic() < end, (self.folder / "said").read_text()[-2000:]
-            time.sleep(0.2)
+        raise AssertionError((self.folder / "said").read_text()[-2000:])
 
     def place(self, folder: str, **options: Any) -> Any:
         return ef.object_store(f"webhdfs://{self.host}/{folder}", user="root", **options)

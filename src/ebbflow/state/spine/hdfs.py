@@ -17,24 +17,26 @@ import errno
 import getpass
 import json
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from time import sleep
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
 
 from ebbflow.errors import CompositionError
 from ebbflow.state.spine.bucket import Failure, Objects, Version
 
+T = TypeVar("T")
 HDFS = ("webhdfs://", "swebhdfs://")
 """How addresses begin that are reached by this: by HTTP, and by HTTPS."""
 PORTS = {"webhdfs": 9870, "swebhdfs": 9871}
 TIMEOUT = 120.0
-TRIES = 5
-"""How often a request that may be repeated is made before it has failed."""
+TRIES = 14
+"""How often a request that may be repeated is made before it has failed: for some 20 seconds, in
+which a server can be started again."""
 OLD = timedelta(days=1)
 """After so long, a file that was to be renamed is one of a process that is gone."""
 _WRITING, _REPLACED = ".writing", ".replaced"
@@ -122,17 +124,15 @@ class Hdfs(Objects):
 
     def _ask(self, method: str, path: str, operation: str, **more: Any) -> Any:
         """What the name node says; a request that it could not carry out now is repeated."""
-        for left in reversed(range(TRIES)):
+
+        def ask() -> Any:
             try:
                 with self._asked(method, self._url(path, operation, **more)) as answer:
                     return json.loads(answer.read() or b"{}")
-            except Failure as failure:
-                if failure.final or not left:
-                    raise
             except ValueError as error:
                 raise Failure(errno.EIO, f"{operation} {path}: {error}", self.url) from None
-            sleep(0.1 * (TRIES - left))
-        raise AssertionError
+
+        return repeated(ask)
 
     # ---- reading ----
 
@@ -188,8 +188,12 @@ class Hdfs(Objects):
     def _part(self, name: str, known: Version, begin: int, end: int) -> bytes:
         if begin == end:
             return b""
-        with self._opened(known, offset=begin, length=end - begin) as answer:
-            return answer.read()
+
+        def read() -> bytes:
+            with self._opened(known, offset=begin, length=end - begin) as answer:
+                return answer.read()
+
+        return repeated(read)
 
     def _download(self, name: str, known: Version, into: BinaryIO) -> None:
         if known.size:
@@ -247,23 +251,19 @@ class Hdfs(Objects):
         return made
 
     def _written(self, path: str, content: Any, size: int) -> Version:
-        for left in reversed(range(TRIES)):
-            try:
-                if hasattr(content, "seek"):
-                    content.seek(0)
-                asked = self._ask("PUT", path, "CREATE", overwrite="true", noredirect="true")
-                sent = content if hasattr(content, "read") else bytes(content)
-                with self._asked("PUT", asked["Location"], sent, size):
-                    pass
-                found = self._status(path)
-                if found is not None and found.size == size:
-                    return found
+        def write() -> Version:
+            if hasattr(content, "seek"):
+                content.seek(0)
+            asked = self._ask("PUT", path, "CREATE", overwrite="true", noredirect="true")
+            sent = content if hasattr(content, "read") else bytes(content)
+            with self._asked("PUT", asked["Location"], sent, size):
+                pass
+            found = self._status(path)
+            if found is None or found.size != size:
                 raise Failure(errno.EIO, f"{path}: it is not there whole", self.url)
-            except Failure as failure:
-                if failure.final or not left:
-                    raise
-            sleep(0.1 * (TRIES - left))
-        raise AssertionError
+            return found
+
+        return repeated(write)
 
     def delete(self, names: Iterable[str]) -> None:
         replaced = {name for name, _ in self._list(self._path(_REPLACED))}
@@ -279,6 +279,18 @@ class Hdfs(Objects):
 
     def _delete(self, path: str) -> None:
         self._ask("DELETE", path, "DELETE", recursive="true")
+
+
+def repeated(request: Callable[[], T]) -> T:
+    """Make a request until it is answered, for a while."""
+    for left in reversed(range(TRIES)):
+        try:
+            return request()
+        except Failure as failure:
+            if failure.final or not left:
+                raise
+        sleep(min(2.0, 0.1 * 2 ** (TRIES - 1 - left)))
+    raise AssertionError
 
 
 def _version(status: dict[str, Any], number: str | None = None) -> Version:

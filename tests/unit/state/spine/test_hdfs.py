@@ -7,6 +7,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from getpass import getuser
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import pytest
 from tests.hdfs_server import HdfsServer, on, place, server
 
 import ebbflow as ef
+from ebbflow.cli import main
 from ebbflow.errors import CompositionError
 from ebbflow.state.spine import InUse, Lost, StateError
 from ebbflow.state.spine import hdfs as asked
@@ -138,6 +140,23 @@ def test_what_was_written_and_never_renamed_goes_after_a_day(
     monkeypatch.setattr(asked, "OLD", timedelta(days=-1))
     found.delete(["none"])
     assert not [path for path in server.files if path.endswith("/left")]
+
+
+def test_the_command_line_looks_after_state_on_hdfs(
+    server: HdfsServer, place: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    server.allowed.add(getuser())
+    with TOTALS.run(path=place, keep_epochs=2) as view:
+        for each in range(3):
+            view.step(orders=[Order(each, "Rome", 10)])
+    assert main(["state", place.url]) == 0
+    assert "epoch 3, of 2, 3 that can be read" in capsys.readouterr().out
+    assert main(["state", "verify", place.url]) == 0
+    assert main(["state", "compact", place.url]) == 0
+    assert main(["state", "copy", place.url, f"{place.url}-2"]) == 0
+    with TOTALS.run(path=f"{place.url}-2") as view:
+        assert list(view.value) == [("Rome", 30)]
+        view.verify()
 
 
 def test_who_may_not_is_told_so_and_options_are_checked(server: HdfsServer, place: Any) -> None:
