@@ -6,7 +6,10 @@
     sustained   files of many changes, one after the other, as fast as they are taken: changes a
                 second, beside `transformWithState` that keeps the same sums and counts with
                 retractions, and beside a stream that appends what comes to a table, computes
-                everything again and overwrites the result
+                everything again and overwrites the result. `transformWithState` does not look
+                whether a row that goes was there; nor does the view, in a column of its own
+    merge       the same beside a job that merges what comes into a Delta table, computes again what
+                it touches, and merges that; for small and for large batches. It needs Delta's jar
     correction  all orders in one epoch, a first load, then half of them changed in one more: what a
                 row takes in each, the second in bulk and in waves
 
@@ -16,8 +19,9 @@ Of the changed orders half are corrected (one row goes, one comes), a quarter ar
 go. A first batch, which brings all orders, and one more are not timed. In the end every contestant
 must have what NumPy computes from all rows.
 
-    python benchmarks/live.py [--quick] [--json] [--work latency,sustained,correction]
+    python benchmarks/live.py [--quick] [--json] [--work latency,sustained,correction,merge]
                               [--customers 100_000] [--changes 1,100,10_000] [--rounds 100]
+                              [--batches 5] [--batch 2_000,20_000,100_000]
 """
 
 from __future__ import annotations
@@ -28,33 +32,34 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import spark_rivals as rivals
 from harness import Row, publish
+from live_contestants import (
+    DELTA_SETTINGS,
+    TOTALS,
+    WEIGHT,
+    Floor,
+    KeptBySpark,
+    Merge,
+    Order,
+    Recompute,
+    Trusting,
+    View,
+    bag,
+)
 
 import ebbflow as ef
 
 WORKS = ("latency", "sustained", "correction")
-WEIGHT = "__weight"
-SCHEMA = f"orderkey long, custkey long, total long, {WEIGHT} long"
+"""What is asked for unless told otherwise; `merge` needs a jar from elsewhere."""
 PER_CUSTOMER = 4
-BATCH, BATCHES = 20_000, 10
-PATIENCE = 600
-
-
-class Order(NamedTuple):
-    orderkey: int
-    custkey: int
-    total: int
-
-
-TOTALS = ef.Input("orders", Order).group_by("custkey").agg(total=ef.sum("total"), n=ef.count())
+BATCH, BATCHES = (2_000, 20_000, 100_000), 5
 
 
 class Orders:
@@ -107,119 +112,6 @@ def _table(new: Any, old: Any) -> Any:
     return pa.table(dict(zip([*Order._fields, WEIGHT], columns, strict=True)))
 
 
-def _bag(view: Any) -> rivals.Bag:
-    return {tuple(row): n for row, n in view.zset().items()}
-
-
-# ---- contestants ----
-
-
-class Fed:
-    """A stream that looks for files in a folder, and says when it is done with one."""
-
-    def __init__(self, spark: Any, folder: Path) -> None:
-        self.spark, self.folder, self.count = spark, folder, 0
-        (folder / "in").mkdir(parents=True)
-        self.done, self.at = Event(), 0.0
-        self.frame = spark.readStream.schema(SCHEMA).parquet(str(folder / "in"))
-
-    def finished(self) -> None:
-        self.at = perf_counter()
-        self.done.set()
-
-    def step(self, table: Any) -> float:
-        """How long it takes from the arrival of a file until it is done with."""
-        self.count += 1
-        hidden = self.folder / "in" / f".{self.count}"
-        pq.write_table(table, hidden)
-        self.done.clear()
-        begin = perf_counter()
-        hidden.rename(self.folder / "in" / f"{self.count:06}.parquet")
-        if not self.done.wait(PATIENCE):
-            raise AssertionError(f"{type(self).__name__}: a file was not taken")
-        return self.at - begin
-
-
-class View(Fed):
-    """This engine."""
-
-    def __init__(self, spark: Any, folder: Path) -> None:
-        super().__init__(spark, folder)
-        self.view = TOTALS.run(ef.spark(spark, path=folder / "state"))
-        self.view.each_epoch(lambda change, epoch: self.finished(), name="bench")
-        self.stream = self.view.stream(orders=self.frame)
-
-    def value(self) -> rivals.Bag:
-        return _bag(self.view)
-
-    def close(self) -> None:
-        self.view.close()
-
-
-class Batches(Fed):
-    """A plain stream: what `take` does with every batch."""
-
-    def __init__(self, spark: Any, folder: Path) -> None:
-        super().__init__(spark, folder)
-        writer = self.frame.writeStream.foreachBatch(self._take)
-        self.query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
-
-    def _take(self, batch: Any, number: int) -> None:
-        self.take(batch, number)
-        self.finished()
-
-    def take(self, batch: Any, number: int) -> None:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        self.query.stop()
-
-
-class Floor(Batches):
-    """Only writes what comes."""
-
-    def take(self, batch: Any, number: int) -> None:
-        batch.write.mode("append").parquet(str(self.folder / "out"))
-
-
-class Recompute(Batches):
-    """Appends what comes, computes everything again, and overwrites the result."""
-
-    def take(self, batch: Any, number: int) -> None:
-        batch.write.mode("append").parquet(str(self.folder / "all"))
-        session = batch.sparkSession
-        rows = session.read.schema(SCHEMA).parquet(str(self.folder / "all"))
-        found = session.sql(
-            f"""SELECT custkey, sum(total * {WEIGHT}) AS total, sum({WEIGHT}) AS n
-                FROM {{rows}} GROUP BY custkey HAVING sum({WEIGHT}) != 0""",
-            rows=rows,
-        )
-        found.write.mode("overwrite").parquet(str(self.folder / "out"))
-
-    def value(self) -> rivals.Bag:
-        found = self.spark.read.parquet(str(self.folder / "out")).collect()
-        return {tuple(row): 1 for row in found}
-
-
-class KeptBySpark:
-    """`transformWithState`."""
-
-    def __init__(self, spark: Any, folder: Path) -> None:
-        self.kept, self.file = rivals.TransformWithState(spark, folder), folder / "next.parquet"
-
-    def step(self, table: Any) -> float:
-        pq.write_table(table, self.file)
-        begin = perf_counter()
-        self.kept.step(self.file)
-        return perf_counter() - begin
-
-    def value(self) -> rivals.Bag:
-        return self.kept.value()
-
-    def close(self) -> None:
-        self.kept.close()
-
-
 # ---- the questions ----
 
 
@@ -231,8 +123,9 @@ class Bench:
         self.customers: int = asked.customers
         self.changes: list[int] = asked.changes
         self.rounds: int = asked.rounds or (3 if asked.quick else 100)
-        self.batch = min(BATCH, self.customers)
-        self.batches = 2 if asked.quick else BATCHES
+        sizes = asked.batch or (BATCH[:1] if asked.quick else BATCH)
+        self.sizes = [min(each, 2 * self.customers) for each in sizes]
+        self.batches = asked.batches or (2 if asked.quick else BATCHES)
         self.remarks: list[str] = []
 
     def started(self, work: str, *makers: Any) -> tuple[Orders, dict[str, Any]]:
@@ -274,28 +167,57 @@ class Bench:
         return rows
 
     def sustained(self) -> list[Row]:
-        makers: list[Callable[..., Any]] = [View, Recompute]
+        makers: list[Callable[..., Any]] = [View, Trusting, Recompute]
         if remark := rivals.tws_missing():
             self.remarks.append(remark)
         else:
             makers.append(KeptBySpark)
         orders, found = self.started("sustained", *makers)
-        spent = dict.fromkeys(found, 0.0)
-        for turn in range(self.batches):
-            say(f"sustained: batch {turn + 1} of {self.batches}")
-            table = orders.change(self.batch)
-            for name, each in found.items():
-                spent[name] += each.step(table)
+        rows = [self.paced(orders, found, size) for size in dict.fromkeys(self.sizes)]
         self.verify("sustained", orders, found, found)
-        row: Row = {"work": "sustained", "customers": self.customers, "changes": self.batch}
+        return rows
+
+    def paced(self, orders: Orders, found: dict[str, Any], size: int) -> Row:
+        """Some batches of a size; one more before them is not timed, as it has another size."""
+        spent: dict[str, list[float]] = {name: [] for name in found}
+        for turn in range(self.batches + 1):
+            say(f"sustained: batch {turn} of {self.batches}, {size:,} changes each")
+            table = orders.change(size)
+            for name, each in found.items():
+                spent[name].append(each.step(table))
+        row: Row = {"work": "sustained", "customers": self.customers, "changes": size}
         row["batches"] = self.batches
-        speed = {name: self.batch * self.batches / seconds for name, seconds in spent.items()}
-        row |= {"changes/s": speed["View"], "recompute changes/s": speed["Recompute"],
+        speed = {name: size * self.batches / sum(some[1:]) for name, some in spent.items()}
+        row |= {"changes/s": speed["View"], "unchecked changes/s": speed["Trusting"],
+                "recompute changes/s": speed["Recompute"],
                 "/ recompute": speed["View"] / speed["Recompute"]}  # fmt: skip
         if "KeptBySpark" in speed:
             row |= {"tws changes/s": speed["KeptBySpark"],
-                    "/ tws": speed["View"] / speed["KeptBySpark"]}  # fmt: skip
-        return [row]
+                    "/ tws": speed["View"] / speed["KeptBySpark"],
+                    "unchecked / tws": speed["Trusting"] / speed["KeptBySpark"]}  # fmt: skip
+        return row
+
+    def merge(self) -> list[Row]:
+        orders, found = self.started("merge", View, Merge)
+        rows = []
+        for count in dict.fromkeys(self.sizes):
+            times: dict[str, list[float]] = {name: [] for name in found}
+            for turn in range(self.batches + 1):
+                say(f"merge of {count:,} changes: batch {turn} of {self.batches}")
+                table = orders.change(count)
+                for name, each in found.items():
+                    times[name].append(each.step(table))
+            times = {name: some[1:] for name, some in times.items()}
+            row: Row = {"work": "merge", "orders": len(orders.orders), "changes": count}
+            row["batches"] = self.batches
+            for name, some in times.items():
+                label = {"View": "", "Merge": "merge "}[name]
+                row |= {f"{label}p50 s": float(np.percentile(some, 50)),
+                        f"{label}p99 s": float(np.percentile(some, 99))}  # fmt: skip
+            row["merge / view"] = sum(times["Merge"]) / sum(times["View"])
+            rows.append(row)
+        self.verify("merge", orders, found, found)
+        return rows
 
     def correction(self) -> list[Row]:
         orders, rows = Orders(self.customers), {}
@@ -315,7 +237,7 @@ class Bench:
                     seconds = (perf_counter() - begin) / rows[name]
                     label = name if name == "load" else mode
                     spent[label] = min(seconds, spent.get(label, seconds))
-                    if name == "change" and _bag(view) != orders.totals():
+                    if name == "change" and bag(view) != orders.totals():
                         raise AssertionError(f"correction: mode {mode} has something else")
         row: Row = {"work": "correction", "rows": rows["load"], "changes": rows["change"]}
         row |= {f"{name} µs/row": seconds * 1e6 for name, seconds in spent.items()}
@@ -334,10 +256,12 @@ class Bench:
 def targets(rows: list[Row], quick: bool) -> list[Row]:
     """Ten times as many changes a second as `transformWithState`."""
     return [
-        {"target": "sustained: changes/s of the view / of transformWithState",
-         "found": row["/ tws"], "": ">=", "wanted": 10.0,
-         "met": "not asked" if quick else "met" if row["/ tws"] >= 10 else "NOT MET"}
+        {"target": f"sustained, {row['changes']:,} changes a batch: changes/s{how} / of "
+         "transformWithState",
+         "found": row[name], "": ">=", "wanted": 10.0,
+         "met": "not asked" if quick else "met" if row[name] >= 10 else "NOT MET"}
         for row in rows if "/ tws" in row
+        for how, name in (("", "/ tws"), (" without checks", "unchecked / tws"))
     ]  # fmt: skip
 
 
@@ -359,12 +283,16 @@ def main() -> None:
     parser.add_argument("--customers", type=int)
     parser.add_argument("--changes", type=numbers, default=numbers("1,100,10_000"))
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--batches", type=int, help="of sustained and merge, of each size")
+    parser.add_argument("--batch", type=numbers, help="changes of a batch there")
     asked = parser.parse_args()
     asked.customers = asked.customers or (10_000 if asked.quick else 100_000)
     from ebbflow.engine.spark.session import session
 
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    spark = session("ebbflow-live", cores=2, **{"spark.driver.memory": "2g"})  # type: ignore[arg-type]
+    settings = {"spark.driver.memory": "2g"}
+    settings |= DELTA_SETTINGS if "merge" in asked.work.split(",") else {}
+    spark = session("ebbflow-live", cores=2, **settings)  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory(prefix="ebbflow-live-") as folder:
         bench = Bench(spark, Path(folder), asked)
         rows = [row for work in asked.work.split(",") for row in getattr(bench, work)()]

@@ -1,9 +1,10 @@
 """Paths: what may be given as one, what a name becomes in one, and who may read what is there.
 
 A *path* is a folder of this machine, or of one that it shares: text, or a `file:` URI. State may
-also be on an object store, `s3://bucket/folder`. Other URIs are refused, as nothing here can write
-to where they point. A *name*, such as that of an output, may
-be any text; only `file_name` makes part of a path of it, so that no name leads anywhere else.
+also be on an object store, `s3://bucket/folder`, or on HDFS, `webhdfs://namenode:9870/folder`.
+Other URIs are refused, as nothing here can write to where they point. A *name*, such as that of an
+output, may be any text; only `file_name` makes part of a path of it, so that no name leads anywhere
+else.
 
 *Permissions* are those of folders, as `chmod` has them: 0o700, the owner alone, unless others are
 let in. A file has the same without the right to execute. What is made here has exactly these,
@@ -72,9 +73,13 @@ colon, "./s3a://bucket/state"
     )
 
 
-OBJECTS = ("s3", "gs", "az")
-"""The schemes of object stores."""
-_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
+OBJECTS = ("s3", "gs", "az", "webhdfs", "swebhdfs")
+"""The schemes of object stores, and of HDFS by HTTP and HTTPS."""
+_SAME = {
+    "s3a": "s3://bucket/folder", "s3n": "s3://bucket/folder", "gcs": "gs://bucket/folder",
+    "azure": "az://bucket/folder", "abfs": "az://bucket/folder", "abfss": "az://bucket/folder",
+    "hdfs": "webhdfs://namenode:9870/folder",
+}  # fmt: skip
 
 
 def state_path(path: str | os.PathLike[str], what: str = "path") -> Path | str:
@@ -87,8 +92,8 @@ def state_path(path: str | os.PathLike[str], what: str = "path") -> Path | str:
     Traceback (most recent call last):
     ebbflow.errors.CompositionError: path='hdfs://cluster/state': state cannot be kept on hdfs:
         scheme     hdfs
-        try        a folder of this machine, or one that it shares; or s3://bucket/folder, gs:// \
-or az://; for a folder whose name has a colon, "./hdfs://cluster/state"
+        try        "webhdfs://namenode:9870/folder", which needs no jar; for a folder whose name \
+has a colon, "./hdfs://cluster/state"
     """
     text = path if isinstance(path, str) else ""
     found = _SCHEME.match(text)
@@ -101,10 +106,10 @@ or az://; for a folder whose name has a colon, "./hdfs://cluster/state"
             f"{what}={text!r}: state cannot be kept on {scheme}:",
             scheme=Text(found[1]),
             remedy=(
-                f'"{other}://bucket/folder", which needs no jar'
+                f'"{other}", which needs no jar'
                 if other
                 else "a folder of this machine, or one that it shares; or s3://bucket/folder, "
-                "gs:// or az://"
+                "gs://, az:// or webhdfs://"
             )
             + f'; for a folder whose name has a colon, "./{text}"',
         )
@@ -113,7 +118,7 @@ or az://; for a folder whose name has a colon, "./hdfs://cluster/state"
     if empty or also or not parts or {"", ".", ".."} & set(parts):
         raise CompositionError(
             f"{what}={text!r} is not a folder of an object store",
-            remedy=f"{scheme}://bucket/folder",
+            remedy=f"{scheme}://{'namenode' if 'hdfs' in scheme else 'bucket'}/folder",
         )
     return f"{scheme}://{'/'.join(parts)}"
 

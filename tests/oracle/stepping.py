@@ -16,10 +16,9 @@ def driver(url: str, endpoint: str, cache: str, name: str, steps: int, seed: str
     """Take the state over, step a few rows, and so on. A line has an epoch, the name, and how many
     rows were acknowledged."""
     dice, done = Random(f"{name}{seed}"), 0
-    place = ef.object_store(
-        url, endpoint=endpoint, region="us-east-1", access_key_id="t", secret_access_key="t",
-        take_over=True, cache=cache,
-    )  # fmt: skip
+    given = {"endpoint": endpoint, "region": "us-east-1", "access_key_id": "t",
+             "secret_access_key": "t"} if endpoint else {"user": "root"}  # fmt: skip
+    place = ef.object_store(url, take_over=True, cache=cache, **given)
     while done < steps:
         try:
             view = SAID.run(path=place, readable=True)

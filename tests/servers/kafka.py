@@ -1,65 +1,22 @@
 """A Kafka broker of our own, alone, with its log in a temporary folder.
 
-It is run from the jars of `org.apache.kafka:kafka_2.13`, which the Ivy that comes with PySpark
-fetches by these coordinates, once, into a cache of this user's.
+It is run from the jars of `org.apache.kafka:kafka_2.13`, which are fetched by these coordinates.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-from ebbflow.paths import own_cache
+from tests.servers.ivy import free_port, jars
 
 VERSION = "4.3.1"
 NOT_RUN = "Kafka tests were not run: "
-
-
-def jars() -> Path:
-    """The folder with the jars of the broker; they are fetched where they are not there."""
-    if shutil.which("java") is None:
-        pytest.skip(f"{NOT_RUN}there is no java here")
-    found = Path(own_cache(), "kafka", VERSION)
-    if found.is_dir():
-        return found
-    spark = find_spec("pyspark")
-    if spark is None or spark.origin is None:
-        pytest.skip(f"{NOT_RUN}there is no pyspark, whose Ivy fetches the broker")
-    fetched = Path(tempfile.mkdtemp(prefix="kafka-", dir=own_cache()))
-    command = [
-        "java", "-cp", str(Path(spark.origin).parent / "jars" / "*"), "org.apache.ivy.Main",
-        "-cache", str(fetched / "ivy"), "-confs", "default",
-        "-dependency", "org.apache.kafka", "kafka_2.13", VERSION,
-        "-retrieve", str(fetched / "jars" / "[artifact]-[revision].[ext]"),
-    ]  # fmt: skip
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode or not any(fetched.glob(f"jars/kafka_2.13-{VERSION}.jar")):
-            pytest.skip(f"{NOT_RUN}org.apache.kafka:kafka_2.13:{VERSION} cannot be fetched here")
-        found.parent.mkdir(exist_ok=True)
-        if not found.is_dir():
-            os.rename(fetched / "jars", found)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"{NOT_RUN}org.apache.kafka:kafka_2.13:{VERSION} was not fetched in time")
-    finally:
-        shutil.rmtree(fetched, ignore_errors=True)
-    return found
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 class Kafka:
@@ -67,9 +24,9 @@ class Kafka:
 
     def __init__(self) -> None:
         pytest.importorskip("confluent_kafka", reason=f"{NOT_RUN}no confluent-kafka here")
-        self.jars = jars()
+        self.jars = jars("org.apache.kafka", "kafka_2.13", VERSION, "Kafka")
         self.folder = Path(tempfile.mkdtemp(prefix="ebbflow-kafka-", dir="/tmp"))
-        self.port, controller = _free_port(), _free_port()
+        self.port, controller = free_port(), free_port()
         settings = {
             "process.roles": "broker,controller", "node.id": 1,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",

@@ -73,14 +73,15 @@ def connect_session(tmp_path_factory: Any) -> Iterator[Any]:
     from tests.spark.servers import MODE
 
     with ExitStack() as stack:
-        made = session_of("connect", stack, tmp_path_factory.mktemp("servers"))
+        made = session_of("connect-cluster", stack, tmp_path_factory.mktemp("servers"))
         os.environ.pop(MODE)  # other tests of this process have classic sessions
         yield made
 
 
 @pytest.fixture
 def connect(connect_session: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A session of a Connect server, whose tasks run in its own process."""
+    """A session of a Connect server, before a master and two workers: what drives the view, Spark's
+    driver and the tasks are processes of their own."""
     from tests.spark.servers import MODE
 
     monkeypatch.setenv(MODE, "1")

@@ -1,6 +1,6 @@
-"""Spark Connect: a client and a server, and the state in a folder that they share. The tests of
-`test_cluster.py` have a master and workers behind the server, and the whole folder of tests runs so
-with `EBBFLOW_SPARK=connect-cluster`."""
+"""Spark Connect: a client and a server before a standalone cluster, a master and two workers, and
+the state in a folder that they share. The whole folder of tests runs so with
+`EBBFLOW_SPARK=connect-cluster`."""
 
 from __future__ import annotations
 

@@ -11,10 +11,12 @@ import pytest
 pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'ebbflow[spark]'")
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import ebbflow as ef
 from ebbflow.engine.spark.output import log
 from ebbflow.engine.spark.table.frame import frame_of
+from ebbflow.engine.spark.tasks.epochs import Epochs, TooMany
 from ebbflow.errors import CompositionError
 from ebbflow.state.spine import StateError
 
@@ -38,6 +40,31 @@ def test_a_view_says_which_way_a_large_epoch_went_and_why(spark: Any, tmp_path: 
         view.step(a=[Row(1, 1)])
         assert view.stats().why == ""
         view.verify()
+
+
+def test_of_a_query_with_more_rows_than_spark_has_guessed_the_next_guess_is_better(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, too_many = Epochs.whole, list[int]()
+
+    def noticed(self: Epochs, given: Any, most: int) -> Any:
+        try:
+            return whole(self, given, most)
+        except TooMany:
+            too_many.append(self.store.epoch + 1)
+            raise
+
+    monkeypatch.setattr(Epochs, "whole", noticed)
+    program = ef.Input("a", Row).group_by(lambda r: str(r.k % 7)).agg(s=ef.sum("v"))
+    with program.run(ef.spark(spark, path=tmp_path / "state")) as view:
+        for epoch in range(4):
+            rows = pa.table({"k": range(epoch * 25_000, (epoch + 1) * 25_000), "v": [1] * 25_000})
+            pq.write_table(rows, tmp_path / f"{epoch}.parquet")
+            view.step(a=spark.read.parquet(str(tmp_path / f"{epoch}.parquet")))
+        assert too_many in ([1], [1, 2])
+        assert view.last is not None
+        assert view.last.why.partition(" rows")[0] == "25,000"
+        assert {row.s for row in view.value.collect()} == {14_285, 14_286}
 
 
 @pytest.mark.classic

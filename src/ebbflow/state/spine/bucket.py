@@ -1,4 +1,4 @@
-"""Bucket: the requests that are made to one folder of an object store.
+"""Objects: the requests that are made to one folder of a store; `Bucket`: to an object store.
 
 What a store answers becomes what a file system would say: `FileNotFoundError`, `FileExistsError`
 where a put was to be the first or to replace a certain version and is not, `PermissionError`, and
@@ -45,7 +45,79 @@ class Failure(OSError):
     final = False
 
 
-class Bucket:
+class Objects:
+    """A folder of a store, whatever its protocol is."""
+
+    url: str
+
+    def listed(self) -> dict[str, Version]:
+        """The objects of the folder, not those of folders in it."""
+        raise NotImplementedError
+
+    def head(self, name: str) -> Version | None:
+        """The version of an object, or None."""
+        raise NotImplementedError
+
+    def get(self, name: str) -> tuple[bytes, Version] | None:
+        """A short object."""
+        raise NotImplementedError
+
+    def tail(self, name: str, count: int) -> tuple[bytes, Version] | None:
+        """The end of an object."""
+        raise NotImplementedError
+
+    def put(self, name: str, content: Any, size: int, over: Version | None = None) -> Version:
+        """Write an object, whatever was there, or only `over` a version."""
+        raise NotImplementedError
+
+    def create(self, name: str, content: Any, size: int) -> Version:
+        """Write an object that must not be there."""
+        raise NotImplementedError
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove objects; they need not be there."""
+        raise NotImplementedError
+
+    def part(self, name: str, known: Version, begin: int, end: int) -> bytes:
+        """Some bytes of an object of this version; asked for again where they were cut short."""
+
+        def read() -> bytes:
+            found = self._part(name, known, begin, end)
+            if len(found) != end - begin:
+                raise Failure(errno.EIO, f"{name}: {len(found)} bytes came of {end - begin}")
+            return found
+
+        return _tried(read)
+
+    def download(self, name: str, known: Version, into: BinaryIO) -> None:
+        """Write an object of this version into a file; begun again where it was cut short."""
+
+        def copy() -> None:
+            into.seek(0)
+            into.truncate()
+            self._download(name, known, into)
+
+        _tried(copy)
+
+    def _part(self, name: str, known: Version, begin: int, end: int) -> bytes:
+        raise NotImplementedError
+
+    def _download(self, name: str, known: Version, into: BinaryIO) -> None:
+        raise NotImplementedError
+
+
+def _tried(request: Callable[[], T]) -> T:
+    """Make a request that can be repeated, a few times where the store fails."""
+    for left in reversed(range(TRIES)):
+        try:
+            return request()
+        except Failure as failure:
+            if failure.final or not left:
+                raise
+    raise AssertionError
+
+
+class Bucket(Objects):
     """A folder of an object store. `options` are those of `obstore`."""
 
     def __init__(self, url: str, options: dict[str, Any]) -> None:
@@ -98,20 +170,17 @@ class Bucket:
     # ---- reading ----
 
     def listed(self) -> dict[str, Version]:
-        """The objects of the folder, not those of folders in it."""
         prefix = self._prefix
         found: Any = self._do("list", self._api.list_with_delimiter, prefix or None)
         return {each["path"][len(prefix) :]: version(each) for each in found["objects"]}
 
     def head(self, name: str) -> Version | None:
-        """The version of an object, or None."""
         try:
             return version(self._do(name, self._api.head, self._prefix + name))
         except FileNotFoundError:
             return None
 
     def get(self, name: str) -> tuple[bytes, Version] | None:
-        """A short object."""
         try:
             found = self._do(name, self._whole, name)
         except FileNotFoundError:
@@ -119,7 +188,6 @@ class Bucket:
         return found
 
     def tail(self, name: str, count: int) -> tuple[bytes, Version] | None:
-        """The end of an object."""
         try:
             return self._do(name, self._whole, name, {"range": {"suffix": count}})
         except FileNotFoundError:
@@ -129,31 +197,12 @@ class Bucket:
         found = self._api.get(store, self._prefix + name, options=options)
         return bytes(found.bytes()), version(found.meta)
 
-    def part(self, name: str, known: Version, begin: int, end: int) -> bytes:
-        """Some bytes of an object of this version; asked for again where they were cut short."""
+    def _part(self, name: str, known: Version, begin: int, end: int) -> bytes:
         options = {"if_match": known.tag, "range": (begin, end)}
-        for tries in range(TRIES):
-            try:
-                found = self._do(name, self._whole, name, options)[0]
-                if len(found) == end - begin:
-                    return found
-                raise Failure(errno.EIO, f"{name}: {len(found)} bytes came of {end - begin}")
-            except Failure as failure:
-                if failure.final or tries + 1 == TRIES:
-                    raise
-        raise AssertionError
+        return self._do(name, self._whole, name, options)[0]
 
-    def download(self, name: str, known: Version, into: BinaryIO) -> None:
-        """Write an object of this version into a file; begun again where it was cut short."""
-        for tries in range(TRIES):
-            into.seek(0)
-            into.truncate()
-            try:
-                self._do(name, self._copy, name, known, into)
-                return
-            except Failure as failure:
-                if failure.final or tries + 1 == TRIES:
-                    raise
+    def _download(self, name: str, known: Version, into: BinaryIO) -> None:
+        self._do(name, self._copy, name, known, into)
 
     def _copy(self, store: Any, name: str, known: Version, into: BinaryIO) -> None:
         found = self._api.get(store, self._prefix + name, options={"if_match": known.tag})
@@ -165,12 +214,10 @@ class Bucket:
     # ---- writing ----
 
     def put(self, name: str, content: Any, size: int, over: Version | None = None) -> Version:
-        """Write an object, whatever was there, or only `over` a version."""
         mode = {"mode": _update(over)} if over is not None else {"chunk_size": PART}
         return self._put(name, content, size, mode)
 
     def create(self, name: str, content: Any, size: int) -> Version:
-        """Write an object that must not be there."""
         return self._put(name, content, size, {"mode": "create"})
 
     def _put(self, name: str, content: Any, size: int, mode: dict[str, Any]) -> Version:
@@ -178,7 +225,6 @@ class Bucket:
         return Version(size, done["e_tag"] or "", done["version"])
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove objects; they need not be there."""
         gone = sorted(self._prefix + name for name in names)
         if gone:
             self._do("delete", self._api.delete, gone)

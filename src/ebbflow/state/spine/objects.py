@@ -21,9 +21,10 @@ from typing import Any
 
 from ebbflow.errors import Text
 from ebbflow.paths import open_file
-from ebbflow.state.spine.bucket import LARGEST, Bucket, Failure, Version
+from ebbflow.state.spine.bucket import LARGEST, Bucket, Failure, Objects, Version
 from ebbflow.state.spine.cache import Cache
 from ebbflow.state.spine.files import FileWriter, InUse, StateError, Unsure, taken
+from ebbflow.state.spine.hdfs import HDFS, Hdfs
 from ebbflow.state.spine.mapped import MappedFiles, map_file, need
 from ebbflow.state.spine.owner import CLOCK, OWNER, Owner
 
@@ -80,7 +81,7 @@ class ObjectFiles(MappedFiles):
 
     def __init__(self, place: ObjectStore, seen: dict[str, Version] | None = None) -> None:
         self.place = place
-        self.bucket = Bucket(place.url, place.options)
+        self.bucket = _objects(place)
         self.owner = Owner(self.bucket, place.lease)
         self._cache: Cache | None = None
         self._seen = dict(seen or {})
@@ -348,6 +349,11 @@ class ObjectFiles(MappedFiles):
 
     def require(self) -> None:
         self.owner.require()
+
+
+def _objects(place: ObjectStore) -> Objects:
+    made = Hdfs if place.url.startswith(HDFS) else Bucket
+    return made(place.url, place.options)
 
 
 def _is(found: tuple[bytes, Version], attempt: _Attempt) -> bool:

@@ -27,7 +27,7 @@ from uuid import uuid4
 from weakref import ref
 
 from ebbflow.errors import Text
-from ebbflow.state.spine.bucket import Bucket, Version
+from ebbflow.state.spine.bucket import Objects, Version
 from ebbflow.state.spine.cache import boot_of_machine, is_alive
 from ebbflow.state.spine.files import InUse, Lost, StateError
 
@@ -39,7 +39,7 @@ TRIES = 5
 class Owner:
     """One who writes to a state, or would like to."""
 
-    def __init__(self, bucket: Bucket, lease: float) -> None:
+    def __init__(self, bucket: Objects, lease: float) -> None:
         self.bucket, self.lease = bucket, lease
         self.token, self.generation = "", 0
         self._version: Version | None = None

@@ -25,8 +25,9 @@ def object_store(
     cache_size: int = 10 << 30,
     **options: Any,
 ) -> ObjectStore:
-    """A folder of an object store, such as `s3://bucket/folder`, to be given as a `path`, where the
-    address alone is not enough. Needs the extra `objects`.
+    """A folder of an object store, such as `s3://bucket/folder`, or of HDFS, such as
+    `webhdfs://namenode:9870/folder`, to be given as a `path`, where the address alone is not
+    enough. Needs the extra `objects`, for HDFS `durable` alone.
 
     - `take_over`: replace a process that has the state open; its next epoch fails, with `Lost`;
     - `lease`: after how many seconds without a sign of life a process that has the state open may
@@ -36,6 +37,7 @@ def object_store(
       bytes of them;
     - all others are options of `obstore`: `endpoint`, `region`, `access_key_id`,
       `secret_access_key`, `client_options` and more. What is not given comes from the environment.
+      Those of HDFS are `user`, `delegation` (a token), `timeout` and `verify`.
       What is given travels with Spark's tasks; it is never written to the state.
 
     >>> object_store("s3://bucket/totals", endpoint="http://localhost:9000", secret_access_key="x")

@@ -42,7 +42,6 @@ from pyspark.sql import functions as f
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.sinks.sink import Sinks, spans
 from ebbflow.engine.spark.borrowed import in_session, unprinted
-from ebbflow.engine.spark.bulk.load import estimated
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.tasks.epochs import SINGLE_TASK, InputChange, in_struct, side_by_side
 from ebbflow.engine.spark.tasks.single import struct_of
@@ -273,11 +272,11 @@ class RunningStream:
     def _measured(self, batch: DataFrame) -> Iterator[int | None]:
         """About how many rows a batch has. What may be large is computed once, and kept for the
         time of the epoch; what is small goes through one task, so it is read once anyway."""
-        options, progress = self.view.options, self._progress
-        size, small = estimated(batch), options.small
-        few = progress.epochs and progress.rows / progress.epochs <= small / 2
+        options, route, progress = self.view.options, self.view._route, self._progress
+        size, most = route.guessed(batch), route.most
+        few = progress.epochs and progress.rows / progress.epochs <= most / 2
         apart = len(self.changes) > 1 and (options.in_driver or options.mode not in _IN_A_TASK)
-        if not apart and (few if size is None else size <= small):
+        if not apart and (few if size is None else size <= most):
             yield None if size is None else max(size, 1)
             return
         batch.persist(StorageLevel.MEMORY_AND_DISK)

@@ -147,16 +147,16 @@ class Epochs:
             raise TooMany
         blobs = {name: self.blob(each) for name, each in given.items()}
         here = {name: blob for name, blob in blobs.items() if blob is not None}
-        frames = {n: self.frame(n, each) for n, each in given.items() if n not in here}
-        structs = [in_struct(number, frame) for number, frame in enumerate(frames.values())]
+        waits = [name for name in given if name not in here]
         requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
-        task = SingleTask(job, requests, most, tuple(here.items()), tuple(frames))
+        task = SingleTask(job, requests, most, tuple(here.items()), tuple(waits))
         together = next((each.together for each in given.values()), None)
         if together is not None:
             rows = together.coalesce(1)
-        elif structs:
-            rows = reduce(side_by_side, structs).coalesce(1)
+        elif waits:
+            frames = [in_struct(at, self.frame(name, given[name])) for at, name in enumerate(waits)]
+            rows = reduce(side_by_side, frames).coalesce(1)
         else:
             rows = self.session.range(0, 1, 1, 1)
         return self._done(SINGLE_TASK, job, rows.mapInArrow(task, SCHEMA))

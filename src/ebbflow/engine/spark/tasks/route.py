@@ -2,9 +2,10 @@
 
 A small change goes through one task, or through the driver where that is asked for. A larger one
 goes through one task, through waves of tasks or through Spark's SQL, whichever should be fastest
-(`costs`); what an epoch took is remembered for the next. Where nobody knows how large a change is,
-one task begins, and gives up when it is too large for it. With `small` set, whatever is larger is
-not for one task, and the first of these is for Spark's SQL.
+(`costs`); what an epoch took is remembered for the next. How many rows a query has, Spark guesses;
+by how much too few that was is remembered, too. Where nobody knows how large a change is, one task
+begins, and gives up when it is too large for it. With `small` set, whatever is larger is not for
+one task, and the first of these is for Spark's SQL.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.change.fields import edited_fields
 from ebbflow.change.requests import ReplaceRows
@@ -24,14 +25,14 @@ from ebbflow.engine.runtime.table.column_types import comparable
 from ebbflow.engine.runtime.table.feed_tables import marked_events
 from ebbflow.engine.runtime.table.given import rows_of, total
 from ebbflow.engine.spark.borrowed import exact, is_exact
-from ebbflow.engine.spark.bulk.load import correct, load, size
+from ebbflow.engine.spark.bulk.load import correct, estimated, load
 from ebbflow.engine.spark.connect import cores_of
 from ebbflow.engine.spark.native.functions import is_overflow
 from ebbflow.engine.spark.native.lowering import Lowering
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import arrow_of, zset_of
 from ebbflow.engine.spark.session import failed, is_gone, said_by
-from ebbflow.engine.spark.tasks.costs import Costs
+from ebbflow.engine.spark.tasks.costs import LEARNED, Costs
 from ebbflow.engine.spark.tasks.epochs import (
     BULK,
     DRIVER,
@@ -58,6 +59,8 @@ class Route:
         self.session, self.options, self.epochs = session, options, epochs
         self._why, self._most = "", options.small
         self._costs: Costs | None = None
+        self._guess, self._ratio = 0, 1.0
+        """How many rows Spark says the epoch has; how many times as many there were lately."""
 
     def run(self, given: Mapping[str, InputChange]) -> EpochResult:
         """Run an epoch, and stage its changes of the state."""
@@ -69,16 +72,43 @@ class Route:
             return EpochResult(DRIVER, 0, {}, ())
         try:
             with Replacing(self.epochs, self.options, self.session) as replacing:
-                self._why, self._most, started = "", self.options.small, perf_counter()
+                self._why, self._most, started = "", self.most, perf_counter()
                 done = self._run({name: replacing.of(name, each) for name, each in given.items()})
             if self._costs is not None:
                 self._costs.learn(done.mode, done.rows_in, perf_counter() - started)
+            if self._guess and done.rows_in >= LEARNED:
+                self._ratio = max(1.0, 0.9 * self._ratio, done.rows_in / self._guess)
             return replace(done, why=self._why)
         except Exception as error:
             if isinstance(error, EbbflowError) or not is_gone(error):
                 raise
             what = "the epoch failed in Spark, and changed nothing"
             raise failed(error, what) from said_by(error)
+        finally:
+            self._guess = 0
+
+    @property
+    def most(self) -> int:
+        """How many rows go through one task at most, as far as that is known."""
+        small = self.options.small
+        if not self.options.measures:
+            return small
+        if self._costs is not None:
+            return self._costs.most_in_one_task(small, ONE_TASK * small)
+        return small if self.epochs.replica.columns is None else ONE_TASK * small
+
+    def guessed(self, frame: DataFrame) -> int | None:
+        """About how many rows a query of the next epoch has, where Spark knows."""
+        found = estimated(frame)
+        if found is None:
+            return None
+        self._guess += found
+        return round(found * self._ratio)
+
+    def _size(self, given: InputChange) -> int | None:
+        if given.size is not None or given.frame is None:
+            return given.size
+        return self.guessed(given.frame)
 
     def _run(self, given: Mapping[str, InputChange]) -> EpochResult:
         options, epochs = self.options, self.epochs
@@ -130,7 +160,7 @@ class Route:
     def _mode(self, given: Mapping[str, InputChange]) -> str:
         """The mode for a change, by its size. Where that is not known, one task looks first."""
         small = self.options.small
-        sizes = [size(each) for each in given.values()]
+        sizes = [self._size(each) for each in given.values()]
         rows = sum(each or 0 for each in sizes)
         if None not in sizes and rows <= small:
             return DRIVER if self.options.in_driver else SINGLE_TASK
@@ -140,10 +170,6 @@ class Route:
                 return BULK
             if None not in sizes:
                 return STAGED
-            if self.options.measures and self._costs is not None:
-                self._most = self._costs.most_in_one_task(small, ONE_TASK * small)
-            elif self.options.measures and self.epochs.replica.columns is not None:
-                self._most = ONE_TASK * small
             self._why = f"at most {self._most:,} rows"
             return SINGLE_TASK
         modes = [SINGLE_TASK] if rows <= ONE_TASK * small else []

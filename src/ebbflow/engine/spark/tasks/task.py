@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.edits import key_of
@@ -51,7 +52,14 @@ Segment = tuple[str, str, Ref]
 Requests = tuple[tuple[str, Request | None], ...]
 """What is asked of each input, without its rows; None where they are added up."""
 Worked = tuple[list[Line], Mapping[str, Delta]]
-SCHEMA = "task int, port int, blob binary"
+SCHEMA = StructType(
+    [
+        StructField("task", IntegerType()),
+        StructField("port", IntegerType()),
+        StructField("blob", BinaryType()),
+    ]
+)
+"""That of lines; a text would be parsed by Java each time."""
 CHANGES = "changes"
 _ARROW = pa.schema([("task", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
 _STREAM = b"\xff\xff\xff\xff"
