@@ -104,17 +104,17 @@ class Hdfs(Objects):
         said: Any = {}
         with suppress(ValueError):
             said = json.loads(answer.read()).get("RemoteException", {})
-        kind = str(said.get("exception", ""))
+        raised = str(said.get("exception", ""))
         line = str(said.get("message", answer.reason)).partition("\n")[0][:300]
-        text = f"{what}: {line}" + (f" ({kind})" if kind else f" ({answer.status})")
-        if kind in _MISSING:
+        text = f"{what}: {line}" + (f" ({raised})" if raised else f" ({answer.status})")
+        if raised in _MISSING:
             return FileNotFoundError(errno.ENOENT, text, self.url)
-        if kind in _TAKEN:
+        if raised in _TAKEN:
             return FileExistsError(errno.EEXIST, text, self.url)
-        if kind in _DENIED or answer.status == 401:
+        if raised in _DENIED or answer.status == 401:
             return PermissionError(errno.EACCES, text, self.url)
         failure = Failure(errno.EIO, text, self.url)
-        failure.final = 400 <= answer.status < 500 and kind not in _LATER
+        failure.final = 400 <= answer.status < 500 and raised not in _LATER
         return failure
 
     def _url(self, path: str, operation: str, **more: Any) -> str:
