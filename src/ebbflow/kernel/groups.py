@@ -24,14 +24,22 @@ import numpy as np
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.fixed import HIGHEST, nearest, negated, plus, units_of
-from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown, taken_out
-from ebbflow.kernel.words import NULL
+from ebbflow.kernel.hashing import (
+    EMPTY,
+    Words,
+    WordTable,
+    added,
+    found_at,
+    grown,
+    is_full,
+    taken_out,
+)
+from ebbflow.kernel.words import LARGEST, NULL
 
 ADD, COUNT, ADD_FLOAT = 0, 1, 2
 CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2}
 """How many cells each takes."""
 TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL = 0, 1, 2, 3
-LARGEST = (1 << 63) - 1
 MANY = 1000
 """How often a float is added at once."""
 FINE, OVERFLOWS, NEGATIVE, INEXACT = 0, 1, 2, 3
@@ -87,25 +95,30 @@ class Groups:
 
     def step(self, keys: Words, values: Words, weights: Words) -> tuple[Words, Words]:
         """Add rows, and give the change of the results: the words of each field, and weights."""
-        slots = self._slots(keys)
+        self._fit()
         self.epoch += 1
         note = StepNote(len(keys), self.cells.shape[1])
         if self.journal is not None:
             self.journal.append(note)  # before anything is done, as an interrupt may come
-        status = _add(
-            slots, values, weights, self.totals, self.cells, self.marks, self.epoch, note.touched,
-            note.old, note.count,
-        )  # fmt: skip
+        table, at = self.table, 0
+        while True:
+            at, status = _add(
+                keys, values, weights, at, self.totals, self.cells, self.marks, self.epoch,
+                note.touched, note.old, note.count, table.places, table.keys, table.free,
+                table.state,
+            )  # fmt: skip
+            if at == len(keys) or status != FINE:
+                break
+            table.grow()
+            self._fit()
         touched, old = note.done
         if status == FINE:
             out = np.empty((keys.shape[1] + len(self.results), 2 * len(touched)), np.int64)
             signs = np.empty(2 * len(touched), np.int64)
-            given, status = _give(
-                touched, old, self.cells, self.table.keys, self.results, out, signs
-            )
+            given, status = _give(touched, old, self.cells, table.keys, self.results, out, signs)
         if status != FINE:
             self._restore(note)
-            self._release(np.unique(slots))
+            self._release(touched)
             raise DoesNotFit(_WHY[status])
         if self.journal is None:
             self._release(touched)
@@ -167,11 +180,6 @@ class Groups:
 
     # ---- slots ----
 
-    def _slots(self, keys: Words) -> Words:
-        slots = self.table.add(keys)
-        self._fit()
-        return slots
-
     def _fit(self) -> None:
         """Have cells for all slots; an interrupt may have come before they were made."""
         room = len(self.table.keys)
@@ -230,15 +238,21 @@ def _free(
 
 @compiled
 def _add(
-    slots: Words, values: Words, weights: Words, totals: Words, cells: Words, marks: Words,
-    epoch: int, touched: Words, old: Words, done: Words,
-) -> int:  # fmt: skip
-    """Add every row to the cells of its group, and say whether all is fine. The old cells of each
-    group are kept, and `done` says how many groups there are."""
-    count = 0
+    keys: Words, values: Words, weights: Words, start: int, totals: Words, cells: Words,
+    marks: Words, epoch: int, touched: Words, old: Words, done: Words, places: Words,
+    store: Words, free: Words, state: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """Add rows from one on to the cells of their groups: gives how far there was room, and whether
+    all is fine. The old cells of each group are kept, and `done` says how many groups there are."""
+    count = done[0]
     width = cells.shape[1]
-    for i in range(len(slots)):
-        slot = slots[i]
+    for i in range(start, len(keys)):
+        if is_full(store, state):
+            slot = found_at(keys, i, places, store)
+            if slot == -1:
+                return i, 0
+        else:
+            slot = added(keys, i, places, store, free, state)
         if marks[slot] != epoch:
             marks[slot] = epoch
             touched[count] = slot
@@ -258,7 +272,7 @@ def _add(
             if totals[j, 0] == 2:
                 fits, high, low = units_of(value)
                 if not fits or abs(weight) > MANY:
-                    return 1
+                    return i, 1
                 if weight < 0:
                     high, low = negated(high, low)
                 for _ in range(abs(weight)):
@@ -266,16 +280,16 @@ def _add(
                         cells[slot, at], cells[slot, at + 1], high, low
                     )
                     if abs(cells[slot, at]) > HIGHEST:
-                        return 1
+                        return i, 1
                 continue
             if weight != 1 and weight != -1 and abs(value) > LARGEST // abs(weight):
-                return 1
+                return i, 1
             more = value * weight
             was = cells[slot, at]
             if was > LARGEST - more if more > 0 else was < -LARGEST - more:
-                return 1
+                return i, 1
             cells[slot, at] = was + more
-    return 0
+    return len(keys), 0
 
 
 @compiled

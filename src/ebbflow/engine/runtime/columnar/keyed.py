@@ -16,20 +16,25 @@ from ebbflow.engine.runtime.columnar.stages import ColumnStage, key_values, toge
 from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns
 from ebbflow.engine.runtime.stage import JoinStage, KeyedStage, SemiJoinStage
 from ebbflow.kernel.arithmetic import RowOnColumns
-from ebbflow.kernel.chained import NOW, WAS, ChainedRows
+from ebbflow.kernel.chained import NOW, WAS, ChainedRows, Change, joined
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.groups import Groups
-from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.words import Texts, forms_of
 
 
 class ArrangedColumns:
-    """A change with the keys of its rows."""
+    """A change with the keys of its rows, and their entries in the index, where they have some and
+    each came once."""
 
-    __slots__ = ("columns", "keys")
+    __slots__ = ("columns", "entries", "keys")
 
-    def __init__(self, columns: Columns, keys: Any) -> None:
-        self.columns, self.keys = columns, keys
+    def __init__(self, columns: Columns, keys: Any, entries: Any = None) -> None:
+        self.columns, self.keys, self.entries = columns, keys, entries
+
+    @property
+    def change(self) -> Change:
+        """What a join of two indices looks at."""
+        return Change(self.keys, self.columns.matrix, self.columns.weights, self.entries)
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -77,9 +82,10 @@ class ColumnArrangeStage(ColumnKeyStage):
 
     def step(self, change: Any) -> Any:
         arranged = super().step(change)
-        rows = matrix(arranged.columns.fields)
-        once = self.chained.apply(arranged.keys, rows, arranged.columns.weights)
-        arranged.columns.canonical = once
+        columns = arranged.columns
+        columns.canonical = self.chained.apply(arranged.keys, columns.matrix, columns.weights)
+        if columns.canonical:
+            arranged.entries = self.chained.touched
         return arranged
 
     def _everything(self) -> Columns:
@@ -107,7 +113,7 @@ class ColumnArrangeStage(ColumnKeyStage):
 class ColumnJoinStage(ColumnStage):
     """A join of two arrangements on columns, with the steps behind it."""
 
-    __slots__ = ("after", "left", "made", "one_to_one", "right")
+    __slots__ = ("after", "left", "made", "one_to_one", "plain", "plan", "right")
 
     by_rows: JoinStage
 
@@ -118,13 +124,33 @@ class ColumnJoinStage(ColumnStage):
         super().__init__(by_rows, texts)
         self.left, self.right, self.made, self.after = left, right, made, after
         self.one_to_one = one_to_one
+        self.plain = all(
+            field.field is not None and field.form.name == form.name
+            for field, form in zip(made.fields, made.forms, strict=True)
+        )
+        wanted: Any = [field.field for field in made.fields]
+        if not self.plain:
+            widths = left.chained.rows.width, right.chained.rows.width
+            wanted = [(side, at) for side in (0, 1) for at in range(widths[side])]
+        self.plan = np.array(wanted, np.int64).reshape(-1, 2)
 
     def rows_given(self, *changes: Any) -> Sequence[Any]:
         left, right = changes
         return self.left.by_key(left), self.right.by_key(right)
 
     def step(self, left: Any, right: Any) -> Any:
-        return self.joined(left, right, NOW, WAS)
+        if any(side and side.entries is None for side in (left, right)):
+            return self.joined(left, right, NOW, WAS)
+        changes = [side.change if side else None for side in (left, right)]
+        out, weights = joined(self.left.chained, self.right.chained, *changes, self.plan)
+        fields = list(out)
+        if not self.plain:
+            width = self.left.chained.rows.width
+            sides = fields[:width].__getitem__, fields[width:].__getitem__
+            fields = self.made.words(sides, len(weights))
+        one = Columns(self.by_rows.node.type, fields, weights, self.texts)
+        one.canonical = self.one_to_one
+        return self.after(one)
 
     def whole(self, left: Any, right: Any) -> Any:
         if self.given_up:
@@ -239,7 +265,7 @@ class ColumnDistinctStage(ColumnStage):
     def step(self, change: Any) -> Any:
         columns = self.columns(change, self.reads_type)
         rows, signs = self.present.step(
-            matrix(columns.fields), _nothing(len(columns)), columns.weights
+            columns.matrix, _nothing(len(columns)), columns.weights
         )
         return Columns(self.type, list(rows), signs, self.texts, canonical=True)
 
