@@ -55,8 +55,8 @@ def followed(seeds: range, seen: Counter[str]) -> None:
 def test_oracle_programs_in_columns_equal_batch() -> None:
     seen: Counter[str] = Counter()
     followed(range(40 * MORE), seen)
-    for each in ("Linear", "Reduce", "Arrange", "Join"):
-        assert seen[f"Column{each}Stage"] > 10
+    for each in ("Linear", "Reduce", "Arrange", "Join", "Group"):
+        assert seen[f"Column{each}Stage"] > 4, seen
     assert seen["a row that Python would refuse, or an int of more than 64 bits"] > 2
 
 
@@ -119,7 +119,6 @@ def test_oracle_thousands_of_programs_in_columns_equal_batch(part: int) -> None:
     seen: Counter[str] = Counter()
     followed(range(1000 + 400 * part, 1400 + 400 * part), seen)
     assert seen["a sum of too many bits"] > 1
-    assert seen["a mean of a sum beyond 2**53"] > 1
 
 
 def test_oracle_any_program_may_be_asked_to_run_in_columns() -> None:
@@ -206,11 +205,12 @@ def test_a_large_first_table_has_a_view_run_in_columns(monkeypatch: pytest.Monke
 
 def test_explain_says_what_is_in_columns_and_why_not() -> None:
     sales = ef.Input("sales", Sale)
-    view = sales.group_by("city").agg(top=ef.max("price")).filter(lambda r: r.top > 1).run(
+    view = sales.group_by("city").agg(top=ef.median("price")).filter(lambda r: r.top > 1).run(
         columns=True
     )  # fmt: skip
+    assert "in rows: there is no kernel for median('price')" in view.explain()
+    view = sales.group_by("city").agg(top=ef.max("price")).run(columns=True)
     assert "in columns" in view.explain()
-    assert "in rows: there is no kernel for reduce" in view.explain()
 
 
 def test_explain_says_why_nothing_is_in_columns() -> None:

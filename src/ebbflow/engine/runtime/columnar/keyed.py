@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ebbflow.engine.runtime.columnar.reducers import Reducers
 from ebbflow.engine.runtime.columnar.stages import ColumnStage, key_values, together
-from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns
-from ebbflow.engine.runtime.stage import JoinStage, KeyedStage, SemiJoinStage
+from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
+from ebbflow.engine.runtime.stage import GroupReduceStage, JoinStage, KeyedStage, SemiJoinStage
 from ebbflow.kernel.arithmetic import RowOnColumns
 from ebbflow.kernel.chained import NOW, WAS, ChainedRows, Change, joined
 from ebbflow.kernel.columns import Columns
@@ -200,6 +201,48 @@ class ColumnJoinStage(ColumnStage):
         )
         found.given = found.fields  # now: the index goes on
         return found
+
+
+class ColumnGroupStage(ColumnStage):
+    """A reduce of rows that were arranged, with reducers that count the values of a group."""
+
+    __slots__ = ("arranged", "groups", "reducers")
+
+    by_rows: GroupReduceStage
+
+    def __init__(
+        self, by_rows: GroupReduceStage, texts: Texts, arranged: ColumnKeyStage, reducers: Reducers
+    ) -> None:
+        self.groups = reducers.groups(len(arranged.key_of.parts))
+        super().__init__(by_rows, texts, self.groups)
+        self.arranged, self.reducers = arranged, reducers
+
+    def rows_given(self, *changes: Any) -> Sequence[Any]:
+        return [self.arranged.by_key(change) for change in changes]
+
+    def step(self, change: Any) -> Any:
+        columns = change.columns
+        values = side_by_side(self.reducers.values, [columns.words], len(columns))
+        out, signs = self.groups.step(change.keys, values, columns.weights)
+        return Columns(self.type, list(out), signs, self.texts, canonical=True)
+
+    def whole(self, *_: Any) -> Any:
+        if self.given_up:
+            return self.by_rows.whole()
+        out = self.groups.read()
+        ones = np.ones(out.shape[1], np.int64)
+        return Columns(self.type, list(out), ones, self.texts, canonical=True)
+
+    def fill(self) -> None:
+        operator, reducers = self.by_rows.operator, self.reducers
+        slots = self.groups.slots()
+        keys = key_values(self.arranged.key_of.forms, self.groups.table.keys[slots], self.texts)
+        counted = reducers.counted_values(self.groups)
+        cells = zip(keys, slots.tolist(), self.groups.cells[slots].tolist(), strict=True)
+        values = self.by_rows.cells.values
+        for key, slot, cell in cells:
+            slotted = (*reducers.cell(cell, counted.get(slot)), None)
+            values[key] = operator.cell(key, cell[0], operator.accs(slotted))
 
 
 class ColumnSemiStage(ColumnStage):
