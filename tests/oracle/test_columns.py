@@ -188,6 +188,40 @@ def test_no_row_is_made_where_tables_come_and_go(monkeypatch: pytest.MonkeyPatch
     assert view.value.to_arrow().num_rows == 0
 
 
+@pytest.mark.parametrize("how", [True, False])
+def test_changes_and_values_are_given_as_arrays(how: bool) -> None:
+    sales = ef.Input("sales", Sale).filter(lambda r: r.price > 0)
+    view = sales.run(columns=how)
+    rows = {row._replace(rate=0.5): n + 1 for n, row in enumerate(some(20))}
+    change = view.step(sales=rows)
+    arrays = change.to_numpy()
+    kinds = {name: array.dtype.kind for name, array in arrays.items()}
+    assert kinds == {"id": "i", "city": "O", "price": "i", "tax": "O", "rate": "f", "day": "M",
+                     "paid": "b", "__weight": "i"}  # fmt: skip
+    listed = zip(*[array.tolist() for array in arrays.values()], strict=True)
+    assert {Sale(*row): weight for *row, weight in listed} == dict(change.items())
+    assert not any(array.flags.writeable for array in arrays.values())
+    assert len(view.value.to_numpy()["id"]) == sum(view.value._weights.values())
+    assert {len(array) for array in view.step(sales=[]).to_numpy().values()} == {0}
+    back = view.step(sales={**arrays, "__weight": -arrays["__weight"]})
+    assert back == -change
+
+
+def test_arrays_given_are_not_kept_and_those_taken_not_written_to() -> None:
+    sales = ef.Input("pairs", record("Pair", a=int, b=int)).filter(lambda r: r.a > 0)
+    view = sales.run(columns=True)
+    given = {"a": np.array([1, 2, 3]), "b": np.array([5, 6, 7])}
+    change = view.step(pairs=given)
+    given["a"][:] = 9
+    assert sorted(change) == [(1, 5), (2, 6), (3, 7)]
+    table = pa.table({"a": [4, 5], "b": [1, 1], "__weight": [1, -(2**31) - 1]})
+    with pytest.raises(AbsentRow):
+        view.step(pairs=table)
+    smallest = pa.table({"a": [4, -(2**63)], "b": [1, 1]})
+    assert sorted(view.step(pairs=smallest)) == [(4, 1)]
+    view.verify()
+
+
 def test_a_large_first_table_has_a_view_run_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     from ebbflow.engine.runtime.columnar import program
 

@@ -208,13 +208,18 @@ def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
 
 def _moderate(weights: Any) -> Any:
     """Weights, if they are no larger than can be added up without a care."""
-    if _beyond(weights, HEAVIEST):
+    if beyond(weights, HEAVIEST):
         raise DoesNotFit("a weight of more than 31 bits")
     return weights
 
 
 @compiled
-def _beyond(weights: Any, most: int) -> bool:
+def beyond(weights: Any, most: int) -> bool:
+    """Whether a number is larger than so much, or smaller than the same below zero.
+
+    >>> beyond(np.array([1, -9]), 8), beyond(np.array([8]), 8)
+    (True, False)
+    """
     found = False
     for i in range(len(weights)):
         found |= weights[i] > most or weights[i] < -most

@@ -391,9 +391,7 @@ def _give(
                     elif how == 7:
                         if row[at + 1] >= 1 << 31 or row[of] >= 1 << 31:
                             return given, 1
-                        found = spread(
-                            row[at], row[at + 1], row[at + 2], row[of], results[j, 3]
-                        )
+                        found = spread(row[at], row[at + 1], row[at + 2], row[of], results[j, 3])
                     elif row[at] > 9007199254740992 or row[at] < -9007199254740992:
                         found = ratio(np.int64(-1 if row[at] < 0 else 0), row[at], row[of], 0)
                     else:

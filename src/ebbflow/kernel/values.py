@@ -26,10 +26,10 @@ from ebbflow.kernel.compiled import compiled, inlined
 from ebbflow.kernel.hashing import Words, WordTable, added, grown, is_full, taken_out
 from ebbflow.kernel.words import NULL
 
-DIFFERENT, GREATEST, SMALLEST_VALUE = 0, 1, 2
-COUNT, CHILD, NEXT, WHERE = 0, 1, 2, 3
-"""What is kept of an entry: how often its value is there, its links, and whether it is in a heap."""
-OUTSIDE, INSIDE, FREE = 0, 1, 2
+DIFFERENT, GREATEST, LEAST = 0, 1, 2
+COUNT, CHILD, NEXT, WHERE = range(4)
+"""What is kept of an entry: how often its value is there, its links, and whether it is outside of
+a heap (0), in one (1), or not used any more (2)."""
 FEW_GONE = 1000
 """So many values that are gone are left where they are."""
 

@@ -45,7 +45,8 @@ from ebbflow.engine.runtime.stage import (
     Stage,
 )
 from ebbflow.flow.plan import Distinct
-from ebbflow.kernel.arithmetic import NotInColumns, fits, row_on_columns
+from ebbflow.kernel.arithmetic import NotInColumns
+from ebbflow.kernel.expressions import fits, row_on_columns
 from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.index import Index
 

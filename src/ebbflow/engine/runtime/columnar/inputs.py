@@ -23,7 +23,14 @@ from ebbflow.engine.runtime.table.given import rows_of, table_of, total
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.flow.plan import Source
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.columns import HEAVIEST, Columns, columns_of_rows, columns_of_table, holds
+from ebbflow.kernel.columns import (
+    HEAVIEST,
+    Columns,
+    beyond,
+    columns_of_rows,
+    columns_of_table,
+    holds,
+)
 from ebbflow.kernel.hashing import EMPTY
 from ebbflow.kernel.rows import RowTable
 from ebbflow.kernel.words import NULL, Texts, WordForm, forms_of, one_float
@@ -58,7 +65,9 @@ def plain_columns(source: Source, change: Any, texts: Texts) -> Columns | None:
         if type(change) is dict:
             fields = expected.arrays(change)
         elif isinstance(change, (pa.Table, pa.RecordBatch)):
-            made = columns_of_table(change, source.type, texts) if expected.is_plain(change) else None
+            made = (
+                columns_of_table(change, source.type, texts) if expected.is_plain(change) else None
+            )
             return None if made is None or holds(made.weights, 0) else made
         else:
             return None
@@ -93,13 +102,13 @@ class _Expected:
         for array, dtype in zip(change.values(), dtypes, strict=False):
             if type(array) is not np.ndarray or array.dtype != dtype or array.shape != (count,):
                 return None
-            words = one_float(array) if dtype == float else array.astype(np.int64)
-            if dtype == int and holds(words, NULL if len(found) < len(names) else 0):
+            words = one_float(array) if dtype.kind == "f" else array.astype(np.int64)
+            if dtype.kind == "i" and holds(words, NULL if len(found) < len(names) else 0):
                 return None
             found.append(words)
         if len(found) == len(names):
             found.append(np.ones(count, np.int64))
-        elif _is_heavy(found[-1]):
+        elif beyond(found[-1], HEAVIEST):
             return None
         return found
 
@@ -122,10 +131,6 @@ class _Expected:
 
 REQUIRED = WordForm("int")
 _expected = cache(_Expected)
-
-
-def _is_heavy(weights: Any) -> bool:
-    return bool(len(weights)) and bool(weights.max() > HEAVIEST or weights.min() < -HEAVIEST)
 
 
 class ColumnInput(InputState):
@@ -169,9 +174,7 @@ class CheckedColumnInput(InputState):
         if change.wrong != EMPTY:
             at = change.wrong
             (row,) = found.taken(change.first[at : at + 1]).rows
-            raise absent(
-                self.source, row, int(change.there[at]), -int(change.weights[at])
-            )
+            raise absent(self.source, row, int(change.there[at]), -int(change.weights[at]))
         if change.zeros or len(change.first) < len(found):
             some = np.flatnonzero(change.weights)
             weights = change.weights[some]

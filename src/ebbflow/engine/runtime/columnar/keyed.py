@@ -16,9 +16,9 @@ from ebbflow.engine.runtime.columnar.reducers import Reducers
 from ebbflow.engine.runtime.columnar.stages import ColumnStage, key_values, together
 from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
 from ebbflow.engine.runtime.stage import GroupReduceStage, JoinStage, KeyedStage, SemiJoinStage
-from ebbflow.kernel.arithmetic import RowOnColumns
 from ebbflow.kernel.chained import NOW, WAS, ChainedRows, Change, joined
 from ebbflow.kernel.columns import Columns
+from ebbflow.kernel.expressions import RowOnColumns
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import Texts, forms_of
 
@@ -307,9 +307,7 @@ class ColumnDistinctStage(ColumnStage):
 
     def step(self, change: Any) -> Any:
         columns = self.columns(change, self.reads_type)
-        rows, signs = self.present.step(
-            columns.matrix, _nothing(len(columns)), columns.weights
-        )
+        rows, signs = self.present.step(columns.matrix, _nothing(len(columns)), columns.weights)
         return Columns(self.type, list(rows), signs, self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:

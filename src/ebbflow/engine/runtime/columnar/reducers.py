@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebbflow.engine.runtime.columnar.steps import traced
-from ebbflow.kernel.arithmetic import Computed, NotInColumns, on_columns
+from ebbflow.kernel.arithmetic import Computed, NotInColumns
+from ebbflow.kernel.expressions import on_columns
 from ebbflow.kernel.fixed import UNIT, whole_units
 from ebbflow.kernel.groups import (
     ADD,
@@ -35,7 +36,7 @@ from ebbflow.kernel.groups import (
     Groups,
     Result,
 )
-from ebbflow.kernel.values import DIFFERENT, GREATEST, SMALLEST_VALUE, Looked
+from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked
 from ebbflow.kernel.words import Texts, WordForm, decoded
 from ebbflow.reducer import bool_and, bool_or, count, count_distinct, exact, mean, moments, sum
 from ebbflow.reducer import max as greatest
@@ -125,7 +126,7 @@ class Reducers:
 
     def _count(self, of: _Value, _: Any) -> None:
         counted = of.counted
-        slots: Slots = lambda cells, _: (cells[counted],)  # noqa: E731
+        slots: Slots = lambda cells, _: (cells[counted],)
         self._result(WordForm("int"), Result(TOTAL, counted), slots)
 
     def _sum(self, of: _Value, _: Any) -> None:
@@ -145,14 +146,12 @@ class Reducers:
         self._of_ints(WordForm("float", of.form.optional), MEAN, total, of.counted)
 
     def _of_ints(self, form: WordForm, how: int, total: int, counted: int) -> None:
-        slots: Slots = lambda cells, _: (cells[counted], cells[total])  # noqa: E731
+        slots: Slots = lambda cells, _: (cells[counted], cells[total])
         self._result(form, Result(how, total, counted), slots)
 
     def _of_floats(self, of: _Value, how: int) -> None:
         total, counted = self._total(ADD_FLOAT, of.column), of.counted
-        slots: Slots = lambda cells, _: _exact_sum(  # noqa: E731
-            cells[counted], *cells[total : total + 2]
-        )
+        slots: Slots = lambda cells, _: _exact_sum(cells[counted], *cells[total : total + 2])
         self._result(WordForm("float", of.form.optional), Result(how, total, counted), slots)
 
     def _all(self, of: _Value, _: Any) -> None:
@@ -163,7 +162,7 @@ class Reducers:
 
     def _votes(self, of: _Value, how: int) -> None:
         true, counted = self._total(COUNT_TRUE, of.column), of.counted
-        slots: Slots = lambda cells, _: (cells[true], cells[counted] - cells[true])  # noqa: E731
+        slots: Slots = lambda cells, _: (cells[true], cells[counted] - cells[true])
         self._result(WordForm("bool", of.form.optional), Result(how, true, counted), slots)
 
     def _variance(self, of: _Value, named: Mapping[str, int]) -> None:
@@ -184,7 +183,7 @@ class Reducers:
         self._extreme(of, GREATEST)
 
     def _smallest(self, of: _Value, _: Any) -> None:
-        self._extreme(of, SMALLEST_VALUE)
+        self._extreme(of, LEAST)
 
     def _extreme(self, of: _Value, how: int) -> None:
         number, cell = self._look(of, how)
@@ -198,7 +197,7 @@ class Reducers:
 
     def _different(self, of: _Value, _: Any) -> None:
         number, cell = self._look(of, DIFFERENT)
-        slots: Slots = lambda _, values: (Map(values.get(number, {})),)  # noqa: E731
+        slots: Slots = lambda _, values: (Map(values.get(number, {})),)
         self._result(WordForm("int"), Result(TOTAL, cell), slots)
 
     def _look(self, of: _Value, how: int) -> tuple[int, int]:
