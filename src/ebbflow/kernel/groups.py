@@ -188,7 +188,7 @@ class Groups:
 
     def _settle(self) -> None:
         if self.values is not None:
-            self.values.settle()
+            self.values = self.values.settled()
 
     def rollback(self) -> None:
         """Undo what was done since `begin`."""

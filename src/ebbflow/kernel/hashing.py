@@ -46,12 +46,12 @@ class WordTable:
         self.clear()
 
     def clear(self) -> None:
-        """Have no keys."""
+        """Have no keys. An interrupt does no harm, where there were none before."""
+        self.state = np.zeros(2, np.int64)
+        """How many slots there are, and how many of them are free."""
         self.keys = np.empty((SMALLEST // 2, self.width), np.int64)
         self.free = np.empty(SMALLEST // 2, np.int64)
         self.places = np.full((SMALLEST, 2), EMPTY, np.int64)
-        self.state = np.zeros(2, np.int64)
-        """How many slots there are, and how many of them are free."""
 
     def __len__(self) -> int:
         return int(self.state[0] - self.state[1])

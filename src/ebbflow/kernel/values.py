@@ -60,7 +60,7 @@ class Values:
     def __init__(self, parts: Sequence[Looked]) -> None:
         self.parts = np.array(parts, np.int64).reshape(-1, 4)
         self.notes: list[ValueNote] = []
-        """What was done since the last `settle`."""
+        """What was done since it was last settled."""
         self.clear()
 
     def clear(self) -> None:
@@ -104,40 +104,39 @@ class Values:
         return bool(fine)
 
     def undo(self, steps: int | None = None) -> None:
-        """Have the values as before the last steps, or as at the last `settle`. Doing it twice is
-        doing it once."""
+        """Have the values as before the last steps, or as when it was last settled. Doing it twice
+        is doing it once."""
         for note in self.notes[: -1 - (steps or len(self.notes)) : -1]:
             _undo(
                 note.done, note.count[0], self.parts, self.entries, self.roots, self.gone,
                 self.table.keys,
             )  # fmt: skip
 
-    def settle(self) -> None:
-        """Keep what is done; doing it twice is doing it once. Entries that nobody needs are given
-        back."""
+    def settled(self) -> Values:
+        """Keep what is done, and give back entries that nobody needs; doing it twice is doing it
+        once. What it gives has to be used from there on."""
         for note in self.notes:
             _give_back(
                 note.done, note.count[0], self.entries, self.table.places, self.table.keys,
                 self.table.free, self.table.state,
             )  # fmt: skip
         self.notes = []
-        if self.gone[0] > FEW_GONE and 2 * self.gone[0] > len(self.table):
-            self._without_gone()
-        if not len(self.table) and self.table.end > FEW_GONE:
-            self.clear()
+        many = self.table.end > FEW_GONE
+        if many and (2 * self.gone[0] > len(self.table) or not len(self.table)):
+            return self._without_gone()
+        return self
 
-    def _without_gone(self) -> None:
-        """Make all heaps anew, without the values that are gone."""
+    def _without_gone(self) -> Values:
+        """The same, with heaps made anew of the values that are there."""
         made = Values([Looked(*each) for each in self.parts.tolist()])
         used = self.table.used()
         there = used[self.entries[used, COUNT] > 0]
-        keys = self.table.keys[there]
-        slots = made.table.add(keys)
-        entries = np.zeros((len(made.table.keys), 4), np.int64)
-        entries[slots, COUNT] = self.entries[there, COUNT]
-        roots = np.full(len(self.roots), -1, np.int64)
-        _heap(slots, self.entries[there, WHERE], entries, roots, made.table.keys)
-        self.table, self.entries, self.roots, self.gone = made.table, entries, roots, made.gone
+        slots = made.table.add(self.table.keys[there])
+        made.entries = np.zeros((len(made.table.keys), 4), np.int64)
+        made.entries[slots, COUNT] = self.entries[there, COUNT]
+        made.roots = np.full(len(self.roots), -1, np.int64)
+        _heap(slots, self.entries[there, WHERE], made.entries, made.roots, made.table.keys)
+        return made
 
     def everything(self) -> tuple[Words, Words, Words]:
         """All values: of which group and reducer (its slot, times the number of reducers, and the
