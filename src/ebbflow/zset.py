@@ -164,6 +164,22 @@ class ZSet(Generic[R]):
         export = _export("to_arrow()")
         return export.arrow_table(self, known if type is None else type, weights=weights)
 
+    def to_numpy(self, type: Any = None, *, weights: bool | None = None) -> dict[str, Any]:
+        """The rows as a dict of NumPy arrays, one for each field of a row, as `to_arrow`; they
+        cannot be written to. Texts, and fields that may be None, are arrays of Python's objects.
+
+        >>> ZSet({2: 1, 3: -1}).to_numpy(int)["__weight"].tolist()
+        [1, -1]
+        """
+        known, change = getattr(self, "_origin", (Any, True))
+        if weights is None:
+            weights = change
+        export = _export("to_numpy()")
+        arrays: dict[str, Any] = export.numpy_arrays(
+            self, known if type is None else type, weights=weights
+        )
+        return arrays
+
     def to_pandas(self, type: Any = None, *, weights: bool | None = None) -> Any:
         """The rows as a pandas DataFrame, as `to_arrow`. An int, a float or a bool that may be None
         has the dtype that knows nulls: `Int64`, `Float64`, `boolean`.

@@ -92,11 +92,23 @@ MADE: list[dict[str, Any]] = [
 
 
 def _group(collection: Any, random: Random, key: Any) -> Any:
+    there = collection.node.type._fields
     sums = [ef.sum("price"), ef.mean("price"), ef.sum(lambda r: r.price * 3 - 1), ef.count("price")]
-    if "tax" in collection.node.type._fields:
-        sums += [ef.sum("tax"), ef.mean("tax"), ef.count("tax")]
-    if "rate" in collection.node.type._fields:
-        sums += [ef.sum("rate"), ef.sum(lambda r: r.rate * 0.1 - 1.5)]
+    sums += [ef.variance("price"), ef.bool_and("price"), ef.mean(lambda r: r.price - 2**54)]
+    kept = [ef.max("price"), ef.min(lambda r: r.price * 2 - 1), ef.count_distinct("city")]
+    if "tax" in there:
+        sums += [ef.sum("tax"), ef.mean("tax"), ef.count("tax"), ef.variance("tax", ddof=0)]
+        sums += [ef.bool_or("tax"), ef.bool_and(lambda r: r.tax)]
+        kept += [ef.min("tax"), ef.max("tax"), ef.count_distinct("tax")]
+    if "rate" in there:
+        sums += [ef.sum("rate"), ef.sum(lambda r: r.rate * 0.1 - 1.5), ef.mean("rate")]
+        kept += [ef.min("rate"), ef.max("rate"), ef.count_distinct("rate")]
+    if "day" in there:
+        kept += [ef.min("day"), ef.max("day")]
+    if "at" in there:
+        kept += [ef.max("at"), ef.min("score"), ef.max("opened"), ef.count_distinct("owner")]
+    if random.random() < 0.4:
+        sums = [*random.sample(sums, 2), *kept]
     chosen = random.sample(sums, random.randrange(1, 4))
     named = {f"x{i}": each for i, each in enumerate(chosen)}
     if random.random() < 0.5:

@@ -56,8 +56,8 @@ def followed(seeds: range, seen: Counter[str]) -> None:
 def test_oracle_programs_in_columns_equal_batch() -> None:
     seen: Counter[str] = Counter()
     followed(range(40 * MORE), seen)
-    for each in ("Linear", "Reduce", "Arrange", "Join"):
-        assert seen[f"Column{each}Stage"] > 10
+    for each in ("Linear", "Reduce", "Arrange", "Join", "Group"):
+        assert seen[f"Column{each}Stage"] > 4, seen
     assert seen["a row that Python would refuse, or an int of more than 64 bits"] > 2
 
 
@@ -120,7 +120,6 @@ def test_oracle_thousands_of_programs_in_columns_equal_batch(part: int) -> None:
     seen: Counter[str] = Counter()
     followed(range(1000 + 400 * part, 1400 + 400 * part), seen)
     assert seen["a sum of too many bits"] > 1
-    assert seen["a mean of a sum beyond 2**53"] > 1
 
 
 def test_oracle_any_program_may_be_asked_to_run_in_columns() -> None:
@@ -190,6 +189,40 @@ def test_no_row_is_made_where_tables_come_and_go(monkeypatch: pytest.MonkeyPatch
     assert view.value.to_arrow().num_rows == 0
 
 
+@pytest.mark.parametrize("how", [True, False])
+def test_changes_and_values_are_given_as_arrays(how: bool) -> None:
+    sales = ef.Input("sales", Sale).filter(lambda r: r.price > 0)
+    view = sales.run(columns=how)
+    rows = {row._replace(rate=0.5): n + 1 for n, row in enumerate(some(20))}
+    change = view.step(sales=rows)
+    arrays = change.to_numpy()
+    kinds = {name: array.dtype.kind for name, array in arrays.items()}
+    assert kinds == {"id": "i", "city": "O", "price": "i", "tax": "O", "rate": "f", "day": "M",
+                     "paid": "b", "__weight": "i"}  # fmt: skip
+    listed = zip(*[array.tolist() for array in arrays.values()], strict=True)
+    assert {Sale(*row): weight for *row, weight in listed} == dict(change.items())
+    assert not any(array.flags.writeable for array in arrays.values())
+    assert len(view.value.to_numpy()["id"]) == sum(view.value._weights.values())
+    assert {len(array) for array in view.step(sales=[]).to_numpy().values()} == {0}
+    back = view.step(sales={**arrays, "__weight": -arrays["__weight"]})
+    assert back == -change
+
+
+def test_arrays_given_are_not_kept_and_those_taken_not_written_to() -> None:
+    sales = ef.Input("pairs", record("Pair", a=int, b=int)).filter(lambda r: r.a > 0)
+    view = sales.run(columns=True)
+    given = {"a": np.array([1, 2, 3]), "b": np.array([5, 6, 7])}
+    change = view.step(pairs=given)
+    given["a"][:] = 9
+    assert sorted(change) == [(1, 5), (2, 6), (3, 7)]
+    table = pa.table({"a": [4, 5], "b": [1, 1], "__weight": [1, -(2**31) - 1]})
+    with pytest.raises(AbsentRow):
+        view.step(pairs=table)
+    smallest = pa.table({"a": [4, -(2**63)], "b": [1, 1]})
+    assert sorted(view.step(pairs=smallest)) == [(4, 1)]
+    view.verify()
+
+
 def test_a_large_first_table_has_a_view_run_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     from ebbflow.engine.runtime.columnar import program
 
@@ -207,11 +240,12 @@ def test_a_large_first_table_has_a_view_run_in_columns(monkeypatch: pytest.Monke
 
 def test_explain_says_what_is_in_columns_and_why_not() -> None:
     sales = ef.Input("sales", Sale)
-    view = sales.group_by("city").agg(top=ef.max("price")).filter(lambda r: r.top > 1).run(
+    view = sales.group_by("city").agg(top=ef.median("price")).filter(lambda r: r.top > 1).run(
         columns=True
     )  # fmt: skip
+    assert "in rows: there is no kernel for median('price')" in view.explain()
+    view = sales.group_by("city").agg(top=ef.max("price")).run(columns=True)
     assert "in columns" in view.explain()
-    assert "in rows: there is no kernel for reduce" in view.explain()
 
 
 def test_explain_says_why_nothing_is_in_columns() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.rows import RowTotals
 from ebbflow.kernel.words import NULL, Texts, WordForm, decoded, encoded, forms_of, one_float
@@ -60,6 +61,11 @@ class Columns(Mapping[Any, int]):
             found = self.given[at] = found()
         return found
 
+    @cached_property
+    def matrix(self) -> Any:
+        """The words of all fields, one row after the other."""
+        return matrix(self.fields)
+
     @property
     def fields(self) -> list[Any]:
         """The words of all fields."""
@@ -74,7 +80,7 @@ class Columns(Mapping[Any, int]):
         """The same change with every row once, and none of weight zero."""
         if self.canonical:
             return self
-        return self.of_totals(RowTotals(matrix(self.fields), self.weights))
+        return self.of_totals(RowTotals(self.matrix, self.weights))
 
     def of_totals(self, totals: RowTotals) -> Columns:
         """Rows that were added up, as columns like these."""
@@ -89,7 +95,21 @@ class Columns(Mapping[Any, int]):
         arrays = [
             arrow_column(form, made.words(at), made.texts) for at, form in enumerate(made.forms)
         ]
-        return pa.Table.from_arrays([*arrays, pa.array(made.weights)], schema=schema)
+        arrays.append(_array(pa.int64(), made.weights))
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def arrays(self, names: Sequence[str]) -> dict[str, Any]:
+        """A NumPy array for each field, by these names, and one of the weights: every row once.
+        They cannot be written to."""
+        made = self.consolidated()
+        found = {
+            name: numpy_column(form, made.words(at), made.texts)
+            for at, (name, form) in enumerate(zip(names, made.forms, strict=True))
+        }
+        found[WEIGHT] = made.weights.view()
+        for array in found.values():
+            array.flags.writeable = False
+        return found
 
     # ---- as rows ----
 
@@ -171,20 +191,84 @@ def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
     `ebbflow.engine.runtime.table.arrow`). Words are made when they are asked for."""
     forms = forms_of(row_type)
     assert forms is not None
-    fields = [partial(arrow_words, form, table.column(at), texts) for at, form in enumerate(forms)]
-    for at, form in enumerate(forms):
-        if form.name == "int":  # of which some do not fit
-            fields[at] = fields[at]()
-    given = WEIGHT in table.schema.names
-    weights = np.asarray(table.column(WEIGHT)) if given else np.ones(table.num_rows, np.int64)
+    fields = [
+        arrow_words(form, table.column(at), texts)
+        if form.name == "int"  # of which some do not fit
+        else partial(arrow_words, form, table.column(at), texts)
+        for at, form in enumerate(forms)
+    ]
+    if table.num_columns > len(forms):
+        weights = _memory(table.column(len(forms)))
+        if weights is None:
+            weights = np.array(table.column(len(forms)))
+    else:
+        weights = np.ones(table.num_rows, np.int64)
     return Columns(row_type, fields, _moderate(weights), texts)
 
 
 def _moderate(weights: Any) -> Any:
     """Weights, if they are no larger than can be added up without a care."""
-    if len(weights) and (weights.max() > HEAVIEST or weights.min() < -HEAVIEST):
+    if beyond(weights, HEAVIEST):
         raise DoesNotFit("a weight of more than 31 bits")
     return weights
+
+
+@compiled
+def beyond(weights: Any, most: int) -> bool:
+    """Whether a number is larger than so much, or smaller than the same below zero.
+
+    >>> beyond(np.array([1, -9]), 8), beyond(np.array([8]), 8)
+    (True, False)
+    """
+    found = False
+    for i in range(len(weights)):
+        found |= weights[i] > most or weights[i] < -most
+    return found
+
+
+@compiled
+def holds(words: Any, word: int) -> bool:
+    """Whether a word is among words.
+
+    >>> holds(np.array([3, 5]), 5)
+    True
+    """
+    found = False
+    for i in range(len(words)):
+        found |= words[i] == word
+    return found
+
+
+class _Memory:
+    """Numbers of 64 bits that Arrow has, as NumPy asks for them."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+
+def _memory(column: Any) -> Any:
+    """The numbers of 64 bits in an Arrow column, where they are one after the other and none is
+    null; None where they are not. Nobody may write to them, though it would be possible: loops are
+    compiled once for arrays that can be written to, and once more for others."""
+    array = column
+    if hasattr(column, "num_chunks"):
+        if column.num_chunks != 1:
+            return None
+        array = column.chunk(0)
+    if array.null_count:
+        return None
+    count, buffer = len(array), array.buffers()[1]
+    if buffer is None or not count:
+        return None
+    made: Any = _Memory()
+    made.owner = buffer
+    made.__array_interface__ = {
+        "shape": (count,), "typestr": _INT64, "version": 3,
+        "data": (buffer.address + 8 * array.offset, False),
+    }  # fmt: skip
+    return np.asarray(made)
+
+
+_INT64 = np.dtype(np.int64).str
 
 
 def arrow_words(form: WordForm, column: Any, texts: Texts) -> Any:
@@ -192,6 +276,12 @@ def arrow_words(form: WordForm, column: Any, texts: Texts) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if form.name in ("int", "float") and column.type.bit_width == 64:
+        words = _memory(column)
+        if words is not None and form.name == "float":
+            return one_float(words.view(np.float64))
+        if words is not None:
+            return _without_null(words)
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -213,20 +303,52 @@ def arrow_words(form: WordForm, column: Any, texts: Texts) -> Any:
         plain = array if other is None else array.cast(other)
         words = np.asarray(plain.fill_null(0) if array.null_count else plain)
         words = words.astype(np.int64, copy=absent is not None)
-        if form.name == "int" and len(words) and words.min() == NULL:
-            raise DoesNotFit("the smallest int of 64 bits")
+        if form.name == "int":
+            _without_null(words)
     if absent is not None:
         words[absent] = NULL
     return words
+
+
+def _without_null(words: Any) -> Any:
+    """Words of ints, if none of them is what None is."""
+    if holds(words, NULL):
+        raise DoesNotFit("the smallest int of 64 bits")
+    return words
+
+
+def _array(type: Any, words: Any) -> Any:
+    """An Arrow array of numbers of 64 bits, none of them null; nothing is copied."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(type, len(words), [None, pa.py_buffer(words)], 0)
+
+
+def numpy_column(form: WordForm, words: Any, texts: Texts) -> Any:
+    """Words as a NumPy array: of ints, floats, truth values and times of NumPy's own; of texts, and
+    where there may be None, of Python's objects.
+
+    >>> numpy_column(WordForm("date"), np.array([1, 2]), Texts()).tolist()
+    [datetime.date(1970, 1, 2), datetime.date(1970, 1, 3)]
+    """
+    if form.optional or form.name == "text":
+        made = np.empty(len(words), object)
+        made[:] = decoded(form, words, texts)
+        return made
+    if form.name == "bool":
+        return words != 0
+    if form.name == "date":
+        return words.view("datetime64[D]")
+    return words.view({"float": "float64", "time": "datetime64[us]"}.get(form.name, "int64"))
 
 
 def arrow_column(form: WordForm, words: Any, texts: Texts) -> Any:
     """Words as an Arrow array; the other way round."""
     import pyarrow as pa
 
-    absent = words == NULL if form.optional else None
-    if absent is not None and not absent.any():
-        absent = None
+    absent = words == NULL if form.optional and holds(words, NULL) else None
+    if absent is None and form.name in ("int", "float") and words.flags.c_contiguous:
+        return _array(pa.int64() if form.name == "int" else pa.float64(), words)
     if form.name == "text":
         places = pa.array(words, mask=absent)
         return pa.DictionaryArray.from_arrays(*_dictionary(places, texts)).cast(pa.utf8())

@@ -103,6 +103,80 @@ def nearest(high: Any, low: Any) -> Any:
     return -found if negative else found
 
 
+@inlined
+def product(a: Any, b: Any) -> Any:
+    """The product of two numbers of 64 bits that are not negative, as upper and lower word."""
+    half, low_half = np.uint64(32), np.uint64(0xFFFFFFFF)
+    x, y = np.uint64(a), np.uint64(b)
+    x_high, x_low, y_high, y_low = x >> half, x & low_half, y >> half, y & low_half
+    middle = x_high * y_low + ((x_low * y_low) >> half)
+    other = x_low * y_high + (middle & low_half)
+    high = x_high * y_high + (middle >> half) + (other >> half)
+    return np.int64(high), np.int64((other << half) | ((x_low * y_low) & low_half))
+
+
+@inlined
+def bits_of(number: Any) -> Any:
+    """How many bits a number has that is not negative."""
+    rest, length = np.uint64(number), np.int64(0)
+    while rest != np.uint64(0):
+        rest = rest >> np.uint64(1)
+        length += 1
+    return length
+
+
+@inlined
+def ratio(high: Any, low: Any, bottom: Any, unit: Any) -> Any:
+    """The float nearest to a number divided by `bottom`, which is positive, and by 2**unit; the
+    even one of two. The quotient is computed bit by bit, to 60 bits and whether more follow."""
+    one, none = np.uint64(1), np.uint64(0)
+    negative = high < 0
+    if negative:
+        high, low = negated(high, low)
+    length = bits_of(high) + 64 if high != 0 else bits_of(low)
+    if length == 0:
+        return 0.0
+    by = np.uint64(bottom)
+    steps = bits_of(bottom) + 60
+    quotient, rest = none, none
+    for i in range(steps):
+        at = length - 1 - i
+        bit = none
+        if at >= 64:
+            bit = (np.uint64(high) >> np.uint64(at - 64)) & one
+        elif at >= 0:
+            bit = (np.uint64(low) >> np.uint64(at)) & one
+        rest = (rest << one) | bit
+        quotient = quotient << one
+        if rest >= by:
+            rest = rest - by
+            quotient = quotient | one
+    more = rest != none
+    for at in range(length - steps):
+        if at >= 64:
+            more = more or (np.uint64(high) >> np.uint64(at - 64)) & one == one
+        else:
+            more = more or (np.uint64(low) >> np.uint64(at)) & one == one
+    spare = np.uint64(bits_of(quotient) - 53)
+    whole = quotient >> spare
+    half = (quotient >> (spare - one)) & one
+    below = quotient & ((one << (spare - one)) - one)
+    if half == one and (more or below != none or (whole & one) == one):
+        whole = whole + one
+    found = np.float64(whole) * 2.0 ** (np.int64(spare) + length - steps - unit)
+    return -found if negative else found
+
+
+@compiled
+def quotient(high: int, low: int, bottom: int, unit: int) -> float:
+    """The float nearest to a number of 128 bits divided by `bottom` and by 2**unit.
+
+    >>> quotient(0, 10, 4, 0), quotient(-1, -10, 3, 1), quotient(1, 0, 2**63 - 1, 0)
+    (2.5, -1.6666666666666667, 2.0)
+    """
+    return ratio(high, low, bottom, unit)
+
+
 @compiled
 def sum_of_floats(bits: Any) -> tuple[bool, float]:
     """The sum of floats, given as their bits, rounded once; and whether they all fit.

@@ -6,39 +6,50 @@ comes, or 1 for a value that is not None. A group without rows has no slot.
 
 A step adds a change to the cells and gives the change of the results: for every group whose result
 is another now, the old row goes and the new one comes. `Result` says how a result is read off the
-cells. This equals the step of `ebbflow.reducer.running.ReduceByKey` for counts, sums and means.
+cells. This equals the step of `ebbflow.reducer.running.ReduceByKey`.
 
-All sums are exact, those of floats as well (`fixed`). One that would not fit raises `DoesNotFit`,
-with the cells as they were; so does a mean whose sum is beyond 2**53, where dividing floats would
-round twice.
+All sums are exact, those of floats as well (`fixed`), and what is divided is rounded once. A sum
+that would not fit raises `DoesNotFit`, with the cells as they were.
+
+A minimum, a maximum and a count of different values are in the cells too; `Values` finds them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.compiled import compiled
-from ebbflow.kernel.fixed import HIGHEST, nearest, negated, plus, units_of
-from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown, taken_out
-from ebbflow.kernel.words import NULL
+from ebbflow.kernel.compiled import compiled, inlined
+from ebbflow.kernel.fixed import HIGHEST, nearest, negated, plus, product, ratio, units_of
+from ebbflow.kernel.hashing import (
+    EMPTY,
+    Words,
+    WordTable,
+    added,
+    found_at,
+    grown,
+    is_full,
+    taken_out,
+)
+from ebbflow.kernel.values import Looked, Values
+from ebbflow.kernel.words import LARGEST, NULL
 
-ADD, COUNT, ADD_FLOAT = 0, 1, 2
-CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2}
-"""How many cells each takes."""
-TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL = 0, 1, 2, 3
-LARGEST = (1 << 63) - 1
+ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN = 0, 1, 2, 3, 4, 5
+CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1}
+"""How many cells each takes. What is SEEN is written by `Values`."""
+TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL, FLOAT_MEAN, ALL, ANY, VARIANCE = 0, 1, 2, 3, 4, 5, 6, 7
 MANY = 1000
 """How often a float is added at once."""
-FINE, OVERFLOWS, NEGATIVE, INEXACT = 0, 1, 2, 3
+LARGEST_ROOT = 3_037_000_499
+"""The largest number whose square has 63 bits."""
+FINE, OVERFLOWS, NEGATIVE = 0, 1, 2
 _WHY = {
     OVERFLOWS: "a sum of too many bits",
     NEGATIVE: "a group of fewer rows than none",
-    INEXACT: "a mean of a sum beyond 2**53",
 }
 
 
@@ -50,15 +61,17 @@ class Addend(NamedTuple):
 
 
 class Result(NamedTuple):
-    """How a result is read off cells: `how`, from the cell of a sum and that of its size."""
+    """How a result is read off cells: `how`, from the cell of a sum and that of its size. Of a
+    variance, `less` is by how much less than the size its sum of squares is divided."""
 
     how: int
     total: int
     size: int = 0
+    less: int = 0
 
 
 class Groups:
-    """Groups by keys of `width` words.
+    """Groups by keys of `width` words; `looked` says which values of a group are counted.
 
     >>> sums = Groups(1, [Addend(ADD, 0)], [Result(TOTAL, 1)])
     >>> keys, ones = np.array([[7], [8], [7]]), np.ones(3, np.int64)
@@ -70,14 +83,18 @@ class Groups:
     ([[7, 7], [40, 30]], [-1, 1])
     """
 
-    __slots__ = ("cells", "epoch", "journal", "marks", "results", "table", "totals")
+    __slots__ = ("cells", "epoch", "journal", "marks", "results", "table", "totals", "values")
     backing = None
 
-    def __init__(self, width: int, totals: Sequence[Addend], results: Sequence[Result]) -> None:
+    def __init__(
+        self, width: int, totals: Sequence[Addend], results: Sequence[Result],
+        looked: Sequence[Looked] = (),
+    ) -> None:  # fmt: skip
         places = [1, *accumulate([CELLS[each.how] for each in totals], initial=1)]
         rows = [(*each, at) for each, at in zip(totals, places[1:], strict=False)]
         self.totals = np.array(rows, np.int64).reshape(-1, 3)
-        self.results = np.array(results, np.int64).reshape(-1, 3)
+        self.results = np.array(results, np.int64).reshape(-1, 4)
+        self.values = Values(looked) if looked else None
         self.table = WordTable(width)
         self.cells = np.zeros((len(self.table.keys), places[-1]), np.int64)
         self.marks = np.zeros(len(self.table.keys), np.int64)
@@ -87,25 +104,39 @@ class Groups:
 
     def step(self, keys: Words, values: Words, weights: Words) -> tuple[Words, Words]:
         """Add rows, and give the change of the results: the words of each field, and weights."""
-        slots = self._slots(keys)
+        self._fit()
         self.epoch += 1
         note = StepNote(len(keys), self.cells.shape[1])
         if self.journal is not None:
             self.journal.append(note)  # before anything is done, as an interrupt may come
-        status = _add(
-            slots, values, weights, self.totals, self.cells, self.marks, self.epoch, note.touched,
-            note.old, note.count,
-        )  # fmt: skip
+        table, at = self.table, 0
+        slots = np.empty(0 if self.values is None else len(keys), np.int64)
+        while True:
+            at, status = _add(
+                keys, values, weights, at, self.totals, self.cells, self.marks, self.epoch,
+                note.touched, note.old, note.count, table.places, table.keys, table.free,
+                table.state, slots,
+            )  # fmt: skip
+            if at == len(keys) or status != FINE:
+                break
+            table.grow()
+            self._fit()
         touched, old = note.done
+        counted = status == FINE and self.values is not None
+        if counted and not self.values.step(slots, values, weights, touched, self.cells):  # type: ignore[union-attr]
+            status = NEGATIVE
         if status == FINE:
             out = np.empty((keys.shape[1] + len(self.results), 2 * len(touched)), np.int64)
             signs = np.empty(2 * len(touched), np.int64)
-            given, status = _give(
-                touched, old, self.cells, self.table.keys, self.results, out, signs
-            )
+            given, status = _give(touched, old, self.cells, table.keys, self.results, out, signs)
         if status != FINE:
+            if counted:
+                self.values.undo(1)  # type: ignore[union-attr]
             self._restore(note)
-            self._release(np.unique(slots))
+            self._release(touched)
+        if self.journal is None:
+            self._settle()
+        if status != FINE:
             raise DoesNotFit(_WHY[status])
         if self.journal is None:
             self._release(touched)
@@ -124,10 +155,14 @@ class Groups:
 
     def everything(self) -> tuple[Words, Words]:
         """The keys of all groups, and their cells."""
+        slots = self.slots()
+        return self.table.keys[slots], self.cells[slots]
+
+    def slots(self) -> Words:
+        """The slots of all groups."""
         self._fit()
         slots = self.table.used()
-        slots = slots[self.cells[slots, 0] != 0]
-        return self.table.keys[slots], self.cells[slots]
+        return slots[self.cells[slots, 0] != 0]
 
     def has(self, keys: Words) -> Words:
         """Which of these keys have rows now."""
@@ -146,12 +181,19 @@ class Groups:
 
     def commit(self) -> None:
         """Keep what was done since `begin`. Doing it twice is doing it once."""
+        self._settle()
         for note in self.journal or ():
             self._release(note.done[0])
         self.journal = None
 
+    def _settle(self) -> None:
+        if self.values is not None:
+            self.values = self.values.settled()
+
     def rollback(self) -> None:
         """Undo what was done since `begin`."""
+        if self.values is not None:
+            self.values.undo()
         for note in reversed(self.journal or []):
             self._restore(note)
         self.commit()
@@ -164,13 +206,10 @@ class Groups:
         """Have no groups."""
         self.table.clear()
         self.cells[:] = 0
+        if self.values is not None:
+            self.values.clear()
 
     # ---- slots ----
-
-    def _slots(self, keys: Words) -> Words:
-        slots = self.table.add(keys)
-        self._fit()
-        return slots
 
     def _fit(self) -> None:
         """Have cells for all slots; an interrupt may have come before they were made."""
@@ -230,15 +269,23 @@ def _free(
 
 @compiled
 def _add(
-    slots: Words, values: Words, weights: Words, totals: Words, cells: Words, marks: Words,
-    epoch: int, touched: Words, old: Words, done: Words,
-) -> int:  # fmt: skip
-    """Add every row to the cells of its group, and say whether all is fine. The old cells of each
-    group are kept, and `done` says how many groups there are."""
-    count = 0
+    keys: Words, values: Words, weights: Words, start: int, totals: Words, cells: Words,
+    marks: Words, epoch: int, touched: Words, old: Words, done: Words, places: Words,
+    store: Words, free: Words, state: Words, slots: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """Add rows from one on to the cells of their groups: gives how far there was room, and whether
+    all is fine. The old cells of each group are kept, and `done` says how many groups there are.
+    Where there is room for it, `slots` are the groups of the rows."""
+    count = done[0]
     width = cells.shape[1]
-    for i in range(len(slots)):
-        slot = slots[i]
+    telling = len(slots) > 0
+    for i in range(start, len(keys)):
+        if is_full(store, state):
+            slot = found_at(keys, i, places, store)
+            if slot == -1:
+                return i, 0
+        else:
+            slot = added(keys, i, places, store, free, state)
         if marks[slot] != epoch:
             marks[slot] = epoch
             touched[count] = slot
@@ -248,17 +295,31 @@ def _add(
             done[0] = count
         weight = weights[i]
         cells[slot, 0] += weight
+        if telling:
+            slots[i] = slot
         for j in range(len(totals)):
             value, at = values[i, totals[j, 1]], totals[j, 2]
-            if value == NULL:
+            if value == NULL or totals[j, 0] == 5:
                 continue
-            if totals[j, 0] == 1:
+            if totals[j, 0] == 1 or (totals[j, 0] == 3 and value != 0):
                 cells[slot, at] += weight
+                continue
+            if totals[j, 0] == 3:
+                continue
+            if totals[j, 0] == 4:
+                if abs(value) > LARGEST_ROOT:
+                    return i, 1
+                high, low = product(value * value, abs(weight))
+                if weight < 0:
+                    high, low = negated(high, low)
+                cells[slot, at], cells[slot, at + 1] = plus(
+                    cells[slot, at], cells[slot, at + 1], high, low
+                )
                 continue
             if totals[j, 0] == 2:
                 fits, high, low = units_of(value)
                 if not fits or abs(weight) > MANY:
-                    return 1
+                    return i, 1
                 if weight < 0:
                     high, low = negated(high, low)
                 for _ in range(abs(weight)):
@@ -266,16 +327,27 @@ def _add(
                         cells[slot, at], cells[slot, at + 1], high, low
                     )
                     if abs(cells[slot, at]) > HIGHEST:
-                        return 1
+                        return i, 1
                 continue
             if weight != 1 and weight != -1 and abs(value) > LARGEST // abs(weight):
-                return 1
+                return i, 1
             more = value * weight
             was = cells[slot, at]
             if was > LARGEST - more if more > 0 else was < -LARGEST - more:
-                return 1
+                return i, 1
             cells[slot, at] = was + more
-    return 0
+    return len(keys), 0
+
+
+@inlined
+def spread(total: Any, high: Any, low: Any, size: Any, less: Any) -> Any:
+    """The variance of so many numbers, of which the sum and the sum of squares are known."""
+    more_high, more_low = product(size, low)
+    more_high = more_high + size * high
+    less_high, less_low = product(abs(total), abs(total))
+    less_high, less_low = negated(less_high, less_low)
+    more_high, more_low = plus(more_high, more_low, less_high, less_low)
+    return ratio(more_high, more_low, size * (size - less), 0)
 
 
 @compiled
@@ -303,17 +375,28 @@ def _give(
                 how, at, of = results[j, 0], results[j, 1], results[j, 2]
                 if how == 0:
                     now[j] = row[at]
-                elif row[of] == 0:
+                elif row[of] <= results[j, 3]:
                     now[j] = NULL
                 elif how == 1:
                     now[j] = row[at]
-                elif how == 3:
-                    floats[0] = nearest(row[at], row[at + 1]) + 0.0
-                    now[j] = bits[0]
+                elif how == 5:
+                    now[j] = 1 if row[at] == row[of] else 0
+                elif how == 6:
+                    now[j] = 1 if row[at] > 0 else 0
                 else:
-                    if row[at] > 9007199254740992 or row[at] < -9007199254740992:
-                        return given, 3
-                    floats[0] = row[at] / row[of] + 0.0
+                    if how == 3:
+                        found = nearest(row[at], row[at + 1])
+                    elif how == 4:
+                        found = ratio(row[at], row[at + 1], row[of], 74)
+                    elif how == 7:
+                        if row[at + 1] >= 1 << 31 or row[of] >= 1 << 31:
+                            return given, 1
+                        found = spread(row[at], row[at + 1], row[at + 2], row[of], results[j, 3])
+                    elif row[at] > 9007199254740992 or row[at] < -9007199254740992:
+                        found = ratio(np.int64(-1 if row[at] < 0 else 0), row[at], row[of], 0)
+                    else:
+                        found = row[at] / row[of]
+                    floats[0] = found + 0.0
                     now[j] = bits[0]
             if side == 1 and given > start:
                 same = True

@@ -46,12 +46,12 @@ class WordTable:
         self.clear()
 
     def clear(self) -> None:
-        """Have no keys."""
+        """Have no keys. An interrupt does no harm, where there were none before."""
+        self.state = np.zeros(2, np.int64)
+        """How many slots there are, and how many of them are free."""
         self.keys = np.empty((SMALLEST // 2, self.width), np.int64)
         self.free = np.empty(SMALLEST // 2, np.int64)
         self.places = np.full((SMALLEST, 2), EMPTY, np.int64)
-        self.state = np.zeros(2, np.int64)
-        """How many slots there are, and how many of them are free."""
 
     def __len__(self) -> int:
         return int(self.state[0] - self.state[1])
@@ -66,10 +66,17 @@ class WordTable:
         """How many keys there is room for when it has grown."""
         return len(self.keys) * (4 if len(self.keys) < FEW else 2)
 
-    def grow(self) -> None:
+    def size_for(self, more: int) -> int:
+        """How many keys there must be room for, if so many are to come at once; 0 where that is no
+        more than is grown by anyway, by and by."""
+        if more <= self.next_size:
+            return 0
+        return 1 << (len(self) + more - 1).bit_length()
+
+    def grow(self, size: int = 0) -> None:
         """Have room for more keys. The room for keys comes last, so that an interrupt does no
         harm; who keeps something by slot has to have room before."""
-        size = self.next_size
+        size = max(size, self.next_size)
         self.free = grown(self.free, size)
         places = np.full((2 * size, 2), EMPTY, np.int64)
         _move(self.places, places)
@@ -121,7 +128,10 @@ def matrix(columns: Any) -> Words:
     """Columns side by side: an array of one key, or one row, after the other."""
     if len(columns) == 1:
         return np.ascontiguousarray(columns[0]).reshape(-1, 1)
-    return np.stack(columns, axis=1)
+    made = np.empty((len(columns[0]), len(columns)), np.int64)
+    for at, column in enumerate(columns):
+        made[:, at] = column
+    return made
 
 
 @inlined
@@ -191,6 +201,20 @@ def added(keys: Words, i: int, places: Words, store: Words, free: Words, state: 
 def found_at(keys: Words, i: int, places: Words, store: Words) -> Any:
     """The slot of a key, or EMPTY."""
     return places[place_of(keys, i, hashed(keys, i), places, store), 0]
+
+
+@inlined
+def touch(keys: Words, begin: int, end: int, places: Words, store: Words, kept: Words) -> Any:
+    """Read what looking up some keys will read, for all of them at once: the processor waits for
+    one of these after the other where each is looked up to the end, and for all together here. The
+    number is of no use to anybody, but for the reads not to be left out."""
+    mask = len(places) - 1
+    seen = np.int64(0)
+    for i in range(begin, end):
+        slot = places[hashed(keys, i) & mask, 0]
+        if slot != -1:
+            seen ^= store[slot, 0] ^ kept[slot, 0]
+    return seen
 
 
 @inlined

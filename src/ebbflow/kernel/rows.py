@@ -1,20 +1,26 @@
 """Rows with weights as columns: added up, and the rows of an input.
 
 The rows of an input are kept in two moves, as `ebbflow.engine.runtime.rows.Rows` keeps rows:
-`prepare` looks at a change and changes nothing, `keep` writes final weights, so that doing it twice
-is doing it once.
+`prepare` looks at a change and changes no weight, `keep` writes final weights, so that doing it
+twice is doing it once.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ebbflow.kernel.compiled import compiled
-from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown
-
-NOTHING = np.empty(0, np.int64)
+from ebbflow.kernel.hashing import (
+    EMPTY,
+    SMALLEST,
+    Words,
+    WordTable,
+    added,
+    grown,
+    is_full,
+    taken_out,
+    touch,
+)
 
 
 class RowTotals:
@@ -43,62 +49,185 @@ class RowTotals:
 class RowTable:
     """The rows of an input, of `width` words, each with a weight that is not zero.
 
+    A change is looked up once. Rows that are new have a slot from then on, with the weight zero,
+    until they are kept, or until the next change is looked up.
+
     >>> rows = RowTable(1)
-    >>> rows.prepare(RowTotals(np.array([[7], [8]]), np.array([2, 1]))); rows.keep(); len(rows)
+    >>> rows.prepare(np.array([[7], [8], [7]]), np.ones(3, np.int64)).weights.tolist()
+    [2, 1]
+    >>> rows.keep(); len(rows)
     2
-    >>> rows.prepare(RowTotals(np.array([[7], [9]]), np.array([-2, -1]))).tolist()
-    [1]
+    >>> change = rows.prepare(np.array([[7], [9]]), np.array([-2, -1]))
+    >>> change.wrong, change.there.tolist()
+    (1, [2, 0])
     """
 
-    __slots__ = ("_after", "_slots", "_waiting", "table", "weights")
+    __slots__ = ("_waiting", "kept", "table")
 
     def __init__(self, width: int) -> None:
         self.table = WordTable(width)
-        self.weights = np.zeros(len(self.table.keys), np.int64)
-        self._waiting: RowTotals | None = None
-        self._slots = self._after = NOTHING
+        self.kept = np.zeros((len(self.table.keys), 2), np.int64)
+        """Of each slot: the weight of its row, and which row of the last change it is."""
+        self._waiting: LookedUp | None = None
 
-    def prepare(self, change: RowTotals) -> Any:
-        """Be ready to add rows, and give the numbers of those whose weight would be negative; None
-        where there are none."""
-        self._waiting = None
-        self._slots = self.table.find(change.rows)
-        self._after = self.there(self._slots) + change.weights
-        if len(self._after) and self._after.min() < 0:
-            return np.flatnonzero(self._after < 0)
-        self._waiting = change
-        return None
+    def prepare(self, rows: Words, weights: Words) -> LookedUp:
+        """Be ready to add rows, unless a weight would be negative."""
+        self._drop_waiting()
+        change = self._waiting = LookedUp(len(rows))
+        size = self.table.size_for(len(rows))
+        if size:
+            self._grow(size)
+        at = 0
+        while True:
+            at = _look_up(
+                rows, weights, at, self.table.places, self.table.keys, self.table.free,
+                self.table.state, self.kept, change.found, change.count,
+            )  # fmt: skip
+            if at == len(rows):
+                break
+            self._grow(self.table.next_size)
+        change.wrong, change.zeros = _checked(change.found, change.count[0], self.kept)
+        return change
 
-    def there(self, slots: Words) -> Words:
-        """The weights of slots; 0 of EMPTY."""
-        return np.where(slots == EMPTY, 0, self.weights[slots])
+    def _grow(self, size: int) -> None:
+        kept = grown(self.kept, size)
+        kept[len(self.kept) :] = 0
+        self.kept = kept
+        self.table.grow(size)
 
     def keep(self) -> None:
         """Make what was prepared so. Doing it twice is doing it once."""
-        change, slots, after = self._waiting, self._slots, self._after
-        if change is None:
-            return
-        if not len(self.table):
-            self.table = change.table
-            self.weights = np.zeros(len(change.table.keys), np.int64)
-            self.weights[self.table.find(change.rows)] = after
-        else:
-            new = np.flatnonzero(slots == EMPTY)
-            slots[new] = self.table.add(change.rows[new])
-            if len(self.table.keys) > len(self.weights):
-                self.weights = grown(self.weights, len(self.table.keys))
-            self.weights[slots] = after
-            gone = self.table.find(change.rows[after == 0])
-            self.table.remove(gone[gone != EMPTY])
-        self._waiting = None
+        change = self._waiting
+        if change is not None and change.wrong == EMPTY:
+            if _write(change.found, change.count[0], self.kept):
+                self._drop_waiting()
+            self._waiting = None
+
+    def _drop_waiting(self) -> None:
+        """Give back the slots of the last change whose rows have no weight."""
+        change = self._waiting
+        if change is not None:
+            _drop(
+                change.found, change.count, self.kept, self.table.places, self.table.keys,
+                self.table.free, self.table.state,
+            )  # fmt: skip
+            self._waiting = None
+            if self.table.end > 4 * SMALLEST and not len(self.table):
+                self.table.clear()
+                self.kept = np.zeros((len(self.table.keys), 2), np.int64)
 
     def everything(self) -> tuple[Words, Words]:
         """All rows, and their weights."""
         slots = self.table.used()
-        return self.table.keys[slots], self.weights[slots]
+        slots = slots[self.kept[slots, 0] != 0]
+        return self.table.keys[slots], self.kept[slots, 0]
 
     def __len__(self) -> int:
-        return len(self.table)
+        new = 0
+        if self._waiting is not None:
+            slots = self._waiting.found[: self._waiting.count[0], 0]
+            new = int((self.kept[slots, 0] == 0).sum())
+        return len(self.table) - new
+
+
+class LookedUp:
+    """A change of rows that was looked up, with equal rows added up."""
+
+    __slots__ = ("count", "found", "wrong", "zeros")
+
+    def __init__(self, most: int) -> None:
+        self.found = np.empty((most, 4), np.int64)
+        """Of each row: its slot, where it is in the change, what that adds to its weight, and what
+        the weight is then."""
+        self.count = np.zeros(1, np.int64)
+        self.wrong = self.zeros = EMPTY
+        """The first row that would have a negative weight, and how many change nothing."""
+
+    @property
+    def first(self) -> Words:
+        """Where each is in the change, for the first time."""
+        return self.found[: self.count[0], 1]
+
+    @property
+    def weights(self) -> Words:
+        """How often each comes, or goes."""
+        return self.found[: self.count[0], 2]
+
+    @property
+    def there(self) -> Words:
+        """How often each was there."""
+        done = self.found[: self.count[0]]
+        return done[:, 3] - done[:, 2]
+
+
+BLOCK = 256
+"""So many rows are read ahead."""
+
+
+@compiled
+def _look_up(
+    rows: Words, weights: Words, start: int, places: Words, store: Words, free: Words,
+    state: Words, kept: Words, found: Words, done: Words,
+) -> int:  # fmt: skip
+    """Find or make the slot of each row from one on; gives how far there was room."""
+    count = done[0]
+    ahead = start
+    seen = np.int64(0)
+    for i in range(start, len(rows)):
+        if is_full(store, state):
+            done[0] = count
+            return i
+        if i == ahead:
+            ahead = min(i + BLOCK, len(rows))
+            seen ^= touch(rows, i, ahead, places, store, kept)
+        slot = added(rows, i, places, store, free, state)
+        at = kept[slot, 1]
+        if at < count and found[at, 0] == slot:
+            found[at, 2] += weights[i]
+        else:
+            kept[slot, 1] = count
+            found[count, 0], found[count, 1], found[count, 2] = slot, i, weights[i]
+            count += 1
+    done[0] = count
+    if count > 0:
+        found[0, 3] = seen  # the next loop writes over it
+    return len(rows)
+
+
+@compiled
+def _checked(found: Words, count: int, kept: Words) -> tuple[int, int]:
+    """Compute what the weights will be; gives the first that is negative, or EMPTY, and how many
+    rows change nothing."""
+    zeros = 0
+    for i in range(count):
+        weight = kept[found[i, 0], 0] + found[i, 2]
+        found[i, 3] = weight
+        zeros += found[i, 2] == 0
+    for i in range(count):
+        if found[i, 3] < 0:
+            return i, zeros
+    return -1, zeros
+
+
+@compiled
+def _write(found: Words, count: int, kept: Words) -> int:
+    """Have the new weights, and say how many are zero."""
+    gone = 0
+    for i in range(count):
+        kept[found[i, 0], 0] = found[i, 3]
+        gone += found[i, 3] == 0
+    return gone
+
+
+@compiled
+def _drop(
+    found: Words, done: Words, kept: Words, places: Words, store: Words, free: Words, state: Words
+) -> None:
+    count, done[0] = done[0], 0
+    for i in range(count):
+        slot = found[i, 0]
+        if kept[slot, 0] == 0:
+            taken_out(slot, places, store, free, state)
 
 
 @compiled

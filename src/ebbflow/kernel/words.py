@@ -30,6 +30,7 @@ from ebbflow.nan import NAN
 from ebbflow.record import fields_of
 
 NULL = np.iinfo(np.int64).min
+LARGEST = np.iinfo(np.int64).max
 FORMS: dict[Any, str] = {
     int: "int",
     bool: "bool",

@@ -3,7 +3,8 @@
 Decided once, before the first epoch, stage by stage in the order in which they run. A stage runs on
 columns when the rows that it reads and gives have columns (`ebbflow.kernel.words`), its functions
 are traced and exact on arrays (`ebbflow.kernel.arithmetic`), and there is a kernel for it. An
-arrangement does when all who read it are joins that do, and a join when both its arrangements do.
+arrangement does when all who read it are joins and reduces that do, and these when all that they
+read do.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import Any, NamedTuple
 from ebbflow.engine.runtime.columnar.keyed import (
     ColumnArrangeStage,
     ColumnDistinctStage,
+    ColumnGroupStage,
     ColumnJoinStage,
     ColumnKeyStage,
     ColumnSemiStage,
 )
+from ebbflow.engine.runtime.columnar.reducers import Reducers
 from ebbflow.engine.runtime.columnar.stages import (
     ColumnLinearStage,
     ColumnReduceStage,
@@ -34,6 +37,7 @@ from ebbflow.engine.runtime.stage import (
     ArrangeStage,
     FusedReduceStage,
     GroupByKeyStage,
+    GroupReduceStage,
     JoinStage,
     KeyedStage,
     LinearStage,
@@ -41,24 +45,9 @@ from ebbflow.engine.runtime.stage import (
     Stage,
 )
 from ebbflow.flow.plan import Distinct
-from ebbflow.kernel.arithmetic import Computed, NotInColumns, fits, on_columns, row_on_columns
-from ebbflow.kernel.fixed import UNIT, whole_units
-from ebbflow.kernel.groups import (
-    ADD,
-    ADD_FLOAT,
-    CELLS,
-    COUNT,
-    FLOAT_TOTAL,
-    MEAN,
-    TOTAL,
-    TOTAL_OR_NULL,
-    Addend,
-    Groups,
-    Result,
-)
-from ebbflow.kernel.words import Texts, WordForm, forms_of
-from ebbflow.reducer import count, exact, mean, sum
-from ebbflow.reducer.strategy import part_of_row
+from ebbflow.kernel.arithmetic import NotInColumns
+from ebbflow.kernel.expressions import fits, row_on_columns
+from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.index import Index
 
 
@@ -71,16 +60,18 @@ class Chosen(NamedTuple):
 
 
 def on_columns_where_possible(
-    stages: Sequence[Stage], types: dict[int, Any], texts: Texts
+    stages: Sequence[Stage], types: dict[int, Any], texts: Texts, *, values: bool = False
 ) -> Chosen:
     """Stages, and on columns where that can be; `types` are those of the rows of the inputs, by
-    slot."""
-    return _Chooser(stages, types, texts).chosen()
+    slot. With `values`, also those that keep the values of groups, which are in memory only."""
+    return _Chooser(stages, types, texts, values).chosen()
 
 
 class _Chooser:
-    def __init__(self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts) -> None:
-        self.stages, self.texts = stages, texts
+    def __init__(
+        self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts, values: bool
+    ) -> None:
+        self.stages, self.texts, self.values = stages, texts, values
         self.types = {**types, **{stage.slot: stage.type for stage in stages}}
         self.readers: dict[int, list[Stage]] = {}
         for stage in stages:
@@ -111,6 +102,8 @@ class _Chooser:
                 return self._arrange(stage)
             case GroupByKeyStage():
                 return self._arrange(stage)
+            case GroupReduceStage() if self.values:
+                return self._reduce_groups(stage)
             case JoinStage():
                 return self._join(stage)
             case SemiJoinStage():
@@ -146,20 +139,8 @@ class _Chooser:
             raise NotInColumns("its windows are added up by panes")
         before = ChainOnColumns(operator.before, row_type, texts)
         key = KeyOnColumns(operator.key, before.type, texts)
-        made = forms_of(stage.type)
-        if made is None:
-            raise NotInColumns("its results have no columns")
-        shape = operator.shape
-        if shape.width != len(key.parts) or len(made) != shape.width + len(operator.parts):
-            raise NotInColumns("its rows are not a key and results side by side")
-        reducers = _Reducers(before.type, texts)
-        for part in operator.parts:
-            reducers.add(part.reducer)
-        forms = [*key.forms, *reducers.forms]
-        for form, declared in zip(forms, made, strict=True):
-            if not fits(form, declared) or form.name != declared.name:
-                raise NotInColumns(f"a {form.name} where a {declared.name} is declared")
-        groups = Groups(len(key.parts), reducers.totals, reducers.results)
+        reducers = self._reducers(stage, before.type, key)
+        groups = reducers.groups(len(key.parts))
 
         def cells_of(keys: Any, cells: Any) -> dict[Any, Any]:
             found = key_values(key.forms, keys, texts)
@@ -170,12 +151,36 @@ class _Chooser:
             stage, texts, row_type, before, key, reducers.values, groups, cells_of
         )
 
+    def _reduce_groups(self, stage: GroupReduceStage) -> ColumnStage:
+        arranged = self.found.get(stage.reads[0])
+        if arranged is None:
+            raise NotInColumns(self.why[stage.reads[0]])
+        assert isinstance(arranged, ColumnKeyStage)
+        reducers = self._reducers(stage, arranged.before.type, arranged.key_of)
+        return ColumnGroupStage(stage, self.texts, arranged, reducers)
+
+    def _reducers(self, stage: Any, row_type: Any, key: KeyOnColumns) -> Reducers:
+        """The reducers of a stage, whose results have to be of the types that are declared."""
+        made, shape, parts = forms_of(stage.type), stage.operator.shape, stage.operator.parts
+        if made is None:
+            raise NotInColumns("its results have no columns")
+        if shape.width != len(key.parts) or len(made) != shape.width + len(parts):
+            raise NotInColumns("its rows are not a key and results side by side")
+        reducers = Reducers(row_type, self.texts)
+        for part in parts:
+            reducers.add(part)
+        for form, declared in zip([*key.forms, *reducers.forms], made, strict=True):
+            if not fits(form, declared) or form.name != declared.name:
+                raise NotInColumns(f"a {form.name} where a {declared.name} is declared")
+        return reducers
+
     # ---- joins ----
 
     def _arrange(self, stage: Any) -> ColumnStage:
         row_type = self._type(stage.reads[0])
         readers = self.readers.get(stage.slot, ())
-        if not all(isinstance(reader, (JoinStage, SemiJoinStage)) for reader in readers):
+        known = (JoinStage, SemiJoinStage, *((GroupReduceStage,) if self.values else ()))
+        if not all(isinstance(reader, known) for reader in readers):
             raise NotInColumns("others than joins read it")
         before = ChainOnColumns(stage.before, row_type, self.texts)
         key = KeyOnColumns(stage.key, before.type, self.texts)
@@ -229,16 +234,18 @@ class _Chooser:
                 lost: list[int] = []
                 if isinstance(stage, ColumnKeyStage):
                     lost = [reader.slot for reader in self.readers.get(slot, ())]
-                elif isinstance(stage, (ColumnJoinStage, ColumnSemiStage)):
+                elif isinstance(stage, (ColumnJoinStage, ColumnSemiStage, ColumnGroupStage)):
                     lost = list(stage.reads)
                 lost = [at for at in lost if at not in self.found]
                 if lost:
-                    self.why[slot] = f"a join that it is part of cannot: {self.why[lost[0]]}"
+                    self.why[slot] = f"what it is part of cannot: {self.why[lost[0]]}"
                     del self.found[slot]
                     changed = True
         for stage in self.found.values():
             if isinstance(stage, (ColumnJoinStage, ColumnSemiStage)):
                 _connect(stage, stage.left, stage.right)
+            elif isinstance(stage, ColumnGroupStage):
+                _connect(stage, stage.arranged)
 
 
 def _connect(*stages: ColumnStage) -> None:
@@ -246,76 +253,3 @@ def _connect(*stages: ColumnStage) -> None:
     family = list({id(each): each for stage in stages for each in stage.family}.values())
     for each in family:
         each.family = family
-
-
-class _Reducers:
-    """The reducers of a group-by as totals and results of `Groups`."""
-
-    def __init__(self, row_type: Any, texts: Texts) -> None:
-        self.row_type, self.texts = row_type, texts
-        self.values: list[Computed] = []
-        self.totals: list[Addend] = []
-        self.results: list[Result] = []
-        self.forms: list[WordForm] = []
-        self.width = 1
-        self.spread: list[Callable[[list[int]], tuple[Any, ...]]] = []
-        """For each reducer, its slots in the row path from the cells here."""
-
-    def add(self, reducer: Any) -> None:
-        made, inline = reducer.made, reducer.inline
-        known = made is not None and made[0] in (count, sum, mean) and inline is not None
-        if not known:
-            raise NotInColumns(f"there is no kernel for {reducer!r}")
-        if inline.of is None and made[0] is count:
-            self.results.append(Result(TOTAL, 0))
-            self.forms.append(WordForm("int"))
-            return
-        if inline.of is None:
-            raise NotInColumns(f"{reducer!r} looks at the row as a whole")
-        part = part_of_row(inline.of, self.row_type)
-        value = on_columns(traced(part), [self.row_type], self.texts)
-        at = len(self.values)
-        self.values.append(value)
-        counted = 0
-        if value.form.optional:
-            counted = self._total(COUNT, at)
-        if made[0] is count:
-            self.results.append(Result(TOTAL, counted))
-            self.forms.append(WordForm("int"))
-            self.spread.append(lambda cells: (cells[counted],))
-            return
-        if value.form.name == "float" and made[0] is sum:
-            self._float_sum(value, at, counted)
-            return
-        if value.form.name not in ("int", "bool"):
-            raise NotInColumns(f"there is no kernel for {reducer!r} of a {value.form.name}")
-        total = self._total(ADD, at)
-        how = MEAN if made[0] is mean else TOTAL_OR_NULL if value.form.optional else TOTAL
-        self.results.append(Result(how, total, counted))
-        self.forms.append(WordForm("float" if made[0] is mean else "int", value.form.optional))
-        self.spread.append(lambda cells: (cells[counted], cells[total]))
-
-    def _float_sum(self, value: Computed, column: int, counted: int) -> None:
-        total = self._total(ADD_FLOAT, column)
-        self.results.append(Result(FLOAT_TOTAL, total, counted))
-        self.forms.append(WordForm("float", value.form.optional))
-        self.spread.append(lambda cells: _exact_sum(cells[counted], *cells[total : total + 2]))
-
-    def _total(self, how: int, column: int) -> int:
-        """The cell in which something is added up."""
-        at = self.width
-        self.width += CELLS[how]
-        self.totals.append(Addend(how, column))
-        return at
-
-    def cell(self, cells: list[int]) -> tuple[Any, ...]:
-        """A cell of the row path: the size, then the slots of each reducer."""
-        return (cells[0], *[slot for slots in self.spread for slot in slots(cells)])
-
-
-def _exact_sum(size: int, high: int, low: int) -> tuple[int, Any]:
-    """The slots of a sum of floats."""
-    whole, scale = whole_units(high, low), UNIT
-    spare = min(scale, (whole & -whole).bit_length() - 1) if whole else scale
-    total = exact.Total(size, whole >> spare, scale - spare, size)
-    return exact.spread(total if size else exact.NOTHING)

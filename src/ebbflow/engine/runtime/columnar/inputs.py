@@ -11,6 +11,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.changes import read
 from ebbflow.engine.runtime.inputs import BagInput, InputState, absent
@@ -20,10 +23,17 @@ from ebbflow.engine.runtime.table.given import rows_of, table_of, total
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.flow.plan import Source
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.columns import Columns, columns_of_rows, columns_of_table
-from ebbflow.kernel.hashing import matrix
-from ebbflow.kernel.rows import RowTable, RowTotals
-from ebbflow.kernel.words import NULL, Texts, forms_of, one_float
+from ebbflow.kernel.columns import (
+    HEAVIEST,
+    Columns,
+    beyond,
+    columns_of_rows,
+    columns_of_table,
+    holds,
+)
+from ebbflow.kernel.hashing import EMPTY
+from ebbflow.kernel.rows import RowTable
+from ebbflow.kernel.words import NULL, Texts, WordForm, forms_of, one_float
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet, from_view
 
@@ -50,50 +60,77 @@ def plain_columns(source: Source, change: Any, texts: Texts) -> Columns | None:
     """Columns of a table that has the columns of the input, in their own types and order, and
     nothing else but weights: what a program would give that has them already. None for any other
     table, which has to be looked at more closely."""
-    import numpy as np
-    import pyarrow as pa
-
-    names, dtypes, schema = _expected(source.type)
-    if type(change) is dict:
-        if None in dtypes or tuple(change) not in (names, (*names, WEIGHT)):
+    expected = _expected(source.type)
+    try:
+        if type(change) is dict:
+            fields = expected.arrays(change)
+        elif isinstance(change, (pa.Table, pa.RecordBatch)):
+            made = (
+                columns_of_table(change, source.type, texts) if expected.is_plain(change) else None
+            )
+            return None if made is None or holds(made.weights, 0) else made
+        else:
             return None
-        fields = list(change.values())
-        for array, dtype in zip(fields, (*dtypes, np.int64), strict=False):
-            if type(array) is not np.ndarray or array.dtype != dtype or array.ndim != 1:
+    except DoesNotFit:
+        return None
+    if fields is None:
+        return None
+    *columns, weights = fields
+    return Columns(source.type, columns, weights, texts)
+
+
+class _Expected:
+    """What a table of an input looks like that is columns already."""
+
+    def __init__(self, row_type: Any) -> None:
+        self.forms = forms_of(row_type) or ()
+        self.names = tuple(fields_of(row_type) or ())
+        kinds = {"int": "int64", "float": "float64", "bool": "bool"}
+        known = [kinds.get(form.name) for form in self.forms]
+        self.dtypes = None if None in known else [np.dtype(each) for each in (*known, "int64")]
+        self.schema = arrow_schema(row_type)
+        self.seen: Any = None
+        """The last schema that was right: most tables of a program have the same."""
+
+    def arrays(self, change: dict[str, Any]) -> list[Any] | None:
+        """The words of arrays, and the weights; None where something is not as it should be."""
+        names, dtypes, given = self.names, self.dtypes, tuple(change)
+        if dtypes is None or (given != names and given != (*names, WEIGHT)):
+            return None
+        count = len(change[names[0]])
+        found = []
+        for array, dtype in zip(change.values(), dtypes, strict=False):
+            if type(array) is not np.ndarray or array.dtype != dtype or array.shape != (count,):
                 return None
-        if len(set(map(len, fields))) != 1:
+            words = one_float(array) if dtype.kind == "f" else array.astype(np.int64)
+            if dtype.kind == "i" and holds(words, NULL if len(found) < len(names) else 0):
+                return None
+            found.append(words)
+        if len(found) == len(names):
+            found.append(np.ones(count, np.int64))
+        elif beyond(found[-1], HEAVIEST):
             return None
-        columns = [_words(array) for array in fields[: len(names)]]
-        weights = fields[-1] if len(fields) > len(names) else None
-    elif isinstance(change, (pa.Table, pa.RecordBatch)):
-        given = change.schema
-        if given.names not in (schema.names[:-1], schema.names) or any(
-            given.field(at).type != schema.field(at).type
-            or (change.column(at).null_count and not schema.field(at).nullable)
-            for at in range(len(given))
-        ):
-            return None
-        made = columns_of_table(change, source.type, texts)
-        return made if made.weights.all() else None
-    else:
-        return None
-    if any(len(words) and words.min() == NULL for words in columns):
-        return None
-    weights = np.ones(len(columns[0]), np.int64) if weights is None else weights.copy()
-    return Columns(source.type, columns, weights, texts) if weights.all() else None
+        return found
+
+    def is_plain(self, table: Any) -> bool:
+        """Whether an Arrow table has the columns in their own types and order, and no nulls where
+        there must be none."""
+        given, schema = table.schema, self.schema
+        if self.seen is None or not given.equals(self.seen):
+            if given.names not in (schema.names[:-1], schema.names) or any(
+                given.field(at).type != schema.field(at).type for at in range(len(given))
+            ):
+                return False
+            self.seen = given
+        return not any(
+            table.column(at).null_count
+            for at, form in enumerate((*self.forms, REQUIRED)[: len(given)])
+            if not form.optional
+        )
 
 
-def _words(array: Any) -> Any:
-    return one_float(array) if array.dtype == float else array.astype("int64")
-
-
-@cache
-def _expected(row_type: Any) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
-    """The names of the columns of a row type, the dtypes that are words, and the Arrow schema."""
-    forms = forms_of(row_type) or ()
-    names = tuple(fields_of(row_type) or ())
-    dtypes = {"int": "int64", "float": "float64", "bool": "bool"}
-    return names, tuple(dtypes.get(form.name) for form in forms), arrow_schema(row_type)
+REQUIRED = WordForm("int")
+_expected = cache(_Expected)
 
 
 class ColumnInput(InputState):
@@ -133,15 +170,18 @@ class CheckedColumnInput(InputState):
             self._give_up()
         if self.plain is not None:
             return self.plain.apply(getattr(found, "rows", found))
-        totals = RowTotals(matrix(found.fields), found.weights)
-        columns: Columns = found.of_totals(totals)
-        negative = self.rows.prepare(totals)
-        if negative is not None:
-            at = int(negative[0])
-            there = self.rows.there(self.rows.table.find(totals.rows[at : at + 1]))
-            (row,) = columns.taken(negative[:1]).rows
-            raise absent(self.source, row, int(there[0]), -int(totals.weights[at]))
-        return columns
+        change = self.rows.prepare(found.matrix, found.weights)
+        if change.wrong != EMPTY:
+            at = change.wrong
+            (row,) = found.taken(change.first[at : at + 1]).rows
+            raise absent(self.source, row, int(change.there[at]), -int(change.weights[at]))
+        if change.zeros or len(change.first) < len(found):
+            some = np.flatnonzero(change.weights)
+            weights = change.weights[some]
+            found = found.taken(change.first[some])
+            found.weights = weights
+        found.canonical = True
+        return found
 
     def request(self, request: Request) -> Any:
         self._give_up()

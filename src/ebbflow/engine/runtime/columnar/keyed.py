@@ -12,24 +12,30 @@ from typing import Any
 
 import numpy as np
 
+from ebbflow.engine.runtime.columnar.reducers import Reducers
 from ebbflow.engine.runtime.columnar.stages import ColumnStage, key_values, together
-from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns
-from ebbflow.engine.runtime.stage import JoinStage, KeyedStage, SemiJoinStage
-from ebbflow.kernel.arithmetic import RowOnColumns
-from ebbflow.kernel.chained import NOW, WAS, ChainedRows
+from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
+from ebbflow.engine.runtime.stage import GroupReduceStage, JoinStage, KeyedStage, SemiJoinStage
+from ebbflow.kernel.chained import NOW, WAS, ChainedRows, Change, joined
 from ebbflow.kernel.columns import Columns
+from ebbflow.kernel.expressions import RowOnColumns
 from ebbflow.kernel.groups import Groups
-from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.words import Texts, forms_of
 
 
 class ArrangedColumns:
-    """A change with the keys of its rows."""
+    """A change with the keys of its rows, and their entries in the index, where they have some and
+    each came once."""
 
-    __slots__ = ("columns", "keys")
+    __slots__ = ("columns", "entries", "keys")
 
-    def __init__(self, columns: Columns, keys: Any) -> None:
-        self.columns, self.keys = columns, keys
+    def __init__(self, columns: Columns, keys: Any, entries: Any = None) -> None:
+        self.columns, self.keys, self.entries = columns, keys, entries
+
+    @property
+    def change(self) -> Change:
+        """What a join of two indices looks at."""
+        return Change(self.keys, self.columns.matrix, self.columns.weights, self.entries)
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -77,9 +83,10 @@ class ColumnArrangeStage(ColumnKeyStage):
 
     def step(self, change: Any) -> Any:
         arranged = super().step(change)
-        rows = matrix(arranged.columns.fields)
-        once = self.chained.apply(arranged.keys, rows, arranged.columns.weights)
-        arranged.columns.canonical = once
+        columns = arranged.columns
+        columns.canonical = self.chained.apply(arranged.keys, columns.matrix, columns.weights)
+        if columns.canonical:
+            arranged.entries = self.chained.touched
         return arranged
 
     def _everything(self) -> Columns:
@@ -107,7 +114,7 @@ class ColumnArrangeStage(ColumnKeyStage):
 class ColumnJoinStage(ColumnStage):
     """A join of two arrangements on columns, with the steps behind it."""
 
-    __slots__ = ("after", "left", "made", "one_to_one", "right")
+    __slots__ = ("after", "left", "made", "one_to_one", "plain", "plan", "right")
 
     by_rows: JoinStage
 
@@ -118,13 +125,33 @@ class ColumnJoinStage(ColumnStage):
         super().__init__(by_rows, texts)
         self.left, self.right, self.made, self.after = left, right, made, after
         self.one_to_one = one_to_one
+        self.plain = all(
+            field.field is not None and field.form.name == form.name
+            for field, form in zip(made.fields, made.forms, strict=True)
+        )
+        wanted: Any = [field.field for field in made.fields]
+        if not self.plain:
+            widths = left.chained.rows.width, right.chained.rows.width
+            wanted = [(side, at) for side in (0, 1) for at in range(widths[side])]
+        self.plan = np.array(wanted, np.int64).reshape(-1, 2)
 
     def rows_given(self, *changes: Any) -> Sequence[Any]:
         left, right = changes
         return self.left.by_key(left), self.right.by_key(right)
 
     def step(self, left: Any, right: Any) -> Any:
-        return self.joined(left, right, NOW, WAS)
+        if any(side and side.entries is None for side in (left, right)):
+            return self.joined(left, right, NOW, WAS)
+        changes = [side.change if side else None for side in (left, right)]
+        out, weights = joined(self.left.chained, self.right.chained, *changes, self.plan)
+        fields = list(out)
+        if not self.plain:
+            width = self.left.chained.rows.width
+            sides = fields[:width].__getitem__, fields[width:].__getitem__
+            fields = self.made.words(sides, len(weights))
+        one = Columns(self.by_rows.node.type, fields, weights, self.texts)
+        one.canonical = self.one_to_one
+        return self.after(one)
 
     def whole(self, left: Any, right: Any) -> Any:
         if self.given_up:
@@ -174,6 +201,48 @@ class ColumnJoinStage(ColumnStage):
         )
         found.given = found.fields  # now: the index goes on
         return found
+
+
+class ColumnGroupStage(ColumnStage):
+    """A reduce of rows that were arranged, with reducers that count the values of a group."""
+
+    __slots__ = ("arranged", "groups", "reducers")
+
+    by_rows: GroupReduceStage
+
+    def __init__(
+        self, by_rows: GroupReduceStage, texts: Texts, arranged: ColumnKeyStage, reducers: Reducers
+    ) -> None:
+        self.groups = reducers.groups(len(arranged.key_of.parts))
+        super().__init__(by_rows, texts, self.groups)
+        self.arranged, self.reducers = arranged, reducers
+
+    def rows_given(self, *changes: Any) -> Sequence[Any]:
+        return [self.arranged.by_key(change) for change in changes]
+
+    def step(self, change: Any) -> Any:
+        columns = change.columns
+        values = side_by_side(self.reducers.values, [columns.words], len(columns))
+        out, signs = self.groups.step(change.keys, values, columns.weights)
+        return Columns(self.type, list(out), signs, self.texts, canonical=True)
+
+    def whole(self, *_: Any) -> Any:
+        if self.given_up:
+            return self.by_rows.whole()
+        out = self.groups.read()
+        ones = np.ones(out.shape[1], np.int64)
+        return Columns(self.type, list(out), ones, self.texts, canonical=True)
+
+    def fill(self) -> None:
+        operator, reducers = self.by_rows.operator, self.reducers
+        slots = self.groups.slots()
+        keys = key_values(self.arranged.key_of.forms, self.groups.table.keys[slots], self.texts)
+        counted = reducers.counted_values(self.groups)
+        cells = zip(keys, slots.tolist(), self.groups.cells[slots].tolist(), strict=True)
+        values = self.by_rows.cells.values
+        for key, slot, cell in cells:
+            slotted = (*reducers.cell(cell, counted.get(slot)), None)
+            values[key] = operator.cell(key, cell[0], operator.accs(slotted))
 
 
 class ColumnSemiStage(ColumnStage):
@@ -238,9 +307,7 @@ class ColumnDistinctStage(ColumnStage):
 
     def step(self, change: Any) -> Any:
         columns = self.columns(change, self.reads_type)
-        rows, signs = self.present.step(
-            matrix(columns.fields), _nothing(len(columns)), columns.weights
-        )
+        rows, signs = self.present.step(columns.matrix, _nothing(len(columns)), columns.weights)
         return Columns(self.type, list(rows), signs, self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:

@@ -10,15 +10,9 @@ import numpy as np
 from ebbflow.chain import Chain
 from ebbflow.expression.node import Expression, Record, Tuple
 from ebbflow.fn import Fn
-from ebbflow.kernel.arithmetic import (
-    Computed,
-    NotInColumns,
-    RowOnColumns,
-    Sides,
-    on_columns,
-    row_on_columns,
-)
+from ebbflow.kernel.arithmetic import Computed, NotInColumns, Sides
 from ebbflow.kernel.columns import Columns
+from ebbflow.kernel.expressions import RowOnColumns, on_columns, row_on_columns
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.words import Texts, WordForm
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from types import NoneType
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from ebbflow.engine.runtime.table.arrow import columns_schema, to_arrow
+from ebbflow.engine.runtime.table.arrow import arrow_schema, columns_schema, to_arrow
 from ebbflow.engine.runtime.table.column_types import PLAIN, Column, Columns, column_of, columns_of
 from ebbflow.engine.runtime.table.mismatch import SchemaMismatch, a
 from ebbflow.engine.runtime.table.untyped import pickled
@@ -46,7 +46,7 @@ def arrow_table(rows: ZSet[Any], row_type: Any, *, weights: bool) -> Any:
     __weight: int64 not null
     """
     if isinstance(rows, OfColumns) and row_type is rows.columns.type:
-        table = rows.columns.table(columns_schema(columns_of(row_type)))
+        table = rows.columns.table(_schema(row_type))
         counts = rows.columns.weights.tolist() if not weights else []
         return table if weights else _repeated(table, rows, counts)
     there, counts = list(rows), list(weights_of(rows).values())
@@ -58,6 +58,39 @@ def arrow_table(rows: ZSet[Any], row_type: Any, *, weights: bool) -> Any:
     ]
     table = pa.Table.from_batches(made, columns_schema(columns))
     return table if weights else _repeated(table, rows, counts)
+
+
+_schema = cache(arrow_schema)
+
+
+def numpy_arrays(rows: ZSet[Any], row_type: Any, *, weights: bool) -> dict[str, Any]:
+    """A Z-set as a dict of NumPy arrays, one for each field, and one of weights.
+
+    >>> numpy_arrays(ZSet({3: 2, 5: 1}), int, weights=False)["value"].tolist()
+    [3, 3, 5]
+    """
+    if isinstance(rows, OfColumns) and row_type is rows.columns.type and weights:
+        found: dict[str, Any] = rows.columns.arrays(tuple(fields_of(row_type) or ()))
+        return found
+    table = arrow_table(rows, row_type, weights=weights)
+    return {
+        field.name: _numpy(column, field.nullable)
+        for field, column in zip(table.schema, table.columns, strict=True)
+    }
+
+
+def _numpy(column: Any, nullable: bool) -> Any:
+    """An array of NumPy's own ints, floats, truth values or times; of anything else, and where
+    there may be None, of Python's objects."""
+    kind = column.type
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if not nullable and (plain or kind in (pa.date32(), pa.timestamp("us"))):
+        found = column.to_numpy()
+    else:
+        found = np.empty(len(column), object)
+        found[:] = column.to_pylist()
+    found.flags.writeable = False
+    return found
 
 
 def _repeated(table: Any, rows: ZSet[Any], counts: list[int]) -> Any:

@@ -1,0 +1,247 @@
+"""Reducers of the library on columns: what of them is added up in the cells of groups, and how
+their results are read off.
+
+Each has its accumulator in the row path as well, which is made of the cells when rows take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ebbflow.engine.runtime.columnar.steps import traced
+from ebbflow.kernel.arithmetic import Computed, NotInColumns
+from ebbflow.kernel.expressions import on_columns
+from ebbflow.kernel.fixed import UNIT, whole_units
+from ebbflow.kernel.groups import (
+    ADD,
+    ADD_FLOAT,
+    ADD_SQUARE,
+    ALL,
+    ANY,
+    CELLS,
+    COUNT,
+    COUNT_TRUE,
+    FLOAT_MEAN,
+    FLOAT_TOTAL,
+    MEAN,
+    SEEN,
+    TOTAL,
+    TOTAL_OR_NULL,
+    VARIANCE,
+    Addend,
+    Groups,
+    Result,
+)
+from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked
+from ebbflow.kernel.words import Texts, WordForm, decoded
+from ebbflow.reducer import bool_and, bool_or, count, count_distinct, exact, mean, moments, sum
+from ebbflow.reducer import max as greatest
+from ebbflow.reducer import min as smallest
+from ebbflow.reducer.hashed import Map
+from ebbflow.reducer.numeric import variance
+from ebbflow.reducer.strategy import GroupStrategy, part_of_row
+
+Slots = Callable[[list[int], Mapping[int, dict[Any, int]]], tuple[Any, ...]]
+_WHOLE = ("int", "bool")
+_SORTED = (*_WHOLE, "float", "date", "time")
+
+
+class _Value(NamedTuple):
+    """What a reducer looks at: its form, its column, and the cell that counts those that are not
+    None."""
+
+    form: WordForm
+    column: int
+    counted: int
+
+
+class Reducers:
+    """The reducers of a group-by as totals, results and values of `Groups`."""
+
+    def __init__(self, row_type: Any, texts: Texts) -> None:
+        self.row_type, self.texts = row_type, texts
+        self.values: list[Computed] = []
+        self.totals: list[Addend] = []
+        self.results: list[Result] = []
+        self.looked: list[Looked] = []
+        self.seen: list[WordForm] = []
+        """The forms of the values that are looked at."""
+        self.forms: list[WordForm] = []
+        self.width = 1
+        self.spread: list[Slots] = []
+        """For each reducer, its slots in the row path from the cells here, and from the values that
+        are counted."""
+
+    def groups(self, width: int) -> Groups:
+        """The kernel, for keys of so many words."""
+        return Groups(width, self.totals, self.results, self.looked)
+
+    def add(self, part: GroupStrategy) -> None:
+        """Have one more."""
+        reducer, inline = part.reducer, part.inline
+        made = reducer.made
+        known = None if made is None or inline is None or inline.when else _KNOWN.get(made[0])
+        if known is None or made is None or inline is None:
+            raise NotInColumns(f"there is no kernel for {reducer!r}")
+        if inline.of is None and made[0] is count:
+            self._result(WordForm("int"), Result(TOTAL, 0), lambda cells, _: ())
+            return
+        if inline.of is None:
+            raise NotInColumns(f"{reducer!r} looks at the row as a whole")
+        computed = on_columns(
+            traced(part_of_row(inline.of, self.row_type)), [self.row_type], self.texts
+        )
+        forms, add = known
+        if forms is not None and computed.form.name not in forms:
+            raise NotInColumns(f"there is no kernel for {reducer!r} of a {computed.form.name}")
+        at = len(self.values)
+        self.values.append(computed)
+        counted = self._total(COUNT, at) if computed.form.optional else 0
+        add(self, _Value(computed.form, at, counted), *made[2:])
+
+    def cell(
+        self, cells: list[int], values: Mapping[int, dict[Any, int]] | None = None
+    ) -> tuple[Any, ...]:
+        """A cell of the row path: the size, then the slots of each reducer."""
+        found = values or {}
+        return (cells[0], *[slot for slots in self.spread for slot in slots(cells, found)])
+
+    def _total(self, how: int, column: int) -> int:
+        """The cell in which something is added up."""
+        at = self.width
+        self.width += CELLS[how]
+        self.totals.append(Addend(how, column))
+        return at
+
+    def _result(self, form: WordForm, result: Result, slots: Slots) -> None:
+        self.forms.append(form)
+        self.results.append(result)
+        self.spread.append(slots)
+
+    # ---- one by one ----
+
+    def _count(self, of: _Value, _: Any) -> None:
+        counted = of.counted
+        slots: Slots = lambda cells, _: (cells[counted],)
+        self._result(WordForm("int"), Result(TOTAL, counted), slots)
+
+    def _sum(self, of: _Value, _: Any) -> None:
+        optional = of.form.optional
+        if of.form.name == "float":
+            self._of_floats(of, FLOAT_TOTAL)
+            return
+        total = self._total(ADD, of.column)
+        how = TOTAL_OR_NULL if optional else TOTAL
+        self._of_ints(WordForm("int", optional), how, total, of.counted)
+
+    def _mean(self, of: _Value, _: Any) -> None:
+        if of.form.name == "float":
+            self._of_floats(of, FLOAT_MEAN)
+            return
+        total = self._total(ADD, of.column)
+        self._of_ints(WordForm("float", of.form.optional), MEAN, total, of.counted)
+
+    def _of_ints(self, form: WordForm, how: int, total: int, counted: int) -> None:
+        slots: Slots = lambda cells, _: (cells[counted], cells[total])
+        self._result(form, Result(how, total, counted), slots)
+
+    def _of_floats(self, of: _Value, how: int) -> None:
+        total, counted = self._total(ADD_FLOAT, of.column), of.counted
+        slots: Slots = lambda cells, _: _exact_sum(cells[counted], *cells[total : total + 2])
+        self._result(WordForm("float", of.form.optional), Result(how, total, counted), slots)
+
+    def _all(self, of: _Value, _: Any) -> None:
+        self._votes(of, ALL)
+
+    def _any(self, of: _Value, _: Any) -> None:
+        self._votes(of, ANY)
+
+    def _votes(self, of: _Value, how: int) -> None:
+        true, counted = self._total(COUNT_TRUE, of.column), of.counted
+        slots: Slots = lambda cells, _: (cells[true], cells[counted] - cells[true])
+        self._result(WordForm("bool", of.form.optional), Result(how, true, counted), slots)
+
+    def _variance(self, of: _Value, named: Mapping[str, int]) -> None:
+        less, counted = named.get("ddof", 1), of.counted
+        if type(less) is not int or not 0 <= less < 1 << 30:
+            raise NotInColumns(f"a variance with ddof={less!r}")
+        total = self._total(ADD, of.column)
+        squares = self._total(ADD_SQUARE, of.column)
+
+        def slots(cells: list[int], _: Any) -> tuple[Any, ...]:
+            sums = cells[total], whole_units(*cells[squares : squares + 2])
+            exact = tuple(moments.Exact(each, 0, Fraction(0)) for each in sums)
+            return (moments.Moments(cells[counted], 0, 0, 0, 0, exact),)
+
+        self._result(WordForm("float", True), Result(VARIANCE, total, counted, less), slots)
+
+    def _greatest(self, of: _Value, _: Any) -> None:
+        self._extreme(of, GREATEST)
+
+    def _smallest(self, of: _Value, _: Any) -> None:
+        self._extreme(of, LEAST)
+
+    def _extreme(self, of: _Value, how: int) -> None:
+        number, cell = self._look(of, how)
+        form, texts = of.form, self.texts
+
+        def slots(cells: list[int], values: Mapping[int, dict[Any, int]]) -> tuple[Any, ...]:
+            (best,) = decoded(form, np.array([cells[cell]]), texts)
+            return (best, values[number][best], None) if best is not None else (None, 0, None)
+
+        self._result(of.form, Result(TOTAL, cell), slots)
+
+    def _different(self, of: _Value, _: Any) -> None:
+        number, cell = self._look(of, DIFFERENT)
+        slots: Slots = lambda _, values: (Map(values.get(number, {})),)
+        self._result(WordForm("int"), Result(TOTAL, cell), slots)
+
+    def _look(self, of: _Value, how: int) -> tuple[int, int]:
+        """Count values; gives which of those that do it is, and the cell."""
+        number, cell = len(self.looked), self._total(SEEN, of.column)
+        floats = how != DIFFERENT and of.form.name == "float"
+        self.looked.append(Looked(how, of.column, int(floats), cell))
+        self.seen.append(of.form)
+        return number, cell
+
+    def counted_values(self, groups: Groups) -> dict[int, dict[int, dict[Any, int]]]:
+        """How often each value is there: by the slot of its group, and by which of those that count
+        values it is."""
+        found: dict[int, dict[int, dict[Any, int]]] = {}
+        if groups.values is None:
+            return found
+        of, words, counts = groups.values.everything()
+        width = len(self.seen)
+        for number, form in enumerate(self.seen):
+            mine = np.flatnonzero(of % width == number)
+            values = decoded(form, words[mine], self.texts)
+            slots = (of[mine] // width).tolist()
+            for slot, value, times in zip(slots, values, counts[mine].tolist(), strict=True):
+                found.setdefault(slot, {}).setdefault(number, {})[value] = times
+        return found
+
+
+def _exact_sum(size: int, high: int, low: int) -> tuple[int, Any]:
+    """The slots of a sum of floats."""
+    whole, scale = whole_units(high, low), UNIT
+    spare = min(scale, (whole & -whole).bit_length() - 1) if whole else scale
+    total = exact.Total(size, whole >> spare, scale - spare, size)
+    return exact.spread(total if size else exact.NOTHING)
+
+
+_KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {
+    count: (None, Reducers._count),
+    sum: ((*_WHOLE, "float"), Reducers._sum),
+    mean: ((*_WHOLE, "float"), Reducers._mean),
+    bool_and: ((*_WHOLE, "float"), Reducers._all),
+    bool_or: ((*_WHOLE, "float"), Reducers._any),
+    variance: (_WHOLE, Reducers._variance),
+    greatest: (_SORTED, Reducers._greatest),
+    smallest: (_SORTED, Reducers._smallest),
+    count_distinct: (None, Reducers._different),
+}
+"""The reducers that have kernels: of values of which forms, and how."""

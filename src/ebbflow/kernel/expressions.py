@@ -1,0 +1,248 @@
+"""Traced expressions on columns: each becomes a function of columns, made of the arithmetic of
+arrays (`arithmetic`).
+
+What has no exact form on arrays (strings but for equality, powers, ints beside floats beyond 2**53)
+is `NotInColumns` when it is compiled, or wrong in the vector. What Python computes of one text, it
+computes once for each text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ebbflow.errors import value_text
+from ebbflow.expression.node import Constant, Expression, Get, Operation, Record, Row
+from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.arithmetic import (
+    BITS,
+    EQUALS,
+    ORDERED,
+    Computed,
+    NotInColumns,
+    Sides,
+    Vector,
+    arithmetic,
+    both,
+    choice,
+    compared,
+    identity,
+    negation,
+    of_one,
+)
+from ebbflow.kernel.words import NULL, Texts, WordForm, encoded, forms_of
+
+_TEXT_OPERATIONS = {"in": "bool", "[:]": "text", "len": "int"}
+"""What is computed once for each text, and what it gives."""
+_OF_DAYS: dict[str, Callable[[Any], Any]] = {
+    "year": lambda days: days.astype("datetime64[Y]").astype(np.int64) + 1970,
+    "month": lambda days: days.astype("datetime64[M]").astype(np.int64) % 12 + 1,
+    "day": lambda days: (days - days.astype("datetime64[M]")).astype(np.int64) + 1,
+}
+
+
+def on_columns(expression: Expression, types: Sequence[Any], texts: Texts) -> Computed:
+    """An expression of rows of these types, to be computed on columns.
+
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", price=int)
+    >>> twice = Operation("*", (Get(0, "price", 0), Constant(2)))
+    >>> computed = on_columns(twice, [Order], Texts())
+    >>> computed.words([lambda at: np.array([3, 4])], 2, WordForm("int")).tolist()
+    [6, 8]
+    """
+    return _Compiler(types, texts)(expression)
+
+
+def fits(computed: WordForm, declared: WordForm) -> bool:
+    """Whether values of one form are values of another; where they may be None, their words are.
+
+    >>> fits(WordForm("int"), WordForm("float", True))
+    True
+    """
+    same = computed.name == declared.name or (
+        computed.name in ("int", "bool") and declared.name in ("int", "float")
+        and not computed.optional
+    )  # fmt: skip
+    return same and (declared.optional or not computed.optional)
+
+
+class _Compiler:
+    def __init__(self, types: Sequence[Any], texts: Texts) -> None:
+        self.types, self.texts = types, texts
+
+    def __call__(self, of: Expression) -> Computed:
+        match of:
+            case Get():
+                return self._field(of)
+            case Constant():
+                return self._constant(of.value)
+            case Operation():
+                return self._operation(of)
+        raise NotInColumns(f"{type(of).__name__.lower()} {of.text()}")
+
+    def _field(self, of: Get) -> Computed:
+        forms = forms_of(self.types[of.arg])
+        if forms is None:
+            raise NotInColumns(f"a field of {self.types[of.arg]}")
+        form, arg, index = forms[of.index], of.arg, of.index
+        at = arg, index
+        if form.name == "float" and not form.optional:
+            return Computed(form, lambda sides: Vector(sides[arg](index).view(np.float64)), at)
+        if form.name == "bool" and not form.optional:
+            return Computed(form, lambda sides: Vector(sides[arg](index) != 0), at)
+        return Computed(form, lambda sides: Vector(sides[arg](index)), at)
+
+    def _constant(self, value: Any) -> Computed:
+        if value is None:
+            return Computed(WordForm("none", True), lambda sides: Vector(np.int64(NULL)))
+        form = {int: "int", bool: "bool", float: "float", str: "text", date: "date",
+                datetime: "time"}.get(type(value))  # fmt: skip
+        if form is None:
+            raise NotInColumns(f"the constant {value_text(value)}")
+        if form in ("bool", "float"):
+            return Computed(WordForm(form), lambda sides: Vector(value))
+        try:
+            word = encoded(WordForm(form), [value], self.texts)[0]
+        except DoesNotFit as error:
+            raise NotInColumns(str(error)) from error
+        return Computed(WordForm(form), lambda sides: Vector(word))
+
+    def _operation(self, of: Operation) -> Computed:
+        op = of.op
+        if _of_one_text(of, self.types):
+            return self._by_text(of)
+        if op in ("in", "not in"):
+            return self._among(of)
+        if op == ".":
+            return self._part(of)
+        parts = [self(each) for each in of.args]
+        if op in ("is", "is not"):
+            return identity(op, *parts)
+        if op in ("and", "or") or (op in BITS and all(p.form == WordForm("bool") for p in parts)):
+            return both(op, *parts)
+        if op == "not":
+            return negation(parts[0])
+        if op == "if":
+            return choice(*parts)
+        if op in EQUALS or op in ORDERED:
+            return compared(op, *parts)
+        if op in ("+", "-", "*", "/", "//", "%") and len(parts) == 2:
+            return arithmetic(op, *parts)
+        if op in ("-", "abs", "+", "float", "bool") and len(parts) == 1:
+            return of_one(op, parts[0])
+        raise NotInColumns(f"{op} in {of.text()}")
+
+    def _by_text(self, of: Operation) -> Computed:
+        """What Python computes of a text, once for each text."""
+        get = next(each for each in of.walk() if isinstance(each, Get))
+        texts, arg, index = self.texts, get.arg, get.index
+        bound: dict[str, Any] = {}
+
+        def bind(value: Any) -> str:
+            name = f"v{len(bound)}"
+            bound[name] = value
+            return name
+
+        code = of.substitute({get: Row(0)}).source(bind, ["text"])
+        function = eval(f"lambda text: {code}", bound)
+        form = WordForm(_TEXT_OPERATIONS[of.op])
+        known = np.empty(0, np.int64)
+
+        def computed(sides: Sides) -> Vector:
+            nonlocal known
+            if len(known) < len(texts.known):
+                new = [function(text) for text in texts.known[len(known) :]]
+                known = np.concatenate([known, encoded(form, new, texts)])
+            words = known[sides[arg](index)]
+            return Vector(words != 0 if form.name == "bool" else words)
+
+        return Computed(form, computed)
+
+    def _among(self, of: Operation) -> Computed:
+        inside = of.args[1]
+        known = isinstance(inside, Constant) and isinstance(inside.value, (tuple, list, frozenset))
+        if not known:
+            raise NotInColumns(f"{of.op} in {of.text()}")
+        one = self(of.args[0])
+        found = Computed(WordForm("bool"), lambda sides: Vector(False))
+        for value in inside.value:  # type: ignore[attr-defined]
+            found = both("or", found, compared("==", one, self._constant(value)))
+        return found if of.op == "in" else negation(found)
+
+    def _part(self, of: Operation) -> Computed:
+        whole, name = self(of.args[0]), of.args[1].value  # type: ignore[attr-defined]
+        part = _OF_DAYS.get(name)
+        if whole.form != WordForm("date") or part is None:
+            raise NotInColumns(f".{name} in {of.text()}")
+        compute = whole.compute
+
+        def parts(sides: Sides) -> Vector:
+            values, wrong = compute(sides)
+            return Vector(part(np.asarray(values).astype("datetime64[D]")), wrong)
+
+        return Computed(WordForm("int"), parts)
+
+
+def _of_one_text(of: Operation, types: Sequence[Any]) -> bool:
+    """Whether it is a function of one field, a text, that cannot fail."""
+    fields = {each for each in of.walk() if isinstance(each, (Get, Row))}
+    if len(fields) != 1 or of.op not in _TEXT_OPERATIONS:
+        return False
+    (get,) = fields
+    parts = [each for each in of.args if not isinstance(each, Constant)]
+    forms = forms_of(types[get.arg])
+    return (
+        parts == [get] and isinstance(get, Get) and forms is not None
+        and forms[get.index] == WordForm("text")
+        and (of.op != "in" or (of.args[1] == get and isinstance(of.args[0].value, str)))  # type: ignore[attr-defined]
+    )  # fmt: skip
+
+
+# ---- rows ----
+
+
+class RowOnColumns(NamedTuple):
+    """A function that makes a row of rows, field by field."""
+
+    fields: tuple[Computed, ...]
+    forms: tuple[WordForm, ...]
+
+    def words(self, sides: Sides, count: int) -> list[Any]:
+        """The words of each field; of those that are only passed on, when they are asked for."""
+        return [
+            partial(field.words, sides, count, form)
+            if field.field is not None and field.form.name == form.name
+            else field.words(sides, count, form)
+            for field, form in zip(self.fields, self.forms, strict=True)
+        ]
+
+
+def row_on_columns(
+    expression: Expression, types: Sequence[Any], made: Any, texts: Texts
+) -> RowOnColumns:
+    """A function from rows to a row of the type `made`, on columns."""
+    forms = forms_of(made)
+    if forms is None:
+        raise NotInColumns("rows that have no columns")
+    if isinstance(expression, Row):
+        items: tuple[Expression, ...] = tuple(
+            Get(expression.arg, "", at) for at in range(len(forms))
+        )
+        if forms_of(types[expression.arg]) != forms:
+            raise NotInColumns("rows of another type")
+    elif isinstance(expression, Record) and len(expression.items) == len(forms):
+        items = expression.items
+    else:
+        raise NotInColumns(f"rows made by {expression.text()}")
+    fields = tuple(on_columns(item, types, texts) for item in items)
+    for field, form in zip(fields, forms, strict=True):
+        if field.form.name == "none" and form.optional:
+            continue
+        if not fits(field.form, form):
+            raise NotInColumns(f"a {field.form.name} where a {form.name} is declared")
+    return RowOnColumns(fields, forms)

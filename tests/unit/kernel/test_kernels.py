@@ -1,0 +1,133 @@
+"""Kernels beside plain Python, with steps that are taken back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("numba")
+
+from ebbflow.kernel import values as kernel_values  # noqa: E402
+from ebbflow.kernel.fixed import quotient  # noqa: E402
+from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
+from ebbflow.kernel.hashing import EMPTY  # noqa: E402
+from ebbflow.kernel.rows import RowTable  # noqa: E402
+from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked  # noqa: E402
+from ebbflow.kernel.words import NULL  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
+
+
+def counting() -> Groups:
+    looked = [Looked(how, 0, 0, 1 + at) for at, how in enumerate((GREATEST, LEAST, DIFFERENT))]
+    results = [Result(TOTAL, 1 + at) for at in range(3)]
+    return Groups(1, [Addend(SEEN, 0)] * 3, results, looked)
+
+
+def expected(rows: Counter[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = {}
+    for key, value in rows:
+        found.setdefault(key, []).append(value)
+    shown = {}
+    for key, there in found.items():
+        real = [value for value in there if value != NULL]
+        ends = (max(real), min(real)) if real else (NULL, NULL)
+        shown[key] = (*ends, len(real))
+    return shown
+
+
+def stepped(groups: Groups, change: list[tuple[tuple[int, int], int]]) -> None:
+    keys, values = (np.array([[row[at]] for row, _ in change], np.int64) for at in (0, 1))
+    groups.step(keys, values, np.array([weight for _, weight in change], np.int64))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_values_of_groups_are_those_that_are_there(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_values, "FEW_GONE", 20)
+    random, groups = Random(seed), counting()
+    rows: Counter[tuple[int, int]] = Counter()
+    for step in range(120):
+        share = random.choice([0.1, 0.5, 0.9, 1.0])
+        gone = [row for row in rows.elements() if random.random() < share * 0.7]
+        new = [
+            (random.randrange(4), random.choice([NULL, *range(-40, 40)]))
+            for _ in range(random.randrange(30))
+        ]
+        change = [(row, -1) for row in gone] + [(row, 1) for row in new]
+        random.shuffle(change)
+        if not change:
+            continue
+        groups.begin()
+        stepped(groups, change)
+        if random.random() < 0.3:
+            groups.rollback()
+        else:
+            groups.commit()
+            rows += Counter(new)
+            rows -= Counter(gone)
+        now = {key: tuple(rest) for key, *rest in groups.read().T.tolist()}
+        assert now == expected(rows), step
+        assert groups.values is not None
+        assert len(groups.values) <= 3 * len(rows) + 2 * 20 + 3 * 200
+    stepped(groups, [(row, -count) for row, count in rows.items()])
+    assert len(groups) == 0
+    assert groups.values is not None
+    assert len(groups.values) <= 20
+
+
+def test_a_value_that_is_not_there_is_refused_and_nothing_is_changed() -> None:
+    groups = counting()
+    stepped(groups, [((1, 5), 1), ((1, 7), 1)])
+    with pytest.raises(Exception, match="fewer rows than none"):
+        stepped(groups, [((1, 7), -1), ((1, 9), 1), ((1, 8), -1)])
+    assert groups.read().T.tolist() == [[1, 7, 5, 2]]
+    stepped(groups, [((1, 7), -1)])
+    assert groups.read().T.tolist() == [[1, 5, 5, 1]]
+
+
+def test_the_rows_of_an_input_are_looked_up_and_kept() -> None:
+    random, table = Random(3), RowTable(2)
+    rows: Counter[tuple[int, int]] = Counter()
+    for _ in range(200):
+        change = [
+            ((random.randrange(9), random.randrange(9)), random.choice([1, 1, 2, -1]))
+            for _ in range(random.randrange(1, 25))
+        ]
+        words = np.array([row for row, _ in change], np.int64)
+        total: Counter[tuple[int, int]] = Counter()
+        for row, weight in change:
+            total[row] += weight
+        after = Counter(rows)
+        after.update(total)
+        found = table.prepare(words, np.array([weight for _, weight in change], np.int64))
+        seen = [tuple(row) for row in words[found.first].tolist()]
+        assert dict(zip(seen, found.weights.tolist(), strict=True)) == total
+        assert dict(zip(seen, found.there.tolist(), strict=True)) == {r: rows[r] for r in total}
+        assert (found.wrong != EMPTY) == any(weight < 0 for weight in after.values())
+        assert len(table) == len(rows)
+        if found.wrong == EMPTY and random.random() < 0.8:
+            table.keep()
+            table.keep()
+            rows = Counter({row: weight for row, weight in after.items() if weight})
+        there, weights = table.everything()
+        assert dict(zip(map(tuple, there.tolist()), weights.tolist(), strict=True)) == rows
+    assert rows
+
+
+def test_quotients_are_rounded_once() -> None:
+    random = Random(1)
+    for _ in range(2000):
+        top = random.getrandbits(random.randrange(1, 125)) * random.choice([1, -1])
+        bottom = random.getrandbits(random.randrange(1, 63)) or 1
+        if random.random() < 0.3:  # between two floats
+            top, bottom = (2**53 + 2 * random.randrange(5) + 1) << random.randrange(5), 1
+        high, low = divmod(top, 1 << 64)
+        args: list[Any] = [np.int64(high), np.uint64(low).astype(np.int64), np.int64(bottom)]
+        assert quotient(*args, np.int64(3)) == float(Fraction(top, bottom * 8))
