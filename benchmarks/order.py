@@ -193,7 +193,7 @@ def writing(count: int) -> float:
         out: dict[Any, int] = {}
         new = tuple.__new__
         for row in rows:
-            made = new(Total, (*row, 7))
+            made = new(Total, row + (7,))  # noqa: RUF005
             out[made] = out.get(made, 0) + 1
         return out
 
