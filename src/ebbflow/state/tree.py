@@ -234,7 +234,8 @@ class Tree(Generic[T]):
         >>> tree.rank_at(4), tree.rank_at(4, behind=True), tree.rank_at(9)
         (1, 3, 3)
         """
-        return self._by_key(key, self._behind if behind else self._search)[0]
+        rank: int = self._by_key(key, self._behind if behind else self._search)[0]
+        return rank
 
     def around(self, key: Any) -> Around:
         """Where the elements of this key are, and their neighbours. For trees that are ordered by a
