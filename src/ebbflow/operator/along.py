@@ -175,7 +175,8 @@ class AlongRows(Transition):
         return [f"{what}{i}_{j}" for i, count in enumerate(counts) for j in range(count)]
 
     def _state(self, what: str) -> str:
-        return "".join(f"{name}, " for name in self._names(what)) or "()"
+        names = self._names(what)
+        return f"{', '.join(names)}," if names else "()"
 
     def _own(self, what: str, i: int) -> list[str]:
         return [name for name in self._names(what) if name.startswith(f"{what}{i}_")]
