@@ -73,6 +73,7 @@ FORMS = [
     {"key": third},
     {"merge": operator.add, "value": alone},
     {"key": third, "merge": operator.add, "value": alone},
+    {"key": third, "leaf": 6},
 ]
 every_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: "+".join(form) or "plain")
 
@@ -112,6 +113,29 @@ def test_004_O7_places_counts_and_ranks_are_those_of_the_sorted_list(
         assert tree.rank(x) == sum((key(y), y) < (key(x), x) for y in flat)
     if flat:
         assert (tree.first, tree.last) == (flat[0], flat[-1])
+
+
+@few
+@given(batches=batches, width=widths, mixed=st.booleans())
+def test_004_O7_what_is_around_a_key_is_what_is_around_it_in_the_sorted_list(
+    batches: list[list[tuple[int, int]]], width: int, mixed: bool
+) -> None:
+    def key(x: int) -> Any:
+        return (None, "a", 2.5)[x % 3] if mixed and x > 30 else third(x)
+
+    tree, model = grown(batches, width=width, key=key)[-1]
+    flat = in_order(model.elements(), key)
+    places = [total_order_key(key(x)) for x in flat]
+    for wanted in (*range(-15, 3), None, "a", "b", 2.5, NAN):
+        at = total_order_key(wanted)
+        before = [x for x, place in zip(flat, places, strict=True) if place < at]
+        after = [x for x, place in zip(flat, places, strict=True) if place > at]
+        low, high = len(before), len(flat) - len(after)
+        assert tree.around(wanted) == (
+            low, high, tuple(before[-1:]), tuple(flat[low:][:1]), tuple(flat[:high][-1:]),
+            tuple(after[:1]),
+        )  # fmt: skip
+        assert (tree.rank_at(wanted), tree.rank_at(wanted, behind=True)) == (low, high)
 
 
 @every_form

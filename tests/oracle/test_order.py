@@ -251,3 +251,53 @@ def test_rows_that_only_the_total_order_can_compare_all_go() -> None:
     view.verify()
     assert len(view.step(values=dict.fromkeys(rows, -1))) == 4
     assert view.value == ZSet()
+
+
+# ---- generated loops ----
+
+
+class Sample(NamedTuple):
+    k: int
+    t: int
+    v: Any
+
+
+HARD = (None, 0, 1, -1, 2**63 - 1, 0.5, -0.0, float("nan"), float("inf"))
+
+
+def functions() -> dict[str, Any]:
+    """Functions with a step written into the loop, and some that are called."""
+    return {
+        "total": ef.sum("v"), "mean": ef.mean("v"), "rows": ef.count(), "values": ef.count("v"),
+        "early": ef.count().where(lambda row: row.t % 3 == 0),
+        "some": ef.sum("v").where(lambda row: row.t % 2 == 0),
+        "greatest": ef.max("v"), "text": ef.sum("t").then(str),
+        "one": w.lag("v"), "three": w.lag("v", 3, float("nan")), "known": w.fill_forward("v"),
+        "n": w.row_number(), "rank": w.rank(),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_functions_that_look_back_over_hard_values_are_what_batch_says(
+    seed: int, ahead: bool
+) -> None:
+    """Keys of several leaves, with duplicates, in order and all gone."""
+    dice = Random(f"hard {seed} {ahead}")
+    more = {"then": w.lead("v"), "last": w.last_value("v"), "all": ef.sum("t")} if ahead else {}
+    some = dict(dice.sample(sorted(functions().items()), 6))
+    program = ef.Input("samples", Sample).over(per="k", order="t").with_fields(**some, **more)
+    view, there = program.run(), Counter[Any]()
+    for epoch in range(14):
+        change: dict[Sample, int] = {}
+        for _ in range(150 if epoch in (0, 9) else dice.choice((1, 1, 2, 5))):
+            row = Sample(dice.randint(0, 1), dice.randint(0, 60), dice.choice(HARD))
+            change.setdefault(row, dice.choice((1, 1, 2)))
+        for row in dice.sample(list(there), min(len(there), dice.choice((0, 1, 3)))):
+            change[row] = -dice.randint(1, there[row])
+        if epoch == 8:
+            change = {row: -count for row, count in there.items()}
+        view.step(samples=change)
+        there.update(change)
+        there += Counter()
+        view.verify()

@@ -116,3 +116,20 @@ def test_rows_far_apart_are_each_reached_without_the_rows_between(rows: Any) -> 
     step.calls = 0
     view.step(events=dict.fromkeys(LATE, 1))
     assert step.calls <= FEW * len(LATE)
+
+
+def test_a_running_total_looks_at_each_row_behind_the_late_one_once(rows: Any) -> None:
+    counted = Counted(value)
+    view = (
+        ef.Input("events", Event)
+        .over(order="at")
+        .with_fields(x=ef.sum(counted))
+        .run(check_input=False)
+    )
+    view.step(events=rows)
+    assert counted.calls == SIZE
+    for weight in (1, -1):
+        counted.calls = 0
+        out = view.step(events={Event(2 * (SIZE - 1_000) + 1, 3): weight})
+        assert len(out) == 2 * 999 + 1
+        assert counted.calls <= 999 + FEW

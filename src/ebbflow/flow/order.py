@@ -44,7 +44,7 @@ from ebbflow.flow.results import given
 from ebbflow.flow.windows import Time, check_times
 from ebbflow.fn import Fn
 from ebbflow.operator import window
-from ebbflow.operator.over import with_values
+from ebbflow.operator.along import with_values
 from ebbflow.operator.window import FrameReducer, RunningReducer, WindowFunction
 from ebbflow.ordering import total_order_key
 from ebbflow.reducer import Reducer

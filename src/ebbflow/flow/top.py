@@ -16,7 +16,7 @@ from ebbflow.flow.plan import FlatMap, Node, Reduce, Semi, TopK
 from ebbflow.flow.results import likely
 from ebbflow.fn import Fn
 from ebbflow.nan import one_nan
-from ebbflow.operator.over import with_values
+from ebbflow.operator.along import with_values
 from ebbflow.record import fields_of, record
 from ebbflow.reducer.placed import collect
 from ebbflow.reducer.row import itself

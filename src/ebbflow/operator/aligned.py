@@ -11,8 +11,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ebbflow.nan import one_nan
 from ebbflow.operator.joins import OnKeys
+from ebbflow.operator.ordered import place_of
 from ebbflow.operator.relation import Bag, sides
 from ebbflow.state.ordered import OrderedIndex
 from ebbflow.state.tree import Tree
@@ -25,18 +25,6 @@ FEW = 32
 """So many changed rows are looked up one by one, however few rows there are."""
 
 
-class PlaceOf:
-    """The place of a row in an order."""
-
-    __slots__ = ("order",)
-
-    def __init__(self, order: Any) -> None:
-        self.order = order
-
-    def __call__(self, row: Any) -> Any:
-        return one_nan(self.order(row))
-
-
 class AlignedRows(OnKeys):
     """An operator on the rows of each key of two sides, both in an order: what all of them share.
 
@@ -47,7 +35,8 @@ class AlignedRows(OnKeys):
         self, left_key: Any, right_key: Any, left_order: Any, right_order: Any, owner: Any = None
     ) -> None:
         super().__init__(left_key, right_key)
-        self.left_place, self.right_place = PlaceOf(left_order), PlaceOf(right_order)
+        self.orders = left_order, right_order
+        self.left_place, self.right_place = map(place_of, self.orders)
         self.left_empty: Tree[Any] = Tree(key=self.left_place)
         self.right_empty: Tree[Any] = Tree(key=self.right_place)
         self.owner = owner

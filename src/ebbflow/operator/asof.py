@@ -18,7 +18,7 @@ from ebbflow.nan import one_nan
 from ebbflow.operator.aligned import AlignedRows, Pairs, is_bulk, undone
 from ebbflow.ordering import total_order_key
 from ebbflow.state.search import rank_where
-from ebbflow.state.tree import Tree
+from ebbflow.state.tree import Around, Tree
 
 Answer = tuple[Any, ...]
 """The row that was found, alone in a tuple, or nothing."""
@@ -129,23 +129,24 @@ class AsOfRows(AlignedRows):
         """The row of the right for a place on the left."""
         if place is None or not right.distinct:
             return ()
-        return self.chosen(place, *self.around(right, *self.ranks(right, place)))
+        return self.chosen(place, *self.seen(right.around(place)))
 
-    def ranks(self, right: Tree[Any], place: Any) -> tuple[int, int]:
-        """Where a row at a place has its neighbour behind it, and how many rows are before it."""
-        low, high = right.rank_at(place), right.rank_at(place, behind=True)
-        return (low, high) if self.exact else (high, low)
+    def seen(self, near: Around) -> tuple[Neighbour, Neighbour]:
+        """The neighbours of a row that is at a place itself."""
+        if self.exact:
+            return self.placed(near.last, near.first)
+        return self.placed(near.before, near.after)
 
-    def around(self, right: Tree[Any], after: int, before: int) -> tuple[Neighbour, Neighbour]:
-        """The row before, the last of so many, and the row at the place `after`."""
-        first: Neighbour = None
-        second: Neighbour = None
-        if self.direction != "forward" and before > 0:
-            found = self._placed(right.at(before - 1))
-            first = None if found[1] is None else found
-        if self.direction != "backward" and after < right.size:
-            second = self._placed(right.at(after))
-        return first, second
+    def placed(self, before: Answer, after: Answer) -> tuple[Neighbour, Neighbour]:
+        """Two neighbours with their places, where they matter."""
+        one: Neighbour = None
+        other: Neighbour = None
+        if before and self.direction != "forward":
+            one = self._placed(before[0])
+            one = None if one[1] is None else one
+        if after and self.direction != "backward":
+            other = self._placed(after[0])
+        return one, other
 
     def _placed(self, row: Any) -> tuple[Any, Any]:
         return row, self.right_place(row)
@@ -187,8 +188,6 @@ class AsOfRows(AlignedRows):
         """Parts of the left rows whose answer is another now: from where to where, the answer that
         they had, and the one that they have."""
         for (start, stop), (was, now) in self.gaps(left, old, new, changes).items():
-            if was == now:
-                continue
             cuts = self.parts(left, start, stop, *was), self.parts(left, start, stop, *now)
             for end in sorted({end for part in cuts for end, _ in part}):
                 if start < end:
@@ -203,34 +202,46 @@ class AsOfRows(AlignedRows):
         self, left: Tree[Any], old: Tree[Any], new: Tree[Any], changes: Pairs
     ) -> dict[tuple[int, int], list[Any]]:
         """The pieces around changed rows of the right: from where to where, and their neighbours as
-        they were and as they are."""
+        they were and as they are, where these are others."""
         found: dict[tuple[int, int], list[Any]] = {}
-        trees, first = (old, new), 0
-        if left.distinct and self.left_place(left.first) is None:
-            first = left.rank_at(None, behind=True)
 
-        def add(start: int, stop: int, ranks: Iterable[tuple[int, int]]) -> None:
-            if start < stop and (start, stop) not in found:
-                each = zip(trees, ranks, strict=True)
-                found[start, stop] = [self.around(tree, *pair) for tree, pair in each]
+        def add(start: int, stop: int, sides: list[Any]) -> None:
+            if start < stop:
+                found[start, stop] = sides
 
         for place in self.places(changes):
-            ranks = [(tree.rank_at(place), tree.rank_at(place, behind=True)) for tree in trees]
-            start, stop, points = first, left.size, [place]
-            for tree, (low, high) in zip(trees, ranks, strict=True):
-                if low and (before := self.right_place(tree.at(low - 1))) is not None:
-                    start = max(start, left.rank_at(before, behind=True))
-                    points.append(before)
-                if high < tree.size:
-                    after = self.right_place(tree.at(high))
-                    stop = min(stop, left.rank_at(after))
-                    points.append(after)
-            add(start, left.rank_at(place), [(low, low) for low, _ in ranks])
-            add(left.rank_at(place, behind=True), stop, [(high, high) for _, high in ranks])
-            for point in points[:1] if self.exact else points:
-                ends = left.rank_at(point), left.rank_at(point, behind=True)
-                add(*ends, [self.ranks(tree, point) for tree in trees])
+            nears, here = [tree.around(place) for tree in (old, new)], left.around(place)
+            sides = [self.placed(near.before, near.first) for near in nears]
+            if sides[0] != sides[1]:
+                add(self._start(left, nears), here.low, sides)
+            sides = [self.placed(near.last, near.after) for near in nears]
+            if sides[0] != sides[1]:
+                add(here.high, self._stop(left, nears), sides)
+            sides = [self.seen(near) for near in nears]
+            if sides[0] != sides[1]:
+                add(here.low, here.high, sides)
+            for point in () if self.exact else self._points(nears):
+                here = left.around(point)
+                sides = [self.seen(tree.around(point)) for tree in (old, new)]
+                if sides[0] != sides[1]:
+                    add(here.low, here.high, sides)
         return found
+
+    def _start(self, left: Tree[Any], nears: list[Around]) -> int:
+        """Where left rows begin that are behind all rows before a place. Rows of the left without a
+        place come before all others."""
+        befores = [self.right_place(near.before[0]) for near in nears if near.before]
+        return max([left.rank_at(place, behind=True) for place in befores or [None]])
+
+    def _stop(self, left: Tree[Any], nears: list[Around]) -> int:
+        """Where left rows end that are before all rows behind a place."""
+        afters = [self.right_place(near.after[0]) for near in nears if near.after]
+        return min([left.rank_at(place) for place in afters], default=left.size)
+
+    def _points(self, nears: list[Around]) -> list[Any]:
+        """The places of the rows before and behind a place, where they have one."""
+        rows = [row for near in nears for row in (*near.before, *near.after)]
+        return [place for place in map(self.right_place, rows) if place is not None]
 
     def places(self, changes: Pairs) -> Iterable[Any]:
         """The different places of rows, where they have one."""
@@ -266,7 +277,7 @@ class AsOfRows(AlignedRows):
         return min(max(rank_where(left, of_row), start), stop)
 
     def __repr__(self) -> str:
-        orders = ", ".join(map(function_name, (self.left_place.order, self.right_place.order)))
+        orders = ", ".join(map(function_name, self.orders))
         return f"asof_join({orders}, direction={self.direction!r})"
 
 

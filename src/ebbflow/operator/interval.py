@@ -79,7 +79,7 @@ class Near(AlignedRows):
         return left.between(other, -self.high, -self.low)
 
     def __repr__(self) -> str:
-        orders = ", ".join(map(function_name, (self.left_place.order, self.right_place.order)))
+        orders = ", ".join(map(function_name, self.orders))
         return f"interval_join({orders}, {self.low!r}, {self.high!r})"
 
 

@@ -1,7 +1,7 @@
 """Rows with the values of window functions.
 
 Functions whose value depends on the rows before alone are a scan: one state for all of them goes
-from row to row, and what changes is what the scan says otherwise (`ebbflow.operator.scan`).
+from row to row, and what changes is what the scan says otherwise (`ebbflow.operator.along`).
 
 Functions that look behind a row too, or at a frame of rows around it, are looked at in *stretches*.
 A change at some places alters rows up to where the states are the old ones again, and rows near
@@ -13,120 +13,21 @@ there is another than before, the stretch is the whole key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, is_dataclass
-from functools import cached_property
+from itertools import repeat
+from operator import length_hint
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.codegen import GeneratedLoop
 from ebbflow.nan import one_nan
+from ebbflow.operator.along import PLAIN, AlongRows, WithValues
+from ebbflow.operator.ordered import OrderedRows
 from ebbflow.operator.relation import Bag
-from ebbflow.operator.scan import (
-    WIDTH,
-    OrderedRows,
-    Replay,
-    ScanRows,
-    last_state,
-    same_state,
-    state_before,
-)
+from ebbflow.operator.replay import LEAF, Replay, last_state, state_before
+from ebbflow.operator.scan import ScanRows
 from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
-from ebbflow.record import taken_apart
 from ebbflow.state.tree import Tree
-from ebbflow.stream.transition import Transition
+from ebbflow.stream.transition import Transition, same_state
 from ebbflow.zset import ZSet
-
-
-@dataclass(frozen=True)
-class WithValues:
-    """A row with more values: more fields, or a longer tuple where fields are not known.
-
-    >>> WithValues(None)("row", (1, 2))
-    ('row', 1, 2)
-    """
-
-    type: Any
-
-    def __call__(self, row: Any, values: tuple[Any, ...]) -> Any:
-        if self.type is None:
-            return (row, *values)
-        return tuple.__new__(self.type, (*row, *values))
-
-    def source(self, loop: GeneratedLoop, values: list[str]) -> str:
-        """Python text that makes the row."""
-        if self.type is None:
-            return f"(row, {', '.join(values)})"
-        return f"new({loop.bind(self.type)}, (*row, {', '.join(values)}))"
-
-
-class WithFields(WithValues):
-    """The same for a row that is no tuple."""
-
-    def __call__(self, row: Any, values: tuple[Any, ...]) -> Any:
-        return super().__call__(taken_apart(type(row))(row), values)
-
-    def source(self, loop: GeneratedLoop, values: list[str]) -> str:
-        names = self.type._fields[: -len(values)]
-        inside = ", ".join([*(f"row.{name}" for name in names), *values])
-        return f"new({loop.bind(self.type)}, ({inside},))"
-
-
-def with_values(row_type: Any, made: Any) -> WithValues:
-    """What makes a row of the type `made` of one of `row_type` and more values."""
-    return (WithFields if is_dataclass(row_type) and made is not None else WithValues)(made)
-
-
-PLAIN = WithValues(None)
-
-
-class AlongRows(Transition):
-    """Functions that go from row to row, as one transition. What it says of a row is the row with
-    their values, as `merge_row` makes it. The state is a tuple of their states."""
-
-    clean = True
-
-    def __init__(
-        self, functions: tuple[Along, ...], order: Any, merge_row: WithValues = PLAIN
-    ) -> None:
-        self.functions, self.order = functions, order
-        self.merge_row = merge_row
-        self.first, self.name = [], "over"
-
-    @property
-    def start(self) -> Any:
-        return tuple([each.start() for each in self.functions])
-
-    @cached_property
-    def after(self) -> Any:
-        """The states after a row, as a generated function."""
-        return self._generated("after", "return ($states)")
-
-    @cached_property
-    def step(self) -> Any:
-        """The states after a row, and the row with its values, as a generated function."""
-        return self._generated("step", "return ($states), [$row]")
-
-    def _generated(self, title: str, template: str) -> Any:
-        loop = GeneratedLoop(title, "state, row")
-        names = [f"state{i}" for i in range(len(self.functions))]
-        states = "".join(f"{name}, " for name in names)
-        if names:
-            loop.write(f"{states.rstrip()} = state")
-        if any(each.by_place for each in self.functions):
-            loop.write(f"place = {loop.bind(one_nan)}({loop.bind(self.order, 'order')}(row))")
-        for name, each in zip(names, self.functions, strict=True):
-            loop.write(f"{name} = {each.next_source(loop, name)}")
-        values = [
-            f"{loop.bind(one_nan)}({each.show_source(loop, name)})"
-            for name, each in zip(names, self.functions, strict=True)
-        ]
-        loop.template(template, states=states, row=self.merge_row.source(loop, values))
-        return loop.function()
-
-    def shown(self, state: Any, last: Any) -> tuple[Any, ...]:
-        """The values of a row, from the states after it and those behind the last row."""
-        each = zip(self.functions, state, last, strict=True)
-        return tuple([one_nan(f.show(now, end)) for f, now, end in each])
 
 
 class OverRows(OrderedRows):
@@ -134,14 +35,15 @@ class OverRows(OrderedRows):
 
     def __init__(
         self, functions: tuple[WindowFunction, ...], order: Any, key: Any, merge: WithValues,
-        owner: Any,
+        row_type: Any, owner: Any,
     ) -> None:  # fmt: skip
         self.functions, self.merge = functions, merge
         along = tuple(each for each in functions if isinstance(each, Along))
-        self.transition = AlongRows(along, order)
-        self.ahead = [i for i, each in enumerate(along) if each.looks_ahead]
+        self.transition = AlongRows(along, order, None, row_type)
+        ahead = [each.looks_ahead for each in along for _ in each.starts()]
+        self.ahead = [i for i, looks in enumerate(ahead) if looks]
         self.near = [each for each in functions if isinstance(each, (Lead, FrameReducer))]
-        super().__init__(order, key, owner, memos=True, width=WIDTH)
+        super().__init__(order, key, owner, memos=True, leaf=LEAF)
 
     def f(self, x: Bag) -> Bag:
         out: list[Any] = []
@@ -258,27 +160,18 @@ class Stretches(Replay):
         super().__init__(transition, tree, pairs, {})
         self.found: list[tuple[Any, Any]] = []
 
-    def same(self, rows: Any, counts: Any, old: Any, new: Any) -> tuple[Any, Any]:
-        after, last = self.transition.after, None
-        for row, count in zip(rows, counts, strict=True):
-            equal = same_state(old, new)
-            if equal and self.at == len(self.marks):
-                self.settled = True
-                break
-            if not equal:
-                last = (row,)
-            for _ in range(count):
-                new = after(new, row)
-                old = new if equal else after(old, row)
-                equal = equal or same_state(old, new)
-        if last is not None:  # states that are equal stay so: all rows before it differ too
-            self.found.append((rows[0], last[0]))
-        return old, new
+    def same(self, rows: Iterator[Any], old: Any, new: Any) -> tuple[Any, Any]:
+        if not same_state(old, new):
+            here = list(rows)
+            rows = iter(here)
+            old, new = self.transition.apart(rows, old, new, self.out)
+            self.found.append((here[0], here[len(here) - length_hint(rows) - 1]))
+            if not same_state(old, new):
+                return old, new
+        return super().same(rows, old, new)
 
-    def say(self, state: Any, row: Any, count: int, sign: int) -> Any:
-        for _ in range(count):
-            state = self.transition.after(state, row)
-        return state
+    def say(self, row: Any, count: int, state: Any, sign: int) -> Any:
+        return self.transition.through(repeat(row, count), state)
 
 
 def _joined(found: list[tuple[Any, Any]], token: Any) -> list[tuple[Any, Any]]:
@@ -335,6 +228,7 @@ def over_rows(
     key: Callable[[Any], Any] | None = None,
     *,
     merge: WithValues = PLAIN,
+    row_type: Any = Any,
     owner: Any = None,
 ) -> OrderedRows:
     """Every row with the values of window functions, over the rows of its key in an order.
@@ -347,5 +241,5 @@ def over_rows(
     """
     along = tuple(each for each in functions if isinstance(each, Along))
     if len(along) == len(functions) and not any(each.looks_ahead for each in along):
-        return ScanRows(AlongRows(along, order, merge), order, key, owner)
-    return OverRows(functions, order, key, merge, owner)
+        return ScanRows(AlongRows(along, order, merge, row_type), order, key, owner)
+    return OverRows(functions, order, key, merge, row_type, owner)

@@ -17,7 +17,11 @@ from typing import Any, ClassVar
 from ebbflow.algebra.value import function_name
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
-from ebbflow.reducer.row import Key
+from ebbflow.nan import one_nan
+from ebbflow.reducer.inline import Inline
+from ebbflow.reducer.strategy import part_of_row
+
+_SIZE = "{size}"
 
 
 @dataclass(frozen=True)
@@ -61,25 +65,41 @@ class Along(WindowFunction):
     by_place: ClassVar[bool] = False
     """Whether `next` looks at the place of a row."""
 
-    def next_source(self, loop: GeneratedLoop, state: str) -> str:
-        """Python text for the state after `row`, from the text of the one before it."""
-        at = "place" if self.by_place else "None"
-        return f"{loop.bind(self.next)}({state}, row, {at})"
+    # ---- in a generated loop, where the state is in variables ----
 
-    def show_source(self, loop: GeneratedLoop, state: str) -> str:
-        """Python text for the value, from the text of the state; where it does not look ahead."""
-        return f"{loop.bind(self.show)}({state}, None)"
+    def starts(self) -> tuple[Any, ...]:
+        """The values of the variables before any row."""
+        return (self.start(),)
+
+    def part_source(self, loop: GeneratedLoop, row_type: Any) -> str:
+        """Python text for what it looks at of `row`, computed once for several states."""
+        return ""
+
+    def write_next(self, loop: GeneratedLoop, state: list[str], part: str, row_type: Any) -> None:
+        """Lines that bring the variables behind `row`, which is at `place`; `part` is what it looks
+        at."""
+        at = "place" if self.by_place else "None"
+        loop.write(f"{state[0]} = {loop.bind(self.next)}({state[0]}, row, {at})")
+
+    def show_source(self, loop: GeneratedLoop, state: list[str], last: list[str]) -> str:
+        """Python text for the value, with one NaN; `last` are the variables behind the last row."""
+        return f"{loop.bind(one_nan)}({loop.bind(self.show)}({state[0]}, {last[0]}))"
+
+
+def _source(of: Any, loop: GeneratedLoop) -> str:
+    """Python text for the part of `row` that a function looks at, with one NaN."""
+    return (of if isinstance(of, Fn) else Fn(of)).kept(loop.bind, "row")
 
 
 @dataclass(frozen=True, repr=False)
 class RowNumber(Along):
     """1 for the first row, 2 for the second, and so on."""
 
-    def next_source(self, loop: GeneratedLoop, state: str) -> str:
-        return f"{state} + 1"
+    def write_next(self, loop: GeneratedLoop, state: list[str], part: str, row_type: Any) -> None:
+        loop.write(f"{state[0]} += 1")
 
-    def show_source(self, loop: GeneratedLoop, state: str) -> str:
-        return state
+    def show_source(self, loop: GeneratedLoop, state: list[str], last: list[str]) -> str:
+        return state[0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,13 +167,17 @@ class Lag(Along):
     default: Any = None
 
     def start(self) -> Any:
-        return ()
+        return (one_nan(self.default),) * (self.k + 1)
 
-    def next(self, state: Any, row: Any, place: Any) -> Any:
-        return (*state[-self.k :], self.of(row))
+    def part_source(self, loop: GeneratedLoop, row_type: Any) -> str:
+        return _source(self.of, loop)
 
-    def show(self, state: Any, last: Any) -> Any:
-        return state[0] if len(state) > self.k else self.default
+    def write_next(self, loop: GeneratedLoop, state: list[str], part: str, row_type: Any) -> None:
+        before = f"{state[0]}[1]" if self.k == 1 else f"*{state[0]}[1:]"
+        loop.write(f"{state[0]} = ({before}, {part})")
+
+    def show_source(self, loop: GeneratedLoop, state: list[str], last: list[str]) -> str:
+        return f"{state[0]}[0]"
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,9 +216,14 @@ class FillForward(Along):
     def start(self) -> Any:
         return None
 
-    def next(self, state: Any, row: Any, place: Any) -> Any:
-        value = self.of(row)
-        return state if value is None else value
+    def part_source(self, loop: GeneratedLoop, row_type: Any) -> str:
+        return _source(self.of, loop)
+
+    def write_next(self, loop: GeneratedLoop, state: list[str], part: str, row_type: Any) -> None:
+        loop.write(f"if {part} is not None: {state[0]} = {part}")
+
+    def show_source(self, loop: GeneratedLoop, state: list[str], last: list[str]) -> str:
+        return state[0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -266,21 +295,50 @@ class RunningReducer(Along):
     reducer: Any
     whole: bool = False
 
-    def start(self) -> Any:
-        return self.reducer.start()
+    @property
+    def inline(self) -> Inline | None:
+        """How the reducer is written in a loop, where it takes one row after another."""
+        inline: Inline | None = self.reducer.inline
+        return None if inline is None or inline.close else inline
 
-    def next(self, state: Any, row: Any, place: Any) -> Any:
-        return self.reducer.add(state, row)
+    def starts(self) -> tuple[Any, ...]:
+        inline = self.inline
+        if inline is None:
+            return (self.reducer.start(),)
+        return (*inline.slots, *([0] if _SIZE in inline.result else []))
 
-    def show(self, state: Any, last: Any) -> Any:
-        return self.reducer.finish(last if self.whole else state)
+    def part_source(self, loop: GeneratedLoop, row_type: Any) -> str:
+        inline = self.inline
+        if inline is None or (inline.of is None and not inline.when):
+            return ""
+        asked = inline.when or (inline.of,)
+        texts = [part_of_row(each, row_type).source(loop.bind, "row") for each in asked]
+        return " and ".join(texts) if inline.when else texts[0]
 
-    def next_source(self, loop: GeneratedLoop, state: str) -> str:
-        return f"{loop.bind(self.reducer.add)}({state}, row)"
+    def write_next(self, loop: GeneratedLoop, state: list[str], part: str, row_type: Any) -> None:
+        inline = self.inline
+        if inline is None:
+            loop.write(f"{state[0]} = {loop.bind(self.reducer.add)}({state[0]}, row)")
+            return
+        if _SIZE in inline.result:
+            loop.write(f"{state[-1]} += 1")
+        depth, x = loop.depth, part or "row"
+        if inline.when:
+            loop.write(f"if {part}:")
+            loop.depth += 1
+            x = "row"
+            if inline.of is not None:
+                x = "x"
+                loop.write(f"x = {part_of_row(inline.of, row_type).source(loop.bind, 'row')}")
+        for line in inline.step:
+            loop.write(inline.text(loop, line, state, n="1", x=x))
+        loop.depth = depth
 
-    def show_source(self, loop: GeneratedLoop, state: str) -> str:
-        result = self.reducer.result
-        return state if result is None else f"{loop.bind(result)}({state})"
+    def show_source(self, loop: GeneratedLoop, state: list[str], last: list[str]) -> str:
+        shown, inline = last if self.whole else state, self.inline
+        if inline is not None:
+            return inline.text(loop, inline.result, shown, size=shown[-1])
+        return f"{loop.bind(one_nan)}({loop.bind(self.reducer.finish)}({shown[0]}))"
 
     @property
     def looks_ahead(self) -> bool:
@@ -315,86 +373,3 @@ class FrameReducer(WindowFunction):
     def __repr__(self) -> str:
         counted = "range" if self.by_range else "rows"
         return f"{self.reducer!r} of {counted} ({self.low!r}, {self.high!r})"
-
-
-# ---- what a program says ----
-
-
-def row_number() -> RowNumber:
-    """The number of each row in its order, from 1; for `over(...)`.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.record import record
-    >>> Hit = record("Hit", page=str, at=int)
-    >>> hits = ef.Input("hits", Hit)
-    >>> view = hits.over(per="page", order="at").with_fields(n=ef.window.row_number()).run()
-    >>> sorted(view.step(hits=[Hit("a", 5), Hit("a", 3)]).rows())
-    [Hit(page='a', at=3, n=1), Hit(page='a', at=5, n=2)]
-    """
-    return RowNumber()
-
-
-def rank() -> Rank:
-    """One more than how many rows come before; rows at the same place have the same rank."""
-    return Rank()
-
-
-def dense_rank() -> DenseRank:
-    """As `rank`, without gaps: one more than how many different places come before."""
-    return DenseRank()
-
-
-def percent_rank() -> PercentRank:
-    """The rank as a part of all rows, from 0.0 to 1.0."""
-    return PercentRank()
-
-
-def ntile(n: int) -> Ntile:
-    """Which of `n` parts of about the same size a row is in, from 1."""
-    return Ntile(n)
-
-
-def lag(of: Key, k: int = 1, default: Any = None) -> Lag:
-    """The value of the row `k` rows before, `default` where there is none."""
-    return Lag(of, k, default)
-
-
-def lead(of: Key, k: int = 1, default: Any = None) -> Lead:
-    """The value of the row `k` rows behind, `default` where there is none."""
-    return Lead(of, k, default)
-
-
-def first_value(of: Key) -> NthValue:
-    """The value of the first row of the key."""
-    return NthValue(of, 1)
-
-
-def last_value(of: Key) -> NthValue:
-    """The value of the last row of the key (and not, as in SQL by default, of this row)."""
-    return NthValue(of, -1)
-
-
-def nth_value(of: Key, n: int) -> NthValue:
-    """The value of the `n`-th row of the key, from 1; from the end where `n` is negative."""
-    return NthValue(of, n)
-
-
-def fill_forward(of: Key) -> FillForward:
-    """The last value that is not None, of this row or one before."""
-    return FillForward(of)
-
-
-def island(gap: Any = 1) -> Island:
-    """Where the run of rows starts that a row is in; a run ends where the next row is further than
-    `gap`."""
-    return Island(gap)
-
-
-def island_number(gap: Any = 1) -> IslandNumber:
-    """The number of the run of rows that a row is in, from 1."""
-    return IslandNumber(gap)
-
-
-def decay(of: Key, half_life: Any) -> Decay:
-    """The sum so far, in which a value counts half as much after every `half_life`."""
-    return Decay(of, half_life)

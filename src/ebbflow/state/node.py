@@ -41,8 +41,8 @@ class Memo(list[Any]):
 
 
 class TreeForm:
-    """What the trees that come from one another share: key, value, merge and width, and what their
-    elements are ordered by.
+    """What the trees that come from one another share: key, value, merge, how many items a leaf and
+    a node above one may hold, and what their elements are ordered by.
 
     That is one of three: with a `ranking`, what it gives for an element; where `total` is true, the
     keys of the total order; otherwise the elements themselves, with their keys before them, as long
@@ -50,23 +50,22 @@ class TreeForm:
     """
 
     __slots__ = (
-        "key", "least", "memos", "merge", "native", "ranking", "simple", "total", "value", "width",
+        "key", "least", "memos", "merge", "native", "ranking", "total", "value", "widths",
     )  # fmt: skip
 
     def __init__(
-        self, key: Any, value: Any, merge: Any, width: int, ranking: Any = None,
+        self, key: Any, value: Any, merge: Any, widths: tuple[int, int], ranking: Any = None,
         total: bool = False, memos: bool = False,
     ) -> None:  # fmt: skip
         self.key, self.value, self.merge = key, value, merge
-        self.width, self.least = width, width // 2
+        self.widths, self.least = widths, (widths[0] // 2, widths[1] // 2)
         self.ranking, self.total, self.memos = ranking, total, memos
         self.native = ranking is None and not total
-        self.simple = merge is None and not memos
 
     def totally(self) -> TreeForm:
         """The same for any elements."""
         return type(self)(
-            self.key, self.value, self.merge, self.width, total=True, memos=self.memos
+            self.key, self.value, self.merge, self.widths, total=True, memos=self.memos
         )
 
     def token(self, x: Any) -> Any:
@@ -122,16 +121,61 @@ class TreeForm:
             made[5].extend(node[5][: touched[0] + 1])
         return made
 
+    def edited(
+        self, node: Node, height: int, token: Any, x: Any, count: int
+    ) -> tuple[Node, int] | None:
+        """A node after one edit, and how many elements are new in it; None where it takes more than
+        new items on the way down: where a leaf is too full then, or not full enough."""
+        path = []
+        for _ in range(height):
+            i = bisect_right(node[0], token) - 1
+            i = max(i, 0)
+            path.append((node, i))
+            node = node[1][i]
+        tokens, items, counts, values, size, _ = node
+        shared = tokens is items and token is x
+        i = j = bisect_left(tokens, token)
+        there, more = 0, 1
+        if i < len(tokens) and tokens[i] == token:
+            if not shared and items[i] is not x and items[i] != x:
+                raise alike(items[i], x)
+            x, token, there, more, j = items[i], tokens[i], counts[i], 0, i + 1
+        left = there + count
+        if left < 0:
+            raise absent(x, -count, there)
+        if left:
+            if more and len(items) == self.widths[0]:
+                return None
+            counts = (*counts[:i], left, *counts[j:])
+            if more:
+                items = (*items[:i], x, *items[i:])
+                tokens = items if shared else (*tokens[:i], token, *tokens[i:])
+            if self.merge is not None:
+                values = (*values[:i], self.power(x, left), *values[j:])
+        else:
+            if len(items) <= (self.least[0] if path else 1):
+                return None
+            more = -1
+            items, counts = (*items[:i], *items[j:]), (*counts[:i], *counts[j:])
+            tokens = items if shared else (*tokens[:i], *tokens[j:])
+            values = (*values[:i], *values[j:])
+        total = reduce(self.merge, values) if values else self.blank()
+        node = (tokens, items, counts, values, size + count, total)
+        for above, i in reversed(path):
+            node = self.replaced(above, i, node)
+        return node, more
+
     def replaced(self, node: Node, i: int, child: Node) -> Node:
         """A node after one of its children was replaced."""
         lows, children, counts, values, size, total = node
-        j, more = i + 1, child[4] - counts[i]
+        j, more, low = i + 1, child[4] - counts[i], child[0][0]
         if values:
             values = (*values[:i], child[5], *values[j:])
             total = reduce(self.merge, values)
         elif self.memos:
             total = Memo(total[:j])
-        lows = (*lows[:i], child[0][0], *lows[j:])
+        if lows[i] is not low:
+            lows = (*lows[:i], low, *lows[j:])
         children = (*children[:i], child, *children[j:])
         return lows, children, (*counts[:i], child[4], *counts[j:]), values, size + more, total
 
@@ -139,14 +183,14 @@ class TreeForm:
         """The level above some nodes."""
         values = [node[5] for node in nodes] if self.merge else []
         tokens = [node[0][0] for node in nodes]
-        return self.cut(tokens, nodes, [node[4] for node in nodes], values)
+        return self.cut(tokens, nodes, [node[4] for node in nodes], values, 1)
 
-    def cut(self, tokens: Any, items: Any, counts: Any, values: Any) -> list[Node]:
-        """A long run of items as nodes that are at least half full."""
-        size = len(items)
-        if size <= self.width:
+    def cut(self, tokens: Any, items: Any, counts: Any, values: Any, above: int = 0) -> list[Node]:
+        """A long run of items as nodes that are at least half full: leaves, or nodes above."""
+        size, width = len(items), self.widths[above]
+        if size <= width:
             return [self.node(tokens, items, counts, values)] if size else []
-        full = self.width if size <= 2 * self.width else self.width * 3 // 4
+        full = width if size <= 2 * width else width * 3 // 4
         pieces = -(-size // full)
         ends = [size * n // pieces for n in range(pieces + 1)]
         shared = tokens is items
@@ -160,8 +204,9 @@ class TreeForm:
     def mended(self, nodes: list[Node], height: int) -> list[Node]:
         """Neighbours joined where one of them is less than half full."""
         kept: list[Node] = []
+        least = self.least[height > 0]
         for node in nodes:
-            if kept and min(len(node[1]), len(kept[-1][1])) < self.least:
+            if kept and min(len(node[1]), len(kept[-1][1])) < least:
                 kept[-1:] = self.joined(kept[-1], node, height)
             else:
                 kept.append(node)
@@ -178,8 +223,8 @@ class TreeForm:
     def is_right(self, node: Node, height: int, *, top: bool = False) -> bool:
         """Whether a node is what its items say, and full enough."""
         tokens, items, counts, values, _, _ = node
-        fits = (2 if height else 1) if top else self.least
-        if not fits <= len(items) <= self.width:
+        fits = (2 if height else 1) if top else self.least[height > 0]
+        if not fits <= len(items) <= self.widths[height > 0]:
             return False
         if height:
             made = self.over(items)
@@ -222,9 +267,7 @@ class Edit:
         """What becomes of a node under the edits from `start` to `end`."""
         if not height:
             return self.leaf(node, start, end)
-        if end - start == 1:
-            return self.one(node, height, start)
-        tokens, least = self.tokens, self.form.least
+        tokens, least = self.tokens, self.form.least[height > 1]
         lows, children = node[0], node[1]
         last, at, even = len(lows) - 1, 0, True
         new: list[Any] = list(children)
@@ -244,18 +287,8 @@ class Edit:
         nodes = [n for item in new for n in (item if type(item) is list else (item,))]
         return self.form.over(self.form.mended(nodes, height - 1))
 
-    def one(self, node: Node, height: int, n: int) -> list[Node]:
-        """As `at`, for a single edit."""
-        children = node[1]
-        i = max(bisect_right(node[0], self.tokens[n]) - 1, 0)
-        found = self.at(children[i], height - 1, n, n + 1)
-        if len(found) == 1 and len(found[0][1]) >= self.form.least:
-            return [self.form.replaced(node, i, found[0])]
-        nodes = [*children[:i], *found, *children[i + 1 :]]
-        return self.form.over(self.form.mended(nodes, height - 1))
-
     def leaf(self, node: Node, start: int, end: int) -> list[Node]:
-        if not node[1] or end - start > self.form.width:
+        if not node[1] or end - start > self.form.widths[0]:
             return self.crowd(node, start, end)
         form, merging = self.form, self.form.merge is not None
         shared = node[0] is node[1] and self.tokens is self.elements
@@ -291,7 +324,7 @@ class Edit:
             if merging:
                 del values[at]
         self.more += len(items) - len(node[1])
-        if len(items) > form.width:
+        if len(items) > form.widths[0]:
             return form.cut(tokens, items, counts, values)
         return [form.node(tokens, items, counts, values)] if items else []
 

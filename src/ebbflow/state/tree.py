@@ -31,13 +31,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain, islice, pairwise, repeat
-from typing import Any, Generic, TypeVar
+from itertools import accumulate, chain, islice, pairwise, repeat
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
 from ebbflow.ordering import all_comparable, comparable, total_order_key
-from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm, absent
+from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm
 
 T = TypeVar("T")
 
@@ -60,8 +60,9 @@ class Tree(Generic[T]):
     >>> words.total, words.remove("pear").total
     ('fig pear apple', 'fig apple')
 
-    `width` is how many items a node may hold; it changes the speed and nothing else. With `memos`
-    every node has a `Memo` instead of a total, for who walks through it.
+    `width` is how many items a node may hold, and `leaf` how many one without nodes below it may,
+    where that is another number; they change the speed and nothing else. With `memos` every node
+    has a `Memo` instead of a total, for who walks through it.
     """
 
     __slots__ = ("_form", "_height", "_root", "distinct")
@@ -73,14 +74,14 @@ class Tree(Generic[T]):
         value: Callable[[T], Any] | None = None,
         merge: Callable[[Any, Any], Any] | None = None,
         width: int | None = None,
+        leaf: int | None = None,
         ranking: Callable[[T], Any] | None = None,
         memos: bool = False,
     ) -> None:
         if width is not None and width < 4:
             raise AlgebraError("a node holds at least 4 items", width=width, remedy="width=16")
-        self._form = TreeForm(
-            key, value, merge, width or (NARROW if merge else WIDE), ranking, memos=memos
-        )
+        above = width or (NARROW if merge else WIDE)
+        self._form = TreeForm(key, value, merge, (leaf or above, above), ranking, memos=memos)
         self._root, self._height = EMPTY, 0
         self.distinct = 0
         """How many different elements there are."""
@@ -132,17 +133,6 @@ class Tree(Generic[T]):
             return self
         tree, form = self, self._form
         bare = form.native and form.key is None
-        if (
-            bare
-            and len(pairs) == 1
-            and not self._height
-            and form.simple
-            and comparable(pairs[0][0])
-        ):
-            try:
-                return self._leaf_edited(*pairs[0])
-            except TypeError:
-                pass
         tokens = [x if bare else form.token(x) for x, _ in pairs]
         if form.native:
             try:
@@ -154,41 +144,18 @@ class Tree(Generic[T]):
         return tree._edited(pairs, tokens)
 
     def _edited(self, pairs: list[tuple[T, int]], tokens: list[Any]) -> Tree[T]:
-        form = self._form
-        edit = Edit(form, form.columns(pairs, tokens))
-        root, height = edit.run(self._root, self._height)
+        form, found = self._form, None
+        if len(pairs) == 1:
+            found = form.edited(self._root, self._height, tokens[0], *pairs[0])
         new: Tree[T] = Tree.__new__(Tree)
-        new._form, new._root, new._height = form, root, height
-        new.distinct = self.distinct + edit.more
-        return new
-
-    def _leaf_edited(self, x: T, count: int) -> Tree[T]:
-        """The tree after one edit, where it is one node and nothing is merged."""
-        items, counts, size = self._root[1], self._root[2], self._root[4]
-        at = bisect_left(items, x)
-        more = 0
-        if at < len(items) and not x < items[at]:
-            total = counts[at] + count
-            if total < 0:
-                raise absent(x, -count, counts[at])
-            if total:
-                counts = (*counts[:at], total, *counts[at + 1 :])
-            else:
-                more = -1
-                items = (*items[:at], *items[at + 1 :])
-                counts = (*counts[:at], *counts[at + 1 :])
-        elif count < 0:
-            raise absent(x, -count, 0)
-        elif len(items) == self._form.width:
-            return self._edited([(x, count)], [x])
+        new._form = form
+        if found is None:
+            edit = Edit(form, form.columns(pairs, tokens))
+            new._root, new._height = edit.run(self._root, self._height)
+            new.distinct = self.distinct + edit.more
         else:
-            more = 1
-            items = (*items[:at], x, *items[at:])
-            counts = (*counts[:at], count, *counts[at:])
-        new: Tree[T] = Tree.__new__(Tree)
-        root = (items, items, counts, (), size + count, None) if items else EMPTY
-        new._form, new._root, new._height = self._form, root, 0
-        new.distinct = self.distinct + more
+            new._root, new._height = found[0], self._height
+            new.distinct = self.distinct + found[1]
         return new
 
     def _totally(self) -> Tree[T]:
@@ -267,17 +234,18 @@ class Tree(Generic[T]):
         >>> tree.rank_at(4), tree.rank_at(4, behind=True), tree.rank_at(9)
         (1, 3, 3)
         """
-        token: Any = (key, LAST) if behind else (key,)
-        if self.native:
-            try:
-                if comparable(key):
-                    return self._search(token, bisect_left, bisect_right)[0]
-            except TypeError:
-                pass
-            ordered = (*total_order_key((key,)), *token[1:])
-            return self._search(ordered, _total_left, _total_right)[0]
-        token = (*total_order_key((key,)), *token[1:])
-        return self._search(token, bisect_left, bisect_right)[0]
+        rank: int = self._by_key(key, self._behind if behind else self._search)[0]
+        return rank
+
+    def around(self, key: Any) -> Around:
+        """Where the elements of this key are, and their neighbours. For trees that are ordered by a
+        key.
+
+        >>> Tree.of(["fig", "pear", "kiwi", "melon"], key=len).around(4)
+        Around(low=1, high=3, before=('fig',), first=('kiwi',), last=('pear',), after=('melon',))
+        """
+        found: Around = self._by_key(key, self._around)
+        return found
 
     @property
     def total(self) -> Any:
@@ -330,9 +298,9 @@ class Tree(Generic[T]):
             )
         node, at = self._root, place
         for _ in range(self._height):
-            i, place = _reach(node[2], place)
+            i, place = _reach(node, place)
             node = node[1][i]
-        i, place = _reach(node[2], place)
+        i, place = _reach(node, place)
         return node[1][i], at - place, node[2][i]
 
     def smallest(self, n: int) -> list[T]:
@@ -376,7 +344,7 @@ class Tree(Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         form = self._form
-        return _again, (list(self), form.key, form.value, form.merge, form.width, form.memos)
+        return _again, (list(self), form.key, form.value, form.merge, form.widths, form.memos)
 
     def invariant(self) -> bool:
         """Whether order, balance, counts and totals are all as they should be. For tests."""
@@ -404,14 +372,67 @@ class Tree(Generic[T]):
         return self._search(token, bisect_left, bisect_right)
 
     def _search(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
+        """How many are before a token, and how often its element is there."""
+        before, node, i = self._leaf(token, left, right)
+        found = i < len(node[0]) and right(node[0], token, i, i + 1) > i
+        return before, node[2][i] if found else 0
+
+    def _leaf(self, token: Any, left: Any, right: Any) -> tuple[int, Node, int]:
+        """How many are before a token, the leaf where it belongs, and the place there."""
         node, before = self._root, 0
         for _ in range(self._height):
-            i = max(right(node[0], token) - 1, 0)
-            before += sum(node[2][:i])
-            node = node[1][i]
+            i = right(node[0], token) - 1
+            if i > 0:
+                before += sum(node[2][:i])
+            node = node[1][max(i, 0)]
         i = left(node[0], token)
-        found = i < len(node[0]) and right(node[0], token, i, i + 1) > i
-        return before + sum(node[2][:i]), node[2][i] if found else 0
+        return before + sum(node[2][:i]), node, i
+
+    def _by_key(self, key: Any, search: Callable[..., Any]) -> Any:
+        """`search` with what the elements of a key are ordered by, and how to bisect."""
+        if self.native:
+            try:
+                if comparable(key):
+                    return search((key,), bisect_left, bisect_right)
+            except TypeError:
+                pass
+            return search(total_order_key((key,)), _total_left, _total_right)
+        return search(total_order_key((key,)), bisect_left, bisect_right)
+
+    def _behind(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
+        return self._search((*token, LAST), left, right)
+
+    def _around(self, token: Any, left: Any, right: Any) -> Around:
+        low, node, i = self._leaf(token, left, right)
+        items, j = node[1], left(node[0], (*token, LAST), i)
+        high = low + sum(node[2][i:j])
+        if j == len(items) and high < self.size:  # perhaps there are more behind this leaf
+            high = self._behind(token, left, right)[0]
+
+        def at(place: int, k: int) -> tuple[Any, ...]:
+            if 0 <= k < len(items):
+                return (items[k],)
+            return (self.at(place),) if 0 <= place < self.size else ()
+
+        before, first = at(low - 1, i - 1), at(low, i)
+        if low == high:
+            return Around(low, high, before, first, before, first)
+        inside = j < len(items)
+        last, after = at(high - 1, j - 1 if inside else -1), at(high, j if inside else -1)
+        return Around(low, high, before, first, last, after)
+
+
+class Around(NamedTuple):
+    """Elements of one key in a tree: from where to where they are, and four elements, each alone in
+    a tuple, or none: the last before them, the first that is not before them, the last that is not
+    behind them, and the first behind."""
+
+    low: int
+    high: int
+    before: tuple[Any, ...]
+    first: tuple[Any, ...]
+    last: tuple[Any, ...]
+    after: tuple[Any, ...]
 
 
 class _Last:
@@ -430,23 +451,28 @@ _total_right = partial(bisect_right, key=total_order_key)
 
 
 def _again(
-    pairs: Any, key: Any, value: Any, merge: Any, width: int, memos: bool = False
+    pairs: Any, key: Any, value: Any, merge: Any, widths: tuple[int, int], memos: bool = False
 ) -> Tree[Any]:
-    return Tree.counted(pairs, key=key, value=value, merge=merge, width=width, memos=memos)
+    leaf, width = widths
+    return Tree.counted(
+        pairs, key=key, value=value, merge=merge, width=width, leaf=leaf, memos=memos
+    )
 
 
 def _slice(node: Node, height: int, start: int, stop: int) -> Iterator[tuple[Any, int]]:
     """The items of a node from one place to before another."""
-    at = 0
-    for item, count in zip(node[1], node[2], strict=True):
+    if start >= stop:
+        return
+    i, inside = _reach(node, start)
+    at = start - inside
+    for item, count in zip(node[1][i:], node[2][i:], strict=True):
         if at >= stop:
             return
         first, last = max(start - at, 0), min(stop - at, count)
-        if first < last:
-            if height:
-                yield from _slice(item, height - 1, first, last)
-            else:
-                yield item, last - first
+        if height:
+            yield from _slice(item, height - 1, first, last)
+        else:
+            yield item, last - first
         at += count
 
 
@@ -460,13 +486,13 @@ def _repeated(pairs: Iterable[tuple[T, int]], most: int) -> Iterator[T]:
     return chain.from_iterable(repeat(x, min(count, most)) for x, count in pairs)
 
 
-def _reach(counts: tuple[int, ...], place: int) -> tuple[int, int]:
-    """The item that holds a place, and the place within that item."""
-    for i, count in enumerate(counts):
-        if place < count:
-            return i, place
-        place -= count
-    raise IndexError(place)
+def _reach(node: Node, place: int) -> tuple[int, int]:
+    """The item of a node that holds a place, and the place within that item."""
+    if node[4] == len(node[1]):
+        return place, 0
+    ends = list(accumulate(node[2]))
+    i = bisect_right(ends, place)
+    return i, place - ends[i - 1] if i else place
 
 
 def in_order(elements: Iterable[T], key: Callable[[T], Any] | None = None) -> list[T]:

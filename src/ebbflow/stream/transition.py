@@ -18,13 +18,16 @@ the state that they are given as it is; where it is a list, a dict or a set, the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
+from decimal import Decimal
 from typing import Any
 
 from ebbflow.algebra import LIST, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, place, value_text
+from ebbflow.nan import one_nan
 from ebbflow.stream.processor import Processor
 
 Step = Callable[[Any, Any], tuple[Any, list[Any]]]
@@ -37,8 +40,6 @@ class Transition:
     """What a row does to the state, as an element of a monoid; None where that is not known."""
     merge: Callable[[Any, Any], Any] | None = None
     """What two such elements do, one after the other."""
-    clean = False
-    """Whether all NaN in what it says is the one NaN already."""
     last: Callable[[Any], list[Any]] | None = None
     """What is said behind the last row, from the state there."""
     composes = ""
@@ -63,6 +64,42 @@ class Transition:
     def after(self, state: Any, row: Any) -> Any:
         """The state after a row."""
         return self.step(state, row)[0]
+
+    # ---- many rows ----
+
+    def through(self, rows: Iterable[Any], state: Any) -> Any:
+        """The state after rows."""
+        after = self.after
+        for row in rows:
+            state = after(state, row)
+        return state
+
+    def said(self, rows: Iterable[Any], state: Any, out: dict[Any, int], sign: int) -> Any:
+        """The state after rows; what is said of them is counted in `out`, with one NaN."""
+        step, get = self.step, out.get
+        for row in rows:
+            state, more = step(state, row)
+            for each in map(one_nan, more):
+                out[each] = get(each, 0) + sign
+        return state
+
+    def apart(
+        self, rows: Iterator[Any], old: Any, new: Any, out: dict[Any, int]
+    ) -> tuple[Any, Any]:
+        """Two states after rows, up to the one behind which they are the same. Where the new one
+        says something else than the old one, that is counted in `out`."""
+        step, get = self.step, out.get
+        for row in rows:
+            old, before = step(old, row)
+            new, after = step(new, row)
+            if before != after:
+                for each in map(one_nan, before):
+                    out[each] = get(each, 0) - 1
+                for each in map(one_nan, after):
+                    out[each] = get(each, 0) + 1
+            if old == new and same_state(old, new):
+                break
+        return old, new
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -242,6 +279,26 @@ class OneByOne:
 
     def __repr__(self) -> str:
         return repr(self.processor)
+
+
+def same_state(a: Any, b: Any) -> bool:
+    """Whether steps cannot tell two states apart: equal, of the same types, with the same zeros.
+
+    >>> same_state((1, 2.0), (1, 2.0)), same_state((1, 2), (1, 2.0)), same_state(0.0, -0.0)
+    (True, False, False)
+    """
+    return a is b or (bool(a == b) and _alike(a, b))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    cls = type(a)
+    if a is b or cls is not type(b):
+        return a is b
+    if isinstance(a, tuple):
+        return all(map(_alike, a, b))
+    if cls is float:
+        return math.copysign(1.0, a) == math.copysign(1.0, b)
+    return cls is not Decimal or str(a) == str(b)
 
 
 def _own(state: Any) -> Any:

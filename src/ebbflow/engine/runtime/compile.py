@@ -457,7 +457,10 @@ def _operator(node: Node) -> Any:
             matching = Matching(node.steps, node.order, node.key, make, node.within, node.adjacent)
             return scan_rows(matching, node.order, node.key, owner=node)
         case Over():
-            return over_rows(node.functions, node.order, node.key, merge=node.merge, owner=node)
+            return over_rows(
+                node.functions, node.order, node.key, merge=node.merge,
+                row_type=node.parent.type, owner=node,
+            )  # fmt: skip
     raise AssertionError(f"there is no operator for {node!r}")
 
 

@@ -1,0 +1,200 @@
+"""A transition through the rows of a tree, from where they have changed.
+
+A change puts rows into a tree, or takes rows out, at some places. Up to the first of them every row
+is reached in the state it was reached in before. From there on two states go from row to row side
+by side, the old one and the new one, and what they say is compared. As soon as they are the same,
+nothing changes until the next place, and all rows between are passed over.
+
+To pass over rows one must know which state is behind them. So every node of the tree remembers in
+which state it was entered, and which states were behind each of its parts: it is stepped through
+again only when it is entered in another.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import chain, islice, repeat
+from operator import itemgetter
+from typing import Any
+
+from ebbflow.state.tree import Tree
+from ebbflow.stream.transition import Transition, same_state
+
+_FIRST = itemgetter(0)
+LEAF = 16
+"""Rows in a leaf where states are remembered: so many are stepped through to find a state."""
+
+
+def last_state(transition: Transition, tree: Tree[Any]) -> Any:
+    """The state behind the last row of a tree."""
+    return state_after(transition, *tree.root, transition.start)
+
+
+def state_before(transition: Transition, tree: Tree[Any], place: int) -> Any:
+    """The state in which the row at a place of a tree is reached."""
+    state = transition.start
+    node, height = tree.root
+    while height:
+        i = 0
+        for size in node[2]:
+            if place < size:
+                break
+            place -= size
+            i += 1
+        state = states_to(transition, node, height, i, state)[i]
+        if i == len(node[1]):
+            return state
+        node = node[1][i]
+        height -= 1
+    return transition.through(islice(rows_of(node, 0, len(node[1])), place), state)
+
+
+def state_after(transition: Transition, node: Any, height: int, state: Any) -> Any:
+    """The state behind all rows of a node that is entered in a state."""
+    if height:
+        last = len(node[1])
+        return states_to(transition, node, height, last, state)[last]
+    if not node[4]:
+        return state
+    known = node[5][:]
+    if not known or not same_state(known[0], state):
+        behind = transition.through(rows_of(node, 0, len(node[1])), state)
+        node[5][:] = known = [state, behind]
+    return known[1]
+
+
+def states_to(transition: Transition, node: Any, height: int, i: int, state: Any) -> list[Any]:
+    """The states before the children of a node that is entered in a state: up to the i-th, and
+    perhaps further. Nodes are shared, and so is what they remember: it is put in whole."""
+    known: list[Any] = node[5][:]
+    if not known or not same_state(known[0], state):
+        known = [state]
+    if len(known) <= i:
+        for child in node[1][len(known) - 1 : i]:
+            known.append(state_after(transition, child, height - 1, known[-1]))
+        node[5][:] = known
+    return known
+
+
+def rows_of(leaf: Any, start: int, stop: int) -> Iterator[Any]:
+    """Some rows of a leaf, each as often as it is there."""
+    rows = leaf[1][start:stop]
+    if leaf[4] == len(leaf[1]):
+        return iter(rows)
+    return chain.from_iterable(map(repeat, rows, leaf[2][start:stop]))
+
+
+class Replay:
+    """One way through the rows of a key, from the first one that changed.
+
+    `pairs` are the rows that came and went, with their weights; they are in `tree`, or no longer,
+    and in the order of `ordering`, which knows all of them where `tree` is empty. What is said
+    otherwise than before is added to `out`.
+    """
+
+    __slots__ = ("at", "marks", "moves", "out", "root", "settled", "transition")
+
+    def __init__(
+        self, transition: Transition, tree: Tree[Any], pairs: Any, out: dict[Any, int],
+        ordering: Tree[Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.transition, self.out, self.root = transition, out, tree.root
+        token = (tree if ordering is None else ordering).token
+        moves = [(token(row), row, weight) for row, weight in pairs]
+        if len(moves) > 1:
+            moves.sort(key=_FIRST)
+        self.marks, self.moves = [move[0] for move in moves], moves
+        self.at = 0
+        self.settled = False
+
+    def run(self) -> None:
+        """Go through all rows that are reached in another state than before."""
+        start = self.transition.start
+        old, _ = self.node(*self.root, start, start, None)
+        if not self.settled:  # rows that went, behind all that are there
+            for _, row, weight in self.moves[self.at :]:
+                old = self.say(row, -weight, old, -1)
+
+    def first(self, node: Any, height: int, state: Any) -> Any:
+        """Go through all rows for the first time, and give the state behind them."""
+        node[5][:] = (state,)
+        if height:
+            for child in node[1]:
+                state = self.first(child, height - 1, state)
+                node[5].append(state)
+            return state
+        state = self.transition.said(rows_of(node, 0, len(node[1])), state, self.out, 1)
+        node[5].append(state)
+        return state
+
+    def node(self, node: Any, height: int, old: Any, new: Any, end: Any) -> tuple[Any, Any]:
+        """The two states behind a node whose rows are all before `end`."""
+        equal = same_state(old, new)
+        if equal and not self.more(end):
+            if self.at == len(self.marks):
+                self.settled = True
+                return old, new
+            new = state_after(self.transition, node, height, new)
+            return new, new
+        if not height:
+            return self.leaf(node, old, new, end)
+        lows, children = node[0], node[1]
+        start, last, known = 0, len(children) - 1, [new]
+        if equal:
+            start = max(bisect_right(lows, self.marks[self.at]) - 1, 0)
+            known = states_to(self.transition, node, height, start, new)[: start + 1]
+            old = new = known[start]
+        for i in range(start, last + 1):
+            stop = lows[i + 1] if i < last else end
+            old, new = self.node(children[i], height - 1, old, new, stop)
+            if self.settled:
+                break
+            known.append(new)
+        node[5][:] = known
+        return old, new
+
+    def more(self, end: Any) -> bool:
+        """Whether a row before `end` has changed that was not reached yet."""
+        marks = self.marks
+        return self.at < len(marks) and (end is None or marks[self.at] < end)
+
+    def leaf(self, node: Any, old: Any, new: Any, end: Any) -> tuple[Any, Any]:
+        tokens, rows, entered, start = node[0], node[1], new, 0
+        while True:
+            more = self.more(end)
+            stop = bisect_left(tokens, self.marks[self.at], start) if more else len(rows)
+            if start < stop:
+                old, new = self.same(rows_of(node, start, stop), old, new)
+                if self.settled:
+                    return old, new
+            if not more:
+                break
+            token, row, weight = self.moves[self.at]
+            there = stop < len(rows) and tokens[stop] == token
+            now = node[2][stop] if there else 0
+            self.at += 1
+            old = self.say(row, now - weight, old, -1)
+            new = self.say(row, now, new, 1)
+            start = stop + there
+        if rows:
+            node[5][:] = entered, new
+        return old, new
+
+    def same(self, rows: Iterator[Any], old: Any, new: Any) -> tuple[Any, Any]:
+        """Through rows that have not changed."""
+        if not same_state(old, new):
+            old, new = self.transition.apart(rows, old, new, self.out)
+            if not same_state(old, new):
+                return old, new
+        if self.at == len(self.marks):
+            self.settled = True
+            return old, new
+        new = self.transition.through(rows, new)
+        return new, new
+
+    def say(self, row: Any, count: int, state: Any, sign: int) -> Any:
+        """Through a row that came or went, as often as it is or was there."""
+        if not count:
+            return state
+        return self.transition.said(repeat(row, count), state, self.out, sign)
