@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebbflow.algebra.value import function_name
 from ebbflow.chain import Chain, grouping
@@ -80,11 +80,22 @@ class BothIndexed(OnKeys):
         return bool(state[0].holds(left) and state[1].holds(right))
 
 
+class Straight(NamedTuple):
+    """What a join does with a pair of rows: it looks at the conditions `where`, makes a row of a
+    type by `merge`, and then the row goes through the steps of `after`."""
+
+    where: tuple[Fn, ...]
+    merge: Any
+    after: Chain
+    type: Any
+
+
 class Join(OnKeys):
     """Rows of both sides with equal keys; see `join`.
 
     `merge` makes the new row, and `after` are steps that it still goes through. `one_to_one` says
-    that no two pairs of rows make the same new row.
+    that no two pairs of rows make the same new row. `straight` is the same from the pair straight
+    away, where that is known.
     """
 
     def __init__(
@@ -96,8 +107,10 @@ class Join(OnKeys):
         after: Chain | None = None,
         one_to_one: bool = False,
         owner: Any = None,
+        straight: Straight | None = None,
     ) -> None:
         self.merge, self.after, self.owner = merge, after or Chain(), owner
+        self.straight = straight or Straight((), merge, self.after, getattr(owner, "type", Any))
         self.one_to_one = (one_to_one or merge is None) and self.after.one_to_one
         super().__init__(left_key, right_key)
 
@@ -105,7 +118,7 @@ class Join(OnKeys):
     def join_delta(self) -> Callable[..., dict[Any, int]]:
         """The loop from the changes of both sides by key, and all rows by key after them, to the
         change of the output."""
-        return _join_loop(self.merge, self.after, self.one_to_one, self.owner)
+        return _join_loop(self.straight, self.one_to_one, self.owner)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
         pairs = x[0].join(x[1], self.left_key, self.right_key, self.merge)
@@ -169,18 +182,22 @@ _JOIN = """
 """
 
 
-def _join_loop(merge: Any, after: Chain, one_to_one: bool, owner: Any) -> Callable[..., Any]:
+def _join_loop(straight: Straight, one_to_one: bool, owner: Any) -> Callable[..., Any]:
     """The loop of a join. Where it is one to one, only pairs of two changed rows can meet twice."""
+    where, merge, after, row_type = straight
     fn = merge if merge is None or isinstance(merge, Fn) else Fn(merge)
     blamed = fn if owner is None else owner
     loop = GeneratedLoop("join_delta", "from_left, from_right, lefts, rights")
     made = "(left, right)"
     if fn is not None:
-        made = fn.kept(loop.bind, "left", "right", hint=getattr(owner, "type", Any))
+        made = fn.kept(loop.bind, "left", "right", hint=row_type)
+    asked = [each.source(loop.bind, "left", "right") for each in where]
 
     def emit(alone: bool) -> None:
         """Write how a pair is given; `alone` says that nothing was given for it before."""
         row = made
+        for each in asked:
+            loop.write(f"if not {each}: continue")
         if after.steps or not alone:
             loop.write(f"row = {made}", blamed, "left", "right")
             after.write(loop)

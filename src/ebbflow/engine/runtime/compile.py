@@ -70,6 +70,7 @@ from ebbflow.flow.rewrite import FIRST, LOCAL, Rewrite, optimise, push_projectio
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, monotone
 from ebbflow.flow.rewrite.terms import NotMonotone
+from ebbflow.flow.rewrite.traced import composed, condition, total
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.operator.aligned import AlignedRows
@@ -278,10 +279,10 @@ class Compiler:
     def _joining(self, node: Join) -> joins.Join:
         """The operator of a join, with the steps behind it that run in its loop."""
         after = self.after.get(id(node))
+        steps = [] if after is None else _steps(after)
         return joins.Join(
-            node.left_key, node.right_key, node.merge,
-            after=WHOLE if after is None else Chain(_steps(after)),
-            one_to_one=_injective(node), owner=node,
+            node.left_key, node.right_key, node.merge, after=Chain(steps),
+            one_to_one=_injective(node), owner=node, straight=_straight(node, steps),
         )  # fmt: skip
 
     def _add_join(self, stage: Stage) -> int:
@@ -368,7 +369,8 @@ class Compiler:
         for node in self.plan.nodes():
             if isinstance(node, LINEAR) and isinstance(node.parent, Join):
                 reader = readers.get(id(node)) if self.count[id(node)] == 1 else None
-                if self.count[id(node.parent)] == 1 and not isinstance(reader, Reduce):
+                fused = isinstance(reader, Reduce) and not _reducing(reader, WHOLE).keeps_rows
+                if self.count[id(node.parent)] == 1 and not fused:
                     found[id(node.parent)] = node
         return found
 
@@ -502,6 +504,28 @@ def session_results(node: SessionReduce) -> SessionResults:
         node.time, node.gap, node.key, node.reducer, row_type=node.parent.type, front=node.front,
         width=node.width, spread=node.spread, made=node.type, owner=node,
     )  # fmt: skip
+
+
+def _straight(node: Join, steps: list[RowStep]) -> joins.Straight:
+    """A join that looks at a pair before it makes a row of it, and makes the row that the steps
+    behind it make of it, where fields of both sides are all that these need."""
+    where, merge, row_type = list[Fn](), node.merge, node.type
+    while steps and merge.expression is not None and merge.expression.total:
+        step, made = steps[0], steps[0].fn.expression
+        if step.verb == "filter" and total(step.fn):
+            asked = condition(merge, step.fn, plain=True)
+            if asked is None:
+                break
+            where.append(asked)
+        elif step.verb == "map" and isinstance(made, Record) and made.total:
+            both = composed(merge, step.fn)
+            if both is None:
+                break
+            merge, row_type = both, made.type
+        else:
+            break
+        steps = steps[1:]
+    return joins.Straight(tuple(where), merge, Chain(steps), row_type)
 
 
 def _injective(node: Join) -> bool:

@@ -35,9 +35,10 @@ of one."""
 Reached = tuple[list[Act], list[tuple[str, int]]]
 REMEMBERED = 1000
 
-LARGE = 5_000
-"""From so many rows on, garbage is not looked for while an epoch runs: it makes rows by the
-million, none of them garbage, and would have them all looked through again and again."""
+LARGE = 100
+"""From so many rows on, garbage is not looked for while an epoch runs: what it makes is kept, or
+freed at once, and would be looked through every few hundred objects. It is looked for once behind
+the epoch."""
 
 
 class NodeStats(NamedTuple):

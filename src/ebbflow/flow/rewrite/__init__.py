@@ -9,6 +9,7 @@ keep the place in the user's file where they were made, so that errors and `expl
     reduce_sessions     what is computed of sessions is computed with them
     push_filters        rows that will be dropped are dropped early
     push_projections    fields that nobody reads are dropped early
+    narrow_joins        joins make rows of the fields that are read, where these are few
     fuse                steps on one row at a time become one step
 
 A function is taken to give equal answers for equal rows, as everywhere in a program. It may fail:
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterable
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.rewrite.filters import push_filters
 from ebbflow.flow.rewrite.fuse import fuse
-from ebbflow.flow.rewrite.projections import push_projections
+from ebbflow.flow.rewrite.projections import narrow_joins, push_projections
 from ebbflow.flow.rewrite.sessions import reduce_sessions
 from ebbflow.flow.rewrite.share import indices, share
 from ebbflow.flow.rewrite.tighten import tighten
@@ -30,14 +31,14 @@ from ebbflow.flow.rewrite.tighten import tighten
 Rewrite = Callable[[Plan], Plan]
 
 FIRST: tuple[Rewrite, ...] = (tighten, share, reduce_sessions, push_filters)
-LOCAL: tuple[Rewrite, ...] = (*FIRST, fuse)
+LOCAL: tuple[Rewrite, ...] = (*FIRST, narrow_joins, fuse)
 ALL: tuple[Rewrite, ...] = (*FIRST, push_projections, share, fuse)
 
 
 def optimise(plan: Plan, rewrites: Iterable[Rewrite] = LOCAL) -> Plan:
     """The plan after these rewrites, in order.
 
-    `LOCAL` is what pays in memory; `ALL` has projections too, for state that is written down. Doing
+    `LOCAL` is what pays in memory; `ALL` has all projections, for state that is written down. Doing
     it again changes nothing.
 
     >>> from ebbflow.flow.plan import Filter, Map, Source
@@ -59,6 +60,7 @@ __all__ = [
     "Rewrite",
     "fuse",
     "indices",
+    "narrow_joins",
     "optimise",
     "push_filters",
     "push_projections",

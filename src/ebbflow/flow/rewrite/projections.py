@@ -25,7 +25,7 @@ from ebbflow.flow.plan import (
 )
 from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, Comparison, ScalarFilter
 from ebbflow.flow.plan.time import SessionReduce
-from ebbflow.flow.rewrite.graph import with_parents
+from ebbflow.flow.rewrite.graph import consumers, with_parents
 from ebbflow.flow.rewrite.reducers import NOTHING, Names, adds_up, reducer_reads, union
 from ebbflow.flow.rewrite.share import indices
 from ebbflow.flow.rewrite.total import computes
@@ -59,9 +59,9 @@ def push_projections(plan: Plan, *, apart: bool = False) -> Plan:
     what any of them reads. A field that nobody reads is no longer computed, where that cannot fail.
     Where a dropped field told 1 from 1.0, which are equal, one of the two stands for both.
 
-    It pays where rows are written down: durable state and what Spark keeps and shuffles. It does
-    not in memory, where an index refers to the row that is there anyway, and a narrower one is a
-    new tuple; so the local engine does without.
+    It pays where rows are written down: what Spark keeps and shuffles. It does not in memory,
+    where an index refers to the row that is there anyway, and a narrower one is a new tuple; there
+    only joins make narrower rows (`narrow_joins`).
 
     >>> from ebbflow.flow.plan import Source
     >>> from ebbflow.reducer import sum
@@ -74,10 +74,26 @@ def push_projections(plan: Plan, *, apart: bool = False) -> Plan:
     >>> narrow.verb, narrow.type._fields
     ('map', ('city', 'price'))
     """
-    work = _Work(plan, apart)
-    for node in reversed(work.nodes):
-        work.ask(node)
-    return work.built()
+    return _Work(plan, apart).built()
+
+
+def narrow_joins(plan: Plan) -> Plan:
+    """Joins make rows of the fields that are read behind them, where these are at most half.
+
+    These are the projections that pay in memory: a join makes a row anyway, and has to hash it, so
+    a narrow one is cheaper; a row that is there already is left as it is. Where nearly all fields
+    are read nothing is gained: rows that lose a field may become equal, and have to be added up.
+
+    >>> from ebbflow import Input, max
+    >>> from ebbflow.record import record
+    >>> Bid = record("Bid", item=int, price=int, by=str, at=int)
+    >>> Item = record("Item", id=int, kind=str, ends=int)
+    >>> both = Input("bids", Bid).join(Input("items", Item), left_on="item", right_on="id")
+    >>> best = both.filter(lambda row: row.at < row.ends).group_by("kind").agg(best=max("price"))
+    >>> narrow_joins(Plan({"best": best.node})).outputs["best"].parent.type._fields
+    ('price', 'kind')
+    """
+    return _Work(plan, made=True).built()
 
 
 COMPARING = (CompareJoin, CompareSemi, ScalarFilter)
@@ -89,21 +105,35 @@ class _Work:
 
     plan: Plan
     apart: bool = False
+    made: bool = False
+    """Whether only joins are to make narrower rows, see `narrow_joins`."""
     need: dict[int, Names] = field(default_factory=dict)
     edge: dict[tuple[int, int], Names] = field(default_factory=dict)
-    made: dict[tuple[int, frozenset[str]], Node] = field(default_factory=dict)
+    maps: dict[tuple[int, frozenset[str]], Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.nodes = self.plan.nodes()
         self.need = {id(node): None for node in self.plan.outputs.values()}
+        self.count = consumers(self.plan)
+        for node in reversed(self.nodes):
+            self.ask(node)
 
     def ask(self, node: Node) -> None:
         """Adds what a node reads of its parents; all that reads the node has been asked."""
-        need = self.need.setdefault(id(node), NOTHING)
+        self.need.setdefault(id(node), NOTHING)
+        need = self._needed(node)
         for i, parent in enumerate(node.parents):
             reads = self._reads(node, i, need) if parent.bag else None
             self.edge[id(node), i] = reads
             self.need[id(parent)] = union(self.need.get(id(parent), NOTHING), reads)
+
+    def _needed(self, node: Node) -> Names:
+        """The fields that a node is to make; None where it makes all."""
+        need, fields = self.need[id(node)], fields_of(node.type)
+        if not self.made or not isinstance(node, (Map, Join, CompareJoin, Sessions)):
+            return need
+        joins = isinstance(node, (Join, CompareJoin)) and need is not None and fields
+        return need if joins and 2 * len(_some(need, fields)) <= len(fields) else None  # type: ignore[arg-type]
 
     def _reads(self, node: Node, i: int, need: Names) -> Names:
         if isinstance(node, Join):
@@ -136,7 +166,7 @@ class _Work:
             parents = [
                 self._narrow(node, i, become[id(parent)]) for i, parent in enumerate(node.parents)
             ]
-            become[id(node)] = _retyped(node, parents, self.need[id(node)])
+            become[id(node)] = _retyped(node, parents, self._needed(node))
         return Plan({name: become[id(node)] for name, node in self.plan.outputs.items()})
 
     def _agree(self, edges: list[tuple[int, int]]) -> None:
@@ -153,19 +183,33 @@ class _Work:
             or not fields
         ):
             return parent
-        if self.apart and isinstance(node, Reduce) and adds_up(node.reducer, parent.type):
+        if self.made and not self._makes(node.parents[i]):
+            return parent
+        if (
+            (self.apart or self.made)
+            and isinstance(node, Reduce)
+            and adds_up(node.reducer, parent.type)
+        ):
             return parent
         kept = _some(reads, fields)
+        if self.made and 2 * len(kept) > len(fields_of(node.parents[i].type) or ()):
+            return parent
         whole = isinstance(parent, Source) and (parent.key is None or 2 * len(kept) > len(fields))
         if self.apart and isinstance(node, Binary) and whole:
             return parent
         if len(kept) == len(fields):
             return parent
-        if (id(parent), kept) not in self.made:
+        if (id(parent), kept) not in self.maps:
             fn = narrowing(parent.type, kept)
             row_type = getattr(fn.expression, "type", parent.type)
-            self.made[id(parent), kept] = Map(parent=parent, fn=fn, type=row_type, place=node.place)
-        return self.made[id(parent), kept]
+            self.maps[id(parent), kept] = Map(parent=parent, fn=fn, type=row_type, place=node.place)
+        return self.maps[id(parent), kept]
+
+    def _makes(self, node: Node) -> bool:
+        """Whether a node is a join with filters behind it that nothing else reads."""
+        while isinstance(node, Filter) and self.count[id(node)] == 1:
+            node = node.parent
+        return isinstance(node, Join) and self.count[id(node)] == 1
 
 
 def _edges(reader: Node, of: Node, key: Fn) -> list[tuple[int, int]]:

@@ -111,3 +111,30 @@ def test_what_the_host_has_frozen_stays_frozen() -> None:
     view.close()
     assert gc.get_freeze_count() == pytest.approx(there, rel=0.1)
     assert gc.get_freeze_count() > 0
+
+
+@pytest.mark.parametrize(("large", "most"), [(100, 2), (1_000_000, None)])
+def test_garbage_is_not_looked_for_while_an_epoch_runs(
+    large: int, most: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ebbflow.engine.runtime.machine.LARGE", large)
+    hits = ef.Input("hits", Hit)
+    both = hits.join(hits, on="page", suffixes=("", "_too"))
+    view = both.run(check_input=False, freeze=False)
+    rows = [Hit(n, n) for n in range(3_000)]
+    begun: list[str] = []
+    gc.callbacks.append(lambda phase, _: begun.append(phase))
+    try:
+        view.step(hits=rows)
+    finally:
+        gc.callbacks.pop()
+    count = begun.count("start")
+    assert count > 4 if most is None else count <= most
+
+
+def test_many_small_loads_are_frozen_as_a_large_one_is() -> None:
+    view = loaded(1_500)
+    assert gc.get_freeze_count() == 0
+    view.step(hits=[Hit(n, 9_000) for n in range(1_500)])
+    assert gc.get_freeze_count() > 1_500
+    view.close()

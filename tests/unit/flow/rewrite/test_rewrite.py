@@ -30,6 +30,7 @@ from ebbflow.flow.rewrite import (
     ALL,
     fuse,
     indices,
+    narrow_joins,
     optimise,
     push_filters,
     push_projections,
@@ -38,6 +39,7 @@ from ebbflow.flow.rewrite import (
 from ebbflow.flow.rewrite.traced import conjuncts, total, written
 from ebbflow.flow.show import explain
 from ebbflow.fn import Fn
+from ebbflow.record import fields_of
 from ebbflow.zset import ZSet
 
 
@@ -616,3 +618,41 @@ def test_a_join_is_sent_half_of_the_fields_where_the_input_keeps_its_rows_by_key
     assert sent(keyed, lambda o, p: Paid(o.customer, o.price)) == ("customer", "price")
     assert sent(orders, lambda o, p: Paid(o.customer, o.price)) == Order._fields
     assert sent(keyed, lambda o, p: Order(o.id, o.customer, p.name, o.price)) == Order._fields
+
+
+# ---- joins of narrow rows ----
+
+
+def test_a_join_makes_the_fields_that_are_read_where_these_are_at_most_half() -> None:
+    both = orders.join(people, on="customer")
+    late = both.filter(lambda row: row.city != row.name)
+
+    def made(rows: ef.Collection) -> tuple[str, ...]:
+        plan = narrow_joins(plan_of(rows))
+        (node,) = [each for each in plan.nodes() if isinstance(each, Reduce)]
+        return tuple(node.parent.type._fields)
+
+    assert made(late.group_by("city").agg(n=ef.max("price"))) == ("city", "price")
+    assert made(both.group_by("city").agg(n=ef.sum("price"))) == ("city", "price")
+    assert made(late.group_by("city", "name", "age").agg(n=ef.max("price"))) == tuple(
+        fields_of(both.node.type) or ()
+    ), "more than half are read"
+    assert made(orders.group_by("city").agg(n=ef.max("price"))) == Order._fields, "no row is made"
+
+
+def test_a_join_that_others_read_whole_makes_whole_rows() -> None:
+    both = orders.join(people, on="customer")
+    plan = plan_of(both, both.group_by("city").agg(n=ef.max("price")))
+    assert narrow_joins(plan).outputs["out1"] is plan.outputs["out1"]
+
+
+def test_explain_shows_the_narrow_rows_of_a_join() -> None:
+    both = orders.join(people, on="customer").filter(lambda row: row.city != row.name)
+    view = both.group_by("city").agg(n=ef.max("price")).run()
+    assert "if not (left[2] != right[1]): continue" in str(view.explain("python"))
+    view.step(orders=[Order(1, 2, "Rome", 3)], people=[Person(2, "ann", 7)])
+    indices = [each for stage in view._program.machine.stages for each in stage.containers]
+    rows = [
+        row for each in indices for group in getattr(each, "groups", {}).values() for row in group
+    ]
+    assert sorted(map(len, rows)) == [2, 3, 4]
