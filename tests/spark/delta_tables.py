@@ -1,8 +1,10 @@
 """Delta tables in and out of a view on Spark, in a process of its own: a session has Delta's jar
 from its start. Run as `python delta_tables.py FOLDER SEED [KILL]`: every round changes the table,
 has the view follow it, and compares it and the tables of its sinks with what computing from scratch
-gives. With KILL it kills itself: "merge" after so many MERGEs and before they are noted. What is in
-the folder is gone on with. The exit status is 77 where the jar cannot be had.
+gives. With KILL it kills itself: after so many MERGEs and before they are noted. What is in the
+folder is gone on with. With "tracked" for KILL, the table has no change feed: Spark is asked for
+what changes (`spark.read.changes`), which it knows from the numbers of rows. The exit status is 77
+where the jar cannot be had.
 """
 
 from __future__ import annotations
@@ -99,14 +101,17 @@ def main(folder: str, seed: str, kill: str = "") -> None:
 
     spark, path, dice = session(), Path(folder), Random(seed)
     spark.sparkContext.setLogLevel("ERROR")
-    orders = f"delta.`{path / 'orders'}`"
+    orders, tracked = f"delta.`{path / 'orders'}`", kill == "tracked"
+    how = "delta.enableRowTracking" if tracked else "delta.enableChangeDataFeed"
+    if tracked:
+        spark.conf.set("spark.databricks.delta.changelogV2.enabled", "true")
     if not (path / "orders").is_dir():
         spark.sql(f"CREATE TABLE {orders} (id BIGINT, city STRING, price BIGINT, note STRING) "
-                  "USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")  # fmt: skip
+                  f"USING delta TBLPROPERTIES ('{how}' = 'true')")  # fmt: skip
         spark.sql(
             f"INSERT INTO {orders} VALUES (1, 'Rome', 5, ''), (2, NULL, 6, ''), (3, 'Oslo', 7, '')"
         )
-    if kill:
+    if kill and not tracked:
         real, count = SparkTable.merge, [0]
 
         def merge(self: Any, *given: Any) -> None:
@@ -138,6 +143,13 @@ def main(folder: str, seed: str, kill: str = "") -> None:
         view.add_sink(delta.LogSink(path / "log"))
         assert follow.run(view, follow=False) == 0
     assert spark.sql(f"DESCRIBE HISTORY delta.`{path / 'totals'}`").count() == before
+    if tracked:
+        last = spark.sql(f"DESCRIBE HISTORY {orders} LIMIT 1").collect()[0]["version"]
+        with totals().run(ef.spark(spark, path=path / "stepped")) as view:
+            for version in range(1, last + 1):
+                between = {"startingVersion": version, "endingVersion": version}
+                view.step(orders=spark.read.options(**between).changes(orders).drop("note"))
+            assert Counter(tuple(row) for row in view.value.collect()) == expected(spark, path)
     print("as computed from scratch")
     spark.stop()
 

@@ -29,3 +29,8 @@ def test_oracle_delta_in_and_out_on_spark_killed_and_resumed(tmp_path: Path) -> 
     assert run(tmp_path, "1", "2") == -signal.SIGKILL
     assert run(tmp_path, "2", "1") == -signal.SIGKILL
     assert run(tmp_path, "3") == 0
+
+
+@pytest.mark.slow
+def test_oracle_delta_without_a_change_feed_by_spark_s_own_changes(tmp_path: Path) -> None:
+    assert run(tmp_path, "4", "tracked") == 0

@@ -29,6 +29,7 @@ class SparkTable(VersionedTable):
         self.place = place if url or not path else str(Path(place).absolute())
         self._quoted = f"delta.{_name(self.place)}" if path else place
         self._path = path
+        self._properties: dict[str, str] = {}
         extensions = session.conf.get("spark.sql.extensions", "") or ""
         if "DeltaSparkSessionExtension" not in extensions:
             raise CheckError(
@@ -44,6 +45,7 @@ class SparkTable(VersionedTable):
     def newest(self) -> Newest:
         (last,) = self.session.sql(f"DESCRIBE HISTORY {self._quoted} LIMIT 1").collect()
         detail = self.session.sql(f"DESCRIBE DETAIL {self._quoted}").collect()[0]
+        self._properties = dict(detail["properties"] or {})
         return Newest(int(last["version"]), str(detail["id"]), self._at(last["version"]).columns)
 
     def _at(self, version: int) -> DataFrame:
@@ -57,13 +59,29 @@ class SparkTable(VersionedTable):
         return self._at(version).select(*map(_name, columns))
 
     def changed(self, first: int, last: int, columns: list[str]) -> Any:
-        how = {"readChangeFeed": "true", "startingVersion": first, "endingVersion": last}
+        between = {"startingVersion": first, "endingVersion": last}
         try:
-            feed = self._loaded(how).select(*map(_name, [*columns, FEED]))
+            if self._tracked:
+                found = self.session.read.options(**between).changes(self._quoted)
+            else:
+                found = self._loaded({"readChangeFeed": "true", **between})
+            feed = found.select(*map(_name, [*columns, FEED]))
             return None if feed.isEmpty() else feed
         except PySparkException as error:
             said = str(error).partition("\n")[0]
             raise Unavailable(f"version {first} to {last} cannot be read: {said}") from error
+
+    @property
+    def _tracked(self) -> bool:
+        """Whether what changes in the table is known from the numbers of its rows, and not from a
+        change feed: Spark's own way to ask for changes, from 4.2 on."""
+        on = "true"
+        return (
+            self._properties.get("delta.enableChangeDataFeed") != on
+            and self._properties.get("delta.enableRowTracking") == on
+            and self.session.conf.get(f"{_CONF}.changelogV2.enabled", "") == on
+            and hasattr(self.session.read, "changes")
+        )
 
     def any_rows(self, view: Any, name: str) -> bool:
         return not view.input(name).value.isEmpty()

@@ -4,7 +4,8 @@ A table of changes has one of five *layouts*, which its column names tell apart:
 
     rows       the columns of a row: every row is added
     weight     and `weight` or `__weight`: how often it is added; removed when negative
-    feed       and `_change_type`, as the change feed of a Delta table has it
+    feed       and `_change_type`, as the change feed of a Delta table and Spark's `read.changes`
+               have it
     op         and `op` or `__op`, as Debezium writes it when it is told to unwrap
     images     `op`, and the row before and after in two structs, as Debezium writes it
 
@@ -26,7 +27,7 @@ ADDED = {"feed": ("insert", "update_postimage"), "op": ("c", "r")}
 REMOVED = {"feed": ("delete", "update_preimage"), "op": ("d",)}
 CHANGED = "u"
 BEFORE, AFTER = "before", "after"
-_FEED = {"_commit_version", "_commit_timestamp"}
+_FEED = {"_commit_version", "_commit_timestamp", "_metadata"}
 _OP = {"op", "source", "transaction", "ts_ms", "ts_us", "ts_ns"}
 
 

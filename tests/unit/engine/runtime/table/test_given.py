@@ -115,6 +115,7 @@ def test_the_change_feed_of_a_delta_table() -> None:
             "_change_type": kinds,
             "_commit_version": [7, 7, 7, 8],
             "_commit_timestamp": pa.array([datetime(2024, 1, 1)] * 4),
+            "_metadata": [{"row_id": n} for n in range(4)],
         }
     )
     assert {row.id: weight for row, weight in read(table).items()} == {1: 1, 2: -1, 3: 1, 4: -1}
