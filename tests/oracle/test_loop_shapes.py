@@ -39,6 +39,17 @@ def test_oracle_a_loop_of_this_shape_equals_batch_often(name: str) -> None:
     compared(name, run_exactly, range(24))
 
 
+def test_a_limit_is_seen_also_where_a_fact_is_held_by_one_of_its_own_round() -> None:
+    start = {(3, 1): 1, (3, 0): 1, (1, -1): 1, (0, -1): 1, (0, 2): 1, (-1, 2): 1, (0, 1): 1}
+    longer = {(1, 1): 1, (3, 0): -1, (1, 0): 1, (0, -1): -1}
+    epochs = [{(3, 1): 1, (3, 0): 1}, {(1, -1): 1}]
+    epochs += [{edge: n for edge, n in start.items() if not any(edge in each for each in epochs)}]
+    changes = [
+        {"edges": ZSet({Edge(*edge): n for edge, n in each.items()})} for each in [*epochs, longer]
+    ]
+    follow(run, built("a_limit_that_is_just_reached"), changes)
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_loop_of_this_shape_is_lazy_or_not(name: str) -> None:
     stages = loop_stages(run(built(name).plan))

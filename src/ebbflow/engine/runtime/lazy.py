@@ -15,7 +15,9 @@ did not come back is gone.
 
 Facts of the same round could not hold each other up, and many would be suspended only to come back.
 So a round has eight *places*, and its facts take them in turn: the numbers that are kept and
-compared are `8 * round + place`. The first place is for what comes from outside.
+compared are `8 * round + place`. The first place is for what comes from outside. A fact that is
+held by one of its own round has a smaller round than it would have in truth, though. Where the
+limit of the loop is so small that one may count on it, only facts of earlier rounds hold others.
 
 When half of all facts have been suspended in an epoch, or half as many rows go as there are keys
 that facts are joined with, the rest would cost more than it saves: the loop is computed again, from
@@ -44,6 +46,8 @@ FACTS_PLACES = (1 << PLACES) - 1
 """How many places there are for facts, those behind the first."""
 FEW = 1_000
 """So many facts are suspended rather than computed again, however few there are."""
+COUNTED = 1_000
+"""Up to this limit rounds are upper bounds, so that the limit is seen when it is reached."""
 AT_ONCE = -1
 """Enough suspended facts before there are any."""
 
@@ -107,14 +111,16 @@ class LazyLoopStage(FactsStage):
         them all. Derivations that `came` matter where one may be better than what is there. It
         ends early when that is enough to compute the loop again."""
         facts, tables = self.facts.values, self.derivations.values
+        counted = self._limit <= COUNTED
         back: list[Any] = []
         gone = self._bettered(came)
         while (lost or gone) and self.suspended <= self.enough:
             for row, at in lost:
                 number = facts.get(row)
                 if number is not None and at < number and row not in gone:
+                    least = self._begin(number) if counted else number
                     for each in tables[row]:
-                        if each < number:
+                        if each < least:
                             break
                     else:
                         gone[row] = number
@@ -124,6 +130,10 @@ class LazyLoopStage(FactsStage):
             back += gone
             gone = {}
         return back
+
+    def _begin(self, number: Any) -> Any:
+        """The first number of the round of a number."""
+        return number >> PLACES << PLACES
 
     def _bettered(self, came: Derivations) -> dict[Any, Any]:
         """The facts for which a better value has come: none, where there are no values."""

@@ -44,6 +44,9 @@ class LazyChoiceStage(LazyLoopStage):
         row = self.row
         return [(row(key, mark), 1) for key, (mark, _) in facts]
 
+    def _begin(self, number: Any) -> Any:
+        return number[0], super()._begin(number[1])
+
     def _bettered(self, came: Derivations) -> dict[Any, Any]:
         facts, tables = self.facts.values, self.derivations.values
         found = {}
