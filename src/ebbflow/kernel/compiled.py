@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
-_OPTIONS = {"nogil": True, "_nrt": False}
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 """Loops make no arrays, and so nobody needs to count who has one: with these counts, which Numba
 keeps wherever a function is given an array, looking up a key takes ten times as long."""
 
