@@ -302,7 +302,7 @@ def arrow_words(form: WordForm, column: Any, texts: Texts) -> Any:
         other = {"date": pa.int32(), "time": pa.int64(), "bool": pa.uint8()}.get(form.name)
         plain = array if other is None else array.cast(other)
         words = np.asarray(plain.fill_null(0) if array.null_count else plain)
-        words = words.astype(np.int64, copy=absent is not None)
+        words = words.astype(np.int64)  # a copy, which can be written to
         if form.name == "int":
             _without_null(words)
     if absent is not None:

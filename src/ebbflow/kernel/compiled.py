@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
+"""Loops make no arrays, and so nobody needs to count who has one: with these counts, which Numba
+keeps wherever a function is given an array, looking up a key takes ten times as long."""
 
 
 def compiled(loop: F) -> F:
@@ -19,14 +22,14 @@ def compiled(loop: F) -> F:
     >>> twice(21)
     42
     """
-    jit: Any = numba.njit(cache=_has_file(loop), nogil=True)
+    jit: Any = numba.njit(cache=_has_file(loop), **_OPTIONS)
     made: F = jit(loop)
     return made
 
 
 def inlined(loop: F) -> F:
     """A function that is compiled into those that call it."""
-    jit: Any = numba.njit(inline="always")
+    jit: Any = numba.njit(forceinline=True, **_OPTIONS)
     made: F = jit(loop)
     return made
 

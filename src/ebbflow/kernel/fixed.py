@@ -174,7 +174,8 @@ def quotient(high: int, low: int, bottom: int, unit: int) -> float:
     >>> quotient(0, 10, 4, 0), quotient(-1, -10, 3, 1), quotient(1, 0, 2**63 - 1, 0)
     (2.5, -1.6666666666666667, 2.0)
     """
-    return ratio(high, low, bottom, unit)
+    found: float = ratio(high, low, bottom, unit)
+    return found
 
 
 @compiled

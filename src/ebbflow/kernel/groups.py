@@ -128,7 +128,9 @@ class Groups:
         if status == FINE:
             out = np.empty((keys.shape[1] + len(self.results), 2 * len(touched)), np.int64)
             signs = np.empty(2 * len(touched), np.int64)
-            given, status = _give(touched, old, self.cells, table.keys, self.results, out, signs)
+            given, status = _give(
+                touched, old, self.cells, table.keys, self.results, out, signs, *self._room()
+            )
         if status != FINE:
             if counted:
                 self.values.undo(1)  # type: ignore[union-attr]
@@ -149,9 +151,16 @@ class Groups:
         none = np.zeros((len(slots), self.cells.shape[1]), np.int64)
         out = np.empty((self.table.width + len(self.results), 2 * len(slots)), np.int64)
         signs = np.empty(2 * len(slots), np.int64)
-        given, status = _give(slots, none, self.cells, self.table.keys, self.results, out, signs)
+        given, status = _give(
+            slots, none, self.cells, self.table.keys, self.results, out, signs, *self._room()
+        )
         assert status == FINE
         return out[:, :given]
+
+    def _room(self) -> tuple[Words, Words, Words]:
+        """Where a loop writes the results of one group, and a float to read its bits."""
+        one = np.zeros(1, np.float64)
+        return np.empty(len(self.results), np.int64), one, one.view(np.int64)
 
     def everything(self) -> tuple[Words, Words]:
         """The keys of all groups, and their cells."""
@@ -353,15 +362,12 @@ def spread(total: Any, high: Any, low: Any, size: Any, less: Any) -> Any:
 @compiled
 def _give(
     touched: Words, old: Words, cells: Words, keys: Words, results: Words, out: Words,
-    signs: Words,
+    signs: Words, now: Words, floats: Any, bits: Words,
 ) -> tuple[int, int]:  # fmt: skip
     """For each group that was touched, its old result with weight -1 and the new one with 1, if
     they differ."""
     given = 0
     width = keys.shape[1]
-    now = np.empty(len(results), np.int64)
-    floats = np.empty(1, np.float64)
-    bits = floats.view(np.int64)
     for i in range(len(touched)):
         slot = touched[i]
         if cells[slot, 0] < 0:

@@ -90,7 +90,7 @@ class Values:
             at, fine = _count(
                 slots, values, weights, at, parts, cells, self.entries, self.roots, self.gone,
                 note.done, note.count, self.table.places, self.table.keys, self.table.free,
-                self.table.state,
+                self.table.state, np.empty((1, 2), np.int64),
             )  # fmt: skip
             if at == len(slots) * len(parts) or not fine:
                 break
@@ -144,7 +144,8 @@ class Values:
         used = self.table.used()
         there = used[self.entries[used, COUNT] > 0]
         of, orders = self.table.keys[there, 0], self.table.keys[there, 1]
-        words = _words(orders, self.parts[of % len(self.parts)])
+        words = np.empty(len(orders), np.int64)
+        _words(orders, self.parts[of % len(self.parts)], words)
         return of, words, self.entries[there, COUNT]
 
     def __len__(self) -> int:
@@ -183,11 +184,9 @@ def word_of(order: Any, how: Any, floats: Any) -> Any:
 
 
 @compiled
-def _words(orders: Words, parts: Words) -> Words:
-    words = np.empty(len(orders), np.int64)
+def _words(orders: Words, parts: Words, words: Words) -> None:
     for i in range(len(orders)):
         words[i] = word_of(orders[i], parts[i, 0], parts[i, 2])
-    return words
 
 
 # ---- heaps ----
@@ -248,12 +247,11 @@ def _heap(slots: Words, where: Words, entries: Words, roots: Words, keys: Words)
 def _count(
     slots: Words, values: Words, weights: Words, start: int, parts: Words, cells: Words,
     entries: Words, roots: Words, gone: Words, note: Words, done: Words, places: Words,
-    keys: Words, free: Words, state: Words,
+    keys: Words, free: Words, state: Words, key: Words,
 ) -> tuple[int, bool]:  # fmt: skip
     """Count values from one on; gives how far there was room, and whether all were there."""
     count = done[0]
     width = len(parts)
-    key = np.empty((1, 2), np.int64)
     for t in range(start, len(slots) * width):
         i, j = t // width, t % width
         how, value = parts[j, 0], values[i, parts[j, 1]]

@@ -98,7 +98,7 @@ class _Expected:
         if dtypes is None or (given != names and given != (*names, WEIGHT)):
             return None
         count = len(change[names[0]])
-        found = []
+        found: list[Any] = []
         for array, dtype in zip(change.values(), dtypes, strict=False):
             if type(array) is not np.ndarray or array.dtype != dtype or array.shape != (count,):
                 return None

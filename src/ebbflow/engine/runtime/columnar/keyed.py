@@ -142,8 +142,8 @@ class ColumnJoinStage(ColumnStage):
     def step(self, left: Any, right: Any) -> Any:
         if any(side and side.entries is None for side in (left, right)):
             return self.joined(left, right, NOW, WAS)
-        changes = [side.change if side else None for side in (left, right)]
-        out, weights = joined(self.left.chained, self.right.chained, *changes, self.plan)
+        ours, theirs = (side.change if side else None for side in (left, right))
+        out, weights = joined(self.left.chained, self.right.chained, ours, theirs, self.plan)
         fields = list(out)
         if not self.plain:
             width = self.left.chained.rows.width
