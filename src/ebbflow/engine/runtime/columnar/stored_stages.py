@@ -365,6 +365,8 @@ def _stored(stage: Stage, found: dict[int, Stage]) -> Stage:
             return StoredDistinctStage(stage)
         case ColumnReduceStage():
             return StoredReduceStage(stage, _cell(stage))
+    if stage.in_columns and stage.containers:
+        raise NotInColumns("its state is not stored in columns")
     return stage
 
 
