@@ -365,6 +365,8 @@ def _stored(stage: Stage, found: dict[int, Stage]) -> Stage:
             return StoredDistinctStage(stage)
         case ColumnReduceStage():
             return StoredReduceStage(stage, _cell(stage))
+    if stage.in_columns and stage.containers:
+        raise NotInColumns("its state is not stored in columns")
     return stage
 
 
@@ -373,6 +375,8 @@ def _cell(stage: ColumnReduceStage) -> StoredCell:
     if not stage.key_of.parts:
         raise NotInColumns("it has one group, of all rows")
     require_plain(stage.by_rows.operator.key, stage.key_of.forms)
+    if stage.groups.values is not None:
+        raise NotInColumns("it counts the values of groups")
     width = stage.groups.cells.shape[1]
     key = np.zeros((1, len(stage.key_of.parts)), np.int64)
     found = []
