@@ -26,7 +26,6 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	PYTHONHASHSEED=0 $(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup  # test ids must be alike in all processes
 
 slow: $(READY)

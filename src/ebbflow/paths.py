@@ -241,6 +241,15 @@ def open_file(path: Path, flags: int, permissions: int | None = PRIVATE) -> int:
     return file
 
 
+def settle(path: Path) -> None:
+    """Have what was written to a file, or of a folder the names in it, on the disk itself."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def allow_all(folder: Path, permissions: int) -> None:
     """Give a folder that others have filled, and all that is in it, these permissions."""
     for base, folders, files in os.walk(folder):

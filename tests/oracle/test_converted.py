@@ -6,9 +6,7 @@ now, which `schemas.py` makes without any help of what is tested.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
-import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -16,26 +14,13 @@ from random import Random
 from typing import Annotated, Any, NamedTuple
 
 import pytest
+from tests.oracle import disk, schemas
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.state.spine import StateError
 from ebbflow.zset import ZSet
 
-
-def beside(name: str) -> Any:
-    """A module of this folder, which is no package."""
-    if name in sys.modules:  # a class must be one, to be pickled
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-schemas, disk = beside("schemas"), beside("disk")
 HOWS = ["lost", "kept", "torn"]
 
 

@@ -7,7 +7,6 @@ its files torn, flipped and gone.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import signal
@@ -20,31 +19,15 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.oracle import kept_shop as the_shop
+from tests.oracle.disk import Crash, Disk
+from tests.oracle.kept_shop import SHOP, Order, advance, change, inputs, right, shop
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.state.spine import Files, InUse, StateError
 
-
-def beside(name: str) -> Any:
-    """A module of this folder, which is no package."""
-    if name in sys.modules:  # a class must be one, to be pickled
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-disk, the_shop = beside("disk"), beside("kept_shop")
-Crash, Disk = disk.Crash, disk.Disk
-Order, SHOP, shop = the_shop.Order, the_shop.SHOP, the_shop.shop
-advance, change, inputs, right = (
-    the_shop.advance, the_shop.change, the_shop.inputs, the_shop.right
-)  # fmt: skip
-
+ROOT = Path(__file__).parents[2]
 EPOCHS = 8
 HOWS = ["lost", "kept", "torn"]
 OPTIONS: list[dict[str, Any]] = [{}, {"memory": 1}, {"flush_every": 3}, {"keep_epochs": 3}]
@@ -223,8 +206,11 @@ def forked(path: str, seed: str, rounds: str) -> None:
 
 
 def killed(tmp_path: Path, seed: int, rounds: int) -> int:
-    command = [sys.executable, __file__, str(tmp_path / "state"), str(seed), str(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = [str(tmp_path / "state"), str(seed), str(rounds)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.oracle.test_durable_crash", *words], cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 

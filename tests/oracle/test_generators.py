@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections import Counter
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
+from tests.oracle.doubles import WRONG, Recomputing
 from tests.oracle.looped import every_node
 
 from ebbflow.engine.batch import evaluate
@@ -39,14 +37,6 @@ from ebbflow.testing.loops import LOOP_NAMES
 from ebbflow.testing.programs import Measurement, Moment, Recipe, Stock, grow
 from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet, trusted
-
-spec = importlib.util.spec_from_file_location("doubles", Path(__file__).parent / "doubles.py")
-assert spec is not None
-assert spec.loader is not None
-doubles: Any = importlib.util.module_from_spec(spec)
-sys.modules["doubles"] = doubles
-spec.loader.exec_module(doubles)
-Recomputing, WRONG = doubles.Recomputing, doubles.WRONG
 
 QUICK = settings(
     deadline=None,

@@ -7,9 +7,7 @@ those of the folder that a sink writes to. The state is on a disk that forgets w
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -17,6 +15,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.oracle import kept_shop as the_shop
+from tests.oracle.disk import Crash, Disk
+from tests.oracle.kept_shop import SHOP, advance
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
@@ -24,21 +25,6 @@ from ebbflow.engine.runtime.sinks import folder as folders
 from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.zset import ZSet
 
-
-def beside(name: str) -> Any:
-    """A module of this folder, which is no package."""
-    if name in sys.modules:  # a class must be one, to be pickled
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-disk, the_shop = beside("disk"), beside("kept_shop")
-Crash, Disk, SHOP, advance = disk.Crash, disk.Disk, the_shop.SHOP, the_shop.advance
 EPOCHS = 5
 HOWS = ["lost", "kept", "torn"]
 OPTIONS: list[dict[str, Any]] = [{}, {"flush_every": 3}, {"keep_epochs": 3}]

@@ -43,12 +43,16 @@ def expected(file: Path, who: str) -> dict[int, str]:
     return found
 
 
-def by_mypy(*files: Path) -> dict[Path, Said]:
-    """With the options and the cache of `make test`, so that the library is not checked again."""
+def mypy(*words: str) -> subprocess.CompletedProcess[str]:
+    """With the options and the cache of the library, which is checked once, and first."""
     if find_spec("mypy") is None:
         pytest.skip("mypy is not installed: nothing was checked")
-    command = [sys.executable, "-m", "mypy", "--no-pretty", "--no-error-summary", *map(str, files)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "mypy", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def by_mypy(*files: Path) -> dict[Path, Said]:
+    done = mypy("--no-pretty", "--no-error-summary", *map(str, files))
     assert done.returncode < 2, done.stdout + done.stderr
     found: dict[Path, Said] = {file: {} for file in files}
     for file, line, text in re.findall(r"^(.*?):(\d+):( error: .*)$", done.stdout, re.M):
@@ -87,8 +91,16 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 FILES = (HERE / "mistakes.py", HERE / "right.py")
+in_one_process = pytest.mark.xdist_group("types")  # one after the other, with one cache
 
 
+@in_one_process
+def test_the_library_is_right_by_mypy() -> None:
+    done = mypy()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@in_one_process
 @pytest.mark.parametrize("check", [by_mypy, by_pyright])
 def test_a_type_checker_finds_each_mistake_at_its_line_and_nothing_else(
     check: Callable[..., dict[Path, Said]], shown: Path

@@ -20,6 +20,7 @@ from ebbflow.paths import (
     make_folder,
     of_folders,
     open_file,
+    settle,
 )
 from ebbflow.state.spine.files import FileWriter, InUse, Lost, StateError, taken
 from ebbflow.state.spine.mapped import MappedFiles, map_file
@@ -107,7 +108,7 @@ class Folder(MappedFiles):
             os.unlink(self.path / name)
 
     def settle(self) -> None:
-        _sync(self.path)
+        settle(self.path)
 
     def jot(self, name: str, text: str) -> None:
         file = open_file(self.path / name, os.O_WRONLY, self.permissions)
@@ -142,7 +143,7 @@ class Folder(MappedFiles):
         try:
             for folder in [p for p in (*reversed(self.path.parents), self.path) if not p.is_dir()]:
                 make_folder(folder, self.permissions)
-                _sync(folder.parent)
+                settle(folder.parent)
             held = self._locked()
         except OSError as error:
             raise StateError(
@@ -251,14 +252,6 @@ def _inode(path: Path, *, follow: bool = False) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 class _LocalWriter(FileWriter):

@@ -29,6 +29,7 @@ from ebbflow.paths import (
     local_path,
     make_folder,
     make_folders,
+    settle,
 )
 from ebbflow.zset import ZSet
 
@@ -168,15 +169,6 @@ def _replace_table(folder: Path, table: Any, format: str, permissions: int) -> N
         if other != file and (other.name.startswith("part-") or other.name == "_SUCCESS"):
             other.unlink()
     settle(folder)
-
-
-def settle(path: Path) -> None:
-    """Have what was written on the disk itself."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def allowed(permissions: int | None, otherwise: int) -> int:
