@@ -11,8 +11,8 @@ behind it; the late row is the answer for one of them.
 `replay` is a program by hand that goes through the rows of the key once more; DuckDB and Polars
 compute the key again, where they are installed and have the verb. What runs in one thread of ours
 is processor time, the median of all steps; DuckDB and Polars have several, and the least time that
-the clock shows of seven: what else runs on the machine delays them less. `per output` is the time for
-one changed row of the result, and `writing` what it costs to make such a row and put it into a
+the clock shows of seven: what else runs on the machine delays them less. `per output` is the time
+for one changed row of the result, and `writing` what it costs to make such a row and put it into a
 dict, of as many rows as change: a dict of a million rows is slower per row than one of a hundred
 thousand.
 
