@@ -85,8 +85,8 @@ class _Expected:
     def __init__(self, row_type: Any) -> None:
         self.forms = forms_of(row_type) or ()
         self.names = tuple(fields_of(row_type) or ())
-        kinds = {"int": "int64", "float": "float64", "bool": "bool"}
-        known = [kinds.get(form.name) for form in self.forms]
+        dtypes = {"int": "int64", "float": "float64", "bool": "bool"}
+        known = [dtypes.get(form.name) for form in self.forms]
         self.dtypes = None if None in known else [np.dtype(each) for each in (*known, "int64")]
         self.schema = arrow_schema(row_type)
         self.seen: Any = None

@@ -82,9 +82,9 @@ def numpy_arrays(rows: ZSet[Any], row_type: Any, *, weights: bool) -> dict[str, 
 def _numpy(column: Any, nullable: bool) -> Any:
     """An array of NumPy's own ints, floats, truth values or times; of anything else, and where
     there may be None, of Python's objects."""
-    kind = column.type
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    if not nullable and (plain or kind in (pa.date32(), pa.timestamp("us"))):
+    held = column.type
+    plain = pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_boolean(held)
+    if not nullable and (plain or held in (pa.date32(), pa.timestamp("us"))):
         found = column.to_numpy()
     else:
         found = np.empty(len(column), object)
