@@ -258,10 +258,12 @@ class Leader:
 
 
 def _forget_journal(container: Any) -> None:
-    """Have what was done to a container be written by somebody else. A loop holds on to the entry
-    that is open for cells."""
+    """Have what was done to a container be written by somebody else: also the rows of an index that
+    wait for their keys to be brought here, as they will come with these. A loop holds on to the
+    entry that is open for cells."""
     if isinstance(container, Cells):
         for entry in container.journal or ():
             entry.clear()
     else:
         container.journal.clear()
+        container.pending.clear()
