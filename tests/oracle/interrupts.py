@@ -8,8 +8,10 @@ the first, in what puts things right. One run for each number covers everything 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -60,7 +62,8 @@ def interrupted(
     error: type[BaseException] = KeyboardInterrupt,
     published: bool = True,
 ) -> int:
-    """How many of the errors were raised in a call; whether it raised them itself or not."""
+    """How many of the errors were raised in a call; whether it raised them itself or not. When there
+    was none, which is how a sweep ends, what the ones before have left open is collected."""
     interrupts, link, traced = Interrupts(list(points), error), os.link, sys.gettrace()
 
     def linked(*args: Any) -> None:
@@ -80,4 +83,8 @@ def interrupted(
         sys.settrace(traced)
         sys.setprofile(None)
         os.link = link
+    if not interrupts.raised:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
     return interrupts.raised

@@ -87,6 +87,8 @@ class Index(Journalled[Grouped], Generic[K, R]):
             negative = self.put(found)
         else:
             resident = backing.resident
+            if self.pending:  # what waits already would have to be added up: have it here
+                self.bring([at for at in found if at in self.pending])
             negative = self.put({at: pairs for at, pairs in found.items() if at in resident})
             negative += self._put_away({at: p for at, p in found.items() if at not in resident})
         if negative and self.bag:

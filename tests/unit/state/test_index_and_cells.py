@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbflow.errors import AlgebraError
+from ebbflow.state.backing import Backing
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
+from ebbflow.state.spine import Spine
 from ebbflow.zset import ZSet
 
 some = settings(deadline=None, max_examples=60)
@@ -54,6 +56,21 @@ def test_an_index_is_its_rows_by_key_and_a_rollback_undoes_an_epoch(epochs: Any)
         assert index.groups == by_third(rows)
         assert index == Index(third, rows)
         assert all(index.weight(row) == rows.weight(row) for row in range(10))
+
+
+def test_what_waits_for_a_key_that_is_not_here_may_wait_twice() -> None:
+    spine = Spine("bag")
+    spine.append({0: [(3, 1)], 1: [(4, 1)]})
+    index: Index[int, int] = Index(third, bag=True)
+    index.backing = Backing(index.groups, spine, limited=True)
+    index.begin()
+    for change in ({6: 1}, {6: -1, 9: 1}, {3: -1}):
+        index.apply(ZSet(change))
+    index.bring([0])
+    assert index.groups == {0: {9: 1}}
+    index.rollback()
+    index.bring([0, 1])
+    assert index.groups == {0: {3: 1}, 1: {4: 1}}
 
 
 @some
