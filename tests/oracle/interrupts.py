@@ -62,8 +62,8 @@ def interrupted(
     error: type[BaseException] = KeyboardInterrupt,
     published: bool = True,
 ) -> int:
-    """How many of the errors were raised in a call; whether it raised them itself or not. When there
-    was none, which is how a sweep ends, what the ones before have left open is collected."""
+    """How many of the errors were raised in a call; whether it raised them itself or not. When
+    there was none, which is how a sweep ends, what those before have left open is collected."""
     interrupts, link, traced = Interrupts(list(points), error), os.link, sys.gettrace()
 
     def linked(*args: Any) -> None:
