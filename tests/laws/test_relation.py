@@ -439,7 +439,7 @@ def test_004_O7_an_aggregate_tree_that_forgets_to_update_one_spine_is_refuted(
 ) -> None:
     def planted(form: type[TreeForm]) -> Any:
         one: Any = group_aggregate(bool, greatest) if grouped else aggregate(greatest)
-        one.groups.empty._form = form(None, None, greatest, 4)
+        one.groups.empty._form = form(None, None, greatest, (4, 4))
         return one
 
     with pytest.raises(LawBroken) as caught:

@@ -115,7 +115,8 @@ def test_rewrites_do_something_to_many_random_programs_and_keep_their_places() -
             assert {node.place for node in other.nodes()} <= places
             changed[name] += not is_same(plan, other) and explain(other) != shown
     assert changed["share"] >= 1  # few random programs have equal parts
-    assert all(changed[name] >= 2 for name in REWRITES if name != "share"), changed
+    del changed["share"], changed["narrow_joins"]  # wide rows are in `test_narrow_joins`
+    assert all(count >= 2 for count in changed.values()), changed
 
 
 @pytest.mark.parametrize("rewrites", [LOCAL, ALL], ids=["LOCAL", "ALL"])

@@ -78,7 +78,7 @@ def run(
         "run", options, OPTIONS,
         near="did you mean {}?", otherwise="one of these, or an engine: run(engine)",
     )  # fmt: skip
-    machine = Machine(plan, trusting=not check_input)
+    machine = Machine(plan, trusting=not check_input, stored=path is not None)
     machine.freezer = freezer = Freezer() if freeze else None
     if readable:
         machine.readers = {}

@@ -38,9 +38,8 @@ class Branch(View[T, W]):
             )
         use_rows(program)  # which two can share
         trusting: bool = machine.trusting
-        super().__init__(
-            original.plan, Machine(original.plan, trusting=trusting), check_input=not trusting
-        )
+        copied = Machine(original.plan, trusting=trusting, stored=machine.stored)
+        super().__init__(original.plan, copied, check_input=not trusting)
         self._lock = original._lock
         self._epoch = original._epoch
         self._original = original

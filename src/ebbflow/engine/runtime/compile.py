@@ -66,7 +66,15 @@ from ebbflow.flow.plan import (
 from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
 from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
-from ebbflow.flow.rewrite import FIRST, LOCAL, Rewrite, optimise, push_projections, share
+from ebbflow.flow.rewrite import (
+    FIRST,
+    LOCAL,
+    Rewrite,
+    fuse,
+    optimise,
+    push_projections,
+    share,
+)
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, monotone
 from ebbflow.flow.rewrite.terms import NotMonotone
@@ -90,6 +98,9 @@ from ebbflow.state.tree import Tree
 
 Port = list[tuple[int, Chain]]
 APART: tuple[Rewrite, ...] = (*FIRST, partial(push_projections, apart=True), share)
+STORED: tuple[Rewrite, ...] = (*FIRST, fuse)
+"""Joins are not narrowed where state is stored: another output that reads more of a join would make
+another state of all that reads it."""
 LINEAR = (Map, Filter, FlatMap, Fused)
 
 
@@ -98,11 +109,12 @@ class Compiler:
 
     With `apart`, steps on one row at a time are stages of their own, and no guard serves two nodes:
     whatever has state then finds the rows it reads by a key of those rows, and can run elsewhere.
+    With `stored`, the state outlives the program.
     """
 
-    def __init__(self, plan: Plan, *, apart: bool = False) -> None:
-        self.plan = optimise(plan, APART if apart else LOCAL)
-        self.apart = apart
+    def __init__(self, plan: Plan, *, apart: bool = False, stored: bool = False) -> None:
+        self.plan = optimise(plan, APART if apart else STORED if stored else LOCAL)
+        self.apart, self.stored = apart, stored
         self.stages: list[Stage] = []
         self.width = 0
         self.inputs: dict[str, int] = {}
@@ -307,7 +319,7 @@ class Compiler:
             if isinstance(found, Monotone):
                 return LazyLoopStage(node, slots, found, made)
             schedule = Schedule(around)
-            body = BodyCompiler(node.body, schedule, constant).body(node)
+            body = BodyCompiler(node.body, schedule, constant, self.stored).body(node)
             return LoopStage(node, slots, schedule, body, made, found.why)
 
         return self._add(made())
@@ -379,10 +391,12 @@ class BodyCompiler(Compiler):
     """Compiles the body of a loop: what has state keeps it by version (`ebbflow.engine.runtime.
     rounds`). The rows of inputs that are `constant`, the same at all versions, need none."""
 
-    def __init__(self, plan: Plan, schedule: Schedule, constant: Iterable[str]) -> None:
+    def __init__(
+        self, plan: Plan, schedule: Schedule, constant: Iterable[str], stored: bool = False
+    ) -> None:
         self.schedule = schedule
         self.constant = set(constant)
-        super().__init__(plan)
+        super().__init__(plan, stored=stored)
 
     def body(self, node: Iterate) -> Body:
         """What a stage runs. An input that the body does not read has a slot all the same."""

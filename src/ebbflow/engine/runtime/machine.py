@@ -57,9 +57,11 @@ class NodeStats(NamedTuple):
 class Machine:
     """A plan, compiled, with all its state; see `ebbflow.engine.runtime.program`."""
 
-    def __init__(self, plan: Plan, *, trusting: bool = False, apart: bool = False) -> None:
-        compiled = Compiler(plan, apart=apart)
-        self.trusting = trusting
+    def __init__(
+        self, plan: Plan, *, trusting: bool = False, apart: bool = False, stored: bool = False
+    ) -> None:
+        compiled = Compiler(plan, apart=apart, stored=stored)
+        self.trusting, self.stored = trusting, stored
         self.plan = compiled.plan
         self.stages = compiled.stages
         self.inputs = compiled.inputs

@@ -117,7 +117,7 @@ def _planned(snapshot: Snapshot, noted: Mapping[str, Any], plan: Plan) -> dict[s
 
 def _compiled(plan: Plan, apart: bool) -> RunningProgram:
     inputs = {name: input_state_of(source, True) for name, source in plan.sources.items()}
-    return RunningProgram(plan, Machine(plan, apart=apart), inputs, {})
+    return RunningProgram(plan, Machine(plan, apart=apart, stored=True), inputs, {})
 
 
 def _cells(program: RunningProgram, name: str) -> tuple[StatePart | None, Any]:
