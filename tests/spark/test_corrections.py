@@ -100,7 +100,14 @@ def changes(view: Any, made: Any) -> Iterator[tuple[str, Any]]:
         yield name if len(view.plan.outputs) > 1 else "", zset_of(frame, node.type)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+ALIKE = ("several", "a join kept", "anti")
+"""Programs that others are much like: these are in the slow suite."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each in ALIKE)) for each in PROGRAMS],
+)
 def test_oracle_corrections_give_what_batch_computes_and_tell_what_changed(
     spark: Any, tmp_path: Path, name: str
 ) -> None:

@@ -212,7 +212,9 @@ def shop() -> Program:
     )
 
 
-@pytest.mark.parametrize("check", [True, False], ids=["checked", "trusted"])
+@pytest.mark.parametrize(
+    "check", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["checked", "trusted"]
+)
 def test_oracle_a_load_by_sql_is_right_and_goes_on_by_changes(
     spark: Any, tmp_path: Path, check: bool
 ) -> None:

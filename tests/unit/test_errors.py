@@ -273,6 +273,7 @@ ROWS = {"row", "rows", "value", "values", "change", "key", "element", "error", "
 NOT_ROWS = {
     ("cli.py", "error"): "of an import",
     ("fn.py", "rows"): "the name of their type",
+    ("hdfs.py", "error"): "of a connection",
     ("values.py", "value"): "a constant of a program",
     ("record.py", "error"): "of a type",
     ("sketch.py", "error"): "how exact a sketch is",

@@ -59,6 +59,7 @@ class Route:
         self.session, self.options, self.epochs = session, options, epochs
         self._why, self._most = "", options.small
         self._costs: Costs | None = None
+        self._in_columns = epochs.replica.columns is not None  # imports what a step may need
         self._guess, self._ratio = 0, 1.0
         """How many rows Spark says the epoch has; how many times as many there were lately."""
 
@@ -95,7 +96,7 @@ class Route:
             return small
         if self._costs is not None:
             return self._costs.most_in_one_task(small, ONE_TASK * small)
-        return small if self.epochs.replica.columns is None else ONE_TASK * small
+        return ONE_TASK * small if self._in_columns else small
 
     def guessed(self, frame: DataFrame) -> int | None:
         """About how many rows a query of the next epoch has, where Spark knows."""
