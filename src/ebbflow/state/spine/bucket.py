@@ -14,6 +14,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from time import sleep
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from ebbflow.errors import CompositionError, install
@@ -87,7 +88,7 @@ class Objects:
                 raise Failure(errno.EIO, f"{name}: {len(found)} bytes came of {end - begin}")
             return found
 
-        return _tried(read)
+        return tried(read)
 
     def download(self, name: str, known: Version, into: BinaryIO) -> None:
         """Write an object of this version into a file; begun again where it was cut short."""
@@ -97,7 +98,7 @@ class Objects:
             into.truncate()
             self._download(name, known, into)
 
-        _tried(copy)
+        tried(copy)
 
     def _part(self, name: str, known: Version, begin: int, end: int) -> bytes:
         raise NotImplementedError
@@ -106,14 +107,16 @@ class Objects:
         raise NotImplementedError
 
 
-def _tried(request: Callable[[], T]) -> T:
-    """Make a request that can be repeated, a few times where the store fails."""
-    for left in reversed(range(TRIES)):
+def tried(request: Callable[[], T], tries: int = TRIES, pause: float = 0.0) -> T:
+    """Make a request that can be repeated, a few times where the store fails; with a pause before
+    the next that doubles, up to two seconds."""
+    for left in reversed(range(tries)):
         try:
             return request()
         except Failure as failure:
             if failure.final or not left:
                 raise
+        sleep(min(2.0, pause * 2 ** (tries - 1 - left)))
     raise AssertionError
 
 

@@ -17,24 +17,22 @@ import errno
 import getpass
 import json
 import ssl
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from time import sleep
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
 
 from ebbflow.errors import CompositionError
-from ebbflow.state.spine.bucket import Failure, Objects, Version
+from ebbflow.state.spine.bucket import Failure, Objects, Version, tried
 
-T = TypeVar("T")
 HDFS = ("webhdfs://", "swebhdfs://")
 """How addresses begin that are reached by this: by HTTP, and by HTTPS."""
 PORTS = {"webhdfs": 9870, "swebhdfs": 9871}
 TIMEOUT = 120.0
-TRIES = 14
+TRIES, PAUSE = 14, 0.1
 """How often a request that may be repeated is made before it has failed: for some 20 seconds, in
 which a server can be started again."""
 OLD = timedelta(days=1)
@@ -132,7 +130,7 @@ class Hdfs(Objects):
             except ValueError as error:
                 raise Failure(errno.EIO, f"{operation} {path}: {error}", self.url) from None
 
-        return repeated(ask)
+        return tried(ask, TRIES, PAUSE)
 
     # ---- reading ----
 
@@ -193,7 +191,7 @@ class Hdfs(Objects):
             with self._opened(known, offset=begin, length=end - begin) as answer:
                 return answer.read()
 
-        return repeated(read)
+        return tried(read, TRIES, PAUSE)
 
     def _download(self, name: str, known: Version, into: BinaryIO) -> None:
         if known.size:
@@ -263,7 +261,7 @@ class Hdfs(Objects):
                 raise Failure(errno.EIO, f"{path}: it is not there whole", self.url)
             return found
 
-        return repeated(write)
+        return tried(write, TRIES, PAUSE)
 
     def delete(self, names: Iterable[str]) -> None:
         replaced = {name for name, _ in self._list(self._path(_REPLACED))}
@@ -279,18 +277,6 @@ class Hdfs(Objects):
 
     def _delete(self, path: str) -> None:
         self._ask("DELETE", path, "DELETE", recursive="true")
-
-
-def repeated(request: Callable[[], T]) -> T:
-    """Make a request until it is answered, for a while."""
-    for left in reversed(range(TRIES)):
-        try:
-            return request()
-        except Failure as failure:
-            if failure.final or not left:
-                raise
-        sleep(min(2.0, 0.1 * 2 ** (TRIES - 1 - left)))
-    raise AssertionError
 
 
 def _version(status: dict[str, Any], number: str | None = None) -> Version:

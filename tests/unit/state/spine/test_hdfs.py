@@ -18,7 +18,8 @@ import ebbflow as ef
 from ebbflow.cli import main
 from ebbflow.errors import CompositionError
 from ebbflow.state.spine import InUse, Lost, StateError
-from ebbflow.state.spine import hdfs as asked
+from ebbflow.state.spine import bucket as asked
+from ebbflow.state.spine import hdfs
 
 __all__ = ["place", "server"]
 
@@ -137,7 +138,7 @@ def test_what_was_written_and_never_renamed_goes_after_a_day(
     found.put(".writing/left", b"x", 1)
     found.delete(["none"])
     assert [path for path in server.files if path.endswith("/left")]
-    monkeypatch.setattr(asked, "OLD", timedelta(days=-1))
+    monkeypatch.setattr(hdfs, "OLD", timedelta(days=-1))
     found.delete(["none"])
     assert not [path for path in server.files if path.endswith("/left")]
 

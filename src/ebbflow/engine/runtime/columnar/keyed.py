@@ -227,11 +227,7 @@ class ColumnGroupStage(ColumnStage):
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:
-        if self.given_up:
-            return self.by_rows.whole()
-        out = self.groups.read()
-        ones = np.ones(out.shape[1], np.int64)
-        return Columns(self.type, list(out), ones, self.texts, canonical=True)
+        return self.by_rows.whole() if self.given_up else self._read(self.groups)
 
     def fill(self) -> None:
         operator, reducers = self.by_rows.operator, self.reducers
@@ -311,11 +307,7 @@ class ColumnDistinctStage(ColumnStage):
         return Columns(self.type, list(rows), signs, self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:
-        if self.given_up:
-            return self.by_rows.whole()
-        out = self.present.read()
-        ones = np.ones(out.shape[1], np.int64)
-        return Columns(self.type, list(out), ones, self.texts, canonical=True)
+        return self.by_rows.whole() if self.given_up else self._read(self.present)
 
     def fill(self) -> None:
         rows, cells = self.present.everything()

@@ -106,6 +106,12 @@ class ColumnStage(Stage):
         """The change of its slot, on columns."""
         raise NotImplementedError
 
+    def _read(self, groups: Any) -> Columns:
+        """The rows that groups give now, each once."""
+        rows = groups.read()
+        ones = np.ones(rows.shape[1], np.int64)
+        return Columns(self.type, list(rows), ones, self.texts, canonical=True)
+
     def fill(self) -> None:
         """Have the containers of the row stage hold what the kernel holds."""
 
@@ -231,11 +237,7 @@ class ColumnReduceStage(ColumnStage):
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:
-        if self.given_up:
-            return self.by_rows.whole()
-        out = self.groups.read()
-        ones = np.ones(out.shape[1], np.int64)
-        return Columns(self.type, list(out), ones, self.texts, canonical=True)
+        return self.by_rows.whole() if self.given_up else self._read(self.groups)
 
     def fill(self) -> None:
         keys, cells = self.groups.everything()
