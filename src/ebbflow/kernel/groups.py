@@ -46,6 +46,8 @@ MANY = 1000
 """How often a float is added at once."""
 LARGEST_ROOT = 3_037_000_499
 """The largest number whose square has 63 bits."""
+EXACT = 1 << 53
+"""Up to this, every int is a float."""
 FINE, OVERFLOWS, NEGATIVE = 0, 1, 2
 _WHY = {
     OVERFLOWS: "a sum of too many bits",
@@ -292,7 +294,7 @@ def _add(
         if is_full(store, state):
             slot = found_at(keys, i, places, store)
             if slot == -1:
-                return i, 0
+                return i, FINE
         else:
             slot = added(keys, i, places, store, free, state)
         if marks[slot] != epoch:
@@ -307,17 +309,17 @@ def _add(
         if telling:
             slots[i] = slot
         for j in range(len(totals)):
-            value, at = values[i, totals[j, 1]], totals[j, 2]
-            if value == NULL or totals[j, 0] == 5:
+            how, value, at = totals[j, 0], values[i, totals[j, 1]], totals[j, 2]
+            if value == NULL or how == SEEN:
                 continue
-            if totals[j, 0] == 1 or (totals[j, 0] == 3 and value != 0):
+            if how == COUNT or (how == COUNT_TRUE and value != 0):
                 cells[slot, at] += weight
                 continue
-            if totals[j, 0] == 3:
+            if how == COUNT_TRUE:
                 continue
-            if totals[j, 0] == 4:
+            if how == ADD_SQUARE:
                 if abs(value) > LARGEST_ROOT:
-                    return i, 1
+                    return i, OVERFLOWS
                 high, low = product(value * value, abs(weight))
                 if weight < 0:
                     high, low = negated(high, low)
@@ -325,10 +327,10 @@ def _add(
                     cells[slot, at], cells[slot, at + 1], high, low
                 )
                 continue
-            if totals[j, 0] == 2:
+            if how == ADD_FLOAT:
                 fits, high, low = units_of(value)
                 if not fits or abs(weight) > MANY:
-                    return i, 1
+                    return i, OVERFLOWS
                 if weight < 0:
                     high, low = negated(high, low)
                 for _ in range(abs(weight)):
@@ -336,16 +338,16 @@ def _add(
                         cells[slot, at], cells[slot, at + 1], high, low
                     )
                     if abs(cells[slot, at]) > HIGHEST:
-                        return i, 1
+                        return i, OVERFLOWS
                 continue
             if weight != 1 and weight != -1 and abs(value) > LARGEST // abs(weight):
-                return i, 1
+                return i, OVERFLOWS
             more = value * weight
             was = cells[slot, at]
             if was > LARGEST - more if more > 0 else was < -LARGEST - more:
-                return i, 1
+                return i, OVERFLOWS
             cells[slot, at] = was + more
-    return len(keys), 0
+    return len(keys), FINE
 
 
 @inlined
@@ -371,7 +373,7 @@ def _give(
     for i in range(len(touched)):
         slot = touched[i]
         if cells[slot, 0] < 0:
-            return given, 2
+            return given, NEGATIVE
         start = given
         for side in range(2):
             row = old[i] if side == 0 else cells[slot]
@@ -379,26 +381,26 @@ def _give(
                 continue
             for j in range(len(results)):
                 how, at, of = results[j, 0], results[j, 1], results[j, 2]
-                if how == 0:
+                if how == TOTAL:
                     now[j] = row[at]
                 elif row[of] <= results[j, 3]:
                     now[j] = NULL
-                elif how == 1:
+                elif how == TOTAL_OR_NULL:
                     now[j] = row[at]
-                elif how == 5:
+                elif how == ALL:
                     now[j] = 1 if row[at] == row[of] else 0
-                elif how == 6:
+                elif how == ANY:
                     now[j] = 1 if row[at] > 0 else 0
                 else:
-                    if how == 3:
+                    if how == FLOAT_TOTAL:
                         found = nearest(row[at], row[at + 1])
-                    elif how == 4:
+                    elif how == FLOAT_MEAN:
                         found = ratio(row[at], row[at + 1], row[of], 74)
-                    elif how == 7:
+                    elif how == VARIANCE:
                         if row[at + 1] >= 1 << 31 or row[of] >= 1 << 31:
-                            return given, 1
+                            return given, OVERFLOWS
                         found = spread(row[at], row[at + 1], row[at + 2], row[of], results[j, 3])
-                    elif row[at] > 9007199254740992 or row[at] < -9007199254740992:
+                    elif row[at] > EXACT or row[at] < -EXACT:
                         found = ratio(np.int64(-1 if row[at] < 0 else 0), row[at], row[of], 0)
                     else:
                         found = row[at] / row[of]
@@ -417,4 +419,4 @@ def _give(
                 out[width + j, given] = now[j]
             signs[given] = 2 * side - 1
             given += 1
-    return given, 0
+    return given, FINE

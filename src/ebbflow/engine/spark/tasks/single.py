@@ -1,7 +1,7 @@
 """A whole epoch in one task.
 
-How many operators there are does not matter then, and nothing is shuffled. From some hundred rows
-on the task runs in columns, where it can (`columns`).
+How many operators there are does not matter then, and nothing is shuffled. From
+`COLUMNS_FROM` rows on the task runs in columns, where it can (`columns`).
 """
 
 from __future__ import annotations
