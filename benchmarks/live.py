@@ -177,17 +177,25 @@ class Bench:
         self.verify("sustained", orders, found, found)
         return rows
 
-    def paced(self, orders: Orders, found: dict[str, Any], size: int) -> Row:
-        """Some batches of a size; one more before them is not timed, as it has another size."""
+    def in_turns(
+        self, work: str, orders: Orders, found: dict[str, Any], size: int
+    ) -> dict[str, list[float]]:
+        """The seconds that each took for batches of a size, in turns; one more before them does not
+        count, as it has another size."""
         spent: dict[str, list[float]] = {name: [] for name in found}
         for turn in range(self.batches + 1):
-            say(f"sustained: batch {turn} of {self.batches}, {size:,} changes each")
+            say(f"{work}: batch {turn} of {self.batches}, {size:,} changes each")
             table = orders.change(size)
             for name, each in found.items():
                 spent[name].append(each.step(table))
+        return {name: some[1:] for name, some in spent.items()}
+
+    def paced(self, orders: Orders, found: dict[str, Any], size: int) -> Row:
+        """How fast each is in batches of a size."""
+        spent = self.in_turns("sustained", orders, found, size)
         row: Row = {"work": "sustained", "customers": self.customers, "changes": size}
         row["batches"] = self.batches
-        speed = {name: size * self.batches / sum(some[1:]) for name, some in spent.items()}
+        speed = {name: size * self.batches / sum(some) for name, some in spent.items()}
         row |= {"changes/s": speed["View"], "unchecked changes/s": speed["Trusting"],
                 "recompute changes/s": speed["Recompute"],
                 "/ recompute": speed["View"] / speed["Recompute"]}  # fmt: skip
@@ -201,13 +209,7 @@ class Bench:
         orders, found = self.started("merge", View, Merge)
         rows = []
         for count in dict.fromkeys(self.sizes):
-            times: dict[str, list[float]] = {name: [] for name in found}
-            for turn in range(self.batches + 1):
-                say(f"merge of {count:,} changes: batch {turn} of {self.batches}")
-                table = orders.change(count)
-                for name, each in found.items():
-                    times[name].append(each.step(table))
-            times = {name: some[1:] for name, some in times.items()}
+            times = self.in_turns("merge", orders, found, count)
             row: Row = {"work": "merge", "orders": len(orders.orders), "changes": count}
             row["batches"] = self.batches
             for name, some in times.items():
