@@ -118,10 +118,13 @@ def gather(chains: Sequence[Chain]) -> Callable[..., Delta]:
         loop.write("return change0")
         return loop.function()
     certain = len(chains) == 1 and chains[0].one_to_one
-    loop.write("out = {}")
+    plain = chains[0].sign == 1 and not chains[0].steps
+    loop.write("out = dict(change0)" if plain else "out = {}")
     if not certain:
         loop.write("get = out.get")
     for i, chain in enumerate(chains):
+        if plain and i == 0:
+            continue
         row, sign = chain.last_row, "-" if chain.sign < 0 else ""
         loop.template(
             _GATHER, _maker(chain), "row", change=f"change{i}", steps=partial(chain.write, loop),
@@ -144,6 +147,7 @@ _GROUPING = """
         row = pair[0]
         $steps
         key = $key
+        $kept
         if key in found:
             found[key].append(pair)
         else:
@@ -153,11 +157,15 @@ _GROUPING = """
 
 
 def grouping(
-    key: Callable[[Any], Any] | None, before: Chain | None = None, owner: Any = None
+    key: Callable[[Any], Any] | None,
+    before: Chain | None = None,
+    owner: Any = None,
+    kept: Fn | None = None,
 ) -> Callable[[Any], dict[Any, Any]]:
     """A function that sorts the rows of a change by key: `{key: [(row, weight), ...]}`.
 
-    `before` are steps that the rows go through first; they must be one to one.
+    `before` are steps that the rows go through first; they must be one to one. `kept` is what is
+    kept of a row, where that and the key are all that it has.
 
     >>> grouping(len)({"fig": 1, "nut": -1, "pear": 2}.items())
     {3: [('fig', 1), ('nut', -1)], 4: [('pear', 2)]}
@@ -167,9 +175,11 @@ def grouping(
     if key is None and not steps.steps:
         loop.write("return {(): pairs} if pairs else {}")
         return loop.function()
+    pair = "" if kept is None else f"pair = {kept.source(loop.bind, 'row')}, pair[1]"
     loop.template(
-        _GROUPING, owner or key, "row", steps=partial(steps.write, loop), key=key_source(loop, key)
-    )
+        _GROUPING, owner or key, "row", steps=partial(steps.write, loop), kept=pair,
+        key=key_source(loop, key),
+    )  # fmt: skip
     return loop.function()
 
 

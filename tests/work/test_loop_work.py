@@ -179,7 +179,7 @@ def entries(view: Any) -> int:
         elif isinstance(stage, LiftedStage):
             count(stage.later)
         elif isinstance(stage, LazyLoopStage):
-            count([stage.old, stage.was])
+            count([stage.was, stage.derivations.emptied])
 
     for stage in loop_stages(view):
         look(stage)

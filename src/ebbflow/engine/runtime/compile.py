@@ -312,12 +312,13 @@ class Compiler:
         slots = [self.slot(parent) for parent in node.parents]
 
         found = monotone(node) if around is None else NotMonotone("it is inside another loop")
+        whole = self.stored or self.apart
 
         def made() -> Stage:
             if isinstance(found, Monotone) and found.choice is not None:
-                return LazyChoiceStage(node, slots, found, made)
+                return LazyChoiceStage(node, slots, found, made, whole)
             if isinstance(found, Monotone):
-                return LazyLoopStage(node, slots, found, made)
+                return LazyLoopStage(node, slots, found, made, whole)
             schedule = Schedule(around)
             body = BodyCompiler(node.body, schedule, constant, self.stored).body(node)
             return LoopStage(node, slots, schedule, body, made, found.why)

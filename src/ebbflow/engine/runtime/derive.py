@@ -23,7 +23,8 @@ from ebbflow.flow.rewrite.better import (
     key_of_plain,
     read_by_place,
 )
-from ebbflow.flow.rewrite.terms import Choice, Term
+from ebbflow.flow.rewrite.terms import Choice, Term, of_rest, rest_of_row
+from ebbflow.fn import Fn
 from ebbflow.nan import NAN
 from ebbflow.record import fields_of
 from ebbflow.reducer.shape import ResultShape
@@ -36,7 +37,7 @@ _CONSEQUENCES = """
     for fact, at in facts:
         $row
         $before
-        mine = $mine
+        $mine
         $find
         if key in groups:
             for their, count in groups[key].items():
@@ -68,7 +69,7 @@ _TRIGGERED = """
             $number
             row = fact
             $before
-            mine = $mine
+            $mine
             $skip
             for their, count in pairs:
                 $merge
@@ -79,10 +80,10 @@ _TRIGGERED = """
 _TRIGGERED_BY_KEY = """
     out = []
     for fact, pairs in found.items():
-        if fact in rounds:
-            at = rounds[fact]
+        at = rounds.get(fact)
+        if at is not None:
             $row
-            mine = row
+            $mine
             for their, count in pairs:
                 $merge
                 $after
@@ -107,12 +108,14 @@ class DerivedTerm:
     """One term, ready to run.
 
     `theirs` holds the rows it is joined with, by key; `mine`, where these may change from outside
-    and their key is not that of the facts, the facts by key.
+    and their key is not that of the facts, the facts by key. Unless rows are kept `whole`, of those
+    that have one field besides their key only that is kept, the `rest`.
     """
 
-    def __init__(self, term: Term, choice: Choice | None, name: str) -> None:
+    def __init__(self, term: Term, choice: Choice | None, name: str, whole: bool = True) -> None:
         self.term, self.choice = term, choice
         self.itself = term.other is not None and term.other.name == name
+        self.rest = None if whole or self.itself else rest_of_row(term)
         self.before = Chain([_row_step(step) for step in term.before])
         self.after = Chain([_row_step(step) for step in term.after])
         self.theirs: Index[Any, Any] | None = None
@@ -123,7 +126,8 @@ class DerivedTerm:
             return
         keys = (join.left_key, join.right_key)
         self.my_key, self.their_key = keys[term.side], keys[1 - term.side]
-        self.theirs = Index(self.their_key, None, grouping(self.their_key, None, join), bag=True)
+        by_key = grouping(self.their_key, None, join, self.rest)
+        self.theirs = Index(self.their_key, None, by_key, bag=True)
         self.consequences = self._generated(_CONSEQUENCES, "consequences", "facts, groups, rounds")
         self.grouping = self._grouping()
         if self.itself:
@@ -159,9 +163,10 @@ class DerivedTerm:
         join: Any = term.join
         last = self.before if join is None else self.after
         holes: dict[str, Any] = {"row": "row = fact", "number": "", "known": "rounds[fact]"}
+        holes["mine"] = f"mine = {self.before.last_row}"
         if join is not None:
             sides = ("mine", "their") if term.side == 0 else ("their", "mine")
-            made = join.merge.kept(loop.bind, *sides, hint=join.type)
+            made = self._of_rest(join.merge).kept(loop.bind, *sides, hint=join.type)
             key = key_source(loop, self.my_key, "mine")
             skip = partial(loop.write, f"if {key} != key: continue", join, "mine")
             several = any(step.verb == "flat_map" for step in self.before.steps)
@@ -179,7 +184,7 @@ class DerivedTerm:
             at = "at" if passed else f"({mark}, number)"
             found = key_of_plain(term, choice) if passed else None
             if found is not None:
-                what, holes["merge"] = found.kept(loop.bind, *sides), ""
+                what, holes["merge"] = self._of_rest(found).kept(loop.bind, *sides), ""
             row = row_source(loop, choice, "fact", "mark", plain=read_by_place(term))
             key = "fact[0]" if choice.reduce.width == 1 else f"tuple(fact[:{choice.reduce.width}])"
             holes |= {
@@ -187,12 +192,17 @@ class DerivedTerm:
                 "known": f"rounds[{key}]",
                 "number": "" if passed else "number = at[1]",
             }
+            if found is not None and not found.reads[term.side] and found_by_key(term, choice):
+                holes |= {"row": "", "mine": "", "find": "key = fact"}
         loop.template(
             template, join or (term.before[-1] if term.before else None), "fact",
             before=partial(self.before.write, loop), after=partial(self.after.write, loop),
-            mine=self.before.last_row, what=what, at=at, **holes,
+            what=what, at=at, **holes,
         )  # fmt: skip
         return loop.function()
+
+    def _of_rest(self, fn: Fn) -> Fn:
+        return fn if self.rest is None else of_rest(fn, 1 - self.term.side, self.rest)
 
     def _grouping(self) -> Callable[..., Any]:
         loop = GeneratedLoop("grouping", "pairs")

@@ -17,8 +17,8 @@ from ebbflow.engine.runtime.stage import Stage, fetched
 from ebbflow.flow.plan import Iterate, LoopInput, Node
 from ebbflow.flow.rewrite.monotone import Monotone
 from ebbflow.flow.rewrite.terms import Term
-from ebbflow.state.cells import ABSENT, Cells
-from ebbflow.state.index import not_there
+from ebbflow.state.cells import Cells
+from ebbflow.state.tallies import Tallies
 
 Delta = dict[Any, int]
 Known = Collection[tuple[Any, Any]]
@@ -38,13 +38,11 @@ class FactsStage(Stage):
         "derivations",
         "derived",
         "elsewhere",
-        "emptied",
         "enough",
         "exact",
         "facts",
         "fresh",
         "least",
-        "old",
         "pairs",
         "recomputed",
         "rows_per_round",
@@ -59,22 +57,21 @@ class FactsStage(Stage):
     looping = True
 
     def __init__(
-        self, node: Iterate, reads: Iterable[int], found: Monotone, fresh: Callable[[], Any]
-    ) -> None:
+        self, node: Iterate, reads: Iterable[int], found: Monotone, fresh: Callable[[], Any],
+        whole: bool = True,
+    ) -> None:  # fmt: skip
         (variable,) = node.variables
-        made = [DerivedTerm(term, found.choice, variable) for term in found.terms]
+        made = [DerivedTerm(term, found.choice, variable, whole) for term in found.terms]
         start = LoopInput(name=variable, type=node.starts[0].type)
         self.terms, self.fresh = made, fresh
         self.start = DerivedTerm(Term(start, ()), found.choice, variable)
         self.constants = [DerivedTerm(term, found.choice, variable) for term in found.constants]
-        self.derivations: Cells[Any, dict[Any, int]] = Cells()
+        self.derivations: Tallies[Any, Any] = Tallies()
         self.facts: Cells[Any, Any] = Cells()
         self.pairs = [term for term in made if term.itself]
         indices = [each for term in made for each in (term.theirs, term.mine) if each is not None]
         super().__init__(node, reads, self.derivations, self.facts, *indices)
-        self.old: dict[Any, Any] = {}
         self.was: dict[Any, Any] = {}
-        self.emptied: list[Any] = []
         self.exact = False
         self.rows_per_round: dict[int, int] | None = None
         self.suspended = self.derived = self.recomputed = 0
@@ -174,33 +171,11 @@ class FactsStage(Stage):
         self.derived += len(derived)
         if self.elsewhere is not None and self.elsewhere.counted(self, derived, sign):
             return [(what, at) for what, at, count in derived if sign * count < 0]
-        tables, old = self.derivations.values, self.old
         if self.derivations.backing is not None:
             keys = [what for what, _, _ in derived]
             fetched(self.derivations, keys)
             fetched(self.facts, keys)
-        lost = []
-        for what, at, count in derived:
-            if what in old:
-                table = tables[what]
-            else:
-                there = tables.get(what)
-                if there is None:
-                    old[what], table = ABSENT, {}
-                else:
-                    old[what], table = there, there.copy()
-                tables[what] = table
-            count = table.get(at, 0) + sign * count
-            if count > 0:
-                table[at] = count
-            elif count:
-                raise not_there(what)
-            else:
-                del table[at]
-                lost.append((what, at))
-                if not table:
-                    self.emptied.append(what)
-        return lost
+        return self.derivations.count(derived, sign)
 
     # ---- parts of an epoch, for who does them elsewhere ----
 
@@ -215,18 +190,8 @@ class FactsStage(Stage):
     def count_part(self, derived: Derivations, sign: int) -> dict[Any, Any]:
         """Count derivations, all that there are of what they are of, and give the best of those
         that it has now; None for none."""
-        self.old, self.emptied = {}, []
-        if self.derivations.journal is not None:
-            self.derivations.journal.append(self.old)
         self._count(derived, sign)
         tables = self.derivations.values
         best = {what: min(tables[what], default=None) for what, _, _ in derived}
-        self._drop_empty()
+        self.derivations.drop_empty()
         return best
-
-    def _drop_empty(self) -> None:
-        """Have no table where there are no derivations."""
-        tables = self.derivations.values
-        for what in self.emptied:
-            if what in tables and not tables[what]:
-                del tables[what]

@@ -69,23 +69,22 @@ class LazyLoopStage(FactsStage):
 
     @pausing_gc
     def run(self, start: Any, *outside: Any) -> Delta:
-        self.old, self.was, self.emptied, self.exact = {}, {}, [], False
+        self.was, self.exact = {}, False
         self.rows_per_round, self.suspended, self.derived = {}, 0, 0
         self.enough, self.least = self._bounds()
-        for container, entry in ((self.derivations, self.old), (self.facts, self.was)):
-            if container.journal is not None:
-                container.journal.append(entry)
+        if self.facts.journal is not None:
+            self.facts.journal.append(self.was)
         given = self._given(start or {}, dict(zip(self._iterate.outside, outside, strict=True)))
         lost = self._count(given, 1)
         back = [what for what, _, _ in given]
-        back += self._suspend(lost, given)
+        back += self._suspend(lost, self._bettered(given))
         if self.suspended > self.enough or not self._bring_back(back):
             self._compute_again()
         out = self._changed()
         for term in self.terms:
             if term.mine is not None and out:
                 term.mine.apply(out)
-        self._drop_empty()
+        self.derivations.drop_empty()
         return out
 
     def _given(self, start: Delta, outside: dict[str, Delta | None]) -> Derivations:
@@ -106,14 +105,12 @@ class LazyLoopStage(FactsStage):
                 found += self._triggered(term, change)
         return found
 
-    def _suspend(self, lost: Lost, came: Derivations) -> list[Any]:
-        """Take out the facts that have lost their support, and those that they support, and give
-        them all. Derivations that `came` matter where one may be better than what is there. It
-        ends early when that is enough to compute the loop again."""
+    def _suspend(self, lost: Lost, gone: dict[Any, Any]) -> list[Any]:
+        """Take out the facts that are `gone` or have lost their support, and those that they
+        support, and give them all. It ends early when that is enough to compute the loop again."""
         facts, tables = self.facts.values, self.derivations.values
         counted = self._limit <= COUNTED
         back: list[Any] = []
-        gone = self._bettered(came)
         while (lost or gone) and self.suspended <= self.enough:
             for row, at in lost:
                 number = facts.get(row)
@@ -176,17 +173,13 @@ class LazyLoopStage(FactsStage):
 
     def _forget_facts(self) -> None:
         """Have no facts, and no derivations that are made from any."""
-        facts, tables = self.facts.values, self.derivations.values
+        facts = self.facts.values
         self.was.update({fact: at for fact, at in facts.items() if fact not in self.was})
         for term in self.pairs:
             assert term.theirs is not None
             term.theirs.apply(dict.fromkeys(facts, -1))
         facts.clear()
-        self.old.update({what: table for what, table in tables.items() if what not in self.old})
-        outside = self._from_outside
-        for what, table in tables.items():
-            tables[what] = {at: count for at, count in table.items() if outside(at)}
-        self.emptied += tables
+        self.derivations.keep(self._from_outside)
 
     def _from_outside(self, at: Any) -> bool:
         """Whether a derivation of this number is made from no fact."""

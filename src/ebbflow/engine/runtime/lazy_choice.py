@@ -30,9 +30,10 @@ class LazyChoiceStage(LazyLoopStage):
     __slots__ = ("row", "width")
 
     def __init__(
-        self, node: Iterate, reads: Iterable[int], found: Monotone, fresh: Callable[[], Any]
-    ) -> None:
-        super().__init__(node, reads, found, fresh)
+        self, node: Iterate, reads: Iterable[int], found: Monotone, fresh: Callable[[], Any],
+        whole: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(node, reads, found, fresh, whole)
         assert found.choice is not None
         self.row, self.width = row_maker(found.choice), found.choice.reduce.width
 
@@ -60,7 +61,7 @@ class LazyChoiceStage(LazyLoopStage):
         """The best value first: what has come back stays. A fact that was there all the time may
         get a better value yet."""
         facts, tables, was = self.facts.values, self.derivations.values, self.was
-        limit, before = self._limit, self.suspended
+        get, limit, before = facts.get, self._limit, self.suspended
         came = self.rows_per_round = self.rows_per_round or {}
         waiting: dict[Any, list[Any]] = {}
         heap: list[Any] = []
@@ -104,13 +105,18 @@ class LazyChoiceStage(LazyLoopStage):
             facts.update(new)
             derived = self._derived(new.items(), 1)
             self._count(derived, 1)
-            gone = self._suspend([], derived)
-            if self.suspended > self.enough:
-                return False
-            for key, (mark, number), _ in derived:
-                if key not in facts:
-                    wait(key, mark, number)
-            wait_for_best(gone)
+            gone = {}
+            for key, at, _ in derived:
+                fact = get(key)
+                if fact is None:
+                    wait(key, *at)
+                elif at[0] < fact[0]:
+                    gone[key] = fact
+            if gone:
+                withdrawn = self._suspend([], gone)
+                if self.suspended > self.enough:
+                    return False
+                wait_for_best(withdrawn)
         return True
 
     def _from_outside(self, at: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ebbflow.expression import Get, Row, Tuple
+from ebbflow.expression.value import is_plain
 from ebbflow.flow.plan import (
     Filter,
     FlatMap,
@@ -17,6 +19,10 @@ from ebbflow.flow.plan import (
     Semi,
     row_steps,
 )
+from ebbflow.flow.rewrite.traced import written
+from ebbflow.flow.types import classes
+from ebbflow.fn import Fn
+from ebbflow.record import fields_of
 
 Steps = tuple[FusedStep, ...]
 
@@ -74,3 +80,35 @@ def stripped(node: Node) -> tuple[Steps, Node]:
         steps = (*row_steps(node), *steps)
         node = node.parent
     return steps, node
+
+
+PLAIN = {(int,), (str,), (bytes,)}
+"""Classes of values that are equal where rows which have them are."""
+
+
+def rest_of_row(term: Term) -> Fn | None:
+    """The field that the rows a term is joined with have besides their key, where it is the only
+    one, and the only one that is read behind the join: then no more than that need be kept."""
+    join, other = term.join, term.other
+    if join is None or other is None or not is_plain(other.type):
+        return None
+    side, fields = 1 - term.side, fields_of(other.type) or {}
+    key = (join.left_key, join.right_key)[side].expression
+    known = set(key.items) if isinstance(key, Tuple) else {key}
+    rest = [each for i, name in enumerate(fields) if (each := Get(0, name, i)) not in known]
+    if len(rest) != 1 or len(known) != len(fields) - 1 or join.merge.expression is None:
+        return None
+    if join.merge.reads[side] != {rest[0].name} or classes(fields[rest[0].name]) not in PLAIN:
+        return None
+    return written(rest[0], other.type)
+
+
+def of_rest(fn: Fn, side: int, rest: Fn) -> Fn:
+    """A function of two joined rows, where of the one on this side there is only the `rest`."""
+    assert fn.expression is not None
+    assert isinstance(rest.expression, Get)
+    hint = (fields_of(rest.types[0]) or {})[rest.expression.name]
+    types = [hint if i == side else each for i, each in enumerate(fn.types)]
+    return written(
+        fn.expression.substitute(lambda leaf: Row(side) if leaf.arg == side else leaf), *types
+    )

@@ -36,8 +36,10 @@ from ebbflow.engine.spark.tasks.task import EpochJob, Segment
 from ebbflow.engine.spark.tasks.transport import packed, pairs, sent, unpacked
 from ebbflow.engine.spark.tasks.waves import Waves
 from ebbflow.state.cells import ABSENT, Cells
+from ebbflow.state.index import Index
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.piece import Piece
+from ebbflow.state.tallies import Tallies
 from ebbflow.zset import add_into
 
 RunJob = Callable[[EpochJob, RoundTask, list[Line]], list[Line]]
@@ -261,9 +263,10 @@ def _forget_journal(container: Any) -> None:
     """Have what was done to a container be written by somebody else: also the rows of an index that
     wait for their keys to be brought here, as they will come with these. A loop holds on to the
     entry that is open for cells."""
-    if isinstance(container, Cells):
+    if isinstance(container, Cells) and not isinstance(container, Tallies):
         for entry in container.journal or ():
             entry.clear()
-    else:
-        container.journal.clear()
+        return
+    container.journal.clear()
+    if isinstance(container, Index):
         container.pending.clear()
