@@ -118,7 +118,7 @@ def gather(chains: Sequence[Chain]) -> Callable[..., Delta]:
         loop.write("return change0")
         return loop.function()
     certain = len(chains) == 1 and chains[0].one_to_one
-    plain = chains[0].sign == 1 and not chains[0].steps
+    plain = len(chains) > 1 and chains[0].sign == 1 and not chains[0].steps
     loop.write("out = dict(change0)" if plain else "out = {}")
     if not certain:
         loop.write("get = out.get")

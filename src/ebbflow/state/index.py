@@ -154,9 +154,8 @@ class Index(Journalled[Grouped], Generic[K, R]):
                     if min(new.values()) < 0:
                         negative += [row for row, weight in pairs if weight < 0]
                     continue
-                get = group.get
                 for row, weight in pairs:
-                    total = get(row, 0) + weight
+                    total = group.get(row, 0) + weight
                     known = row
                     if total > 0:
                         group[row] = total

@@ -44,9 +44,9 @@ class Tallies(Cells[K, dict[A, int]]):
         super().__init__(values)
         self.emptied: list[K] = []
 
-    def count(self, changes: Counted[K, A], sign: int = 1) -> list[tuple[K, A]]:
-        """Add counts (1), or take them off (-1); say what is not there any more, of which keys.
-        An error when something would be there less than not at all."""
+    def count(self, changes: Counted[K, A]) -> list[tuple[K, A]]:
+        """Add counts, and say what is not there any more, of which keys. An error when something
+        would be there less than not at all."""
         values, lost = self.values, list[tuple[K, A]]()
         counts: list[int] = []
         self._note((changes, counts))
@@ -57,7 +57,7 @@ class Tallies(Cells[K, dict[A, int]]):
                 table = values[key] = {}
             was = table.get(at, 0)
             note(was)
-            count = was + sign * count
+            count += was
             if count > 0:
                 table[at] = count
             elif count:
@@ -67,6 +67,30 @@ class Tallies(Cells[K, dict[A, int]]):
                 lost.append((key, at))
                 if not table:
                     self.emptied.append(key)
+        return lost
+
+    def discount(self, changes: Counted[K, A]) -> list[tuple[K, A]]:
+        """Take counts off, all of which are there; say what is not there any more."""
+        values, lost = self.values, list[tuple[K, A]]()
+        counts: list[int] = []
+        self._note((changes, counts))
+        note = counts.append
+        try:
+            for key, at, count in changes:
+                table = values[key]
+                was = table[at]
+                note(was)
+                if was > count:
+                    table[at] = was - count
+                elif was < count:
+                    raise not_there(key)
+                else:
+                    del table[at]
+                    lost.append((key, at))
+                    if not table:
+                        self.emptied.append(key)
+        except KeyError:
+            raise not_there(key) from None
         return lost
 
     def keep(self, which: Callable[[A], bool]) -> None:

@@ -175,7 +175,8 @@ class FactsStage(Stage):
             keys = [what for what, _, _ in derived]
             fetched(self.derivations, keys)
             fetched(self.facts, keys)
-        return self.derivations.count(derived, sign)
+        tables = self.derivations
+        return tables.count(derived) if sign > 0 else tables.discount(derived)
 
     # ---- parts of an epoch, for who does them elsewhere ----
 

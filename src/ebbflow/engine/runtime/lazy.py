@@ -76,7 +76,8 @@ class LazyLoopStage(FactsStage):
             self.facts.journal.append(self.was)
         given = self._given(start or {}, dict(zip(self._iterate.outside, outside, strict=True)))
         lost = self._count(given, 1)
-        back = [what for what, _, _ in given]
+        facts = self.facts.values
+        back = [what for what, _, _ in given if what not in facts]
         back += self._suspend(lost, self._bettered(given))
         if self.suspended > self.enough or not self._bring_back(back):
             self._compute_again()
