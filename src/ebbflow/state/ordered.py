@@ -39,7 +39,7 @@ class OrderedIndex(Index[Any, Any]):
     ) -> None:
         self.empty = empty
         self.replaced: tuple[Any, dict[Any, Tree[Any]]] = NOTHING
-        """The last change of the open epoch, and the trees that it replaced."""
+        """The last change, and the trees that it replaced, until its epoch ends."""
         super().__init__(key, None, by_key, bag=True)
 
     @property
@@ -53,7 +53,7 @@ class OrderedIndex(Index[Any, Any]):
         new = {at: self._updated(old[at], pairs) for at, pairs in found.items()}
         if self.journal is not None:
             self.journal.append(found)
-            self.replaced = found, old
+        self.replaced = found, old
         try:
             for at, tree in new.items():
                 if tree.distinct:
@@ -70,7 +70,7 @@ class OrderedIndex(Index[Any, Any]):
         return []
 
     def trees_before(self, found: Any) -> dict[Any, Tree[Any]]:
-        """The trees that a change has replaced, if it is the last one of an open epoch."""
+        """The trees that a change has replaced, if it is the last one and its epoch is open."""
         change, trees = self.replaced
         return trees if change is found else {}
 
