@@ -70,9 +70,10 @@ def comparable(x: Any) -> bool:
         return comparable(x.value)
     if not isinstance(x, tuple) or cls.__lt__ is not tuple.__lt__:
         return False
-    others = {*map(type, x)} - _NATIVE
-    if others <= _FLOAT:
-        return not others or all(map(eq, x, x))
+    if _NATIVE.issuperset(map(type, x)):
+        return True
+    if {*map(type, x)} - _NATIVE == _FLOAT:
+        return all(map(eq, x, x))
     return all(map(comparable, x))
 
 
@@ -83,7 +84,7 @@ def all_comparable(values: Collection[Any]) -> bool:
     >>> all_comparable([1, 2, None]), all_comparable([1, float("nan")])
     (True, False)
     """
-    return {*map(type, values)} <= _NATIVE or all(map(comparable, values))
+    return _NATIVE.issuperset(map(type, values)) or all(map(comparable, values))
 
 
 PLAIN = frozenset({bool, bytes, date, float, int, str})

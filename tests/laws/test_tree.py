@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from ebbflow.errors import AbsentRow, AlgebraError
 from ebbflow.nan import NAN
 from ebbflow.ordering import total_order_key
+from ebbflow.state.search import around
 from ebbflow.state.tree import Tree, in_order
 
 some = settings(deadline=None, max_examples=60)
@@ -131,7 +132,7 @@ def test_004_O7_what_is_around_a_key_is_what_is_around_it_in_the_sorted_list(
         before = [x for x, place in zip(flat, places, strict=True) if place < at]
         after = [x for x, place in zip(flat, places, strict=True) if place > at]
         low, high = len(before), len(flat) - len(after)
-        assert tree.around(wanted) == (
+        assert around(tree, wanted) == (
             low, high, tuple(before[-1:]), tuple(flat[low:][:1]), tuple(flat[:high][-1:]),
             tuple(after[:1]),
         )  # fmt: skip

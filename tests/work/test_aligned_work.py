@@ -10,6 +10,7 @@ import ebbflow as ef
 from ebbflow.change import Both, First, Second
 from ebbflow.operator.asof import asof_join
 from ebbflow.operator.interval import interval_join
+from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
 MANY = 100_000
@@ -61,6 +62,29 @@ def test_a_left_row_is_one_search() -> None:
     place.since(), other.since()
     assert live.send(First(ZSet({70_001: 1}))) == ZSet({(70_001, 70_000): 1})
     assert place.since() + other.since() < 20
+
+
+class At(NamedTuple):
+    at: int
+
+
+def test_one_row_in_a_program_is_one_edit_of_one_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    edits = []
+    edited = Tree.update
+    monkeypatch.setattr(
+        Tree, "update", lambda tree, pairs: edits.append(tree.size) or edited(tree, pairs)
+    )
+    left, right = ef.Input("left", At), ef.Input("right", At)
+    select = lambda one, other: (one.at, other and other.at)
+    view = left.asof_join(right, order="at", select=select, type=tuple).run()
+    view.step(left=map(At, range(1_000)), right=map(At, range(0, 1_000, 100)))
+    edits.clear()
+    assert len(view.step(right=[At(550)])) == 100
+    assert edits == [10]
+    view.verify()
+    edits.clear()
+    assert len(view.step(right={At(550): -1})) == 100
+    assert edits == [11]
 
 
 def test_a_first_load_looks_at_each_row_a_few_times() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import pytest
@@ -133,3 +134,31 @@ def test_a_running_total_looks_at_each_row_behind_the_late_one_once(rows: Any) -
         out = view.step(events={Event(2 * (SIZE - 1_000) + 1, 3): weight})
         assert len(out) == 2 * 999 + 1
         assert counted.calls <= 999 + FEW
+
+
+def test_what_is_known_of_states_behind_a_late_row_stays_known(rows: Any) -> None:
+    """Late rows from right to left, then one behind all of them: no leaf between is stepped through
+    again, and no more calls are made than before the first."""
+    step = Counted(machine)
+    view = ef.Input("events", Event).scan(step, 0, order="at", type=int).run(check_input=False)
+    view.step(events=rows)
+
+    def calls(row: Event) -> int:
+        made: list[Any] = []
+        sys.setprofile(lambda _frame, event, _of: made.append(event == "call"))
+        try:
+            view.step(events=[row])
+        finally:
+            sys.setprofile(None)
+        return sum(made)
+
+    last = Event(2 * 60_000 + 1, 3)
+    before = calls(last)
+    view.step(events={last: -1})
+    for place in range(59_900, 50_000, -100):
+        step.calls = 0
+        view.step(events=[Event(2 * place + 1, 3)])
+        assert step.calls <= FEW
+    step.calls = 0
+    assert calls(last) <= before + 20
+    assert step.calls <= FEW

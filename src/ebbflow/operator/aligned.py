@@ -1,8 +1,8 @@
 """Operators on two bags whose rows meet by key and by their places in an order.
 
-Of each key the rows of both sides are kept in a tree, in order. Both are brought up to date first;
-the rows as they were before are found by undoing the change, since trees are values. So one index
-can serve several operators.
+Of each key the rows of both sides are kept in a tree, in order. Both are brought up to date first,
+so one index can serve several operators. Trees are values: the one before the change is still
+there, or is found by undoing the change.
 """
 
 from __future__ import annotations
@@ -21,8 +21,26 @@ from ebbflow.zset import ZSet, trusted, without_zeros
 Pairs = Sequence[tuple[Any, int]]
 Changes = dict[Any, Any]
 """Lists of such pairs by key."""
+NONE: Changes = {}
 FEW = 32
 """So many changed rows are looked up one by one, however few rows there are."""
+
+
+class Side:
+    """The rows of a key on one side: as they are `now`, and the `change` that made them so."""
+
+    __slots__ = ("_old", "change", "now")
+
+    def __init__(self, now: Tree[Any], change: Pairs, old: Tree[Any] | None = None) -> None:
+        self.now, self.change, self._old = now, change, old
+
+    @property
+    def old(self) -> Tree[Any]:
+        """The rows before the change."""
+        if self._old is None:
+            back = [(row, -weight) for row, weight in self.change]
+            self._old = self.now.update(back) if back else self.now
+        return self._old
 
 
 class AlignedRows(OnKeys):
@@ -42,11 +60,8 @@ class AlignedRows(OnKeys):
         self.owner = owner
 
     @abstractmethod
-    def changed(
-        self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
-        out: dict[Any, int],
-    ) -> None:  # fmt: skip
-        """Add to `out` what changes for a key: its rows after the change, and the change."""
+    def changed(self, left: Side, right: Side, out: dict[Any, int]) -> None:
+        """Add to `out` what changes for a key."""
 
     @abstractmethod
     def of_key(self, left: Pairs, right: Pairs) -> Iterable[tuple[Any, int]]:
@@ -77,33 +92,36 @@ class AlignedRows(OnKeys):
         return state, trusted(self.join_delta(*found, left.groups, right.groups))
 
     def join_delta(
-        self, from_left: Changes, from_right: Changes, lefts: Any, rights: Any
-    ) -> dict[Any, int]:
+        self, from_left: Changes, from_right: Changes, lefts: Any, rights: Any,
+        old_lefts: Changes = NONE, old_rights: Changes = NONE,
+    ) -> dict[Any, int]:  # fmt: skip
         """From the changes of both sides by key, and all rows by key after them, to the change of
-        the output."""
+        the output. The rows before them are used where they are given."""
         out: dict[Any, int] = {}
         for key in {**from_left, **from_right}:
-            left, right = lefts.get(key, self.left_empty), rights.get(key, self.right_empty)
-            self.changed(left, right, from_left.get(key, ()), from_right.get(key, ()), out)
+            left = Side(lefts.get(key, self.left_empty), from_left.get(key, ()), old_lefts.get(key))
+            right = Side(
+                rights.get(key, self.right_empty), from_right.get(key, ()), old_rights.get(key)
+            )
+            self.changed(left, right, out)
         return without_zeros(out)
 
-    def now_and_before(
-        self, left: Tree[Any], right: Tree[Any], old: Tree[Any], from_left: Pairs
-    ) -> Iterator[tuple[Any, Tree[Any], int]]:
+    def now_and_before(self, left: Side, right: Side) -> Iterator[tuple[Any, Tree[Any], int]]:
         """Each changed row of the left with the rows of the right that it looks at now, and how
         often it is there; and with those that it looked at before, and how often it goes."""
-        for row, weight in from_left:
-            count = left.count(row)
+        for row, weight in left.change:
+            count = left.now.count(row)
             if count:
-                yield row, right, count
+                yield row, right.now, count
             if weight != count:
-                yield row, old, weight - count
+                yield row, right.old, weight - count
 
     def from_scratch(self, left: dict[Any, int], right: dict[Any, int]) -> dict[Any, int]:
         """What comes of the rows of one key."""
         out: dict[Any, int] = {}
         trees = self.left_empty.update(left.items()), self.right_empty.update(right.items())
-        self.changed(*trees, list(left.items()), (), out)
+        first = Side(trees[0], list(left.items()), self.left_empty)
+        self.changed(first, Side(trees[1], ()), out)
         return without_zeros(out)
 
     def accepts(self, state: Any, change: Any) -> bool:
@@ -122,13 +140,8 @@ class AlignedRows(OnKeys):
         )
 
 
-def is_bulk(left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs) -> bool:
+def is_bulk(left: Side, right: Side) -> bool:
     """Whether so much of a key has changed that going through all of its rows costs less than a
     search for each."""
-    changes = len(from_left) + len(from_right)
-    return changes > FEW and 4 * changes > left.distinct + right.distinct
-
-
-def undone(tree: Tree[Any], pairs: Pairs) -> Tree[Any]:
-    """The tree as it was before a change of it."""
-    return tree.update([(row, -weight) for row, weight in pairs]) if pairs else tree
+    changes = len(left.change) + len(right.change)
+    return changes > FEW and 4 * changes > left.now.distinct + right.now.distinct

@@ -133,7 +133,8 @@ class AlongRows(Transition):
                 $next_new
                 $say
                 if $equal and $same(($olds), ($news)):
-                    break
+                    both = ($news)
+                    return both, both
             return ($olds), ($news)
             """,
             olds=self._state("old"), news=self._state("now"), same=same_state,

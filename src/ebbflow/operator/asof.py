@@ -11,19 +11,25 @@ and the rows of a part go out where these two answers differ. Other rows are not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 from ebbflow.algebra.value import function_name
-from ebbflow.nan import one_nan
-from ebbflow.operator.aligned import AlignedRows, Pairs, is_bulk, undone
-from ebbflow.ordering import total_order_key
-from ebbflow.state.search import rank_where
-from ebbflow.state.tree import Around, Tree
+from ebbflow.codegen import GeneratedLoop
+from ebbflow.fn import Fn
+from ebbflow.operator.aligned import AlignedRows, Pairs, Side, is_bulk
+from ebbflow.ordering import plainly, total_order_key
+from ebbflow.state.search import Around, around, rank_where
+from ebbflow.state.tree import Tree
 
 Answer = tuple[Any, ...]
 """The row that was found, alone in a tuple, or nothing."""
 Neighbour = tuple[Any, Any] | None
 """A row of the right and its place."""
+Answers = tuple[Answer, Answer]
+"""The neighbours of some left rows: the row of the right before them, and the one behind."""
+Ends = tuple[Answers, Answers]
+"""These as they were, and as they are."""
 DIRECTIONS = ("backward", "forward", "nearest")
 
 
@@ -57,32 +63,25 @@ class AsOfRows(AlignedRows):
 
     # ---- what changes ----
 
-    def changed(
-        self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
-        out: dict[Any, int],
-    ) -> None:  # fmt: skip
-        old = undone(right, from_right)
-        if is_bulk(left, right, from_left, from_right):
-            self.swept(left, right, undone(left, from_left), old, out)
+    def changed(self, left: Side, right: Side, out: dict[Any, int]) -> None:
+        if is_bulk(left, right):
+            self.swept(left, right, out)
             return
-        touched = {row for row, _ in from_left}
-        for row, tree, count in self.now_and_before(left, right, old, from_left):
+        for row, tree, count in self.now_and_before(left, right) if left.change else ():
             self.give(row, self.answer(tree, self.left_place(row)), count, out)
-        if not from_right or not left.distinct:
+        if not right.change or not left.now.distinct:
             return
-        for start, stop, was, now in self.pieces(left, old, right, from_right):
-            for row, count in left.between(start, stop):
+        touched = {row for row, _ in left.change}
+        for start, stop, was, now in self.pieces(left.now, right):
+            for row, count in left.now.between(start, stop):
                 if row not in touched:
                     self.give(row, was, -count, out)
                     self.give(row, now, count, out)
 
-    def swept(
-        self, left: Tree[Any], right: Tree[Any], old_left: Tree[Any], old_right: Tree[Any],
-        out: dict[Any, int],
-    ) -> None:  # fmt: skip
+    def swept(self, left: Side, right: Side, out: dict[Any, int]) -> None:
         """The same, by going through all rows, as they were and as they are."""
-        was = {row: (count, answer) for row, count, answer in self.answers(old_left, old_right)}
-        for row, count, answer in self.answers(left, right):
+        was = {row: (count, answer) for row, count, answer in self.answers(left.old, right.old)}
+        for row, count, answer in self.answers(left.now, right.now):
             before = was.pop(row, None)
             if before != (count, answer):
                 if before is not None:
@@ -119,9 +118,19 @@ class AsOfRows(AlignedRows):
             made = self.made(row, answer)
             out[made] = out.get(made, 0) + count
 
-    def made(self, row: Any, answer: Answer) -> Any:
-        """The new row."""
-        return one_nan(self.merge(row, *answer) if answer else self.alone(row))
+    @cached_property
+    def made(self) -> Callable[[Any, Answer], Any]:
+        """The new row of a row and its answer."""
+        hint, blamed = getattr(self.owner, "type", Any), self.owner or self
+        loop = GeneratedLoop("made", "row, answer")
+        with loop.inside("if answer:"):
+            loop.write("found = answer[0]")
+            both = _fn(self.merge).kept(loop.bind, "row", "found", hint=hint)
+            loop.write(f"return {both}", blamed, "row", "found")
+        if self.alone is not None:
+            alone = _fn(self.alone).kept(loop.bind, "row", hint=hint)
+            loop.write(f"return {alone}", blamed, "row")
+        return loop.function()
 
     # ---- one row ----
 
@@ -129,13 +138,11 @@ class AsOfRows(AlignedRows):
         """The row of the right for a place on the left."""
         if place is None or not right.distinct:
             return ()
-        return self.chosen(place, *self.seen(right.around(place)))
+        return self.chosen(place, *self.placed(*self.seen(around(right, place))))
 
-    def seen(self, near: Around) -> tuple[Neighbour, Neighbour]:
+    def seen(self, near: Around) -> Answers:
         """The neighbours of a row that is at a place itself."""
-        if self.exact:
-            return self.placed(near.last, near.first)
-        return self.placed(near.before, near.after)
+        return (near.last, near.first) if self.exact else (near.before, near.after)
 
     def placed(self, before: Answer, after: Answer) -> tuple[Neighbour, Neighbour]:
         """Two neighbours with their places, where they matter."""
@@ -182,12 +189,14 @@ class AsOfRows(AlignedRows):
 
     # ---- pieces ----
 
-    def pieces(
-        self, left: Tree[Any], old: Tree[Any], new: Tree[Any], changes: Pairs
-    ) -> Iterator[tuple[int, int, Answer, Answer]]:
+    def pieces(self, left: Tree[Any], right: Side) -> Iterator[tuple[int, int, Answer, Answer]]:
         """Parts of the left rows whose answer is another now: from where to where, the answer that
         they had, and the one that they have."""
-        for (start, stop), (was, now) in self.gaps(left, old, new, changes).items():
+        one_each = self.tolerance is None and self.direction != "nearest"
+        for (start, stop), (was, now) in self.gaps(left, right).items():
+            if one_each:
+                yield start, stop, self.only(*was), self.only(*now)
+                continue
             cuts = self.parts(left, start, stop, *was), self.parts(left, start, stop, *now)
             for end in sorted({end for part in cuts for end, _ in part}):
                 if start < end:
@@ -198,47 +207,58 @@ class AsOfRows(AlignedRows):
                         yield start, end, before, after
                     start = end
 
-    def gaps(
-        self, left: Tree[Any], old: Tree[Any], new: Tree[Any], changes: Pairs
-    ) -> dict[tuple[int, int], list[Any]]:
+    def only(self, before: Answer, after: Answer) -> Answer:
+        """The answer between two neighbours, where it is the same everywhere."""
+        if self.direction == "forward":
+            return after
+        return before if before and self.right_place(before[0]) is not None else ()
+
+    def gaps(self, left: Tree[Any], right: Side) -> dict[tuple[int, int], Ends]:
         """The pieces around changed rows of the right: from where to where, and their neighbours as
         they were and as they are, where these are others."""
-        found: dict[tuple[int, int], list[Any]] = {}
+        found: dict[tuple[int, int], Ends] = {}
+        back, ahead = self.direction != "forward", self.direction != "backward"
 
-        def add(start: int, stop: int, sides: list[Any]) -> None:
-            if start < stop:
-                found[start, stop] = sides
+        def add(start: int, stop: int, was: Answers, now: Answers) -> None:
+            if start < stop and ((back and was[0] != now[0]) or (ahead and was[1] != now[1])):
+                found[start, stop] = was, now
 
-        for place in self.places(changes):
-            nears, here = [tree.around(place) for tree in (old, new)], left.around(place)
-            sides = [self.placed(near.before, near.first) for near in nears]
-            if sides[0] != sides[1]:
-                add(self._start(left, nears), here.low, sides)
-            sides = [self.placed(near.last, near.after) for near in nears]
-            if sides[0] != sides[1]:
-                add(here.high, self._stop(left, nears), sides)
-            sides = [self.seen(near) for near in nears]
-            if sides[0] != sides[1]:
-                add(here.low, here.high, sides)
-            for point in () if self.exact else self._points(nears):
-                here = left.around(point)
-                sides = [self.seen(tree.around(point)) for tree in (old, new)]
-                if sides[0] != sides[1]:
-                    add(here.low, here.high, sides)
+        old, new = right.old, right.now
+        for place in self.places(right.change):
+            was, now, here = around(old, place), around(new, place), around(left, place)
+            low, high = here.low, here.high
+            if here.before:
+                start = self._start(left, low, here.before[0], was.before, now.before)
+                add(start, low, (was.before, was.first), (now.before, now.first))
+            if here.after:
+                stop = self._stop(left, high, here.after[0], was.after, now.after)
+                add(high, stop, (was.last, was.after), (now.last, now.after))
+            add(low, high, self.seen(was), self.seen(now))
+            for point in () if self.exact else self._points(was, now):
+                here = around(left, point)
+                seen = self.seen(around(old, point)), self.seen(around(new, point))
+                add(here.low, here.high, *seen)
         return found
 
-    def _start(self, left: Tree[Any], nears: list[Around]) -> int:
-        """Where left rows begin that are behind all rows before a place. Rows of the left without a
-        place come before all others."""
-        befores = [self.right_place(near.before[0]) for near in nears if near.before]
-        return max([left.rank_at(place, behind=True) for place in befores or [None]])
+    def _start(self, left: Tree[Any], end: int, last: Any, was: Answer, now: Answer) -> int:
+        """Where left rows begin that are behind the row before a place, as it was and as it is;
+        `last` is the last of them. Rows without a place come before all others."""
+        places = [self.right_place(row) for row in (now if was == now else was + now)]
+        place = self.left_place(last)
+        if any(plainly(each, place) > 0 for each in places):
+            return end
+        return max([left.rank_at(each, behind=True) for each in places or [None]])
 
-    def _stop(self, left: Tree[Any], nears: list[Around]) -> int:
-        """Where left rows end that are before all rows behind a place."""
-        afters = [self.right_place(near.after[0]) for near in nears if near.after]
-        return min([left.rank_at(place) for place in afters], default=left.size)
+    def _stop(self, left: Tree[Any], start: int, first: Any, was: Answer, now: Answer) -> int:
+        """Where left rows end that are before the row behind a place, as it was and as it is;
+        `first` is the first of them."""
+        places = [self.right_place(row) for row in (now if was == now else was + now)]
+        place = self.left_place(first)
+        if any(plainly(each, place) < 0 for each in places):
+            return start
+        return min([left.rank_at(each) for each in places], default=left.size)
 
-    def _points(self, nears: list[Around]) -> list[Any]:
+    def _points(self, *nears: Around) -> list[Any]:
         """The places of the rows before and behind a place, where they have one."""
         rows = [row for near in nears for row in (*near.before, *near.after)]
         return [place for place in map(self.right_place, rows) if place is not None]
@@ -246,12 +266,15 @@ class AsOfRows(AlignedRows):
     def places(self, changes: Pairs) -> Iterable[Any]:
         """The different places of rows, where they have one."""
         every = [self.right_place(row) for row, _ in changes]
+        if len(every) == 1:
+            return every if every[0] is not None else ()
         return {total_order_key(place): place for place in every if place is not None}.values()
 
     def parts(
-        self, left: Tree[Any], start: int, stop: int, before: Neighbour, after: Neighbour
+        self, left: Tree[Any], start: int, stop: int, *ends: Answer
     ) -> list[tuple[int, Answer]]:
         """The answers of left rows with the same neighbours, each with where it ends."""
+        before, after = self.placed(*ends)
         cut, reach = start, stop
         if before is not None:
             cut = self._cut(left, self.leaves(before, after), start, stop, stop)
@@ -279,6 +302,10 @@ class AsOfRows(AlignedRows):
     def __repr__(self) -> str:
         orders = ", ".join(map(function_name, self.orders))
         return f"asof_join({orders}, direction={self.direction!r})"
+
+
+def _fn(function: Any) -> Fn:
+    return function if isinstance(function, Fn) else Fn(function)
 
 
 def asof_join(

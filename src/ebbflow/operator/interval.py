@@ -13,7 +13,7 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.nan import one_nan
-from ebbflow.operator.aligned import AlignedRows, Pairs, is_bulk, undone
+from ebbflow.operator.aligned import AlignedRows, Pairs, Side, is_bulk
 from ebbflow.state.search import rank_where
 from ebbflow.state.tree import Tree
 
@@ -97,19 +97,16 @@ class IntervalRows(Near):
                 if self.meets(self.left_place(row), self.right_place(other)):
                     yield one_nan(self.merge(row, other)), count * more
 
-    def changed(
-        self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
-        out: dict[Any, int],
-    ) -> None:  # fmt: skip
+    def changed(self, left: Side, right: Side, out: dict[Any, int]) -> None:
         merge, get = self.merge, out.get
-        bulk = is_bulk(left, right, from_left, from_right)
-        rights = PlacesInOrder(right, self.right_place, bulk)
-        lefts = PlacesInOrder(undone(left, from_left), self.left_place, bulk)
-        for row, weight in from_left:
+        bulk = is_bulk(left, right)
+        rights = PlacesInOrder(right.now, self.right_place, bulk)
+        lefts = PlacesInOrder(left.old, self.left_place, bulk)
+        for row, weight in left.change:
             for other, count in rights.rows(*self.met_by(rights, self.left_place(row))):
                 made = one_nan(merge(row, other))
                 out[made] = get(made, 0) + weight * count
-        for other, weight in from_right:
+        for other, weight in right.change:
             for row, count in lefts.rows(*self.meeting(lefts, self.right_place(other))):
                 made = one_nan(merge(row, other))
                 out[made] = get(made, 0) + weight * count
@@ -135,22 +132,16 @@ class NearSemi(Near):
         start, stop = self.met_by(right, place)
         return (start < stop) is not self.anti
 
-    def changed(
-        self, left: Tree[Any], right: Tree[Any], from_left: Pairs, from_right: Pairs,
-        out: dict[Any, int],
-    ) -> None:  # fmt: skip
-        bulk = is_bulk(left, right, from_left, from_right)
-        old, now = (
-            PlacesInOrder(tree, self.right_place, bulk)
-            for tree in (undone(right, from_right), right)
-        )
-        for row, tree, count in self.now_and_before(left, right, old.tree, from_left):
-            if self.stays(now if tree is right else old, self.left_place(row)):
+    def changed(self, left: Side, right: Side, out: dict[Any, int]) -> None:
+        bulk = is_bulk(left, right)
+        old, now = (PlacesInOrder(tree, self.right_place, bulk) for tree in (right.old, right.now))
+        for row, tree, count in self.now_and_before(left, right):
+            if self.stays(now if tree is right.now else old, self.left_place(row)):
                 out[row] = out.get(row, 0) + count
-        lefts, last = PlacesInOrder(left, self.left_place, bulk), 0
-        touched = {row for row, _ in from_left}
+        lefts, last = PlacesInOrder(left.now, self.left_place, bulk), 0
+        touched = {row for row, _ in left.change}
         for start, stop in sorted(
-            [self.meeting(lefts, self.right_place(row)) for row, _ in from_right]
+            [self.meeting(lefts, self.right_place(row)) for row, _ in right.change]
         ):
             for row, count in lefts.rows(max(start, last), stop):
                 if row not in touched:

@@ -64,9 +64,8 @@ class OrderedRows(ByKey):
         """Take a change in, and give what changes behind it."""
         groups, empty = state.groups, self.empty
         found = state.grouped(change)
-        old = {key: groups.get(key, empty) for key in found}
         state.put(found)
-        out: dict[Any, int] = {}
+        old, out = state.trees_before(found), {}
         for key, pairs in found.items():
             self.changed(key, old[key], groups.get(key, empty), pairs, out)
         return without_zeros(out)

@@ -73,7 +73,7 @@ class OverRows(OrderedRows):
             return [(first, max((tree.last for tree in trees), key=token))]
         found = []
         if self.transition.functions:
-            replay = Stretches(self.transition, new, pairs)
+            replay = Stretches(self.transition, old, new, pairs)
             replay.run()
             found += replay.found
         for row, _ in pairs:
@@ -156,17 +156,17 @@ class Stretches(Replay):
 
     __slots__ = ("found",)
 
-    def __init__(self, transition: Transition, tree: Tree[Any], pairs: Any) -> None:
-        super().__init__(transition, tree, pairs, {})
+    def __init__(self, transition: Transition, old: Tree[Any], new: Tree[Any], pairs: Any) -> None:
+        super().__init__(transition, old, new, pairs, {})
         self.found: list[tuple[Any, Any]] = []
 
     def same(self, rows: Iterator[Any], old: Any, new: Any) -> tuple[Any, Any]:
-        if not same_state(old, new):
+        if old is not new and not same_state(old, new):
             here = list(rows)
             rows = iter(here)
             old, new = self.transition.apart(rows, old, new, self.out)
             self.found.append((here[0], here[len(here) - length_hint(rows) - 1]))
-            if not same_state(old, new):
+            if old is not new:
                 return old, new
         return super().same(rows, old, new)
 

@@ -65,9 +65,9 @@ def state_after(transition: Transition, node: Any, height: int, state: Any) -> A
 
 
 def states_to(transition: Transition, node: Any, height: int, i: int, state: Any) -> list[Any]:
-    """The states before the children of a node that is entered in a state: up to the i-th, and
-    perhaps further. Nodes are shared, and so is what they remember: it is put in whole."""
-    known: list[Any] = node[5][:]
+    """The states before the children of a node that is entered in a state, up to the i-th. Nodes
+    are shared, and so is what they remember: it is put in whole."""
+    known: list[Any] = node[5][: i + 1]
     if not known or not same_state(known[0], state):
         known = [state]
     if len(known) <= i:
@@ -85,22 +85,33 @@ def rows_of(leaf: Any, start: int, stop: int) -> Iterator[Any]:
     return chain.from_iterable(map(repeat, rows, leaf[2][start:stop]))
 
 
+def counterpart(node: Any, was: Any, i: int) -> Any:
+    """The node that was in the place of the i-th child of a node, when `was` was in the place of
+    this; None where that is not plain to see."""
+    if was is None or len(was[1]) != len(node[1]):
+        return None
+    new, old, last = node[1], was[1], len(node[1]) - 1
+    alike = (i == 0 or new[i - 1] is old[i - 1]) and (i == last or new[i + 1] is old[i + 1])
+    return old[i] if alike or new[i] is old[i] else None
+
+
 class Replay:
     """One way through the rows of a key, from the first one that changed.
 
-    `pairs` are the rows that came and went, with their weights; they are in `tree`, or no longer,
-    and in the order of `ordering`, which knows all of them where `tree` is empty. What is said
-    otherwise than before is added to `out`.
+    `pairs` are the rows that came and went between two trees, with their weights. What is said
+    otherwise than before is added to `out`. Behind the last change, from where states are the old
+    ones again, a node remembers what the node in its place did: so that nobody has to find it out
+    once more.
     """
 
-    __slots__ = ("at", "marks", "moves", "out", "root", "settled", "transition")
+    __slots__ = ("at", "marks", "moves", "new", "old", "out", "settled", "transition")
 
     def __init__(
-        self, transition: Transition, tree: Tree[Any], pairs: Any, out: dict[Any, int],
-        ordering: Tree[Any] | None = None,
+        self, transition: Transition, old: Tree[Any], new: Tree[Any], pairs: Any,
+        out: dict[Any, int],
     ) -> None:  # fmt: skip
-        self.transition, self.out, self.root = transition, out, tree.root
-        token = (tree if ordering is None else ordering).token
+        self.transition, self.old, self.new, self.out = transition, old, new, out
+        token = (new if new.distinct else old).token
         moves = [(token(row), row, weight) for row, weight in pairs]
         if len(moves) > 1:
             moves.sort(key=_FIRST)
@@ -111,7 +122,8 @@ class Replay:
     def run(self) -> None:
         """Go through all rows that are reached in another state than before."""
         start = self.transition.start
-        old, _ = self.node(*self.root, start, start, None)
+        (node, height), (was, levels) = self.new.root, self.old.root
+        old, _ = self.node(node, height, start, start, None, was if height == levels else None)
         if not self.settled:  # rows that went, behind all that are there
             for _, row, weight in self.moves[self.at :]:
                 old = self.say(row, -weight, old, -1)
@@ -128,9 +140,12 @@ class Replay:
         node[5].append(state)
         return state
 
-    def node(self, node: Any, height: int, old: Any, new: Any, end: Any) -> tuple[Any, Any]:
-        """The two states behind a node whose rows are all before `end`."""
-        equal = same_state(old, new)
+    def node(
+        self, node: Any, height: int, old: Any, new: Any, end: Any, was: Any
+    ) -> tuple[Any, Any]:
+        """The two states behind a node whose rows are all before `end`; `was` is the node that was
+        in its place."""
+        equal = old is new or same_state(old, new)
         if equal and not self.more(end):
             if self.at == len(self.marks):
                 self.settled = True
@@ -138,17 +153,22 @@ class Replay:
             new = state_after(self.transition, node, height, new)
             return new, new
         if not height:
-            return self.leaf(node, old, new, end)
-        lows, children = node[0], node[1]
-        start, last, known = 0, len(children) - 1, [new]
+            return self.leaf(node, old, new, end, was)
+        lows, children, entered = node[0], node[1], old
+        i, last, known = 0, len(children) - 1, [new]
         if equal:
-            start = max(bisect_right(lows, self.marks[self.at]) - 1, 0)
-            known = states_to(self.transition, node, height, start, new)[: start + 1]
-            old = new = known[start]
-        for i in range(start, last + 1):
-            stop = lows[i + 1] if i < last else end
-            old, new = self.node(children[i], height - 1, old, new, stop)
+            i = bisect_right(lows, self.marks[self.at], 1) - 1
+            known = states_to(self.transition, node, height, i, new)
+            old = new = known[i]
+        while i <= last:
+            stop, before = lows[i + 1] if i < last else end, counterpart(node, was, i)
+            old, new = self.node(children[i], height - 1, old, new, stop, before)
+            i += 1
             if self.settled:
+                if was is not None and was[5] and same_state(was[5][0], entered):
+                    there = i - len(children) + len(was[1])
+                    if i > last or (there >= 0 and children[i] is was[1][there]):
+                        known += was[5][there:]
                 break
             known.append(new)
         node[5][:] = known
@@ -159,14 +179,17 @@ class Replay:
         marks = self.marks
         return self.at < len(marks) and (end is None or marks[self.at] < end)
 
-    def leaf(self, node: Any, old: Any, new: Any, end: Any) -> tuple[Any, Any]:
-        tokens, rows, entered, start = node[0], node[1], new, 0
+    def leaf(self, node: Any, old: Any, new: Any, end: Any, was: Any) -> tuple[Any, Any]:
+        tokens, rows, start = node[0], node[1], 0
+        before, entered = old, new
         while True:
             more = self.more(end)
             stop = bisect_left(tokens, self.marks[self.at], start) if more else len(rows)
             if start < stop:
                 old, new = self.same(rows_of(node, start, stop), old, new)
                 if self.settled:
+                    if was is not None and was[5] and same_state(was[5][0], before):
+                        node[5][:] = entered, was[5][1]
                     return old, new
             if not more:
                 break
@@ -183,9 +206,9 @@ class Replay:
 
     def same(self, rows: Iterator[Any], old: Any, new: Any) -> tuple[Any, Any]:
         """Through rows that have not changed."""
-        if not same_state(old, new):
+        if old is not new and not same_state(old, new):
             old, new = self.transition.apart(rows, old, new, self.out)
-            if not same_state(old, new):
+            if old is not new:
                 return old, new
         if self.at == len(self.marks):
             self.settled = True

@@ -48,9 +48,9 @@ class ScanRows(OrderedRows):
         for each in transition.first if first else ():
             out[each] = out.get(each, 0) + first
         if old.distinct:
-            Replay(transition, new, pairs, out, new if new.distinct else old).run()
+            Replay(transition, old, new, pairs, out).run()
         else:
-            Replay(transition, new, (), out).first(*new.root, transition.start)
+            Replay(transition, old, new, (), out).first(*new.root, transition.start)
         if transition.last is not None:
             for tree, sign in ((old, -1), (new, 1)):
                 for each in transition.last(last_state(transition, tree)):

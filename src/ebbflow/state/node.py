@@ -129,7 +129,8 @@ class TreeForm:
         path = []
         for _ in range(height):
             i = bisect_right(node[0], token) - 1
-            i = max(i, 0)
+            if i < 0:
+                i = 0
             path.append((node, i))
             node = node[1][i]
         tokens, items, counts, values, size, _ = node
@@ -140,25 +141,29 @@ class TreeForm:
             if not shared and items[i] is not x and items[i] != x:
                 raise alike(items[i], x)
             x, token, there, more, j = items[i], tokens[i], counts[i], 0, i + 1
-        left = there + count
+        left, single = there + count, size == len(items)
         if left < 0:
             raise absent(x, -count, there)
         if left:
             if more and len(items) == self.widths[0]:
                 return None
-            counts = (*counts[:i], left, *counts[j:])
             if more:
-                items = (*items[:i], x, *items[i:])
-                tokens = items if shared else (*tokens[:i], token, *tokens[i:])
+                items = spliced(items, i, i, (x,))
+                tokens = items if shared else spliced(tokens, i, i, (token,))
+            if more and left == 1 and single:
+                counts += (1,)
+            else:
+                counts = spliced(counts, i, j, (left,))
             if self.merge is not None:
-                values = (*values[:i], self.power(x, left), *values[j:])
+                values = spliced(values, i, j, (self.power(x, left),))
         else:
             if len(items) <= (self.least[0] if path else 1):
                 return None
             more = -1
-            items, counts = (*items[:i], *items[j:]), (*counts[:i], *counts[j:])
-            tokens = items if shared else (*tokens[:i], *tokens[j:])
-            values = (*values[:i], *values[j:])
+            items = spliced(items, i, j, ())
+            tokens = items if shared else spliced(tokens, i, j, ())
+            counts = counts[1:] if single else spliced(counts, i, j, ())
+            values = spliced(values, i, j, ())
         total = reduce(self.merge, values) if values else self.blank()
         node = (tokens, items, counts, values, size + count, total)
         for above, i in reversed(path):
@@ -168,16 +173,17 @@ class TreeForm:
     def replaced(self, node: Node, i: int, child: Node) -> Node:
         """A node after one of its children was replaced."""
         lows, children, counts, values, size, total = node
-        j, more, low = i + 1, child[4] - counts[i], child[0][0]
+        more, low = child[4] - counts[i], child[0][0]
         if values:
-            values = (*values[:i], child[5], *values[j:])
+            values = spliced(values, i, i + 1, (child[5],))
             total = reduce(self.merge, values)
         elif self.memos:
-            total = Memo(total[:j])
+            total = Memo(total[: i + 1])
         if lows[i] is not low:
-            lows = (*lows[:i], low, *lows[j:])
-        children = (*children[:i], child, *children[j:])
-        return lows, children, (*counts[:i], child[4], *counts[j:]), values, size + more, total
+            lows = spliced(lows, i, i + 1, (low,))
+        children, counts = list(children), list(counts)
+        children[i], counts[i] = child, child[4]
+        return lows, tuple(children), tuple(counts), values, size + more, total
 
     def over(self, nodes: Sequence[Node]) -> list[Node]:
         """The level above some nodes."""
@@ -343,6 +349,11 @@ class Edit:
         self.more += end - start
         values = list(map(form.power, items, counts)) if form.merge else ()
         return form.cut(items if self.tokens is self.elements else tokens, items, counts, values)
+
+
+def spliced(items: tuple[Any, ...], i: int, j: int, new: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A tuple with other items in the place of some. (Adding tuples up is twice as fast as `*`.)"""
+    return items[:i] + new + items[j:]
 
 
 def _part(leaf: Node, a: int, b: int) -> Node:

@@ -15,6 +15,8 @@ from ebbflow.state.backing import ABSENT
 from ebbflow.state.index import Grouped, Index, not_there
 from ebbflow.state.tree import Tree
 
+NOTHING: tuple[Any, dict[Any, Tree[Any]]] = (None, {})
+
 
 class OrderedIndex(Index[Any, Any]):
     """Rows by `key(row)`, those of each key in a tree like `empty`; without a key, under `()`.
@@ -28,7 +30,7 @@ class OrderedIndex(Index[Any, Any]):
     [('kiwi', 2), ('Pear', 1)]
     """
 
-    __slots__ = ("empty",)
+    __slots__ = ("empty", "replaced")
 
     groups: dict[Any, Tree[Any]]  # type: ignore[assignment]
 
@@ -36,6 +38,8 @@ class OrderedIndex(Index[Any, Any]):
         self, empty: Tree[Any], key: Any = None, by_key: Callable[[Any], Grouped] | None = None
     ) -> None:
         self.empty = empty
+        self.replaced: tuple[Any, dict[Any, Tree[Any]]] = NOTHING
+        """The last change, and the trees that it replaced, until its epoch ends."""
         super().__init__(key, None, by_key, bag=True)
 
     @property
@@ -45,9 +49,11 @@ class OrderedIndex(Index[Any, Any]):
 
     def put(self, found: Grouped) -> list[Any]:
         groups, empty = self.groups, self.empty
-        new = {at: self._updated(groups.get(at, empty), pairs) for at, pairs in found.items()}
+        old = {at: groups.get(at, empty) for at in found}
+        new = {at: self._updated(old[at], pairs) for at, pairs in found.items()}
         if self.journal is not None:
             self.journal.append(found)
+        self.replaced = found, old
         try:
             for at, tree in new.items():
                 if tree.distinct:
@@ -62,6 +68,23 @@ class OrderedIndex(Index[Any, Any]):
                 self.journal[-1] = {at: found[at] for at in done}
             raise
         return []
+
+    def trees_before(self, found: Any) -> dict[Any, Tree[Any]]:
+        """The trees that a change has replaced, if it is the last one and its epoch is open."""
+        change, trees = self.replaced
+        return trees if change is found else {}
+
+    def commit(self) -> list[Grouped]:
+        self.replaced = NOTHING
+        return super().commit()
+
+    def rollback(self) -> None:
+        self.replaced = NOTHING
+        super().rollback()
+
+    def forget(self) -> None:
+        self.replaced = NOTHING
+        super().forget()
 
     def _updated(self, tree: Tree[Any], pairs: Any) -> Tree[Any]:
         try:

@@ -1,11 +1,14 @@
-"""Searches in a tree by what holds of its elements, where their keys alone do not tell."""
+"""Searches in a tree: for what is around a key, and by what holds of its elements, where their keys
+alone do not tell."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
-from ebbflow.state.tree import Tree
+from ebbflow.state.node import Node
+from ebbflow.state.tree import LAST, Tree
 
 T = TypeVar("T")
 
@@ -42,3 +45,75 @@ def _first(item: Any, height: int) -> Any:
     for _ in range(height):
         item = item[1][0]
     return item
+
+
+class Around(NamedTuple):
+    """Elements of one key in a tree: from where to where they are, and four elements, each alone in
+    a tuple, or none: the last before them, the first that is not before them, the last that is not
+    behind them, and the first behind."""
+
+    low: int
+    high: int
+    before: tuple[Any, ...]
+    first: tuple[Any, ...]
+    last: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+
+def around(tree: Tree[Any], key: Any) -> Around:
+    """Where the elements of this key are, and their neighbours. For trees that are ordered by a
+    key.
+
+    >>> around(Tree.of(["fig", "pear", "kiwi", "melon"], key=len), 4)
+    Around(low=1, high=3, before=('fig',), first=('kiwi',), last=('pear',), after=('melon',))
+    """
+    found: Around = tree.by_key(key, partial(_around, tree))
+    return found
+
+
+def _around(tree: Tree[Any], token: Any, left: Any, right: Any) -> Around:
+    (node, height), low, end = tree.root, 0, (*token, LAST)
+    prior: tuple[Node, int] | None = None
+    later: tuple[Node, int] | None = None
+    while height:  # the nodes next to the way down have the neighbours of what is in the leaf
+        height -= 1
+        children = node[1]
+        i = left(node[0], end) - 1
+        if i > 0:
+            low += sum(node[2][:i])
+            prior = children[i - 1], height
+        else:
+            i = 0
+        if i + 1 < len(children):
+            later = children[i + 1], height
+        node = children[i]
+    tokens, items, counts = node[:3]
+    j = left(tokens, end)
+    i = left(tokens, token, 0, j)
+    low += sum(counts[:i])
+    high = low + sum(counts[i:j])
+    after = items[j : j + 1] or _end(later, 1, 0)
+    if i:
+        before = items[i - 1 : i]
+    elif left(_end(prior, 0, -1), token):
+        before = _end(prior, 1, -1)
+    elif prior is None:
+        before = ()
+    else:  # there are more of them before this leaf
+        low = tree.search(token, left, right)[0]
+        before = (tree.at(low - 1),) if low else ()
+        return Around(low, high, before, (tree.at(low),), items[j - 1 : j], after)
+    if i == j:
+        return Around(low, high, before, after, before, after)
+    return Around(low, high, before, items[i : i + 1], items[j - 1 : j], after)
+
+
+def _end(beside: tuple[Node, int] | None, which: int, i: int) -> tuple[Any, ...]:
+    """Of a node with so many levels below it the first token or element (`which` is 0 or 1) or the
+    last (`i` is 0 or -1), alone in a tuple; of no node, nothing."""
+    if beside is None:
+        return ()
+    node, height = beside
+    for _ in range(height):
+        node = node[1][i]
+    return (node[which][i],)

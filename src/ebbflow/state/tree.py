@@ -31,8 +31,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import accumulate, chain, islice, pairwise, repeat
-from typing import Any, Generic, NamedTuple, TypeVar
+from itertools import chain, islice, pairwise, repeat
+from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
@@ -131,17 +131,18 @@ class Tree(Generic[T]):
         pairs = [pair for pair in changes if pair[1]]
         if not pairs:
             return self
-        tree, form = self, self._form
-        bare = form.native and form.key is None
-        tokens = [x if bare else form.token(x) for x, _ in pairs]
-        if form.native:
-            try:
-                if all_comparable(tokens):
-                    return self._edited(pairs, tokens)
-            except TypeError:  # from `<`; where it came from `merge` or `value`, it comes again
-                pass
-            tree, tokens = self._totally(), list(map(total_order_key, tokens))
-        return tree._edited(pairs, tokens)
+        form, rows = self._form, [pair[0] for pair in pairs]
+        if not form.native:
+            return self._edited(pairs, list(map(form.token, rows)))
+        keys = rows if form.key is None else list(map(form.key, rows))
+        try:
+            if all_comparable(rows) and (keys is rows or all_comparable(keys)):
+                tokens = rows if keys is rows else list(zip(keys, rows, strict=True))
+                return self._edited(pairs, tokens)
+        except TypeError:  # from `<`; where it came from `merge` or `value`, it comes again
+            pass
+        tree = self._totally()
+        return tree._edited(pairs, list(map(tree._form.token, rows)))
 
     def _edited(self, pairs: list[tuple[T, int]], tokens: list[Any]) -> Tree[T]:
         form, found = self._form, None
@@ -199,7 +200,16 @@ class Tree(Generic[T]):
         >>> list(Tree.of([1, 2, 2, 2, 3]).between(2, 5))
         [(2, 2), (3, 1)]
         """
-        return _slice(self._root, self._height, max(start, 0), min(stop, self.size))
+        node, height = self._root, self._height
+        start, stop = max(start, 0), min(stop, self.size)
+        while height and start < stop:
+            i, inside = _reach(node, start)
+            if stop - start > node[2][i] - inside:
+                break
+            node, start, stop, height = node[1][i], inside, stop - start + inside, height - 1
+        if not height and node[4] == len(node[1]):
+            return zip(node[1][start:stop], repeat(1))
+        return _slice(node, height, start, stop)
 
     @property
     def size(self) -> int:
@@ -234,18 +244,8 @@ class Tree(Generic[T]):
         >>> tree.rank_at(4), tree.rank_at(4, behind=True), tree.rank_at(9)
         (1, 3, 3)
         """
-        rank: int = self._by_key(key, self._behind if behind else self._search)[0]
+        rank: int = self.by_key(key, self._behind if behind else self.search)[0]
         return rank
-
-    def around(self, key: Any) -> Around:
-        """Where the elements of this key are, and their neighbours. For trees that are ordered by a
-        key.
-
-        >>> Tree.of(["fig", "pear", "kiwi", "melon"], key=len).around(4)
-        Around(low=1, high=3, before=('fig',), first=('kiwi',), last=('pear',), after=('melon',))
-        """
-        found: Around = self._by_key(key, self._around)
-        return found
 
     @property
     def total(self) -> Any:
@@ -365,20 +365,14 @@ class Tree(Generic[T]):
         if self.native:
             try:
                 if comparable(token):
-                    return self._search(token, bisect_left, bisect_right)
+                    return self.search(token, bisect_left, bisect_right)
             except TypeError:
                 pass
-            return self._search(total_order_key(token), _total_left, _total_right)
-        return self._search(token, bisect_left, bisect_right)
+            return self.search(total_order_key(token), _total_left, _total_right)
+        return self.search(token, bisect_left, bisect_right)
 
-    def _search(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
+    def search(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
         """How many are before a token, and how often its element is there."""
-        before, node, i = self._leaf(token, left, right)
-        found = i < len(node[0]) and right(node[0], token, i, i + 1) > i
-        return before, node[2][i] if found else 0
-
-    def _leaf(self, token: Any, left: Any, right: Any) -> tuple[int, Node, int]:
-        """How many are before a token, the leaf where it belongs, and the place there."""
         node, before = self._root, 0
         for _ in range(self._height):
             i = right(node[0], token) - 1
@@ -386,11 +380,12 @@ class Tree(Generic[T]):
                 before += sum(node[2][:i])
             node = node[1][max(i, 0)]
         i = left(node[0], token)
-        return before + sum(node[2][:i]), node, i
+        found = i < len(node[0]) and right(node[0], token, i, i + 1) > i
+        return before + sum(node[2][:i]), node[2][i] if found else 0
 
-    def _by_key(self, key: Any, search: Callable[..., Any]) -> Any:
+    def by_key(self, key: Any, search: Callable[..., Any]) -> Any:
         """`search` with what the elements of a key are ordered by, and how to bisect."""
-        if self.native:
+        if self._form.native:
             try:
                 if comparable(key):
                     return search((key,), bisect_left, bisect_right)
@@ -400,39 +395,7 @@ class Tree(Generic[T]):
         return search(total_order_key((key,)), bisect_left, bisect_right)
 
     def _behind(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
-        return self._search((*token, LAST), left, right)
-
-    def _around(self, token: Any, left: Any, right: Any) -> Around:
-        low, node, i = self._leaf(token, left, right)
-        items, j = node[1], left(node[0], (*token, LAST), i)
-        high = low + sum(node[2][i:j])
-        if j == len(items) and high < self.size:  # perhaps there are more behind this leaf
-            high = self._behind(token, left, right)[0]
-
-        def at(place: int, k: int) -> tuple[Any, ...]:
-            if 0 <= k < len(items):
-                return (items[k],)
-            return (self.at(place),) if 0 <= place < self.size else ()
-
-        before, first = at(low - 1, i - 1), at(low, i)
-        if low == high:
-            return Around(low, high, before, first, before, first)
-        inside = j < len(items)
-        last, after = at(high - 1, j - 1 if inside else -1), at(high, j if inside else -1)
-        return Around(low, high, before, first, last, after)
-
-
-class Around(NamedTuple):
-    """Elements of one key in a tree: from where to where they are, and four elements, each alone in
-    a tuple, or none: the last before them, the first that is not before them, the last that is not
-    behind them, and the first behind."""
-
-    low: int
-    high: int
-    before: tuple[Any, ...]
-    first: tuple[Any, ...]
-    last: tuple[Any, ...]
-    after: tuple[Any, ...]
+        return self.search((*token, LAST), left, right)
 
 
 class _Last:
@@ -490,9 +453,16 @@ def _reach(node: Node, place: int) -> tuple[int, int]:
     """The item of a node that holds a place, and the place within that item."""
     if node[4] == len(node[1]):
         return place, 0
-    ends = list(accumulate(node[2]))
-    i = bisect_right(ends, place)
-    return i, place - ends[i - 1] if i else place
+    counts = node[2]
+    i = place * len(counts) // node[4]  # about there, as items are about as large as one another
+    place -= sum(counts[:i])
+    while place < 0:
+        i -= 1
+        place += counts[i]
+    while place >= counts[i]:
+        place -= counts[i]
+        i += 1
+    return i, place
 
 
 def in_order(elements: Iterable[T], key: Callable[[T], Any] | None = None) -> list[T]:

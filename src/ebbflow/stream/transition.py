@@ -86,8 +86,8 @@ class Transition:
     def apart(
         self, rows: Iterator[Any], old: Any, new: Any, out: dict[Any, int]
     ) -> tuple[Any, Any]:
-        """Two states after rows, up to the one behind which they are the same. Where the new one
-        says something else than the old one, that is counted in `out`."""
+        """Two states after rows, up to the one behind which they are the same: one object then.
+        Where the new one says something else than the old one, that is counted in `out`."""
         step, get = self.step, out.get
         for row in rows:
             old, before = step(old, row)
@@ -98,7 +98,7 @@ class Transition:
                 for each in map(one_nan, after):
                     out[each] = get(each, 0) + 1
             if old == new and same_state(old, new):
-                break
+                return new, new
         return old, new
 
     def __eq__(self, other: object) -> bool:

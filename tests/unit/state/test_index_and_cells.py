@@ -14,7 +14,9 @@ from ebbflow.errors import AlgebraError
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
+from ebbflow.state.ordered import OrderedIndex
 from ebbflow.state.spine import Spine
+from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
 some = settings(deadline=None, max_examples=60)
@@ -144,3 +146,22 @@ def test_containers_are_shown_and_pickled_as_values() -> None:
     assert pickle.loads(pickle.dumps(ABSENT)) is ABSENT
     assert cells != {"a": 1}
     assert index != cells
+
+
+def test_trees_that_a_change_replaced_are_known_until_the_epoch_ends() -> None:
+    index = OrderedIndex(Tree(), lambda x: x % 2)
+    index.apply({1: 1, 2: 1, 3: 1})
+    index.begin()
+    first = index.apply({5: 1})
+    assert {at: list(tree) for at, tree in index.trees_before(first).items()} == {
+        1: [(1, 1), (3, 1)]
+    }
+    second = index.apply({4: 1, 6: 1})
+    assert index.trees_before(first) == {}  # not the last: who needs them undoes the change
+    assert {at: list(tree) for at, tree in index.trees_before(second).items()} == {0: [(2, 1)]}
+    index.rollback()
+    assert index.trees_before(second) == {}
+    index.begin()
+    third = index.apply({1: -1})
+    index.commit()
+    assert index.trees_before(third) == {}

@@ -337,8 +337,11 @@ class AlignedStage(Stage):
         self.operator, self.left, self.right = operator, left, right
 
     def run(self, left: Any, right: Any) -> Any:
-        groups = self.left.groups, self.right.groups
-        return self.operator.join_delta(left or {}, right or {}, *groups)
+        lefts, rights = self.left, self.right
+        return self.operator.join_delta(
+            left or {}, right or {}, lefts.groups, rights.groups,
+            lefts.trees_before(left), rights.trees_before(right),
+        )  # fmt: skip
 
     def fetch(self, left: Any, right: Any) -> None:
         keys = {**(left or {}), **(right or {})}

@@ -1,0 +1,72 @@
+"""What the nodes of a tree remember of states is right, however rows come and go."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from ebbflow.operator.replay import rows_of
+from ebbflow.operator.scan import scan_rows
+from ebbflow.state.tree import Tree
+from ebbflow.stream.transition import Transition, same_state, transition
+from ebbflow.zset import ZSet
+
+MACHINES = {
+    "a sum, which never is the old one again": transition(lambda n, x: (n + x, [(x, n + x)]), 0),
+    "the last row": transition(lambda last, x: (x, [(last, x)]), None),
+    "steps since a multiple of five": transition(
+        lambda n, x: (0, [("again", x)]) if x % 5 == 0 else (min(n + 1, 9), [(x, n)]), 0
+    ),
+    "a maximum": transition(lambda top, x: (max(top, x % 17), [(top, x)]), -1),
+    "a state that tells apart what is equal": transition(
+        lambda n, x: ((1.0, 1, True)[x % 3], [(x, repr(n))]), 1
+    ),
+}
+
+
+def remembered(machine: Transition, node: Any, height: int) -> None:
+    """Every state that a node remembers is the one that its rows lead to from the first."""
+    memo = node[5]
+    if memo:
+        state = memo[0]
+        parts = node[1] if height else [node]
+        assert len(memo) <= len(parts) + 1
+        for part, known in zip(parts, memo[1:], strict=False):
+            state = machine.through(every(part, height - 1 if height else 0), state)
+            assert same_state(state, known)
+    for child in node[1] if height else ():
+        remembered(machine, child, height - 1)
+
+
+def every(node: Any, height: int) -> list[Any]:
+    if not height:
+        return list(rows_of(node, 0, len(node[1])))
+    return [row for child in node[1] for row in every(child, height - 1)]
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=list(MACHINES))
+@pytest.mark.parametrize("seed", range(6))
+def test_003_H3_states_are_remembered_as_they_are(machine: Transition, seed: int) -> None:
+    rng = Random(seed)
+    scan = scan_rows(machine, lambda x: x)
+    scan.empty = Tree(key=lambda x: x, memos=True, leaf=4, width=4)
+    there = ZSet.of(rng.sample(range(300), 120))
+    live = scan.open(there)
+
+    def changed() -> ZSet[int]:
+        rows = rng.sample(range(300), rng.choice([1, 1, 1, 2, 5, 20]))
+        return ZSet({row: -1 if there.weight(row) else rng.choice([1, 1, 2]) for row in rows})
+
+    for _ in range(120):
+        if rng.random() < 0.4:  # an epoch that is refused: its nodes, and what they remember, stay
+            live.state.begin()
+            scan.update(live.state, changed())
+            live.state.rollback()
+        change = changed()
+        before, there = there, there + change
+        assert live.send(change) == scan.f(there) - scan.f(before)
+        tree = live.state.groups.get((), scan.empty)
+        assert tree.invariant()
+        remembered(machine, *tree.root)
