@@ -18,10 +18,12 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from threading import RLock
 from typing import Any
 from weakref import finalize
 
+from ebbflow.engine.runtime.ages import TIMES, Ages, require_age
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
 from ebbflow.engine.runtime.convert.plan import CannotConvert
 from ebbflow.engine.runtime.convert.rows import Conversion, schema_of, schema_text
@@ -61,8 +63,9 @@ class Disk:
     def __init__(
         self, path: Place, program: RunningProgram, log: bool = True,
         elsewhere: Elsewhere | None = None, *,
-        memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
-        strict: bool = False, permissions: int | None = None, unpickle: bool = True,
+        memory: int | str | None = None, keep_epochs: int = 1,
+        keep_for: timedelta = timedelta(0), flush_every: int = 1, strict: bool = False,
+        permissions: int | None = None, unpickle: bool = True,
         keep_batches: int = KEEP,
     ) -> None:  # fmt: skip
         self._elsewhere = elsewhere
@@ -70,6 +73,7 @@ class Disk:
         require_count("keep_epochs", keep_epochs)
         require_count("flush_every", flush_every)
         require_count("keep_batches", keep_batches, "batches")
+        require_age("run", keep_for)
         files = files_at(path, permissions)
         self.place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else files.address
         self.program, names = program, program.identities
@@ -90,7 +94,8 @@ class Disk:
         self.strict = strict
         self._settling = False
         self._end: finalize[..., Any] | None = None
-        known = ("format", "parts", "inputs", "rows", "schemas", "outputs")
+        self.ages = Ages(keep_for, self.store.notes)
+        known = ("format", "parts", "inputs", "rows", "schemas", "outputs", TIMES)
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         program.batches = Batches(keep_batches)
         try:
@@ -119,9 +124,11 @@ class Disk:
         if fresh or known != mine:
             for name in known - mine:
                 store.drop(name)
+            epoch = store.epoch + 1
+            young = self._keep_young(epoch)
             if not fresh and self.log is not None and self._outputs_in(known):
-                self._stage_log(store.epoch + 1, {})
-            store.commit(store.epoch + 1, self.notes())
+                self._stage_log(epoch, {}, young)
+            store.commit(epoch, self.notes())
             self.settle()
         self.converted = tuple(each.said for each in self._conversions.values())
         for said in self.converted:
@@ -248,6 +255,7 @@ class Disk:
             "rows": rows_of_inputs(self.program),
             "schemas": self.schemas,
             "outputs": noted_outputs(self.program),
+            **self.ages.noted(),
             **self.extra,
         }
 
@@ -267,16 +275,25 @@ class Disk:
         deltas = self.program.run(epoch, given, batch)
         for owner, change in self.program.staged():
             self._append(owner, change)
-        self._stage_log(epoch, deltas)
-        self.store.commit(epoch, None if self._noted else self.notes())
+        self._stage_log(epoch, deltas, self._keep_young(epoch))
+        same = self._noted and not (self.ages.seconds and self.store.writes_next)
+        self.store.commit(epoch, None if same else self.notes())
         self._noted = True
         return deltas
 
+    def _keep_young(self, epoch: int) -> range:
+        """Have the epochs kept that are too young to go when this one is committed."""
+        young = self.ages.young(epoch)
+        self.store.keep_also = frozenset(young)
+        return young
+
     # ---- what epochs changed, for sinks ----
 
-    def _stage_log(self, epoch: int, deltas: OutputDeltas) -> None:
+    def _stage_log(self, epoch: int, deltas: OutputDeltas, young: range) -> None:
         if self.log is not None:
-            self.log.stage(epoch, deltas, needed(self.done))
+            first = needed(self.done)
+            first = first if not young else min(young[0], epoch if first is None else first)
+            self.log.stage(epoch, deltas, first)
             warn_of_late(self.done, epoch, self.place)
 
     def _outputs_in(self, known: set[str]) -> bool:
