@@ -25,15 +25,14 @@ from weakref import finalize
 
 from ebbflow.engine.runtime.ages import TIMES, Ages, require_age
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
-from ebbflow.engine.runtime.convert.plan import CannotConvert
-from ebbflow.engine.runtime.convert.rows import Conversion, schema_of, schema_text
-from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.convert.rows import Conversion, schema_of
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
 from ebbflow.engine.runtime.reader.stored import noted_outputs
 from ebbflow.engine.runtime.rebuild import computed_labels, rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
+from ebbflow.engine.runtime.same_program import FORMAT, conversions_to, require_rebuildable
 from ebbflow.engine.runtime.sinks.log import ChangeLog
 from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
 from ebbflow.errors import EbbflowError, Text, cause_of
@@ -45,7 +44,6 @@ _log = logging.getLogger("ebbflow")
 
 Elsewhere = Callable[[Store, set[str]], bool]
 """Stages the state of some parts, by name, in a store, or gives False when it does not."""
-FORMAT = 5
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 EAGER = 100_000
@@ -114,12 +112,12 @@ class Disk:
         store, program = self.store, self.program
         fresh = store.epoch < 0
         if not fresh:
-            self._require_same_program(store.notes)
+            self._conversions = conversions_to(self, store.notes)
         known = set() if fresh else set(store.notes["parts"])
         mine = set(program.names)
         program.attach(store, limited=self._in_part())
         if not fresh and not mine <= known:
-            self._require_rebuildable(mine - known)
+            require_rebuildable(self, mine - known)
             self.rebuilt = self._rebuild(mine - known)
         if fresh or known != mine:
             for name in known - mine:
@@ -160,91 +158,6 @@ class Disk:
         if same and self._elsewhere is not None and self._elsewhere(store, new):
             return computed_labels(program, new)
         return rebuild(program, store, new, self._append, self._conversions)
-
-    def _require_same_program(self, notes: Mapping[str, Any]) -> None:
-        if notes.get("format") != FORMAT:
-            raise StateError(
-                f"{self.place!r} does not hold the state of a view, or of another version",
-                format=notes.get("format"),
-                remedy="another path",
-            )
-        stored: Mapping[str, str] = notes["inputs"]
-        mine, inputs = self.input_names, self.program.inputs
-        gone = [name for name in stored if name not in mine]
-        if gone:
-            raise StateError(
-                f"{self.place!r} holds the state of another program: it has "
-                f"{'inputs' if len(gone) > 1 else 'an input'} that this one does not have",
-                stored=Text(", ".join(stored)),
-                this=Text(", ".join(mine)),
-                remedy="another path for this program, or the inputs it had",
-            )
-        for name, was in stored.items():
-            kept = name in notes["rows"]
-            if mine[name] != was:
-                known = notes.get("schemas", {}).get(name)
-                self._conversions[name] = self._conversion(inputs[name], known, kept)
-            if inputs[name].keeps != kept:
-                raise StateError(
-                    f"the rows of input {name!r} are kept in {self.place!r}, and would be no "
-                    "longer" if kept else
-                    f"the rows of input {name!r} were not kept in {self.place!r}",
-                    created=inputs[name].source.place,
-                    remedy=f"run(check_input={kept}) as before, or another path",
-                )  # fmt: skip
-
-    def _conversion(
-        self, state: InputState, stored: Mapping[str, Any] | None, kept: bool
-    ) -> Conversion:
-        """How the rows of an input become rows of the type that it has now."""
-        source = state.source
-        now = schema_of(source, self.program.identities)
-        what = f"input {source.name!r} has another type or key than when its rows were stored"
-        facts = {"now": Text(schema_text(now)), "created": source.place}
-        if stored is None:
-            raise StateError(f"{what}, by a version that did not note the type", **facts,
-                             remedy="the type and key it had, or another path and loading the rows "
-                             "again")  # fmt: skip
-        facts = {"stored": Text(schema_text(stored)), **facts}
-        try:
-            found = Conversion(source, stored, now)
-        except CannotConvert as error:
-            raise StateError(f"{what}: {error.what}", **facts, remedy=error.remedy) from None
-        if not kept:
-            raise StateError(
-                f"{what}, and they were not kept, so they cannot be converted",
-                **facts,
-                remedy="the type it had, or another path and loading the rows again",
-            )
-        if self.strict:
-            raise StateError(
-                f"{what}, and they would be converted",
-                **facts,
-                conversion=Text(found.said),
-                remedy="strict=False to have it done, or the type and key it had",
-            )
-        return found
-
-    def _require_rebuildable(self, new: set[str]) -> None:
-        """Refuse to compute the state of these parts again where `strict` forbids it, or where the
-        rows of an input are not kept."""
-        labels = [part.label for part in self.program.parts if part.name in new]
-        if self.strict:
-            raise StateError(
-                f"the program has changed since {self.place!r} was written, and some of its state "
-                "would be computed again",
-                of=Text(", ".join(dict.fromkeys(labels))),
-                remedy="strict=False to have it computed, the program as it was, or another path",
-            )
-        trusting = [name for name, state in self.program.inputs.items() if not state.keeps]
-        if trusting:
-            raise StateError(
-                f"the program has changed since {self.place!r} was written, and what changed "
-                "cannot be computed again: the rows of an input are not kept",
-                inputs=Text(", ".join(trusting)),
-                changed=Text(", ".join(labels)),
-                remedy="the program as it was, or another path and loading the rows again",
-            )
 
     def notes(self) -> dict[str, Any]:
         """What the manifest of an epoch says of the program: its parts, inputs and their rows."""
