@@ -67,9 +67,15 @@ class Fed:
         self.done.clear()
         begin = perf_counter()
         hidden.rename(self.folder / "in" / f"{self.count:06}.parquet")
-        if not self.done.wait(PATIENCE):
-            raise AssertionError(f"{type(self).__name__}: a file was not taken")
+        while not self.done.wait(1.0):
+            self.require_running()
+            if perf_counter() > begin + PATIENCE:
+                raise AssertionError(f"{type(self).__name__}: a file was not taken")
         return self.at - begin
+
+    def require_running(self) -> None:
+        """Raise why the stream has ended, if it has."""
+        raise NotImplementedError
 
 
 class View(Fed):
@@ -83,6 +89,10 @@ class View(Fed):
         self.view = TOTALS.run(engine, check_input=self.checked)
         self.view.each_epoch(lambda change, epoch: self.finished(), name="bench")
         self.stream = self.view.stream(orders=self.frame)
+
+    def require_running(self) -> None:
+        if not self.stream.active:
+            self.stream.wait()
 
     def value(self) -> rivals.Bag:
         return bag(self.view)
@@ -111,6 +121,10 @@ class Batches(Fed):
 
     def take(self, batch: Any, number: int) -> None:
         raise NotImplementedError
+
+    def require_running(self) -> None:
+        if not self.query.isActive:
+            self.query.awaitTermination()
 
     def close(self) -> None:
         self.query.stop()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -24,6 +25,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"memory": 1, "flush_every": 3},
     {"keep_epochs": 4},
     {"keep_epochs": 3, "memory": 1},
+    {"keep_for": timedelta(hours=1)},
+    {"keep_for": timedelta(hours=1), "flush_every": 3},
 ]
 
 
@@ -40,7 +43,7 @@ class Reopened:
             self.reopen()
         change = self.view.step(changes)
         self.epochs[self.view.epoch] = self.view.value
-        keep = self.options.get("keep_epochs", 1)
+        keep = 0 if "keep_for" in self.options else self.options.get("keep_epochs", 1)
         flushed = self.options.get("flush_every", 1) == 1
         for epoch in [*self.epochs][-keep:] if flushed else [self.view.epoch]:
             assert self.view.at(epoch) == self.epochs[epoch], epoch

@@ -4,6 +4,7 @@ many files and bytes as its rows, its readers and its sinks need, and not more."
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -12,9 +13,11 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime import ages
 from ebbflow.engine.runtime.sinks import sink
 from ebbflow.engine.runtime.upkeep.inspect import inspect
-from ebbflow.state.spine import Folder, Snapshot
+from ebbflow.errors import EbbflowError
+from ebbflow.state.spine import Folder, Snapshot, StateError
 from ebbflow.state.spine.manifest import Manifest
 from ebbflow.zset import ZSet
 
@@ -103,6 +106,61 @@ def test_what_a_stalled_sink_needs_stays_and_goes_when_it_has_had_it(
         run(view, 30)
         assert size(tmp_path)[0] <= healthy[0] + 5
         assert size(tmp_path)[1] < 2 * healthy[1]
+
+
+def test_epochs_are_kept_for_a_time_with_what_they_changed_and_then_only_so_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, dice, values = 1_000_000.0, Random(3), {}
+    monkeypatch.setattr(ages, "time", lambda: now)
+
+    def steps(view: Any, *pauses: float) -> None:
+        nonlocal now
+        for seconds in pauses:
+            now += seconds
+            step(view, dice)
+            values[view.epoch] = view.value
+
+    def kept(view: Any, first: int) -> None:
+        read = list(range(first, view.epoch + 1))
+        assert inspect(Folder(tmp_path)).epochs == view._logged() == read
+        assert {epoch: view.at(epoch) for epoch in read} == {n: values[n] for n in read}
+
+    with totals.run(path=tmp_path, keep_for=timedelta(hours=1)) as view:
+        steps(view, *[600] * 5)
+        with pytest.raises(EbbflowError):
+            view.step(orders=[Order(1, "Rome", "dear")])  # type: ignore[arg-type]
+    with totals.run(path=tmp_path, keep_for=timedelta(hours=1)) as view:  # it knows their ages
+        steps(view, *[600] * 7)
+        kept(view, 6)
+        with pytest.raises(StateError):
+            view.at(5)
+        steps(view, 10_000)
+        kept(view, 13)
+        view.verify()
+    with totals.run(path=tmp_path) as view:  # who does not ask any more keeps none
+        steps(view, 1)
+        assert "times" not in view._storage.store.notes
+        assert view._logged() == []
+
+
+def test_epochs_that_are_written_together_are_kept_no_shorter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, dice = 1_000_000.0, Random(4)
+    monkeypatch.setattr(ages, "time", lambda: now)
+    for life in range(6):
+        with totals.run(path=tmp_path, keep_for=timedelta(hours=1), flush_every=3) as view:
+            for _ in range(1 + life):
+                now += 600
+                step(view, dice)
+                young = range(max(1, view.epoch - 6), view.epoch + 1)
+                assert set(young) <= set(view._logged())
+    with totals.run(path=tmp_path, keep_for=timedelta(hours=1), flush_every=3) as view:
+        now += 10_000
+        for _ in range(3):
+            step(view, dice)
+        assert view._logged() == list(range(view.epoch - 2, view.epoch + 1))
 
 
 def test_an_epoch_may_be_retained_for_longer_than_those_after_it() -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ebbflow as ef
-from ebbflow.engine.spark.output import log
+from ebbflow.engine.runtime import ages
 from ebbflow.engine.spark.table.frame import frame_of
 from ebbflow.engine.spark.tasks.epochs import Epochs, TooMany
 from ebbflow.errors import CompositionError
@@ -95,7 +95,7 @@ def test_epochs_are_kept_for_a_time_and_then_only_so_many(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1_000_000.0
-    monkeypatch.setattr(log, "time", lambda: now)
+    monkeypatch.setattr(ages, "time", lambda: now)
     engine = ef.spark(spark, path=tmp_path, in_driver=True, keep_epochs=1,
                       keep_for=timedelta(hours=1))  # fmt: skip
     with ef.Input("a", Row).group_by("k").agg(n=ef.count()).run(engine) as view:

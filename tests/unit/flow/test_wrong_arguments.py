@@ -62,6 +62,7 @@ def test_an_option_that_is_like_none_is_told_about_engines() -> None:
         ({"memory": "infGB"}, "memory='infGB' is no amount of memory"),
         ({"memory": [3]}, r"memory=\[3\] is no amount of memory"),
         ({"keep_epochs": "3"}, "that is no number of epochs"),
+        ({"keep_for": 3600}, r"run\(keep_for=3600\): it must be a time"),
         ({"flush_every": 0}, r"run\(flush_every=0\): that is no number of epochs"),
     ],
 )

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["View", "run"]
 OPTIONS = ("path", "check_input", "columns", "freeze", "readable", "memory", "keep_epochs",
-           "flush_every", "strict", "permissions", "unpickle", "keep_batches")  # fmt: skip
+           "keep_for", "flush_every", "strict", "permissions", "unpickle",
+           "keep_batches")  # fmt: skip
 """What `run` can be told; all but `check_input`, `columns` and `freeze` are about the path."""
 
 
@@ -52,6 +53,8 @@ def run(
     - `memory`: at most about so much of the state in memory, such as "512MB"; without it, all;
     - `keep_epochs`: how many epochs can be read back by `view.at(epoch)`, and, where it is more
       than one, what they changed, by sinks that are new and by readers (`ebbflow.open`);
+    - `keep_for`: for how long at least, as `timedelta(hours=1)`, however many epochs that are, with
+      what they changed; each takes some bytes in every later manifest;
     - `readable`: keep the rows of all outputs, also of those that can be computed from the state of
       an operator, so that `ebbflow.open` reads them without the program;
     - `flush_every`: write only every so many epochs. Those that wait are written by `close()`, when

@@ -18,20 +18,21 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from threading import RLock
 from typing import Any
 from weakref import finalize
 
+from ebbflow.engine.runtime.ages import TIMES, Ages, require_age
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
-from ebbflow.engine.runtime.convert.plan import CannotConvert
-from ebbflow.engine.runtime.convert.rows import Conversion, schema_of, schema_text
-from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.convert.rows import Conversion, schema_of
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
 from ebbflow.engine.runtime.reader.stored import noted_outputs
 from ebbflow.engine.runtime.rebuild import computed_labels, rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
+from ebbflow.engine.runtime.same_program import FORMAT, conversions_to, require_rebuildable
 from ebbflow.engine.runtime.sinks.log import ChangeLog
 from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
 from ebbflow.errors import EbbflowError, Text, cause_of
@@ -43,7 +44,6 @@ _log = logging.getLogger("ebbflow")
 
 Elsewhere = Callable[[Store, set[str]], bool]
 """Stages the state of some parts, by name, in a store, or gives False when it does not."""
-FORMAT = 5
 LIBRARIES = 64 << 20
 """About what libraries take of the memory for mapped files, in bytes."""
 EAGER = 100_000
@@ -61,8 +61,9 @@ class Disk:
     def __init__(
         self, path: Place, program: RunningProgram, log: bool = True,
         elsewhere: Elsewhere | None = None, *,
-        memory: int | str | None = None, keep_epochs: int = 1, flush_every: int = 1,
-        strict: bool = False, permissions: int | None = None, unpickle: bool = True,
+        memory: int | str | None = None, keep_epochs: int = 1,
+        keep_for: timedelta = timedelta(0), flush_every: int = 1, strict: bool = False,
+        permissions: int | None = None, unpickle: bool = True,
         keep_batches: int = KEEP,
     ) -> None:  # fmt: skip
         self._elsewhere = elsewhere
@@ -70,6 +71,7 @@ class Disk:
         require_count("keep_epochs", keep_epochs)
         require_count("flush_every", flush_every)
         require_count("keep_batches", keep_batches, "batches")
+        require_age("run", keep_for)
         files = files_at(path, permissions)
         self.place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else files.address
         self.program, names = program, program.identities
@@ -90,7 +92,8 @@ class Disk:
         self.strict = strict
         self._settling = False
         self._end: finalize[..., Any] | None = None
-        known = ("format", "parts", "inputs", "rows", "schemas", "outputs")
+        self.ages = Ages(keep_for, self.store.notes)
+        known = ("format", "parts", "inputs", "rows", "schemas", "outputs", TIMES)
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         program.batches = Batches(keep_batches)
         try:
@@ -109,19 +112,21 @@ class Disk:
         store, program = self.store, self.program
         fresh = store.epoch < 0
         if not fresh:
-            self._require_same_program(store.notes)
+            self._conversions = conversions_to(self, store.notes)
         known = set() if fresh else set(store.notes["parts"])
         mine = set(program.names)
         program.attach(store, limited=self._in_part())
         if not fresh and not mine <= known:
-            self._require_rebuildable(mine - known)
+            require_rebuildable(self, mine - known)
             self.rebuilt = self._rebuild(mine - known)
         if fresh or known != mine:
             for name in known - mine:
                 store.drop(name)
+            epoch = store.epoch + 1
+            young = self._keep_young(epoch)
             if not fresh and self.log is not None and self._outputs_in(known):
-                self._stage_log(store.epoch + 1, {})
-            store.commit(store.epoch + 1, self.notes())
+                self._stage_log(epoch, {}, young)
+            store.commit(epoch, self.notes())
             self.settle()
         self.converted = tuple(each.said for each in self._conversions.values())
         for said in self.converted:
@@ -154,91 +159,6 @@ class Disk:
             return computed_labels(program, new)
         return rebuild(program, store, new, self._append, self._conversions)
 
-    def _require_same_program(self, notes: Mapping[str, Any]) -> None:
-        if notes.get("format") != FORMAT:
-            raise StateError(
-                f"{self.place!r} does not hold the state of a view, or of another version",
-                format=notes.get("format"),
-                remedy="another path",
-            )
-        stored: Mapping[str, str] = notes["inputs"]
-        mine, inputs = self.input_names, self.program.inputs
-        gone = [name for name in stored if name not in mine]
-        if gone:
-            raise StateError(
-                f"{self.place!r} holds the state of another program: it has "
-                f"{'inputs' if len(gone) > 1 else 'an input'} that this one does not have",
-                stored=Text(", ".join(stored)),
-                this=Text(", ".join(mine)),
-                remedy="another path for this program, or the inputs it had",
-            )
-        for name, was in stored.items():
-            kept = name in notes["rows"]
-            if mine[name] != was:
-                known = notes.get("schemas", {}).get(name)
-                self._conversions[name] = self._conversion(inputs[name], known, kept)
-            if inputs[name].keeps != kept:
-                raise StateError(
-                    f"the rows of input {name!r} are kept in {self.place!r}, and would be no "
-                    "longer" if kept else
-                    f"the rows of input {name!r} were not kept in {self.place!r}",
-                    created=inputs[name].source.place,
-                    remedy=f"run(check_input={kept}) as before, or another path",
-                )  # fmt: skip
-
-    def _conversion(
-        self, state: InputState, stored: Mapping[str, Any] | None, kept: bool
-    ) -> Conversion:
-        """How the rows of an input become rows of the type that it has now."""
-        source = state.source
-        now = schema_of(source, self.program.identities)
-        what = f"input {source.name!r} has another type or key than when its rows were stored"
-        facts = {"now": Text(schema_text(now)), "created": source.place}
-        if stored is None:
-            raise StateError(f"{what}, by a version that did not note the type", **facts,
-                             remedy="the type and key it had, or another path and loading the rows "
-                             "again")  # fmt: skip
-        facts = {"stored": Text(schema_text(stored)), **facts}
-        try:
-            found = Conversion(source, stored, now)
-        except CannotConvert as error:
-            raise StateError(f"{what}: {error.what}", **facts, remedy=error.remedy) from None
-        if not kept:
-            raise StateError(
-                f"{what}, and they were not kept, so they cannot be converted",
-                **facts,
-                remedy="the type it had, or another path and loading the rows again",
-            )
-        if self.strict:
-            raise StateError(
-                f"{what}, and they would be converted",
-                **facts,
-                conversion=Text(found.said),
-                remedy="strict=False to have it done, or the type and key it had",
-            )
-        return found
-
-    def _require_rebuildable(self, new: set[str]) -> None:
-        """Refuse to compute the state of these parts again where `strict` forbids it, or where the
-        rows of an input are not kept."""
-        labels = [part.label for part in self.program.parts if part.name in new]
-        if self.strict:
-            raise StateError(
-                f"the program has changed since {self.place!r} was written, and some of its state "
-                "would be computed again",
-                of=Text(", ".join(dict.fromkeys(labels))),
-                remedy="strict=False to have it computed, the program as it was, or another path",
-            )
-        trusting = [name for name, state in self.program.inputs.items() if not state.keeps]
-        if trusting:
-            raise StateError(
-                f"the program has changed since {self.place!r} was written, and what changed "
-                "cannot be computed again: the rows of an input are not kept",
-                inputs=Text(", ".join(trusting)),
-                changed=Text(", ".join(labels)),
-                remedy="the program as it was, or another path and loading the rows again",
-            )
-
     def notes(self) -> dict[str, Any]:
         """What the manifest of an epoch says of the program: its parts, inputs and their rows."""
         return {
@@ -248,6 +168,7 @@ class Disk:
             "rows": rows_of_inputs(self.program),
             "schemas": self.schemas,
             "outputs": noted_outputs(self.program),
+            **self.ages.noted(),
             **self.extra,
         }
 
@@ -267,16 +188,25 @@ class Disk:
         deltas = self.program.run(epoch, given, batch)
         for owner, change in self.program.staged():
             self._append(owner, change)
-        self._stage_log(epoch, deltas)
-        self.store.commit(epoch, None if self._noted else self.notes())
+        self._stage_log(epoch, deltas, self._keep_young(epoch))
+        same = self._noted and not (self.ages.seconds and self.store.writes_next)
+        self.store.commit(epoch, None if same else self.notes())
         self._noted = True
         return deltas
 
+    def _keep_young(self, epoch: int) -> range:
+        """Have the epochs kept that are too young to go when this one is committed."""
+        young = self.ages.young(epoch)
+        self.store.keep_also = frozenset(young)
+        return young
+
     # ---- what epochs changed, for sinks ----
 
-    def _stage_log(self, epoch: int, deltas: OutputDeltas) -> None:
+    def _stage_log(self, epoch: int, deltas: OutputDeltas, young: range) -> None:
         if self.log is not None:
-            self.log.stage(epoch, deltas, needed(self.done))
+            first = needed(self.done)
+            first = first if not young else min(young[0], epoch if first is None else first)
+            self.log.stage(epoch, deltas, first)
             warn_of_late(self.done, epoch, self.place)
 
     def _outputs_in(self, known: set[str]) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.engine.runtime.ages import require_age
 from ebbflow.engine.runtime.batches import KEEP
 from ebbflow.errors import CompositionError
 from ebbflow.paths import checked_permissions, state_path
@@ -48,11 +49,7 @@ class Options:
                 f"spark(mode={self.mode!r}): there is no such mode",
                 remedy="one of " + ", ".join(map(repr, MODES)),
             )
-        keep_for: Any = self.keep_for
-        if not isinstance(keep_for, timedelta) or keep_for < timedelta(0):
-            raise CompositionError(
-                f"spark(keep_for={keep_for!r}): it must be a time", remedy="timedelta(hours=1)"
-            )
+        require_age("spark", self.keep_for)
         if self.buckets is not None and self.buckets < 1:
             raise CompositionError(
                 f"spark(buckets={self.buckets!r}): there must be one at least", remedy="buckets=8"

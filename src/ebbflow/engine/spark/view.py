@@ -96,7 +96,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
         )  # fmt: skip
         disk = Disk(
             files, self._replica, memory=options.memory,
-            keep_epochs=options.keep_epochs, strict=options.strict,
+            keep_epochs=options.keep_epochs, keep_for=options.keep_for, strict=options.strict,
             unpickle=options.unpickle, keep_batches=options.keep_batches, log=False,
             elsewhere=Rebuilding(session, options, self._replica, check_input),
         )  # fmt: skip
@@ -106,7 +106,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
             self._store = disk.store
             self._epochs = Epochs(session, program, self._replica, self._store, options.small)
             self._route = Route(session, options, self._epochs)
-            self._log = Log(disk, options.keep_epochs, options.keep_for.total_seconds())
+            self._log = Log(disk, options.keep_epochs)
         except BaseException:
             disk.close()
             raise

@@ -12,7 +12,7 @@ import errno
 import os
 import pickle
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from time import sleep
 from typing import Any, BinaryIO, NamedTuple, TypeVar
@@ -50,6 +50,8 @@ class Objects:
     """A folder of a store, whatever its protocol is."""
 
     url: str
+    settled: Mapping[str, Any] = {}
+    """Options that were found here, and are the same wherever tasks run."""
 
     def listed(self) -> dict[str, Version]:
         """The objects of the folder, not those of folders in it."""

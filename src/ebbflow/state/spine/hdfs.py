@@ -62,9 +62,11 @@ class Hdfs(Objects):
         self._secure = parts.scheme == "swebhdfs"
         self._namenode = f"{parts.hostname}:{parts.port or PORTS[parts.scheme]}"
         token = options.get("delegation")
-        self._who = {"delegation": token} if token else {
-            "user.name": options.get("user") or getpass.getuser()
-        }  # fmt: skip
+        if token:
+            self._who = {"delegation": token}
+        else:
+            user = options.get("user") or getpass.getuser()
+            self._who, self.settled = {"user.name": user}, {"user": user}
         self._timeout = float(options.get("timeout", TIMEOUT))
         self._verify = bool(options.get("verify", True))
 

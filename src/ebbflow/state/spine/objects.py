@@ -80,8 +80,8 @@ class ObjectFiles(MappedFiles):
     every = 1.0
 
     def __init__(self, place: ObjectStore, seen: dict[str, Version] | None = None) -> None:
-        self.place = place
         self.bucket = _objects(place)
+        self.place = replace(place, options={**place.options, **self.bucket.settled})
         self.owner = Owner(self.bucket, place.lease)
         self._cache: Cache | None = None
         self._seen = dict(seen or {})

@@ -159,6 +159,19 @@ def test_the_command_line_looks_after_state_on_hdfs(
         view.verify()
 
 
+def test_tasks_that_run_as_another_user_ask_as_the_driver(
+    server: HdfsServer, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.allowed.add("driver")
+    monkeypatch.setenv("LOGNAME", "driver")
+    sent = pickle.dumps(ef.object_store(place.url).files())
+    monkeypatch.setenv("LOGNAME", "worker")
+    files = pickle.loads(sent)
+    assert files.names() == []
+    files.bucket.create("a", b"1", 1)
+    assert pickle.loads(pickle.dumps(files)).folder("b").place.options == {"user": "driver"}
+
+
 def test_who_may_not_is_told_so_and_options_are_checked(server: HdfsServer, place: Any) -> None:
     with pytest.raises(StateError, match=r"(?s)cannot be kept here.*Permission denied"):
         TOTALS.run(path=ef.object_store(place.url, user="you"))

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from time import time
 from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
@@ -24,7 +23,6 @@ from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.engine.spark.tasks.task import CHANGES
 from ebbflow.state.spine.manifest import torn
 
-TIMES = "times"
 _FILE = re.compile(r"(\d+)-[0-9a-f-]+\.(parquet|tmp)")
 Entry = Mapping[str, Any]
 """For each output that may have changed the files with their rows, or None."""
@@ -33,10 +31,8 @@ Entry = Mapping[str, Any]
 class Log:
     """The changes of the last epochs of one state."""
 
-    def __init__(self, disk: Disk, keep: int, seconds: float = 0.0) -> None:
+    def __init__(self, disk: Disk, keep: int) -> None:
         self.disk, self.files, self.keep = disk, disk.files.folder(CHANGES), max(1, keep)
-        self.seconds = seconds
-        """For so long an epoch is kept at least, however many come after it."""
         for file in self._files():
             if not _FILE.fullmatch(file):
                 raise torn("the log of changes", f"it names {file!r}, which is no file of a log")
@@ -67,18 +63,13 @@ class Log:
             name: [list(each) for each in files] for name, files in done.changes.items()
         }
         log[str(epoch)] = entry | dict.fromkeys(done.derived)
-        now = time()
-        times = {**store.notes.get(TIMES, {}), str(epoch): now}
-        first = min([epoch + 1 - self.keep, *_since(times, now - self.seconds)])
-        aged = set(range(first, epoch)) if self.seconds else set()
-        first = first if needed is None else min(first, needed)
+        young = disk.ages.young(epoch)
+        first = min([epoch + 1 - self.keep, *young[:1], *([] if needed is None else [needed])])
         gone = [each for each in log if int(each) < first]
         kept = {each: log[each] for each in log if int(each) >= first}
         whole = {int(each) for each, said in kept.items() if None in said.values()}
-        store.keep_also = whole | aged
+        store.keep_also = whole.union(young)
         disk.extra = {CHANGES: kept}
-        if self.seconds:
-            disk.extra[TIMES] = {each: at for each, at in times.items() if int(each) >= first}
         if any(entry.values()):
             self.files.settle()  # a manifest only ever names what is safe
         warn_of_late(disk.done, epoch, disk.place)
@@ -105,15 +96,6 @@ class Log:
             and (all_of_them or int(match[1]) <= self.disk.store.epoch)
         )  # fmt: skip
         self._swept = True
-
-
-def _since(times: Mapping[str, float], begin: float) -> list[int]:
-    """The epochs that were committed since then.
-
-    >>> _since({"3": 10.0, "4": 60.0, "5": 61.5}, 50.0)
-    [4, 5]
-    """
-    return [int(epoch) for epoch, at in times.items() if at >= begin]
 
 
 def _files_in(entry: Entry) -> list[str]:
