@@ -12,6 +12,7 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.algebra import NATURALS, Stream, delta, loop_differences, order_product
+from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.stage import nested
 from ebbflow.zset import ZSETS, ZSet
 
@@ -132,3 +133,59 @@ def test_002_D6_a_loop_in_a_loop_keeps_differences_by_both_rounds(seed: int) -> 
         view.step(lines=change)
         assert kept(view, 2) == by_formula(differences, epoch, rounds)
         assert view.verify().epoch == epoch + 1
+
+
+# ---- lazy rounds ----
+
+
+class Way(NamedTuple):
+    source: int
+    target: int
+    line: str
+
+
+class Slope(NamedTuple):
+    source: int
+    target: float
+
+
+WAYS, SLOPES = ef.Input("ways", Way), ef.Input("slopes", Slope)
+
+
+def reached(by: ef.Collection, select: Any) -> ef.Collection:
+    """The stops that are reached from home."""
+    return HOME.iterate(
+        lambda stops: stops.union(stops.join(by, left_on="node", right_on="source", select=select))
+    )
+
+
+def field_kept(loop: ef.Collection, stored: bool) -> str:
+    """What the loop of a program keeps of the rows that it joins with; "" for all of it."""
+    (stage,) = [each for each in Machine(loop.plan, stored=stored).stages if each.looping]
+    (term,) = stage.terms
+    return "" if term.rest is None else term.rest.text
+
+
+def test_of_rows_with_one_field_besides_their_key_a_lazy_loop_keeps_that_field() -> None:
+    lines = reached(LINES, lambda stop, line: Stop(line.target))
+    assert field_kept(lines, stored=False) == "target"
+    assert field_kept(lines, stored=True) == ""
+    view = lines.run()
+    view.step(home=[Stop(0)], lines={Line(0, 1): 2, Line(1, 0): 1})
+    (loop,) = [each for each in view._program.machine.stages if each.looping]
+    assert loop.terms[0].theirs.groups == {0: {1: 2}, 1: {0: 1}}
+    view.step(lines={Line(0, 1): -1})
+    assert loop.terms[0].theirs.groups == {0: {1: 1}, 1: {0: 1}}
+
+
+WHOLE = {
+    "the key is read too": reached(LINES, lambda stop, line: Stop(line.source + line.target)),
+    "another field": reached(WAYS, lambda stop, way: Stop(way.target)),
+    "a float": reached(SLOPES, lambda stop, slope: Stop(int(slope.target))),
+    "nothing is read": reached(LINES, lambda stop, line: Stop(stop.node)),
+}
+
+
+@pytest.mark.parametrize("why", WHOLE)
+def test_other_rows_are_kept_whole(why: str) -> None:
+    assert field_kept(WHOLE[why], stored=False) == ""
