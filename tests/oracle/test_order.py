@@ -301,3 +301,43 @@ def test_functions_that_look_back_over_hard_values_are_what_batch_says(
         there.update(change)
         there += Counter()
         view.verify()
+
+
+# ---- outputs that are computed when they are asked for ----
+
+OVER = EVENTS.over(per="k", order="t")
+COMPUTED = {
+    "lag": OVER.with_fields(x=w.lag("v")),
+    "total": OVER.with_fields(x=ef.sum("v")),
+    "total of some": OVER.with_fields(x=ef.sum("v").where(lambda row: row.v > 2)),
+    "several": OVER.with_fields(n=w.row_number(), x=w.fill_forward("v"), m=ef.mean("v")),
+    "a traced function": OVER.with_fields(x=w.lag(lambda row: row.v + 1)),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_traced_scan_keeps_no_rows_of_its_output_until_they_are_asked_for(
+    name: str, seed: int
+) -> None:
+    program = COMPUTED[name]
+    dice, there = Random(f"{name} {seed}"), Counter[Any]()
+    late, added = program.run(check_input=False), ZSet[Any]()
+    for _ in range(30):
+        change = change_of(dice, there)
+        added += late.step(events=change)
+        there.update(change)
+        there += Counter()
+        assert late._program.outputs["output"].rows is None
+    expected = ef.engine.batch.evaluate(late.plan, {"events": ZSet(there)})["output"]
+    assert late.value == added == expected
+    late.step(events=change_of(dice, there))  # from now on they are kept
+    assert late._program.outputs["output"].rows is not None
+
+
+def test_what_a_function_says_that_cannot_be_looked_into_is_kept() -> None:
+    said = iter(range(100))
+    view = OVER.with_fields(x=w.lag(lambda row: next(said))).run(check_input=False)
+    view.step(events=[Event(0, 1, 1), Event(0, 2, 2)])
+    assert view._program.outputs["output"].rows is not None
+    assert view.value == view.value

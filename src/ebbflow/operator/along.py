@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from ebbflow.codegen import GeneratedLoop
+from ebbflow.fn import Fn
 from ebbflow.operator.ordered import place_of
 from ebbflow.operator.window import Along
 from ebbflow.record import taken_apart
@@ -78,6 +79,12 @@ class AlongRows(Transition):
     @cached_property
     def start(self) -> Any:
         return tuple(chain.from_iterable(each.starts() for each in self.functions))
+
+    @property
+    def certain(self) -> bool:
+        order = self.order
+        traced = isinstance(order, Fn) and order.expression is not None
+        return traced and all(each.certain(self.row_type) for each in self.functions)
 
     def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
         out: dict[Any, int] = {}

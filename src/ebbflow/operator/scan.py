@@ -11,7 +11,7 @@ monoid as its monoid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from ebbflow.algebra.value import function_name
@@ -29,16 +29,25 @@ class ScanRows(OrderedRows):
 
     def __init__(self, transition: Transition, order: Any, key: Any, owner: Any) -> None:
         super().__init__(order, key, owner, memos=True, leaf=LEAF)
-        self.transition = transition
+        self.transition, self.certain = transition, transition.certain
 
     def f(self, x: Bag) -> Bag:
+        return ZSet(self._said(map(self.in_order, self.by_key(x.items()).values())))
+
+    def whole(self, state: Any) -> dict[Any, int]:
+        """The whole output, from the state."""
+        trees = state.everything().values()
+        return self._said([row for row, n in tree for _ in range(n)] for tree in trees)
+
+    def _said(self, keys: Iterable[list[Any]]) -> dict[Any, int]:
+        """What is said of the rows of each key, in order."""
         out: dict[Any, int] = {}
-        for pairs in self.by_key(x.items()).values():
-            state = self.transition.said(self.in_order(pairs), self.transition.start, out, 1)
+        for rows in keys:
+            state = self.transition.said(rows, self.transition.start, out, 1)
             last = [] if self.transition.last is None else self.transition.last(state)
             for each in (*self.transition.first, *map(one_nan, last)):
                 out[each] = out.get(each, 0) + 1
-        return ZSet(out)
+        return out
 
     def changed(
         self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, out: dict[Any, int]

@@ -67,6 +67,14 @@ class Along(WindowFunction):
 
     # ---- in a generated loop, where the state is in variables ----
 
+    def certain(self, row_type: Any) -> bool:
+        """Whether it surely says the same of the same rows every time: what it calls is traced."""
+        return all(
+            isinstance(each, Fn) and each.expression is not None
+            for each in vars(self).values()
+            if callable(each)
+        )
+
     def starts(self) -> tuple[Any, ...]:
         """The values of the variables before any row."""
         return (self.start(),)
@@ -300,6 +308,13 @@ class RunningReducer(Along):
         """How the reducer is written in a loop, where it takes one row after another."""
         inline: Inline | None = self.reducer.inline
         return None if inline is None or inline.close else inline
+
+    def certain(self, row_type: Any) -> bool:
+        inline = self.inline
+        if inline is None:
+            return False
+        asked = (*([] if inline.of is None else [inline.of]), *inline.when)
+        return all(part_of_row(each, row_type).expression is not None for each in asked)
 
     def starts(self) -> tuple[Any, ...]:
         inline = self.inline

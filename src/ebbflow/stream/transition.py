@@ -44,6 +44,8 @@ class Transition:
     """What is said behind the last row, from the state there."""
     composes = ""
     """How steps are composed, to be shown."""
+    certain: bool = False
+    """Whether it surely says the same of the same rows every time."""
 
     def __init__(self, step: Step, start: Any, first: list[Any], name: str) -> None:
         self._step, self._start, self.first, self.name = step, start, first, name

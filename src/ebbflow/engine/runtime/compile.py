@@ -368,7 +368,7 @@ class Compiler:
         key = getattr(node, "key", None)
         slot = self._bagged(node.parent, self.slot(node.parent), node, key)
         stage = KeyedStage(node, slot, operator, **known)
-        if stage.kept:
+        if stage.readable:
             self.states[id(node)] = stage
         return self._add(stage)
 

@@ -456,9 +456,12 @@ class GroupReduceStage(Stage):
 class KeyedStage(Stage):
     """Any other operator with state: it looks at the rows of one key together, and says with `keys`
     which entries of its state a change touches. The key is that of the node; `by_row` where rows
-    are found by themselves."""
+    are found by themselves. Its output is in its state where it is `readable`, or can be computed
+    from it where it is `certain`."""
 
-    __slots__ = ("by_row", "cells", "certain", "kept", "operator", "paired", "query", "state")
+    __slots__ = (
+        "by_row", "cells", "certain", "kept", "operator", "paired", "query", "readable", "state",
+    )  # fmt: skip
 
     code = "operator.update"
 
@@ -469,7 +472,8 @@ class KeyedStage(Stage):
         self.paired = isinstance(self.state, tuple)
         super().__init__(node, [slot], *(self.state if self.paired else (self.state,)))
         self.by_row, self.query = by_row, query
-        self.kept = self.certain = hasattr(operator, "read")
+        self.readable = hasattr(operator, "read")
+        self.kept = self.certain = self.readable or getattr(operator, "certain", False)
         self.cells = next((each for each in self.containers if isinstance(each, Cells)), None)
 
     @property
@@ -489,8 +493,10 @@ class KeyedStage(Stage):
             fetched(container, keys)
 
     def whole(self, *wholes: Any) -> Any:
-        if self.kept:
+        if self.readable:
             return self.operator.read(self.state)
+        if self.kept:
+            return self.operator.whole(self.state)
         return self.operator.update(self.operator.init(NOTHING), *wholes)
 
 
