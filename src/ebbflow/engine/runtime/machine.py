@@ -37,8 +37,7 @@ REMEMBERED = 1000
 
 LARGE = 100
 """From so many rows on, garbage is not looked for while an epoch runs: what it makes is kept, or
-freed at once, and would be looked through every few hundred objects. It is looked for once behind
-the epoch."""
+freed at once, and would be looked through every few hundred objects."""
 
 
 class NodeStats(NamedTuple):
@@ -125,7 +124,10 @@ class Machine:
         stage = None
         given = sum(sizes)
         paused = given > LARGE and gc.isenabled()
+        freezer = self.freezer if paused else None
         try:
+            if freezer is not None:
+                freezer.begin(given)
             if paused:
                 gc.disable()
             for stage, places, slot, containers, run, grouped, counts in acts:
@@ -144,14 +146,14 @@ class Machine:
                 sizes[slot] = size = rows if grouped else len(out)
                 counts.rows_in += rows
                 counts.rows_out += size
+            if freezer is not None:
+                freezer.end()
         except Exception as error:
             stage = None if stage is None else stage.at_work
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
             if paused:
                 gc.enable()
-        if paused and self.freezer is not None:
-            self.freezer.loaded(given)
 
     def count_anew(self) -> None:
         """Forget what the stages have counted so far."""
