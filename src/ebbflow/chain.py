@@ -165,7 +165,7 @@ def grouping(
     loop = GeneratedLoop("grouping", "pairs")
     steps = before or Chain()
     if key is None and not steps.steps:
-        loop.write("return {(): pairs} if pairs else {}")
+        loop.write("return {(): pairs} if (pairs := list(pairs)) else {}")
         return loop.function()
     loop.template(
         _GROUPING, owner or key, "row", steps=partial(steps.write, loop), key=key_source(loop, key)

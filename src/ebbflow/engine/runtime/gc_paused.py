@@ -57,8 +57,8 @@ BUSY = 4
 """An epoch follows another closely if the time between them is at most so many times what the other
 took: a stream of rows that have to be read and checked."""
 PATIENCE = 1e-4
-"""How many seconds for each row have to pass before everything is looked at again, which takes about
-a microsecond for each."""
+"""How many seconds for each row have to pass before everything is looked at again, which takes some
+microsecond for each."""
 
 
 class Freezer:
