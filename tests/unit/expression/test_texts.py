@@ -16,6 +16,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.flow.rewrite import optimise
 from ebbflow.flow.rewrite.total import computes, never_raises
 from ebbflow.fn import Fn
+from ebbflow.record import record
 
 
 class Part(NamedTuple):
@@ -126,3 +127,20 @@ def test_a_filter_by_a_method_goes_before_a_join() -> None:
     steel = both.filter(lambda row: row.name.startswith("S"))
     verbs = [node.verb for node in optimise(Plan({"steel": steel.node})).nodes()]
     assert verbs.index("filter") < verbs.index("join")
+
+
+def test_methods_of_texts_in_columns_are_those_in_rows() -> None:
+    pytest.importorskip("numba")
+    names = ef.Input("names", record("Name", id=int, name=str))
+    found = (
+        names.filter(lambda row: not row.name.endswith("d"))
+        .select("id", up=lambda row: row.name.upper(), s=lambda row: row.name.startswith(" "))
+        .group_by("up", "s")
+        .agg(n=ef.count())
+    )
+    rows, columns = found.run(), found.run(columns=True)
+    for given in (TEXTS, ["d", *TEXTS[2:], "ß"]):
+        batch = {"id": list(range(len(given))), "name": given}
+        assert rows.step(names=batch) == columns.step(names=batch)
+    assert "in columns" in str(columns.explain())
+    assert rows.value == columns.value
