@@ -173,7 +173,7 @@ def grouping(
     loop = GeneratedLoop("grouping", "pairs")
     steps = before or Chain()
     if key is None and not steps.steps:
-        loop.write("return {(): pairs} if pairs else {}")
+        loop.write("return {(): pairs} if (pairs := list(pairs)) else {}")
         return loop.function()
     pair = "" if kept is None else f"pair = {kept.source(loop.bind, 'row')}, pair[1]"
     loop.template(

@@ -210,6 +210,7 @@ class Writer:
             lambda: f"str({of(self.pick(['int', 'bool', 'date', 'str']))})",
             lambda: f"{self.pick(['max', 'min'])}({of('str')}, {of('str')})",
             lambda: "r.u or r.s",
+            lambda: f"{of('str')}.{self.pick(['lower()', 'upper()', 'strip()'])}",
             *self.either(of, "str"),
         ]
 
@@ -240,6 +241,7 @@ class Writer:
             lambda: f"r.m is None or r.m > {of('int')}",
             lambda: f"r.o is not None and r.o.g < {of('int')}",
             lambda: f"{of('str')} {self.pick(['in', 'not in'])} {of('str')}",
+            lambda: f"{of('str')}.{self.pick(['startswith', 'endswith'])}({of('str')})",
             lambda: f"{of('int')} in (1, 2, 3, {of('int')})",
             lambda: f"{of('int')} in (0, 7, -7)",
             lambda: f"{of('str')} in ('a', 'ß', '')",

@@ -118,6 +118,10 @@ def test_an_expression_is_native_with_the_value_and_type_of_python_or_not_at_all
 
 # Each of these is easy to get wrong; all are native.
 SURE = """
+r.s.startswith(r.t)
+r.s.endswith(r.t)
+r.s.startswith("a")
+r.t.endswith("\U0001f600")
 r.a
 r.a < r.x
 r.a <= r.x
@@ -329,6 +333,11 @@ r.l == r.l
 r.d + timedelta(1)
 r.s * 2
 r.s.upper()
+r.s.lower()
+r.s.strip()
+r.s.lower() == "a"
+r.u.startswith("a")
+r.s.startswith(("a", "b"))
 max(r.x, r.a)
 max(r.m, 1)
 ~r.p

@@ -321,3 +321,12 @@ def test_a_semi_join_gives_the_rows_of_a_key_only_when_it_comes_or_goes(anti: bo
         moved = stepped(of, state, change, left, right)
         assert len(moved) == rows
         assert left.calls + right.calls == sum(map(len, of_sides(change)))
+
+
+@pytest.mark.parametrize("anti", [True, False])
+def test_a_right_row_in_the_place_of_another_of_its_key_writes_nothing(anti: bool) -> None:
+    live = semi(lambda row: row[0], anti=anti).open((ROWS, ROWS))
+    counts = live.state[1]
+    counts.begin()
+    moved = live.operator.step(live.state, Second(ZSet({(3, 0): -1, (3, EACH): 1})))[1]
+    assert (moved, counts.commit()) == (ZSet(), [])

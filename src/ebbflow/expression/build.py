@@ -9,8 +9,18 @@ from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any, NamedTuple
 
-from ebbflow.expression.node import Constant, Expression, Get, Operation, Record, Row, field_of
+from ebbflow.expression.node import (
+    METHODS,
+    Constant,
+    Expression,
+    Get,
+    Operation,
+    Record,
+    Row,
+    field_of,
+)
 from ebbflow.expression.value import is_simple, plain_fields
+from ebbflow.record import fields_of
 
 
 class NotTraced(Exception):
@@ -65,6 +75,40 @@ def element(of: Expression, index: Any, types: Sequence[Any]) -> Expression:
             place = index.value % len(fields)
             return Get(of.arg, fields[place], place)
     return Operation("[]", (of, index))
+
+
+def method(of: Expression, name: str, given: Sequence[Expression], types: Sequence[Any]) -> Any:
+    """A method of a text, called with texts; `startswith` and `endswith` also with several."""
+    asked = METHODS.get(name) is bool
+    least, most = (1, 1) if asked else (0, 1 if name == "strip" else 0)
+    if name not in METHODS or not least <= len(given) <= most:
+        raise NotTraced
+    texts = [each for each in given if not (asked and _are_texts(each))]
+    if not all(is_text(each, types) for each in (of, *texts)):
+        raise NotTraced
+    return Operation(name, (of, *given))
+
+
+def is_text(of: Expression, types: Sequence[Any]) -> bool:
+    """Whether the value of an expression is a text, as far as the types of the rows tell."""
+    match of:
+        case Row():
+            return types[of.arg] is str
+        case Get():
+            return (fields_of(types[of.arg]) or {}).get(of.name) is str
+        case Constant():
+            return type(of.value) is str
+        case Operation(op="[:]" | "+"):
+            return all(is_text(each, types) for each in (of.args[:1] if of.op != "+" else of.args))
+        case Operation():
+            return of.op == "str" or METHODS.get(of.op) is str
+    return False
+
+
+def _are_texts(of: Expression) -> bool:
+    if not isinstance(of, Constant) or type(of.value) is not tuple:
+        return False
+    return all(type(each) is str for each in of.value)
 
 
 def made(cls: Any, values: Sequence[Expression], keywords: Sequence[str] = ()) -> Expression:

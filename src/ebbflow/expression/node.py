@@ -33,6 +33,10 @@ BINARY = {"|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
 BINARY |= dict.fromkeys(("*", "/", "//", "%", "@"), 10)
 COMPARISONS = {"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"}
 FUNCTIONS = {each.__name__: each for each in (abs, bool, float, int, len, max, min, round, str)}
+METHODS: dict[str, type] = {
+    "startswith": bool, "endswith": bool, "lower": str, "upper": str, "strip": str,
+}  # fmt: skip
+"""Methods of texts that are operations, and what they give."""
 
 
 class Expression:
@@ -193,7 +197,8 @@ class Operation(Expression):
 
     `op` is the sign: with one operand `-`, `+`, `~`, `not`; with two the arithmetic and comparing
     ones, `and`, `or`, `[]` (an element), `.` (an attribute: the second is its name as a constant);
-    with three `if` (test, then, else) and `[:]` (of, from, to). A name is that built-in function.
+    with three `if` (test, then, else) and `[:]` (of, from, to). A name is that built-in function,
+    or that method of the first operand, a text.
     """
 
     op: str
@@ -210,6 +215,9 @@ class Operation(Expression):
         op, args = self.op, self.args
         if op in FUNCTIONS:
             return f"{by.function(op)}({', '.join(by(each, IF) for each in args)})", POSTFIX
+        if op in METHODS:
+            given = ", ".join([by(each, IF) for each in args[1:]])
+            return f"{by.apart(args[0], POSTFIX)}.{op}({given})", POSTFIX
         if op in ("[]", "[:]", "."):
             return by.part_of(op, args), POSTFIX
         if op == "if":

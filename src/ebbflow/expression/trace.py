@@ -4,8 +4,9 @@ Tracing follows the bytecode of a plain Python function on a stack of expression
 where Python would add two numbers, it writes down an addition. So no code of the user's runs, and
 whatever is not understood ends the attempt: the function is simply called then, as ever. What is
 understood is what has no effect: fields of rows, arithmetic, comparisons, `and`, `or`, `if … else`,
-elements and slices, tuples, a few built-in functions, calls of plain row types, and calls of other
-functions that are understood, with rows, fields and constants.
+elements and slices, tuples, a few built-in functions and methods of texts, dates that are written
+down, calls of plain row types, and calls of other functions that are understood, with rows, fields
+and constants.
 
 Names from outside the function must stand for simple values; they are taken as they are now.
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from datetime import date, datetime, timedelta
 from operator import attrgetter, itemgetter
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -31,6 +33,7 @@ from ebbflow.expression.build import (
     element,
     identical,
     made,
+    method,
     value_of,
 )
 from ebbflow.expression.bytecode import Instruction, Missing, enclosed, steps
@@ -57,6 +60,8 @@ _LOADS_TWO = {"LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"}
 _ARITHMETIC = {"+", "-", "*", "/", "//", "%", "**", "@", "<<", ">>", "&", "|", "^", "[]"}
 _GENERATES = 0x20 | 0x80 | 0x100 | 0x200
 _STARS = 0x04 | 0x08
+_WRITTEN = (date, datetime, timedelta)
+"""Classes whose values may be written down by calling them with constants."""
 
 
 class _Callee(NamedTuple):
@@ -135,6 +140,7 @@ def _known(value: Any) -> Any:
     if is_simple(value):
         return Constant(value)
     function = value is getattr or any(value is each for each in FUNCTIONS.values())
+    function = function or any(value is each for each in _WRITTEN)
     if function or type(value) is FunctionType or (isinstance(value, type) and is_plain(value)):
         return _Callee(value)
     return None
@@ -225,9 +231,9 @@ class Reading:
             self.load_global(step, stack)
         elif name == "PUSH_NULL":
             stack.append(NULL)
+        elif name == "LOAD_METHOD" or (name == "LOAD_ATTR" and step.argrepr != step.argval):
+            stack += [_Callee(step.argval), value_of(stack.pop())]
         elif name == "LOAD_ATTR":
-            if step.argrepr != step.argval:
-                raise NotTraced
             stack.append(attribute(value_of(stack.pop()), step.argval, self.types))
         elif name == "SWAP":
             stack[-1], stack[-step.arg] = stack[-step.arg], stack[-1]
@@ -286,10 +292,20 @@ class Reading:
     def call(self, count: int, keywords: tuple[str, ...], stack: list[Any]) -> None:
         values = [value_of(each) for each in take(stack, count)]
         pair = [each for each in take(stack, 2) if each is not NULL]
+        if len(pair) == 2 and isinstance(pair[0], _Callee) and not keywords:
+            stack.append(method(value_of(pair[1]), pair[0].target, values, self.types))
+            return
         if len(pair) != 1 or not isinstance(pair[0], _Callee):
             raise NotTraced
         target = pair[0].target
-        if isinstance(target, type) and target not in FUNCTIONS.values():
+        if any(target is each for each in _WRITTEN):
+            known = [each.value for each in values if isinstance(each, Constant)]
+            first = len(values) - len(keywords)
+            named = dict(zip(keywords, known[first:], strict=True))
+            if len(known) < len(values):
+                raise NotTraced
+            stack.append(constant(target(*known[:first], **named)))
+        elif isinstance(target, type) and target not in FUNCTIONS.values():
             stack.append(made(target, values, keywords))
         elif keywords or not values:
             raise NotTraced

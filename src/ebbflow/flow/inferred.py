@@ -19,6 +19,7 @@ from typing import Any, get_args, get_origin
 
 from ebbflow.expression.node import (
     COMPARISONS,
+    METHODS,
     Constant,
     Expression,
     Get,
@@ -117,6 +118,8 @@ def _operation(of: Operation, hints: list[Any]) -> Any:
         return bool
     if op == TEXT or op == "str":
         return str
+    if op in METHODS:
+        return METHODS[op]
     if op in ("and", "or"):
         return types.common_or_any(first if op == "or" else hints[0], hints[1])
     if op == ".":

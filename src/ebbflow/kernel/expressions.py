@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebbflow.errors import value_text
-from ebbflow.expression.node import Constant, Expression, Get, Operation, Record, Row
+from ebbflow.expression.node import METHODS, Constant, Expression, Get, Operation, Record, Row
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import (
     BITS,
@@ -36,7 +36,10 @@ from ebbflow.kernel.arithmetic import (
 )
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded, forms_of
 
-_TEXT_OPERATIONS = {"in": "bool", "[:]": "text", "len": "int"}
+_TEXT_OPERATIONS = {
+    "in": "bool", "[:]": "text", "len": "int",
+    **{name: "bool" if made is bool else "text" for name, made in METHODS.items()},
+}  # fmt: skip
 """What is computed once for each text, and what it gives."""
 _OF_DAYS: dict[str, Callable[[Any], Any]] = {
     "year": lambda days: days.astype("datetime64[Y]").astype(np.int64) + 1970,
@@ -199,6 +202,7 @@ def _of_one_text(of: Operation, types: Sequence[Any]) -> bool:
     return (
         parts == [get] and isinstance(get, Get) and forms is not None
         and forms[get.index] == WordForm("text")
+        and (of.op not in METHODS or of.args[0] == get)
         and (of.op != "in" or (of.args[1] == get and isinstance(of.args[0].value, str)))  # type: ignore[attr-defined]
     )  # fmt: skip
 

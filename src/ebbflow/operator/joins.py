@@ -274,8 +274,10 @@ def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
 _SEMI = """
     there, totals, out = counts.values, {}, {}
     for key, pairs in from_right.items():
+        more = sum([weight for _, weight in pairs])
+        if not more: continue
         old = there.get(key, 0)
-        now = old + sum([weight for _, weight in pairs])
+        now = old + more
         totals[key] = now or $ABSENT
         $check
         if (old > 0) is not (now > 0):

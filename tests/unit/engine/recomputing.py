@@ -45,6 +45,7 @@ class Recomputing:
         self.saved: Any = None
         self.calls: Counter[str] = Counter()
         self.fail: dict[str, BaseException] = {}
+        self.listed: frozenset[str] = frozenset()
 
     def _at(self, moment: str) -> None:
         self.calls[moment] += 1

@@ -213,7 +213,7 @@ def test_a_function_gives_what_it_is_seen_to_give(at: int) -> None:
         lambda r: r.id**-r.id,
         lambda r: "a" if r.paid else 1,
         lambda r: [each.upper() for each in r.tags],
-        lambda r: datetime(2026, 1, 1, tzinfo=UTC),
+        lambda r: datetime(r.id, 1, 1, tzinfo=UTC),
         lambda r: eval("1"),
     ],
 )

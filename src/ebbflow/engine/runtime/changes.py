@@ -143,7 +143,7 @@ def _without_zeros(source: Source, weights: Mapping[Any, Any]) -> Weights:
 
 
 @lru_cache(maxsize=256)
-def _is_loose(row_type: Any) -> bool:
+def is_loose(row_type: Any) -> bool:
     """Whether rows of a type may be given with lists, dicts or sets in them."""
     return fields_of(row_type) != fields_held(row_type)
 
@@ -152,7 +152,7 @@ def hashable(source: Source, row: Any) -> Any:
     """The row, with tuples for lists, and so on, where the hints of its fields say so."""
     try:
         row = row_of(source, row)
-        row = frozen(row) if _is_loose(source.type) else row
+        row = frozen(row) if is_loose(source.type) else row
         hash(row)
         return row
     except TypeError as error:

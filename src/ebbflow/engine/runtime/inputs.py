@@ -264,6 +264,17 @@ class KeyedInput(InputState):
         self._prepare(added, {at: row for at, row in gone.items() if at not in added})
         return weights
 
+    def add_new(self, rows: list[Any]) -> bool:
+        """Be ready to add rows, if their keys are different and new; they are not hashed."""
+        with suppress(Exception):  # `apply` says what is wrong
+            keys = self._keys(rows)
+            new = dict(zip(keys, rows, strict=True))
+            self._fetch(new)
+            if len(new) == len(keys) and self.rows.keys().isdisjoint(new):
+                self._prepare(new, {})
+                return True
+        return False
+
     def _followed(self, weights: Weights, added: dict[Any, Any], gone: dict[Any, Any]) -> Weights:
         """The change with the rows that are there in the place of equal ones that go, and those
         that take their places made from them: what is known of their texts is not lost."""

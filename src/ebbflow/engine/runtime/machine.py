@@ -37,8 +37,7 @@ REMEMBERED = 1000
 
 LARGE = 100
 """From so many rows on, garbage is not looked for while an epoch runs: what it makes is kept, or
-freed at once, and would be looked through every few hundred objects. It is looked for once behind
-the epoch."""
+freed at once, and would be looked through every few hundred objects."""
 
 
 class NodeStats(NamedTuple):
@@ -83,6 +82,8 @@ class Machine:
         self.freezer: Freezer | None = None
         self.by_columns: dict[int, str] | None = None
         """In a program that runs in columns: why a stage does not, by slot."""
+        self.listed = self._listed() if trusting and not (apart or stored) else frozenset()
+        """Inputs that may be given rows as a list; see `ebbflow.engine.runtime.listed`."""
 
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
         """Run all stages that these changes of inputs reach, and give the changes of the outputs
@@ -113,6 +114,21 @@ class Machine:
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.readers = {name: self.by_slot[self.outputs[name]] for name in self.readers}
         self.reached.clear()
+        self.listed = frozenset() if by_columns is not None or not self.trusting else self._listed()
+
+    def _listed(self) -> frozenset[str]:
+        """The inputs whose readers all go through a change once, and where a row may come twice,
+        add rows up."""
+        found = set()
+        for name, slot in self.inputs.items():
+            readers = [stage for stage in self.stages if slot in stage.reads]
+            source = self.plan.sources.get(name)
+            keyed = source is not None and source.key is not None
+            if slot not in self.outputs.values() and all(
+                stage.passes if keyed else stage.adds_up for stage in readers
+            ):
+                found.add(name)
+        return frozenset(found)
 
     def execute(self, acts: Iterable[Act], values: list[Any], sizes: list[int]) -> None:
         """Run stages, one after the other: the only place where a stage runs on a change.
@@ -125,7 +141,10 @@ class Machine:
         stage = None
         given = sum(sizes)
         paused = given > LARGE and gc.isenabled()
+        freezer = self.freezer if paused else None
         try:
+            if freezer is not None:
+                freezer.begin(given)
             if paused:
                 gc.disable()
             for stage, places, slot, containers, run, grouped, counts in acts:
@@ -144,14 +163,14 @@ class Machine:
                 sizes[slot] = size = rows if grouped else len(out)
                 counts.rows_in += rows
                 counts.rows_out += size
+            if freezer is not None:
+                freezer.end()
         except Exception as error:
             stage = None if stage is None else stage.at_work
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
             if paused:
                 gc.enable()
-        if paused and self.freezer is not None:
-            self.freezer.loaded(given)
 
     def count_anew(self) -> None:
         """Forget what the stages have counted so far."""

@@ -27,6 +27,7 @@ from ebbflow.engine.runtime.events import InputNotes
 from ebbflow.engine.runtime.gate import Forgetting
 from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.listed import added
 from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
 from ebbflow.engine.runtime.parts import StatePart, state_parts, written
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows, Weights
@@ -47,8 +48,9 @@ class RunningProgram:
     """A compiled plan and its state; see the module.
 
     The `machine` runs it, in `run(changes)`; `rollback` undoes that until `commit`, which may be
-    called twice. It has `stats()`, and perhaps `read(name)`: the rows of an output in a new dict,
-    made from what it keeps anyway, or None. Outputs that are `computed` by a function keep no rows.
+    called twice. It says which inputs may be `listed`, and has `stats()`, and perhaps `read(name)`:
+    the rows of an output in a new dict, made from what it keeps anyway, or None. Outputs that are
+    `computed` by a function keep no rows.
     """
 
     def __init__(
@@ -107,7 +109,13 @@ class RunningProgram:
             state = inputs.get(name)
             if state is None:
                 raise unknown_name("input", name, inputs)
-            delta = state.request(change) if isinstance(change, Request) else state.apply(change)
+            delta: Any
+            if isinstance(change, Request):
+                delta = state.request(change)
+            elif type(change) is list and name in self.machine.listed:
+                delta = added(state, change)
+            else:
+                delta = state.apply(change)
             if delta:
                 changes[name] = delta
                 keeping.append(state)

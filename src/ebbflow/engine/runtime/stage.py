@@ -101,6 +101,10 @@ class Stage:
     """Whether the state of its operator is a pair: rows, and these cells."""
     code = "run"
     """The attribute with the function that does its work."""
+    passes = False
+    """Whether it goes through the rows of a change once, by `items()`, and asks nothing else."""
+    adds_up = False
+    """Whether it does so, and a row that comes twice is to it a row of weight two."""
     in_columns = False
     """Whether it takes columns, and gives columns (see `ebbflow.engine.runtime.columnar`)."""
     looping = False
@@ -184,7 +188,7 @@ class LinearStage(Stage):
 
     __slots__ = ("certain", "chains", "loop", "steps")
 
-    linear = True
+    linear = passes = True
     query = "linear"
     code = "loop"
 
@@ -195,6 +199,10 @@ class LinearStage(Stage):
         super().__init__(node, reads)
         self.loop, self.chains, self.certain = loop, chains, certain
         self.steps = [step for chain in chains for step in chain.steps]
+
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]
+        return len(self.chains) > 1 or not self.chains[0].one_to_one
 
     def run(self, *changes: Any) -> Any:
         return self.loop(*[change or {} for change in changes])
@@ -207,7 +215,7 @@ class GroupByKeyStage(Stage):
 
     code = "by_key"
     certain = False
-    arranges = grouped = True
+    arranges = grouped = passes = True
 
     def __init__(
         self, node: Node, slot: int, key: Fn | None, by_key: Callable[..., Any],
@@ -231,7 +239,7 @@ class ArrangeStage(Stage):
 
     code = "index.grouping"
     kept = True
-    arranges = grouped = True
+    arranges = grouped = passes = True
 
     def __init__(
         self, node: Node, slot: int, key: Fn | None, index: Index[Any, Any], owner: Node,
@@ -395,7 +403,7 @@ class FusedReduceStage(Stage):
 
     __slots__ = ("cells", "given", "operator", "partial", "step")
 
-    kept = True
+    kept = passes = adds_up = True
     query = "group"
 
     def __init__(self, node: Node, slot: int, operator: Any) -> None:

@@ -13,6 +13,7 @@ taken at their word: a field that is said to be an int and holds None is a wrong
     -x, abs(x), len(x)         of numbers, numbers, and what certainly has a length
     not x, x and y, a if x else b, bool(x)     where x has a type whose values are true or false
     x in (1, 2)                a constant tuple; a text in a text
+    x.startswith(y), x.lower() of texts, as all methods that are operations
 
 A field that may be None is no number: `price > 10` is not total when price is `int | None`, nor is
 `price is not None and price > 10`, although it never fails. Elements, attributes, division by
@@ -26,6 +27,7 @@ from types import NoneType
 from typing import Any
 
 from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row, Tuple
+from ebbflow.expression.node import METHODS
 from ebbflow.flow.types import classes
 from ebbflow.record import fields_of
 
@@ -200,6 +202,12 @@ def _len(_: Operation, parts: list[Classes | None]) -> Classes:
     return frozenset({int})
 
 
+def _method(operation: Operation, parts: list[Classes | None]) -> Classes:
+    several = isinstance(operation.args[-1], Constant) and type(operation.args[-1].value) is tuple
+    _need(_all(parts[:-1] if several else parts, frozenset({str})))
+    return frozenset({METHODS[operation.op]})
+
+
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("==", "!=", "is", "is not"), lambda *_: BOOL),
     **dict.fromkeys(("<", "<=", ">", ">="), _order),
@@ -209,6 +217,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("not", "bool"), lambda _, parts: _truth(parts[0])),
     **dict.fromkeys(("and", "or"), _either),
     **dict.fromkeys(("in", "not in"), _in),
+    **dict.fromkeys(METHODS, _method),
     "if": _if,
     "len": _len,
 }

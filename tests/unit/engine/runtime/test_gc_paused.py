@@ -18,8 +18,10 @@ Hit = record("Hit", page=int, at=int)
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Epochs are large from 2,000 rows on; nothing is frozen before and behind."""
+    """Epochs are large from 2,000 rows on, and none follows another closely; nothing is frozen
+    before and behind."""
     monkeypatch.setattr(gc_paused, "FREEZE", 2_000)
+    monkeypatch.setattr(gc_paused, "BUSY", -1)
     monkeypatch.setattr("ebbflow.engine.runtime.machine.LARGE", 1_000)
     held = gc.get_freeze_count()
     gc.unfreeze()
@@ -73,22 +75,59 @@ def test_garbage_of_the_host_is_collected_and_not_frozen() -> None:
     with_view.close()
 
 
-def test_small_epochs_freeze_nothing_and_large_ones_not_every_time() -> None:
-    collected = []
+def test_small_epochs_freeze_nothing() -> None:
+    view = loaded(500)
+    assert gc.get_freeze_count() == 0
+    view.close()
+
+
+@pytest.mark.parametrize("patience", [0.0, 1e6])
+def test_all_is_looked_at_again_when_as_much_has_come_and_it_has_been_long(
+    patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gc_paused, "PATIENCE", patience)
+    monkeypatch.setattr(gc_paused, "BUSY", float("inf"))
+    collected: list[tuple[str, int]] = []
     gc.callbacks.append(lambda phase, info: collected.append((phase, info["generation"])))
     try:
-        view = loaded(500)
-        assert gc.get_freeze_count() == 0
-        view.step(hits=[Hit(n, 1) for n in range(4_000)])
+        view = loaded(4_000)
+        assert ("start", 2) in collected, "what was there before"
         collected.clear()
-        for n in range(2):
+        for n in range(3):
             view.step(hits=[Hit(n, 9_000 + n) for n in range(1_500)])
         assert ("start", 2) not in collected, "as much again has not come yet"
-        view.step(hits=[Hit(n, 9_100) for n in range(1_500)])
-        assert ("start", 2) in collected
+        for _ in range(2):
+            view.step(hits=[Hit(n, 9_100) for n in range(1_500)])
+        assert (("start", 2) in collected) == (patience == 0)
         view.close()
     finally:
         gc.callbacks.pop()
+
+
+def test_a_stream_of_large_epochs_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc_paused, "BUSY", float("inf"))
+    monkeypatch.setattr(gc_paused, "FREEZE", 10_000)
+    view = loaded(1_500)
+    batches = [[Hit(k, n) for n in range(1_500)] for k in range(4)]
+    gc.collect()
+    looked: list[int] = []
+    gc.callbacks.append(lambda _, info: looked.append(info["generation"]))
+    try:
+        before = gc.get_freeze_count()
+        for batch in batches:
+            view.step(hits=batch)
+        assert gc.get_freeze_count() > before + 4_000
+        assert not looked, "neither while an epoch runs nor behind it"
+    finally:
+        gc.callbacks.pop()
+    view.close()
+    assert gc.get_freeze_count() == 0
+
+
+def test_epochs_that_do_not_follow_each_other_closely_freeze_nothing() -> None:
+    view = loaded(1_500)
+    assert gc.get_freeze_count() == 0
+    view.close()
 
 
 def test_not_where_it_is_not_wanted() -> None:

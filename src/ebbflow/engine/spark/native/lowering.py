@@ -52,7 +52,18 @@ NEVER = "it never has rows"
 OTHER_KEY = "the keys of both sides differ in type"
 TOTAL_KEY = "__k"
 _LEFT, _RIGHT = "__l_", "__r_"
-_SURE = COMPARISONS | {"and", "or", "not", "if", "len", "bool", "[:]", "."}
+_SURE = COMPARISONS | {
+    "and",
+    "or",
+    "not",
+    "if",
+    "len",
+    "bool",
+    "[:]",
+    ".",
+    "startswith",
+    "endswith",
+}
 _EXACT = {"int", "bool", "text", "bytes", "date", "time", "instant", "decimal"}
 
 

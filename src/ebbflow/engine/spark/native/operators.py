@@ -8,7 +8,7 @@ Spark's own differ from Python's more often than they agree. Here is what is don
     dividing          only by what cannot be zero
     floats            in Spark NaN equals itself and is greater than all: looked for first
     int and float     compared exactly, as in Python
-    text              both count code points, and order by them
+    text              both count code points, and order by them; lower, upper and strip differ
     optional          only == and != and tests; Python raises for anything else
     bool              an int in arithmetic, as in Python
 
@@ -203,6 +203,15 @@ def _text(value: Value) -> Value:
         case "bool":
             return made("text", f.when(value.sql, f.lit("True")).otherwise(f.lit("False")), value)
     raise NotNative(f"str of {shown(value.column)}")
+
+
+def begins(op: str, value: Value, other: Value) -> Value:
+    """`text.startswith(other)`, `text.endswith(other)`."""
+    require(op, value, other)
+    if value.form != "text" or other.form != "text":
+        raise NotNative(f"{op} of {shown(value.column)} and {shown(other.column)}")
+    found = value.sql.startswith if op == "startswith" else value.sql.endswith
+    return made("bool", found(other.sql), value, other)
 
 
 def cut(value: Value, limits: list[Any]) -> Value:

@@ -134,6 +134,8 @@ class Walk:
             found = self._among(self.value(args[0], facts), args[1].value)
             return compare.negated(found) if op == "not in" else found
         values = [self.value(each, facts) for each in args]
+        if op in ("startswith", "endswith"):
+            return operators.begins(op, *values)
         if len(values) == 1:
             signs = ("-", "+", "~")
             return operators.signed(op, values[0]) if op in signs else operators.called(op, values)
