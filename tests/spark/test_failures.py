@@ -534,6 +534,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_classes_of_a_script_work_in_workers(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(
