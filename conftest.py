@@ -1,7 +1,8 @@
 """What can only be collected where PySpark is installed; a Java that starts soon: what tests run is
 over before a better compiler would pay; what is made for a whole file of tests, made once; and
-garbage that is collected, whatever came before."""
+garbage that is collected, whatever came before, among what tests have made."""
 
+import atexit
 import gc
 import os
 from collections.abc import Generator
@@ -38,6 +39,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
         for item in items:
             if item.get_closest_marker("xdist_group") is None and _has_shared(item):
                 item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests are there to stay: garbage is not looked for among them, each time anew."""
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # what a library sees freed at the end, it says nothing of
 
 
 def _has_shared(item: Any) -> bool:

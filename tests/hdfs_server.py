@@ -12,8 +12,7 @@ asks the real one. Requests are carried out one at a time. `fault` is asked abou
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
@@ -23,12 +22,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import uuid4
 
 import pytest
+from tests.faulty_server import Fault, FaultyServer, first, place
 
 import ebbflow as ef
 
+__all__ = ["HdfsServer", "on", "place", "server"]
 INODES = "/.reserved/.inodes/"
-Fault = Callable[[str, str], Any]
-"""What goes wrong with an operation on a path, if anything."""
 
 
 @dataclass
@@ -46,13 +45,12 @@ class Refused(Exception):
         self.status, self.kind = status, kind
 
 
-class HdfsServer:
+class HdfsServer(FaultyServer):
     """A server in this process."""
 
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
         self.requests: list[tuple[str, str]] = []
-        self.fault: Fault = lambda operation, path: None
         self.lock, self.next = Lock(), 16_385
         self.allowed = {"me"}
 
@@ -169,15 +167,6 @@ class HdfsServer:
         folder = folder or f"{uuid4().hex}/state"
         return ef.object_store(f"webhdfs://{self.host}/{folder}", user="me", **options)
 
-    @contextmanager
-    def faulty(self, fault: Fault) -> Iterator[None]:
-        """Misbehave for a while."""
-        self.fault = fault
-        try:
-            yield
-        finally:
-            self.fault = lambda operation, path: None
-
 
 def _json(said: Any) -> bytes:
     return json.dumps(said).encode()
@@ -195,19 +184,6 @@ def server() -> Iterator[HdfsServer]:
     found.stop()
 
 
-@pytest.fixture
-def place(server: HdfsServer, tmp_path: Any) -> Any:
-    return server.place(cache=tmp_path / "cache", patience=5.0)
-
-
 def on(operation: str, fault: Any, times: int = 1) -> Fault:
     """A fault for the first requests of a sort."""
-    left = [times]
-
-    def decide(asked: str, path: str) -> Any:
-        if left[0] and asked == operation:
-            left[0] -= 1
-            return fault
-        return None
-
-    return decide
+    return first(times, fault, lambda asked, path: asked == operation)

@@ -18,8 +18,8 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from threading import Lock, Thread, Timer
@@ -27,6 +27,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.faulty_server import Fault, FaultyServer, first, place
 
 import ebbflow as ef
 from ebbflow.state.spine.bucket import Bucket
@@ -37,6 +38,7 @@ for each in ("obstore", "flask"):
 moto = pytest.importorskip("moto.moto_server.werkzeug_app", reason=_WHY.format("moto"))
 serving = pytest.importorskip("werkzeug.serving", reason=_WHY.format("werkzeug"))
 
+__all__ = ["Crash", "ObjectServer", "Request", "Stopped", "on", "place", "server"]
 SECRET = "do-not-write-this-down"
 
 
@@ -62,9 +64,6 @@ class Request:
         return self.path.rsplit("/", 1)[-1]
 
 
-Fault = Callable[[Request], Any]
-
-
 class _Quiet(serving.WSGIRequestHandler):  # type: ignore[misc]
     protocol_version = "HTTP/1.1"
 
@@ -72,7 +71,7 @@ class _Quiet(serving.WSGIRequestHandler):  # type: ignore[misc]
         pass
 
 
-class ObjectServer:
+class ObjectServer(FaultyServer):
     """A server in this process."""
 
     def __init__(self) -> None:
@@ -82,7 +81,6 @@ class ObjectServer:
         self._lock = Lock()
         self.lists: dict[str, Any] = {}
         self.requests: list[Request] = []
-        self.fault: Fault = lambda request: None
         self._server = serving.make_server(
             "127.0.0.1", 0, self, threaded=True, request_handler=_Quiet
         )
@@ -166,15 +164,6 @@ class ObjectServer:
         """The same folder, opened otherwise."""
         return self.place(place.url.removeprefix("s3://"), **(place.options | options))
 
-    @contextmanager
-    def faulty(self, fault: Fault) -> Iterator[None]:
-        """Misbehave for a while."""
-        self.fault = fault
-        try:
-            yield
-        finally:
-            self.fault = lambda request: None
-
     def made(self) -> list[Request]:
         """The requests since this was asked last."""
         found, self.requests[:] = list(self.requests), []
@@ -196,23 +185,9 @@ def server() -> Iterator[ObjectServer]:
     found.stop()
 
 
-@pytest.fixture
-def place(server: ObjectServer, tmp_path: Any) -> Any:
-    """A new folder on the server, with a cache of its own."""
-    return server.place(cache=tmp_path / "cache", patience=5.0)
-
-
 def on(what: str, fault: Any, times: int = 1, name: str = "") -> Fault:
     """A fault for the first requests of a sort: `on("PUT", "lost", name="epoch-")`."""
-    left = [times]
-
-    def decide(request: Request) -> Any:
-        if left[0] and request.what == what and request.name.startswith(name):
-            left[0] -= 1
-            return fault
-        return None
-
-    return decide
+    return first(times, fault, lambda asked: asked.what == what and asked.name.startswith(name))
 
 
 # ---- a process that stops ----

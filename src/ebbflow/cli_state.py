@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ebbflow.demo.show import amount
 from ebbflow.errors import CheckError, install
+from ebbflow.notebook import amount
 from ebbflow.paths import state_path
 
 EPILOG = """\

@@ -208,6 +208,16 @@ def value_text(value: object, *, width: int = _WIDTH) -> str:
     return name if isinstance(value, BaseException) else f"<{name}>"
 
 
+def type_name(thing: object) -> str:
+    """The type of a thing, with its article, as errors say it.
+
+    >>> type_name(3), type_name("x")
+    ('an int', 'a str')
+    """
+    name = type(thing).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+
+
 def error_text(error: BaseException, *, width: int = 1000) -> str:
     """An exception as text: its class and its message, which is left out if rows are redacted.
 

@@ -121,6 +121,19 @@ def table(
     ]
 
 
+def amount(count: float) -> str:
+    """Bytes as people say them.
+
+    >>> amount(900), amount(5_000_000)
+    ('900 B', '4.8 MB')
+    """
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1024
+    return f"{count:,.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+
+
 # ---- HTML ----
 
 

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from tests.oracle.random_requests import RandomRequests
 
 from ebbflow.change.requests import DeleteKeys, Feed, ReplaceRows, Upsert
 from ebbflow.engine.batch import evaluate
@@ -20,7 +21,6 @@ from ebbflow.flow.source import Input
 from ebbflow.record import fields_of
 from ebbflow.testing import random_program
 from ebbflow.testing.programs import Event, Measurement, Stock, Tag
-from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
 
 

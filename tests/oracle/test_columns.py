@@ -13,6 +13,7 @@ import pytest
 from tests.oracle.asked import follow_requests, program_of
 from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
 from tests.oracle.interrupts import interrupted
+from tests.oracle.random_requests import RandomRequests
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -22,7 +23,6 @@ from ebbflow.flow.running import planned
 from ebbflow.kernel.words import Texts
 from ebbflow.record import record
 from ebbflow.testing import follow, random_epochs, random_program
-from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))

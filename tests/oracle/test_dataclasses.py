@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.oracle.dataclass_rows import DATACLASSES
 
 import ebbflow as ef
 from ebbflow.engine.local import run
 from ebbflow.testing import follow, random_epochs, random_program
-from ebbflow.testing.dataclass_rows import DATACLASSES
 from ebbflow.testing.programs import TYPES
 from ebbflow.zset import ZSet
 

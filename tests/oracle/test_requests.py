@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from tests.oracle.asked import follow_requests, program_of
-
-from ebbflow.testing.requests import RandomRequests
+from tests.oracle.random_requests import RandomRequests
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many examples
 VERBS = ("weights", "replace", "where", "upsert", "delete", "feed", "forget", "refused")

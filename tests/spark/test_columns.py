@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+from tests.oracle.random_requests import RandomRequests
 from tests.spark.simulated import View
 from tests.spark.test_oracle import Reopened, running
 
@@ -31,7 +32,6 @@ from ebbflow.flow.running import planned
 from ebbflow.kernel.columns import Columns
 from ebbflow.state.spine import part as spine_part
 from ebbflow.testing import follow, random_epochs, random_program
-from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))

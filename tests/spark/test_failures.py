@@ -14,6 +14,7 @@ import traceback
 from itertools import count
 from pathlib import Path
 from random import random
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -492,11 +493,10 @@ def test_a_worker_that_dies_is_one_error_and_the_epoch_can_be_stepped_again(
         view.verify()
 
 
-SCRIPT = """
+PROGRAM = """
 from dataclasses import dataclass
 from typing import NamedTuple
 import ebbflow as ef
-from ebbflow.engine.spark.session import session
 
 class Bid(NamedTuple):
     lot: int
@@ -515,7 +515,7 @@ def remove(total, bid):
 def twice(bid):
     return Bid(bid.lot, 2 * bid.price)
 
-if __name__ == "__main__":
+def run(running):
     bids = ef.Input("bids", Bid)
     total = ef.Reducer(Total(), add, remove, result=ef.typed(int, lambda total: total.sum))
     program = ef.program(
@@ -523,17 +523,34 @@ if __name__ == "__main__":
         total=bids.group_by("lot").agg(total=total),
         pairs=bids.join(bids.map(twice, type=Bid), on="lot", select=lambda a, b: (a, b.price)),
     )
-    running = session("main", cores=1)
     for mode in ("single_task", "staged"):
         with program.run(ef.spark(running, path=f"state-{mode}", mode=mode, buckets=2)) as view:
             view.step(bids=[Bid(1, 5), Bid(1, 7), Bid(2, 1)])
             view.step(bids={Bid(1, 7): -1, Bid(2, 3): 1})
             view.verify()
+"""
+SCRIPT = f"""{PROGRAM}
+if __name__ == "__main__":
+    from ebbflow.engine.spark.session import session
+
+    running = session("main", cores=1)
+    run(running)
     running.stop()
     print("done")
 """
 
 
+def test_classes_of_the_main_program_work_in_workers(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(PROGRAM, "program.py", "exec"), vars(main))
+    main.run(spark)
+
+
+@pytest.mark.slow
 def test_classes_of_a_script_work_in_workers(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(

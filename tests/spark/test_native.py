@@ -31,8 +31,8 @@ from tests.spark.refused import native, native_map, why_not
 from ebbflow.engine.runtime.table.column_types import Column
 from ebbflow.engine.runtime.table.decode import decode
 from ebbflow.engine.spark.native.functions import is_overflow, quoted
-from ebbflow.engine.spark.native.values import Value, open_type
-from ebbflow.engine.spark.table.schema import spark_type
+from ebbflow.engine.spark.native.values import Value
+from ebbflow.engine.spark.table.schema import open_type, spark_type
 from ebbflow.fn import Fn
 
 

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.oracle.asked import follow_requests, program_of, tables
+from tests.oracle.random_requests import RandomRequests
 from tests.spark.forms import some_form
 from tests.spark.simulated import View
 
@@ -30,7 +31,6 @@ from ebbflow.testing import VERB_NAMES, changes, follow, plans, random_epochs, r
 from ebbflow.testing.functions import Choices, RowShape
 from ebbflow.testing.programs import Bill, Measurement, Moment, Stock, Tag
 from ebbflow.testing.reducers import MAKERS, SORTS
-from ebbflow.testing.requests import RandomRequests
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many examples
 MODES = ["driver", "single_task", "staged"]

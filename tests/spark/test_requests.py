@@ -14,6 +14,7 @@ pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[sp
 
 from pyspark.sql import DataFrame
 from tests.oracle.asked import follow_requests, program_of, tables
+from tests.oracle.random_requests import RandomRequests
 
 import ebbflow as ef
 from ebbflow.change.requests import DeleteKeys, Feed, Request, Upsert
@@ -21,7 +22,6 @@ from ebbflow.engine.runtime.table.untyped import require_types
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.errors import AbsentRow, ChangeError, CompositionError
-from ebbflow.testing.requests import RandomRequests
 
 
 class Order(NamedTuple):

@@ -11,13 +11,13 @@ import pytest
 
 pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[spark]'")
 
+from tests.oracle.dataclass_rows import DATACLASSES
 from tests.spark.test_oracle import MODES, followed
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.testing import random_program
-from ebbflow.testing.dataclass_rows import DATACLASSES
 from ebbflow.zset import ZSet
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -43,19 +44,21 @@ def expected(file: Path, who: str) -> dict[int, str]:
     return found
 
 
-def mypy(*words: str) -> subprocess.CompletedProcess[str]:
-    """With the options and the cache of the library, which is checked once, and first."""
+@cache
+def mypy(*files: Path) -> str:
+    """What it says of the library and of these files, with the options of the library; all of it is
+    read once."""
     if find_spec("mypy") is None:
         pytest.skip("mypy is not installed: nothing was checked")
-    command = [sys.executable, "-m", "mypy", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "mypy", "--no-pretty", "--no-error-summary", "src", *files]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode < 2, done.stdout + done.stderr
+    return done.stdout
 
 
 def by_mypy(*files: Path) -> dict[Path, Said]:
-    done = mypy("--no-pretty", "--no-error-summary", *map(str, files))
-    assert done.returncode < 2, done.stdout + done.stderr
     found: dict[Path, Said] = {file: {} for file in files}
-    for file, line, text in re.findall(r"^(.*?):(\d+):( error: .*)$", done.stdout, re.M):
+    for file, line, text in re.findall(r"^(.*?):(\d+):( error: .*)$", mypy(*files), re.M):
         for here in files:
             if here.name == Path(file).name:  # the folder may be that of a result in the cache
                 found[here].setdefault(int(line), []).append(text)
@@ -91,13 +94,14 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 FILES = (HERE / "mistakes.py", HERE / "right.py")
-in_one_process = pytest.mark.xdist_group("types")  # one after the other, with one cache
+in_one_process = pytest.mark.xdist_group("types")  # so that all is read once
 
 
 @in_one_process
-def test_the_library_is_right_by_mypy() -> None:
-    done = mypy()
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_library_is_right_by_mypy(shown: Path) -> None:
+    said = mypy(*FILES, *shown.glob("*.py"))
+    assert f"{FILES[0].relative_to(ROOT)}:" in said, "it finds mistakes"
+    assert re.findall(r"^src.*: error: .*$", said, re.M) == []
 
 
 @in_one_process

@@ -13,7 +13,7 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.cli import main
-from ebbflow.demo.show import amount
+from ebbflow.notebook import amount
 from ebbflow.state.spine import Store
 
 

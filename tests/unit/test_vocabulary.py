@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parents[2] / "src" / "ebbflow"
-FILES = {str(path.relative_to(SRC)): ast.parse(path.read_text()) for path in SRC.rglob("*.py")}
+Trees = dict[str, ast.Module]
+
+
+@pytest.fixture(scope="module")
+def trees() -> Trees:
+    """All files of the library, by path. They are read where these tests run, and let go: a million
+    objects that stayed would be gone over whenever garbage is collected."""
+    return {str(path.relative_to(SRC)): ast.parse(path.read_text()) for path in SRC.rglob("*.py")}
+
 
 SHARED = {
     "Distinct": "the plan node, and the operator that runs it",
@@ -112,7 +120,7 @@ def private(own: str, tree: ast.AST) -> set[str]:
             inside = home[: len(package)] == package
             for alias in node.names:
                 path = [*home[1:], alias.name]
-                if f"{'/'.join(path)}.py" in FILES:
+                if SRC.joinpath(*path).with_suffix(".py").is_file():
                     modules[alias.asname or alias.name] = inside
                 if _is_private(alias.name) and not inside:
                     wrong.add(f"{node.module}.{alias.name}")
@@ -128,9 +136,9 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def test_public_classes_have_names_of_their_own() -> None:
+def test_public_classes_have_names_of_their_own(trees: Trees) -> None:
     homes = defaultdict(list)
-    for path, tree in FILES.items():
+    for path, tree in trees.items():
         for node in ast.iter_child_nodes(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(path)
@@ -140,18 +148,18 @@ def test_public_classes_have_names_of_their_own() -> None:
     assert set(SHARED) - set(repeated) == set(), "a name of one class only is not to be listed"
 
 
-def test_no_private_name_is_imported_from_another_package() -> None:
-    found = {f"{path}: {name}" for path, tree in FILES.items() for name in private(path, tree)}
+def test_no_private_name_is_imported_from_another_package(trees: Trees) -> None:
+    found = {f"{path}: {name}" for path, tree in trees.items() for name in private(path, tree)}
     assert found == set()
 
 
-def test_words_that_were_given_up_are_no_names() -> None:
-    found = {f"{path}: {name}" for path, tree in FILES.items() for name in retired(tree)}
-    assert found | set(FILES) & set(RETIRED_MODULES) == set()
+def test_words_that_were_given_up_are_no_names(trees: Trees) -> None:
+    found = {f"{path}: {name}" for path, tree in trees.items() for name in retired(tree)}
+    assert found | set(trees) & set(RETIRED_MODULES) == set()
 
 
-def test_the_modes_of_an_epoch_are_spelt_in_one_way() -> None:
-    for path, tree in FILES.items():
+def test_the_modes_of_an_epoch_are_spelt_in_one_way(trees: Trees) -> None:
+    for path, tree in trees.items():
         if path.startswith("engine/spark/"):
             texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
             assert set(MODES) & {text for text in texts if isinstance(text, str)} == set(), path

@@ -26,8 +26,8 @@ from itertools import islice
 from typing import Any
 
 from ebbflow.algebra import ADD, XOR, Monoid
-from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
-from ebbflow.errors import ChangeError, Text, value_text
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why
+from ebbflow.errors import ChangeError, Text, type_name, value_text
 from ebbflow.zset import ZSETS, ZSet
 
 

@@ -17,7 +17,8 @@ from itertools import chain, zip_longest
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import TUPLE, Monoid
-from ebbflow.change.structure import ByParts, ChangeStructure, Why, type_name
+from ebbflow.change.structure import ByParts, ChangeStructure, Why
+from ebbflow.errors import type_name
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.change.remember import Remembering
-from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why
+from ebbflow.errors import type_name
 
 T = TypeVar("T")
 

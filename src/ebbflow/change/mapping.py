@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.change.replace import Replace
-from ebbflow.change.structure import ByParts, ChangeStructure, Why, type_name
-from ebbflow.errors import ChangeError, Text, value_text
+from ebbflow.change.structure import ByParts, ChangeStructure, Why
+from ebbflow.errors import ChangeError, Text, type_name, value_text
 
 T = TypeVar("T")
 D = TypeVar("D")

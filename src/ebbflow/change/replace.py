@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra import Monoid
-from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
-from ebbflow.errors import ChangeError, cause_of, error_text, value_text
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why
+from ebbflow.errors import ChangeError, cause_of, error_text, type_name, value_text
 
 T = TypeVar("T")
 

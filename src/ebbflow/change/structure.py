@@ -305,13 +305,3 @@ class ByParts(ChangeStructure[T, D]):
     def compose(self, first: D, second: D) -> tuple[D, ...]:
         merged = self.compress((first, second))
         return merged if len(merged) < 2 else (first, second)
-
-
-def type_name(thing: object) -> str:
-    """The type of a thing, with its article, for errors.
-
-    >>> type_name(3), type_name("x")
-    ('an int', 'a str')
-    """
-    name = type(thing).__name__
-    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from ebbflow.change.remember import Remembering
-from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why, type_name
+from ebbflow.change.structure import ChangeStructure, ConstantStructure, Why
+from ebbflow.errors import type_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ebbflow.notebook import amount, table
+
 Facts = dict[str, Any]
 WIDTH = 100
 COLUMNS = (
@@ -130,14 +132,10 @@ class Printer:
         """A table, if there are rows: numbers to the right, the rest to the left."""
         if not rows:
             return
-        cells = [head, *([_cell(value) for value in row] for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        for row in cells:
-            line = [
-                text.ljust(width) if isinstance(value, str) else text.rjust(width)
-                for value, text, width in zip(rows[0], row, widths, strict=True)
-            ]
-            self._say("    " + "  ".join(line).rstrip())
+        cells = [tuple(map(_cell, row)) for row in rows]
+        left = tuple(i for i, value in enumerate(rows[0]) if isinstance(value, str))
+        for line in table(tuple(head), cells, left):
+            self._say(f"    {line}")
 
     def _row(self, *cells: str) -> None:
         made = [
@@ -194,16 +192,3 @@ def span(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.0f} s"
     return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.2f} ms"
-
-
-def amount(count: float) -> str:
-    """Bytes as people say them.
-
-    >>> amount(900), amount(5_000_000)
-    ('900 B', '4.8 MB')
-    """
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1024
-    return f"{count:,.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"

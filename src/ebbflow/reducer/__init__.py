@@ -27,8 +27,9 @@ from ebbflow.reducer.library import (
 from ebbflow.reducer.numeric import covariance, product, stddev, variance, weighted_mean
 from ebbflow.reducer.ordered import max, median, min, quantile, rank, top_k
 from ebbflow.reducer.placed import arg_max, arg_min, collect, first, last, mode, string_agg
+from ebbflow.reducer.processor import Reducing
 from ebbflow.reducer.reducer import RECOMPUTE, Recompute, Reducer
-from ebbflow.reducer.running import ReduceAll, ReduceByKey, Reducing
+from ebbflow.reducer.running import ReduceAll, ReduceByKey
 from ebbflow.reducer.sketch import approx_count_distinct, approx_quantile
 
 __all__ = [

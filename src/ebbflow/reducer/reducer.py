@@ -307,7 +307,7 @@ class Reducer(Generic[V_contra, A, R]):
         >>> live.send(ZSet.of([3, 5])), live.send(ZSet({5: -1}))
         (ZSet({8: 1}), ZSet({8: -1, 3: 1}))
         """
-        from ebbflow.reducer.running import Reducing
+        from ebbflow.reducer.processor import Reducing
 
         return Reducing(self, key, source)
 

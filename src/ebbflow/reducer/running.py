@@ -1,14 +1,10 @@
-"""Reducers in programs: as a differential operator over bags, and as a stream processor.
+"""Reducers in programs: as differential operators over bags.
 
 The operator keeps a cell for each key: how many rows there are, the accumulators, and, where it is
 not made in the generated loop, the row that was given for it, so that the same row is taken back. A
 group with no rows is not there. The operator also keeps the rows by key, in an index, where a part
 of the reducer may need them again (see `strategy`). Where every part can be generated, the whole
 step is one loop.
-
-The processor reads any Z-sets, in any pieces. A row whose weight is negative does not count
-until it has come as often as it was taken away. So a removal that overtakes its insertion
-does no harm, and the output does not depend on how the stream was cut.
 """
 
 from __future__ import annotations
@@ -17,13 +13,11 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
-from ebbflow.algebra import Monoid
 from ebbflow.chain import Chain, gather, grouping
 from ebbflow.change import BAG, KEEP, REPLACE, Replace
 from ebbflow.errors import place
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator
-from ebbflow.operator.operator import all_or_nothing
 from ebbflow.reducer.fused import FusedReduce
 from ebbflow.reducer.reducer import Reducer
 from ebbflow.reducer.row import Key, getter, key_text
@@ -36,8 +30,7 @@ from ebbflow.reducer.strategy import (
 )
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Grouped, Index
-from ebbflow.stream import Processor
-from ebbflow.zset import ZSETS, ZSet, trusted
+from ebbflow.zset import ZSet, trusted
 
 Bag = ZSet[Any]
 MOST_FUSED = 200
@@ -370,53 +363,3 @@ class ReduceAll(ReduceGroups):
 
     def __repr__(self) -> str:
         return f"({self.reducer!r}).operator()"
-
-
-# ---- stream processors ----
-
-
-class Reducing(Processor[Bag, Bag]):
-    """Changes of rows in, changes of results out, however the stream is cut; see
-    `Reducer.processor`.
-
-    >>> from ebbflow.reducer import count
-    >>> live = count().processor(str.lower).open()
-    >>> live.send(ZSet.of("aAb")), live.send(ZSet({"b": -1}))
-    (ZSet({('a', 2): 1, ('b', 1): 1}), ZSet({('b', 1): -1}))
-    """
-
-    target = ZSETS
-
-    def __init__(
-        self, reducer: Reducer[Any, Any, Any], key: tuple[Key, ...], source: Monoid[Bag]
-    ) -> None:
-        self.reducer = reducer
-        self.given = key
-        self.source = source
-        self.operator = ReduceByKey(reducer, key or None)
-        self.created = place()
-
-    def start(self) -> tuple[Any, Bag]:
-        return ({}, self.operator.init(ZSet())), ZSet()
-
-    def step(self, state: Any, change: Bag) -> tuple[Any, Bag]:
-        weights, groups = state
-        delta = []
-        for row, weight in change.items():
-            old = weights.get(row, 0)
-            delta.append((row, max(old + weight, 0) - max(old, 0)))
-        groups, out = all_or_nothing(self.operator.step, groups, ZSet(delta))
-        for row, weight in change.items():
-            weight += weights.get(row, 0)
-            if weight:
-                weights[row] = weight
-            else:
-                weights.pop(row, None)
-        return (weights, groups), out if self.given else out.map(_result)
-
-    def __repr__(self) -> str:
-        return f"({self.reducer!r}).processor({', '.join(map(key_text, self.given))})"
-
-
-def _result(row: tuple[Any, Any]) -> Any:
-    return row[1]

@@ -21,17 +21,16 @@ the putting right is interrupted as well, whoever uses the view next does it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from logging import DEBUG, INFO
-from pathlib import Path
 from time import perf_counter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Generic, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ebbflow.engine.local.handles import LocalInput, LocalOutput
+from ebbflow.engine.local.publishing import PublishingView
 from ebbflow.engine.local.report import explained, sizes_of, stats_of
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
@@ -43,11 +42,9 @@ from ebbflow.engine.runtime.loop_again import read_entering
 from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, computed_outputs
 from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork, StateSize, ViewStats
 from ebbflow.engine.runtime.rows import OutputDeltas
-from ebbflow.engine.runtime.subscribe import Changes, Delivery
-from ebbflow.engine.runtime.view import BaseView
+from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Plan
-from ebbflow.paths import PRIVATE
 from ebbflow.typevars import T, U, W
 from ebbflow.zset import ZSet, from_view
 
@@ -57,7 +54,7 @@ if TYPE_CHECKING:
 OPEN, RUNNING, BROKEN, CLOSED = "", "running", "broken", "closed"
 
 
-class View(BaseView[W], Generic[T, W]):
+class View(PublishingView[T, W]):
     """A running program; see the module. Made by `run`.
 
     >>> from ebbflow.flow.plan import Plan, Source
@@ -74,8 +71,7 @@ class View(BaseView[W], Generic[T, W]):
     view of a program of several outputs, where they give dicts, is a `View[Any, dict[str, ZSet]]`.
     """
 
-    __slots__ = ("_by_key", "_epoch", "_freezer", "_level", "_origins", "_seconds", "_status",
-                 "_took")  # fmt: skip
+    __slots__ = ("_by_key", "_freezer", "_level", "_seconds", "_status", "_took")
 
     if TYPE_CHECKING:
 
@@ -110,7 +106,7 @@ class View(BaseView[W], Generic[T, W]):
         self._freezer = freezer
         if freezer is not None:
             freezer.until(self)
-        self._epoch: int = self._storage.epoch
+        self._epoch = self._storage.epoch
         self._origins = {name: (node.type, True) for name, node in plan.outputs.items()}
         self._status = OPEN
         self._seconds = self._took = 0.0
@@ -150,6 +146,18 @@ class View(BaseView[W], Generic[T, W]):
         if changes is not None:
             named = merged(changes, named) if named else changes  # type: ignore[assignment]
         return self._advance(named, batch=batch)
+
+    async def astep(
+        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
+        **named: Any,
+    ) -> W:  # fmt: skip
+        """`step`, after every reader of `changes()` has room for what it gives.
+
+        It waits without holding up the event loop, and not for readers whose task has ended. Who
+        reads a stream should not wait for it to have room: a reader that writes uses `step`.
+        """
+        await self._subscribers.room.wait(lambda: not self._subscribers.full())
+        return self.step(changes, batch=batch, **named)
 
     def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> W:
         with self._lock:
@@ -229,6 +237,9 @@ class View(BaseView[W], Generic[T, W]):
                 return outputs[self._only].value()  # type: ignore[return-value]
             return {name: each.value() for name, each in outputs.items()}  # type: ignore[return-value]
 
+    def _everything(self) -> W:
+        return self.value
+
     def at(self, epoch: int) -> W:
         """The output at the end of an older epoch, as `value` gave it then.
 
@@ -286,95 +297,6 @@ class View(BaseView[W], Generic[T, W]):
         with self._lock:
             self._require_open()
             return Branch(self)
-
-    # ---- listening ----
-
-    def changes(self, limit: int = 16) -> Changes[W]:
-        """Every change of the output from now on, for `async for`; it ends when the view is closed.
-
-        At most `limit` changes wait for a slow reader. Later ones are added up into the last, so
-        that none is lost, no writer is held up, and a reader who is far behind gets fewer and
-        larger changes. A writer that would rather wait for room uses `astep`. A stream is a context
-        manager: `with view.changes() as changes` ends it with its block.
-        """
-        return self._stream(limit, None)
-
-    def _stream(self, limit: int, name: str | None) -> Changes[Any]:
-        with self._lock:
-            self._require_open()
-            return self._subscribers.stream(limit, name, self._show(name))
-
-    async def astep(
-        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
-        **named: Any,
-    ) -> W:  # fmt: skip
-        """`step`, after every reader of `changes()` has room for what it gives.
-
-        It waits without holding up the event loop, and not for readers whose task has ended. Who
-        reads a stream should not wait for it to have room: a reader that writes uses `step`.
-        """
-        await self._subscribers.room.wait(lambda: not self._subscribers.full())
-        return self.step(changes, batch=batch, **named)
-
-    # ---- for others ----
-
-    def write_snapshot(
-        self,
-        path: str | os.PathLike[str],
-        format: str = "parquet",
-        mode: str = "overwrite",
-        output: str | None = None,
-        *,
-        permissions: int | None = None,
-    ) -> None:
-        """Write the output as it is now as a table, "parquet", "csv" or "jsonl": one file in the
-        folder `path`, in place of what is there, or with `mode="error"` only where nothing is. The
-        file is replaced at once: a reader finds the old one or the new one. Several outputs, which
-        are of one epoch, have a folder each, `path/<output>`.
-        """
-        from ebbflow.engine.runtime.sinks.folder import write_values
-
-        names = self._outputs(output)
-        with self._lock:
-            self._require_open()
-            values = {name: self._program.outputs[name].value() for name in names}
-            otherwise = self._permissions()
-        write_values(values, path, format, mode, permissions, otherwise)
-
-    def _safe(self) -> int:
-        files = self._storage.files
-        return self._epoch if files is None else min(self._epoch, self._storage.store.safe)
-
-    def _logged(self) -> list[int]:
-        found: list[int] = self._storage.logged()
-        return found
-
-    def _entry(self, epoch: int) -> OutputDeltas | None:
-        self._require_open()
-        found: OutputDeltas | None = self._storage.change_of(epoch)
-        return found
-
-    def _changes(self, epoch: int, entry: OutputDeltas) -> Any:
-        return self._shown(entry)
-
-    def _write_change(
-        self, name: str, epoch: int, entry: OutputDeltas, folder: Path, format: str
-    ) -> None:
-        from ebbflow.engine.runtime.sinks.formats import write_part
-
-        write_part(self._change(name, entry).to_arrow(), folder, 0, format)
-
-    def _permissions(self) -> int:
-        return getattr(self._storage.files, "permissions", PRIVATE)
-
-    def _flush(self) -> None:
-        self._storage.flush()
-
-    def _everything(self) -> W:
-        return self.value
-
-    def _catch_up(self) -> None:
-        self._flush()
 
     # ---- about itself ----
 
@@ -439,17 +361,6 @@ class View(BaseView[W], Generic[T, W]):
             {name: state.snapshot() for name, state in inputs.items()},
             {name: output.value() for name, output in outputs.items()},
         )
-
-    def _show(self, name: str | None) -> Callable[[OutputDeltas], Any]:
-        return self._shown if name is None else lambda deltas: self._change(name, deltas)
-
-    def _shown(self, deltas: OutputDeltas) -> W:
-        if self._only is not None:
-            return self._change(self._only, deltas)  # type: ignore[return-value]
-        return {name: self._change(name, deltas) for name in self.plan.outputs}  # type: ignore[return-value]
-
-    def _change(self, name: str, deltas: OutputDeltas) -> ZSet[Any]:
-        return from_view(deltas.get(name, {}), self._origins[name])
 
     def _require_open(self) -> None:
         if self._status:

@@ -36,7 +36,7 @@ from ebbflow.flow.describe import details, verb
 from ebbflow.flow.plan import Binary, Node, Source
 from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.flow.show import explain
-from ebbflow.notebook import Explained, Preformatted, table
+from ebbflow.notebook import Explained, Preformatted, amount, table
 from ebbflow.state.spine import Store
 
 if TYPE_CHECKING:
@@ -341,16 +341,3 @@ def explained(facts: Facts, format: str, about: Mapping[str, Any]) -> str:
     )
     mark = {"mermaid": "%% ", "dot": "// ", "python": "# "}.get(format, "")
     return Explained(f"{mark}{first}\n{text}")
-
-
-def amount(count: float) -> str:
-    """Bytes as people say them.
-
-    >>> amount(900), amount(5_000_000)
-    ('900 B', '4.8 MB')
-    """
-    units = ("B", "KB", "MB", "GB", "TB")
-    at = 0
-    while count >= 1000 and at < len(units) - 1:
-        count, at = count / 1024, at + 1
-    return f"{count:,.0f} {units[at]}" if at == 0 or count >= 10 else f"{count:.1f} {units[at]}"

@@ -32,7 +32,8 @@ from ebbflow.change import (
 )
 from ebbflow.change.items import common_ends, within
 from ebbflow.change.rope import Rope
-from ebbflow.change.structure import ConstantStructure, Why, type_name
+from ebbflow.change.structure import ConstantStructure, Why
+from ebbflow.errors import type_name
 from ebbflow.operator.text.basic import TextConstant, growth, shifted
 
 

@@ -25,7 +25,8 @@ from ebbflow.engine.runtime.table.column_types import (
 )
 from ebbflow.engine.runtime.table.decode import decode, rows_of
 from ebbflow.engine.runtime.table.encode import encode
-from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, SchemaMismatch, a
+from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, SchemaMismatch
+from ebbflow.errors import type_name
 from ebbflow.record import fields_of, taken_apart, type_text
 
 __all__ = ["SchemaMismatch", "arrow_schema", "arrow_type", "from_arrow", "to_arrow"]
@@ -151,7 +152,7 @@ def _turned(rows: Sequence[Any], row_type: Any, width: int) -> list[Any]:
         if each is not row_type and not issubclass(each, tuple):
             wrong = next(row for row in rows if type(row) is each)
             raise SchemaMismatch(
-                f"a row is {a(wrong)}, not {type_text(row_type)}",
+                f"a row is {type_name(wrong)}, not {type_text(row_type)}",
                 row=wrong,
                 remedy=f"{row_type.__name__}(...)",
             )

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from ebbflow.change import List, Text
 from ebbflow.engine.runtime.table.column_types import PLAIN, Column
-from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, a, in_list
-from ebbflow.errors import EbbflowError, cause_of, value_text
+from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, in_list
+from ebbflow.errors import EbbflowError, cause_of, type_name, value_text
 from ebbflow.ordering import total_order_key
 from ebbflow.record import taken_apart
 from ebbflow.state.spine.columns import PICKLE
@@ -234,7 +234,7 @@ def _require(
         if exactly or not issubclass(cls, allowed):
             at = _first(values, cls)
             raise ColumnMismatch(
-                at, column, f"{value_text(values[at])} is {a(values[at])}, not {column}"
+                at, column, f"{value_text(values[at])} is {type_name(values[at])}, not {column}"
             )
 
 

@@ -24,9 +24,9 @@ import pyarrow as pa
 
 from ebbflow.engine.runtime.table.arrow import arrow_schema, columns_schema, to_arrow
 from ebbflow.engine.runtime.table.column_types import PLAIN, Column, Columns, column_of, columns_of
-from ebbflow.engine.runtime.table.mismatch import SchemaMismatch, a
+from ebbflow.engine.runtime.table.mismatch import SchemaMismatch
 from ebbflow.engine.runtime.table.untyped import pickled
-from ebbflow.errors import AlgebraError, CompositionError
+from ebbflow.errors import AlgebraError, CompositionError, type_name
 from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of
 from ebbflow.zset import OfColumns, ZSet, weights_of
@@ -184,7 +184,7 @@ def _seen(name: str, values: Sequence[Any], rows: Sequence[Any]) -> Column:
     if pickled(column) is None:
         return replace(column, optional=True) if None in values else column
     wrong = next((row for row, x in zip(rows, values, strict=True) if x is not None), rows[0])
-    classes = sorted({a(x) for x in values if x is not None})
+    classes = sorted({type_name(x) for x in values if x is not None})
     raise SchemaMismatch(
         f"field {name!r}: its type is not known, and no column holds {' and '.join(classes[:3])}",
         row=wrong,

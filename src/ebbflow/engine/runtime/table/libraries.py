@@ -21,9 +21,9 @@ from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import Column, columns_of
 from ebbflow.engine.runtime.table.encode import encode
 from ebbflow.engine.runtime.table.layout import AFTER, BEFORE, layout_of, refused
-from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, a
+from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
 from ebbflow.engine.runtime.tables import library_of
-from ebbflow.errors import ChangeError, Text, cause_of, value_text
+from ebbflow.errors import ChangeError, Text, cause_of, type_name, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
 
@@ -69,7 +69,7 @@ def _of_stream(source: Source, given: Any) -> Any:
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise refused(
             source,
-            f"{a(given)} cannot be read as a table",
+            f"{type_name(given)} cannot be read as a table",
             cause=error,
             remedy="a stream of records: pyarrow.table(given) must work",
         ) from cause_of(error)
@@ -189,7 +189,7 @@ def _column(source: Source, name: str, column: Column | None, given: Any) -> Any
     if not isinstance(given, Sequence) or isinstance(given, (str, bytes)):
         raise refused(
             source,
-            f"column {name!r} is {a(given)}, not a list of values",
+            f"column {name!r} is {type_name(given)}, not a list of values",
             given=given,
             remedy="a list, or a column of NumPy, pandas, Polars or Arrow, for each field",
         )

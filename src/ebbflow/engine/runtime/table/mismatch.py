@@ -55,13 +55,3 @@ def in_list(mismatch: ColumnMismatch, starts: list[int]) -> ColumnMismatch:
     """A misfit in one of many lists, which were put into one; `starts` says where each begins."""
     at = bisect_right(starts, mismatch.at) - 1
     return mismatch.inside(at, f"[{mismatch.at - starts[at]}]")
-
-
-def a(value: Any) -> str:
-    """What a value is, with its article.
-
-    >>> a(1), a("x")
-    ('an int', 'a str')
-    """
-    name = type(value).__name__
-    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"

@@ -18,6 +18,8 @@ Spark leaves out what nobody reads, and then nothing would be said.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -37,6 +39,13 @@ from ebbflow.engine.spark.native.compare import (
 from ebbflow.engine.spark.native.values import NotNative, Value, constant, made, shown
 
 _BITS = ("&", "|", "^")
+_SAME: dict[str, Callable[[Any, Any], Expression]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
+}  # fmt: skip
+"""Operators that Spark has as Python has them."""
+_SAME_OF_INTS: dict[str, Callable[[Any, Any], Expression]] = {
+    **_SAME, "&": Expression.bitwiseAND, "|": Expression.bitwiseOR, "^": Expression.bitwiseXOR,
+}  # fmt: skip
 _FAR = 2**31 - 2
 
 
@@ -56,16 +65,11 @@ def arithmetic(op: str, one: Value, other: Value, not_zero: bool) -> Value:
     if one.form == other.form == "int":
         return _of_ints(op, one, other)
     left, right = _float(one), _float(other)
-    match op:
-        case "+":
-            return made("float", left + right, one, other)
-        case "-":
-            return made("float", left - right, one, other)
-        case "*":
-            return made("float", left * right, one, other)
-        case "/":
-            by = right if other.is_constant else f.when(right != f.lit(0.0), right)
-            return made("float", left / by, one, other, other)
+    if op in _SAME:
+        return made("float", _SAME[op](left, right), one, other)
+    if op == "/":
+        by = right if other.is_constant else f.when(right != f.lit(0.0), right)
+        return made("float", left / by, one, other, other)
     raise NotNative(f"{op} of floats")
 
 
@@ -86,19 +90,9 @@ def _bits_of_bools(op: str, one: Value, other: Value) -> Value:
 
 def _of_ints(op: str, one: Value, other: Value) -> Value:
     left, right = one.sql, other.sql
+    if op in _SAME_OF_INTS:
+        return made("int", _SAME_OF_INTS[op](left, right), one, other)
     match op:
-        case "+":
-            return made("int", left + right, one, other)
-        case "-":
-            return made("int", left - right, one, other)
-        case "*":
-            return made("int", left * right, one, other)
-        case "&":
-            return made("int", left.bitwiseAND(right), one, other)
-        case "|":
-            return made("int", left.bitwiseOR(right), one, other)
-        case "^":
-            return made("int", left.bitwiseXOR(right), one, other)
         case ">>" if other.is_constant and 0 <= other.constant < 64:
             return made("int", f.shiftright(left, other.constant), one)
         case "**" if other.is_constant and other.constant in (2, 3):

@@ -23,7 +23,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from ebbflow.engine.runtime.table.column_types import PICKLED, PLAIN, Column
-from ebbflow.engine.spark.table.schema import spark_type
+from ebbflow.engine.spark.table.schema import open_type
 
 LONG = 2**63
 LARGEST = 2000
@@ -212,16 +212,6 @@ def _record(value: Value, column: Column) -> Value | None:
 def _may_be_null(value: Value, column: Column) -> Value:
     """A record that may be null: all its fields may be, in the schema."""
     return Value(column, value.sql.cast(open_type(column)), size=1 + value.size)
-
-
-def open_type(column: Column) -> t.DataType:
-    """The type of a column with nulls everywhere: Spark refuses to cast to one without."""
-
-    def opened(column: Column) -> Column:
-        parts = tuple((name, opened(part)) for name, part in column.parts)
-        return replace(column, optional=True, parts=parts)
-
-    return spark_type(opened(column))
 
 
 def _rescaled(value: Value, column: Column) -> Value:

@@ -234,14 +234,9 @@ class ReadInput:
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         state = replica.inputs[self.name]
-        row_type = state.source.type
         part = replica.part(state.holder)
-        spine = part.spine(self.job.snapshot())
         by_row = part.layout == "value" and state.source.key is None
-        for batch in given:
-            for task in batch.column(0).to_pylist():
-                for chunk in spine.chunks(*limits(task, self.job.tasks)):
-                    yield entries_to_arrow(chunk, row_type, by_row=by_row)
+        yield from _stored_rows(self.job, part, given, state.source.type, by_row=by_row)
 
 
 @dataclass(frozen=True)
@@ -254,11 +249,8 @@ class ReadIndex:
 
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
-        spine = replica_of(self.job.program).parts[self.part].spine(self.job.snapshot())
-        for batch in given:
-            for task in batch.column(0).to_pylist():
-                for chunk in spine.chunks(*limits(task, self.job.tasks)):
-                    yield entries_to_arrow(chunk, self.row_type, by_row=False)
+        part = replica_of(self.job.program).parts[self.part]
+        yield from _stored_rows(self.job, part, given, self.row_type, by_row=False)
 
 
 @dataclass(frozen=True)
@@ -272,24 +264,35 @@ class ReadOutput:
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         row_type = replica.plan.outputs[self.name].type
-        snapshot = self.job.snapshot()
-        rows = replica.outputs[self.name].rows
         reader = replica.machine.readers.get(self.name)
-        owner = rows if reader is None else reader.cells
-        part = replica.part(owner)
-        spine = part.spine(snapshot)
-        for batch in given:
-            for task in batch.column(0).to_pylist():
-                low, high = limits(task, self.job.tasks)
-                if reader is None:
-                    for chunk in spine.chunks(low, high):
-                        yield entries_to_arrow(chunk, row_type, by_row=True)
-                    continue
-                found = iter(spine.scan(low, high))
-                while some := list(islice(found, _CHUNK)):
-                    held = Backing({}, spine, limited=True, codec=part.codec)
-                    values = reader.output_of(held._loaded({key: value for key, value, _ in some}))
-                    yield to_arrow(list(values), list(values.values()), row_type)
+        if reader is None:
+            part = replica.part(replica.outputs[self.name].rows)
+            yield from _stored_rows(self.job, part, given, row_type, by_row=True)
+            return
+        part = replica.part(reader.cells)
+        spine = part.spine(self.job.snapshot())
+        for low, high in _ranges(self.job, given):
+            found = iter(spine.scan(low, high))
+            while some := list(islice(found, _CHUNK)):
+                held = Backing({}, spine, limited=True, codec=part.codec)
+                values = reader.output_of(held._loaded({key: value for key, value, _ in some}))
+                yield to_arrow(list(values), list(values.values()), row_type)
+
+
+def _stored_rows(
+    job: EpochJob, part: StatePart, given: Iterator[Any], row_type: Any, *, by_row: bool
+) -> Iterator[Any]:
+    """The rows that a part of the state holds, of the ranges of hashes that a task is given."""
+    spine = part.spine(job.snapshot())
+    for low, high in _ranges(job, given):
+        for chunk in spine.chunks(low, high):
+            yield entries_to_arrow(chunk, row_type, by_row=by_row)
+
+
+def _ranges(job: EpochJob, given: Iterator[Any]) -> Iterator[tuple[int, int]]:
+    for batch in given:
+        for task in batch.column(0).to_pylist():
+            yield limits(task, job.tasks)
 
 
 def zset_of(frame: DataFrame, row_type: Any) -> Any:

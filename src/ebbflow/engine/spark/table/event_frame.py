@@ -32,10 +32,9 @@ from ebbflow.engine.spark.table.frame import (
     frame_of,
     has_no_change,
     open_column,
-    open_type,
     shown_type,
 )
-from ebbflow.engine.spark.table.schema import schema_of
+from ebbflow.engine.spark.table.schema import open_type, schema_of
 from ebbflow.flow.plan import Source
 
 

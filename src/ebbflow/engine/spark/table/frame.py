@@ -13,7 +13,6 @@ list, a map or a record is found when Python first sees it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column as Expression
@@ -36,7 +35,7 @@ from ebbflow.engine.runtime.table.layout import (
     require_columns,
     wrong_type,
 )
-from ebbflow.engine.spark.table.schema import spark_type
+from ebbflow.engine.spark.table.schema import open_type
 from ebbflow.errors import is_redacted
 from ebbflow.flow.plan import Source
 
@@ -226,16 +225,6 @@ def _fits(field: t.StructField, column: Column) -> bool:
             and all(map(_fits, data_type.fields, parts))
         )
     return isinstance(data_type, _SAME[column.form])
-
-
-def open_type(column: Column) -> t.DataType:
-    """The type of a column with nulls everywhere: Spark refuses to cast to one without."""
-
-    def opened(column: Column) -> Column:
-        parts = tuple((name, opened(part)) for name, part in column.parts)
-        return replace(column, optional=True, parts=parts)
-
-    return spark_type(opened(column))
 
 
 def _part(data_type: t.DataType) -> t.StructField:

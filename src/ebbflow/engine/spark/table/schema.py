@@ -10,6 +10,7 @@ Columns that cannot be fields of a row are refused by name.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -84,6 +85,16 @@ def spark_type(column: Column, *, loose: bool = False) -> t.DataType:
     if column.form == "record":
         return t.StructType([_field(*field) for field in column.inside(loose)])
     return _TYPES[column.form]
+
+
+def open_type(column: Column) -> t.DataType:
+    """The type of a column with nulls everywhere: Spark refuses to cast to one without."""
+
+    def opened(column: Column) -> Column:
+        parts = tuple((name, opened(part)) for name, part in column.parts)
+        return replace(column, optional=True, parts=parts)
+
+    return spark_type(opened(column))
 
 
 def _field(name: str, column: Column, nullable: bool | None = None) -> t.StructField:

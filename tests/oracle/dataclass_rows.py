@@ -11,12 +11,7 @@ from ebbflow.testing.programs import TYPES
 
 def as_dataclass(cls: Any) -> Any:
     """A frozen dataclass with the fields of a NamedTuple, which pickles find here; any other type
-    as it is.
-
-    >>> from ebbflow.testing.programs import Event
-    >>> as_dataclass(Event)(k=1, t=2)
-    Event(k=1, t=2)
-    """
+    as it is."""
     fields = fields_of(cls)
     if fields is None:
         return cls

@@ -25,11 +25,7 @@ NEVER = object()
 
 
 def number(row: Any) -> int:
-    """A number that is the same for equal rows, in every process.
-
-    >>> number("ebb"), number((7, "ebb"))
-    (3, 7)
-    """
+    """A number that is the same for equal rows, in every process."""
     first = row[0] if isinstance(row, tuple) else row
     return first if isinstance(first, int) else len(str(first))
 
@@ -55,13 +51,7 @@ class Held:
 
 
 class RandomRequests:
-    """Random requests to the inputs of a program; `held` is what they hold by then.
-
-    >>> from ebbflow.flow.source import Input
-    >>> asked = RandomRequests(Input("words", str), 4)
-    >>> [asked.epoch().verbs for _ in range(3)]
-    [('weights',), ('where',), ('where',)]
-    """
+    """Random requests to the inputs of a program; `held` is what they hold by then."""
 
     def __init__(self, program: Any, seed: int | str | Random, refused: float = 0.1) -> None:
         self.dice = seed if isinstance(seed, Random) else Random(seed)
