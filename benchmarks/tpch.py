@@ -14,8 +14,11 @@ The tables are made by `tpchgen-cli`, with all their columns, and money is exact
 Rows a second are of processor time. Inputs are trusted (`check_input=False`). After the load and
 after every refresh the result is compared with DuckDB's, outside the clock.
 
+With `--engine spark` the view is on Spark, beside Spark SQL: `tpch_spark.py` says what it asks.
+
     python benchmarks/tpch.py [--scale 0.1] [--queries q1,q3] [--batches 1000,100000]
                               [--refreshes 9] [--data FOLDER] [--quick] [--json]
+                              [--engine spark] [--keep read,all]
 """
 
 from __future__ import annotations
@@ -133,17 +136,31 @@ def main() -> None:
     parser.add_argument("--queries", default=",".join(QUERIES), help="which, as q1,q3")
     parser.add_argument("--batches", default="1,1000,100000", help="sizes of streamed batches")
     parser.add_argument("--refreshes", type=int, default=9)
+    parser.add_argument("--engine", choices=["memory", "spark"], default="memory")
     parser.add_argument("--data", type=Path, help="where the tables are, or are made")
+    parser.add_argument(
+        "--keep", default="read", help="fields that inputs keep on Spark: read, all, or read,all"
+    )
     parser.add_argument("--quick", action="store_true", help="a small scale, for a first look")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     asked = parser.parse_args()
     asked.batches = [int(each) for each in asked.batches.split(",") if each]
-    queries = asked.queries.split(",")
+    queries = asked.queries.lower().split(",")
     if unknown := set(queries) - set(QUERIES):
         parser.error(f"no such query: {', '.join(sorted(unknown))}")
     scale = asked.scale or (0.01 if asked.quick else 0.1)
     tables = made(asked.data or Path(gettempdir(), f"ebbflow-tpch-{scale}"), scale)
     witness = TpchWitness(tables, threads=2)
+    if asked.engine == "spark":
+        import tpch_spark
+
+        with tpch_spark.spark_session() as spark:
+            found = [
+                tpch_spark.measured(spark, each, keep, tables, witness, asked)
+                for each in queries for keep in asked.keep.split(",")
+            ]  # fmt: skip
+        publish(asked, QUESTION, found, tpch_spark.judged(found, scale), {"scale": scale}, [])
+        return
     rows = {name: rows_of(name, table) for name, table in tables.items()}
     found = [measured(query, rows, witness, asked) for query in queries]
     publish(asked, QUESTION, found, judged(found, asked.quick), {"scale": scale}, [])

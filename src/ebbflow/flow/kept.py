@@ -48,9 +48,10 @@ def _clock_keeps(node: ClockSource) -> list[str]:
 def _source_keeps(node: Source) -> list[str]:
     if node.lateness is not None:
         return ["its rows that are not closed, to check what is taken away", "the latest time"]
+    rows = f"its rows without {', '.join(sorted(node.unread))}" if node.unread else "its rows"
     if node.key is None:
-        return ["its rows, to check what is taken away"]
-    found = [f"its rows by {fn_text(node.key)}, to find the one that is replaced"]
+        return [f"{rows}, to check what is taken away"]
+    found = [f"{rows} by {fn_text(node.key)}, to find the one that is replaced"]
     if node.sequence is not None:
         found.append(f"deleted keys with their {fn_text(node.sequence)}, to know what is older")
     return found

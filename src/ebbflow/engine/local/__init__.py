@@ -12,21 +12,23 @@ from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.options import require_known
 from ebbflow.errors import CompositionError, install
 from ebbflow.flow.plan import Plan
+from ebbflow.flow.rewrite import narrow_inputs
 
 if TYPE_CHECKING:
     from ebbflow.state.spine import Place
 
 __all__ = ["View", "run"]
-OPTIONS = ("path", "check_input", "columns", "freeze", "readable", "memory", "keep_epochs",
-           "keep_for", "flush_every", "strict", "permissions", "unpickle",
+OPTIONS = ("path", "check_input", "narrow", "columns", "freeze", "readable", "memory",
+           "keep_epochs", "keep_for", "flush_every", "strict", "permissions", "unpickle",
            "keep_batches")  # fmt: skip
-"""What `run` can be told; all but `check_input`, `columns` and `freeze` are about the path."""
+"""What `run` can be told; `path`, and from `readable` on, is about state that is stored."""
 
 
 def run(
     plan: Plan,
     *,
     check_input: bool = True,
+    narrow: bool = False,
     columns: bool | None = None,
     freeze: bool = True,
     path: Place | None = None,
@@ -37,6 +39,13 @@ def run(
 
     With `check_input=False` inputs without a key are trusted: nothing is checked, their rows are
     not kept, which saves their memory, and `verify()` is not to be had.
+
+    With `narrow=True` inputs keep their keys and the fields that the program reads, and no others,
+    which saves much where tables are wide. Rows are given whole, or as tables without some of these
+    columns; `view.input(name)` gives what is kept. Rows that differ only in fields that nobody
+    reads are equal then. An output that is added later and reads more needs another path, and the
+    rows again. Of an input that is an output itself, or whose rows a function takes that cannot be
+    looked into, all fields are read.
 
     With `columns=True` stages of typed rows keep their state in columns and take tables without
     making rows of them; it needs the extra `fast`. Unless told otherwise, a view in memory does so
@@ -81,6 +90,7 @@ def run(
         "run", options, OPTIONS,
         near="did you mean {}?", otherwise="one of these, or an engine: run(engine)",
     )  # fmt: skip
+    plan = narrow_inputs(plan) if narrow else plan
     machine = Machine(plan, trusting=not check_input, stored=path is not None)
     machine.freezer = freezer = Freezer() if freeze else None
     if readable:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ebbflow.change import Text as EditedText
 from ebbflow.change.fields import as_declared, unchanged
-from ebbflow.engine.runtime.dict_rows import is_row, row_of
+from ebbflow.engine.runtime.dict_rows import is_row, kept_rows, row_of
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import (
     is_columns,
@@ -39,7 +39,7 @@ def read(source: Source, change: Any) -> Weights:
     ({1: 2, 2: 1}, {1: -1})
     """
     if isinstance(change, ZSet):
-        return _declared(source, weights_of(change))
+        return _declared(source, kept_rows(source, weights_of(change)))
     if isinstance(change, (dict, Mapping)):
         weights = change.copy() if type(change) is dict else dict(change)
         for weight in weights.values():
@@ -50,7 +50,7 @@ def read(source: Source, change: Any) -> Weights:
                     raise _one_row(source, change)
                 weights = _without_zeros(source, weights)
                 break
-        return _declared(source, with_one_nan(weights, source.type))
+        return _declared(source, with_one_nan(kept_rows(source, weights), source.type))
     if type(change) is not list:
         if is_table(change):
             return read_table(source, change)
@@ -70,10 +70,10 @@ def read(source: Source, change: Any) -> Weights:
 def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
     """Rows as a change in which each counts once, and once more each time it is repeated."""
     try:
-        weights = _counts(rows)
+        weights = kept_rows(source, _counts(rows))
     except TypeError:
         declared = as_declared(source.type)
-        weights = _counts([hashable(source, declared(row)) for row in rows])
+        weights = _counts([hashable(source, declared(row_of(source, row))) for row in rows])
     return _declared(source, with_one_nan(weights, source.type))
 
 

@@ -2,24 +2,28 @@
 
 A dict has the fields of the row type as keys, in any order. A field that it lacks has the default
 of the type; a key that is no field, or a field without a value, is refused by name. Where a field
-is a record itself, or a list of records, dicts are taken for those too.
+is a record itself, or a list of records, dicts are taken for those too. An input that does not keep
+all fields takes whole rows, and drops the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, get_args, get_origin
 
+from ebbflow.engine.runtime.rows import Weights
 from ebbflow.errors import ChangeError, Text
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import without_none
+from ebbflow.nan import mapped
 from ebbflow.record import defaults_of, fields_of, maker, type_text
 
 
 def row_of(source: Source, given: Any) -> Any:
-    """A row of an input from a dict of its fields; anything else as it is.
+    """A row of an input from a dict of its fields, or from a row with fields that it does not
+    keep; anything else as it is.
 
     >>> from ebbflow.record import record
     >>> orders = Source(name="orders", type=record("Order", id=int, city=str))
@@ -27,13 +31,28 @@ def row_of(source: Source, given: Any) -> Any:
     Order(id=1, city='Rome')
     """
     if isinstance(given, Mapping) and fields_of(source.type) is not None:
-        return _made(source, source.type, given, given)
+        given = _made(source, source.given, given, given)
+    if source.narrow is not None and isinstance(given, source.given):
+        return source.narrow(given)
     return given
+
+
+def kept_rows(source: Source, weights: Weights) -> Weights:
+    """Rows with weights, without the fields that an input does not keep; the weights of rows that
+    become equal are added up."""
+    fn, classes = source.narrow, {*map(type, weights)}
+    if fn is None or classes <= {source.type}:
+        return weights
+    if classes == {source.given}:
+        found = dict(zip(fn.of_all()(weights), weights.values(), strict=True))
+        if len(found) == len(weights):
+            return found
+    return mapped(partial(row_of, source), weights)
 
 
 def is_row(source: Source, given: Any) -> bool:
     """Whether a mapping is a row of an input, and no rows with weights: its keys are fields."""
-    fields = fields_of(source.type)
+    fields = fields_of(source.given)
     return bool(fields and isinstance(given, Mapping) and given and {*given} <= {*fields})
 
 

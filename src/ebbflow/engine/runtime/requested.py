@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ebbflow.change.fields import as_declared
 from ebbflow.change.requests import IGNORE, LAST, DeleteKeys, Feed, Request, Upsert
 from ebbflow.engine.runtime.changes import hashable
+from ebbflow.engine.runtime.dict_rows import row_of
 from ebbflow.engine.runtime.events import (
     Events,
     KeyedEvent,
@@ -58,7 +59,7 @@ def rows_given(state: KeyedInput, rows: Any) -> RowsToPut:
         ordered = False
         require_added(source, rows)
     declared = as_declared(source.type)
-    new = [hashable(source, declared(row)) for row in rows]
+    new = [hashable(source, declared(row_of(source, row))) for row in rows]
     if finder(source.type) is not None:
         new = list(map(one_nan, new))
     return RowsToPut(new, state.keys(new), ordered)

@@ -13,6 +13,7 @@ from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.session import require_packages, session
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow.plan import Plan
+from ebbflow.flow.rewrite import narrow_inputs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +39,7 @@ class Engine:
         from ebbflow.engine.runtime.table.untyped import require_types
         from ebbflow.engine.spark.view import SparkView
 
+        plan = narrow_inputs(plan) if self.options.narrow else plan
         require_types(plan)
         running = session() if self.session is None else check_session(self.session)
         view: SparkView = SparkView(plan, running, self.options, check_input)
@@ -79,7 +81,9 @@ def spark(session: SparkSession | None = None, path: Place | None = None, **opti
       as when workers run as another user;
     - `unpickle`: False reads pickles of plain values only; any others could run code;
     - `readable`: keep the rows of all outputs, so that `ebbflow.open` reads them without the
-      program.
+      program;
+    - `narrow`: inputs keep, and tasks are sent, only keys and the fields that the program reads, as
+      `run(narrow=True)` says.
 
     >>> spark(path="state/")
     spark(path='state/')

@@ -38,6 +38,7 @@ class Options:
     unpickle: bool = True
     keep_batches: int = KEEP
     readable: bool = False
+    narrow: bool = False
 
     def __post_init__(self) -> None:
         path: Any = self.path

@@ -30,6 +30,7 @@ from typing import Any, ClassVar
 from ebbflow.change import ZSET
 from ebbflow.errors import Text
 from ebbflow.fn import Fn
+from ebbflow.record import fields_of
 
 NOWHERE = Text("")
 ADDED_LATER = {"added later": True}
@@ -115,6 +116,20 @@ class Source(Node):
     """The field with the time of a row, where one that comes late is put aside."""
     lateness: Any = field(default=None, metadata=ADDED_LATER)
     """How long after the latest time a row may come."""
+    narrow: Fn | None = field(default=None, metadata=ADDED_LATER)
+    """What makes rows of this type of those that are given, which have fields that nobody reads."""
+
+    @property
+    def given(self) -> Any:
+        """The type of the rows that are given; its own, where it keeps all of their fields."""
+        return self.type if self.narrow is None else self.narrow.types[0]
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """The fields of rows that are given and are not kept."""
+        if self.narrow is None:
+            return frozenset()
+        return frozenset(fields_of(self.given) or ()) - frozenset(fields_of(self.type) or ())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,6 +10,7 @@ keep the place in the user's file where they were made, so that errors and `expl
     push_filters        rows that will be dropped are dropped early
     push_projections    fields that nobody reads are dropped early
     narrow_joins        joins make rows of the fields that are read, where these are few
+    narrow_inputs       inputs keep rows of the fields that are read, where that is asked for
     fuse                steps on one row at a time become one step
 
 A function is taken to give equal answers for equal rows, as everywhere in a program. It may fail:
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterable
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.rewrite.filters import push_filters
 from ebbflow.flow.rewrite.fuse import fuse
-from ebbflow.flow.rewrite.projections import narrow_joins, push_projections
+from ebbflow.flow.rewrite.projections import narrow_inputs, narrow_joins, push_projections
 from ebbflow.flow.rewrite.sessions import reduce_sessions
 from ebbflow.flow.rewrite.share import indices, share
 from ebbflow.flow.rewrite.tighten import tighten
@@ -60,6 +61,7 @@ __all__ = [
     "Rewrite",
     "fuse",
     "indices",
+    "narrow_inputs",
     "narrow_joins",
     "optimise",
     "push_filters",

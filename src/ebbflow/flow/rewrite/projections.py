@@ -24,7 +24,7 @@ from ebbflow.flow.plan import (
     row_steps,
 )
 from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, Comparison, ScalarFilter
-from ebbflow.flow.plan.time import SessionReduce
+from ebbflow.flow.plan.time import ClockSource, SessionReduce
 from ebbflow.flow.rewrite.graph import consumers, with_parents
 from ebbflow.flow.rewrite.reducers import NOTHING, Names, adds_up, reducer_reads, union
 from ebbflow.flow.rewrite.share import indices
@@ -96,6 +96,24 @@ def narrow_joins(plan: Plan) -> Plan:
     return _Work(plan, made=True).built()
 
 
+def narrow_inputs(plan: Plan) -> Plan:
+    """Inputs keep only their keys and the fields that are read: rows lose the others as they come.
+
+    So an input does not know fields that nobody reads. Rows that differ in these alone are equal to
+    it, also when they are taken away: what it refuses is a row of which it has no such part. It is
+    for those who ask for it, as another output may want to read more of rows that came before.
+
+    >>> from ebbflow import Input, sum
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", id=int, city=str, price=int, note=str)
+    >>> totals = Input("orders", Order, key="id").group_by("city").agg(total=sum("price"))
+    >>> orders = narrow_inputs(Plan({"totals": totals.node})).sources["orders"]
+    >>> orders.type._fields, sorted(orders.unread)
+    (('id', 'city', 'price'), ['note'])
+    """
+    return _Work(plan, inputs=True).built()
+
+
 COMPARING = (CompareJoin, CompareSemi, ScalarFilter)
 
 
@@ -107,6 +125,8 @@ class _Work:
     apart: bool = False
     made: bool = False
     """Whether only joins are to make narrower rows, see `narrow_joins`."""
+    inputs: bool = False
+    """Whether inputs are to keep narrower rows, see `narrow_inputs`."""
     need: dict[int, Names] = field(default_factory=dict)
     edge: dict[tuple[int, int], Names] = field(default_factory=dict)
     maps: dict[tuple[int, frozenset[str]], Node] = field(default_factory=dict)
@@ -166,8 +186,29 @@ class _Work:
             parents = [
                 self._narrow(node, i, become[id(parent)]) for i, parent in enumerate(node.parents)
             ]
-            become[id(node)] = _retyped(node, parents, self._needed(node))
+            if self.inputs and isinstance(node, Source):
+                become[id(node)] = self._source(node)
+            else:
+                become[id(node)] = _retyped(node, parents, self._needed(node))
         return Plan({name: become[id(node)] for name, node in self.plan.outputs.items()})
+
+    def _source(self, source: Source) -> Source:
+        """The input with rows of its keys and the fields that are read alone."""
+        own = {"key": source.key, "sequence": source.sequence, "time": source.time}
+        same = [each for each in self.nodes if isinstance(each, Source) and each == source]
+        need = union(*(self.need[id(each)] for each in same), *map(_fields, own.values()))
+        fields = fields_of(source.type)
+        if need is None or not fields or isinstance(source, ClockSource) or source.narrow:
+            return source
+        kept = _some(need, fields)
+        if len(kept) == len(fields):
+            return source
+        fn = narrowing(source.type, kept)
+        narrow = getattr(fn.expression, "type", source.type)
+        parts: dict[str, Any] = {
+            name: _over(part, (narrow,)) for name, part in own.items() if part is not None
+        }
+        return replace(source, type=narrow, narrow=fn, **parts)
 
     def _agree(self, edges: list[tuple[int, int]]) -> None:
         """Nodes that share an index read the same fields of it."""
@@ -176,6 +217,8 @@ class _Work:
 
     def _narrow(self, node: Node, i: int, parent: Node) -> Node:
         """What a node that keeps rows reads instead of its parent."""
+        if self.inputs:
+            return parent
         reads, fields = self.edge[id(node), i], fields_of(parent.type)
         if (
             not isinstance(node, (Binary, Reduce, SessionReduce, TopK))

@@ -94,6 +94,17 @@ def row_words(words: Words) -> Words:
     return words.astype(np.uint32)
 
 
+def all_different(words: Words) -> bool:
+    """Whether none of these hashes is there twice. (They are sorted: `np.unique` looks them up in a
+    table since NumPy 2.3, which takes 16 times as long for 600,000 of them.)
+
+    >>> all_different(np.array([3, 1, 2])), all_different(np.array([3, 1, 3]))
+    (True, False)
+    """
+    found = np.sort(words)
+    return not bool((found[1:] == found[:-1]).any())
+
+
 def mixed(words: Words) -> Words:
     """Each word with its bits spread over all others. (The finisher of SplitMix64.)"""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

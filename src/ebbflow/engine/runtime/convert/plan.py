@@ -13,7 +13,7 @@ Everything else is `CannotConvert`: a field that is gone, a type that is narrowe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
@@ -34,6 +34,7 @@ from ebbflow.frozen import frozen
 from ebbflow.record import attributes_of, defaults_of, maker
 
 Change = Callable[[Any], Any]
+NONE: frozenset[str] = frozenset()
 
 
 class CannotConvert(Exception):
@@ -46,10 +47,14 @@ class CannotConvert(Exception):
 
 class ConversionPlan:
     """What becomes of the rows of an input. `said` is what is done, in words; `classes` are those
-    of the stored type that are read as something that stands for them, as they are others now."""
+    of the stored type that are read as something that stands for them, as they are others now.
+    `unread` are fields that are no longer kept, and `lost` those that were not before."""
 
-    def __init__(self, renamed: Mapping[str, str]) -> None:
+    def __init__(
+        self, renamed: Mapping[str, str], unread: Set[str] = NONE, lost: Set[str] = NONE
+    ) -> None:
         self.renamed = renamed
+        self.unread, self.lost = unread, lost
         self.said: list[str] = []
         self.classes: dict[tuple[str, str], type] = {}
 
@@ -158,6 +163,11 @@ class ConversionPlan:
         came = self._names(stored, list(fields), top=not at)
         gone = [name for name in stored if name not in came.values()]
         defaults = defaults_of(hint)
+        if not at:
+            for name in self._names(dict.fromkeys(self.lost), list(fields), top=True):
+                raise _not_kept(name)
+            self.said += [f"{name} is kept no longer" for name in gone if name in self.unread]
+            gone = [name for name in gone if name not in self.unread]
         for name in fields:
             if name not in came and name not in defaults:
                 raise _no_default(_path(at, name), gone, hint, top=not at)
@@ -296,6 +306,13 @@ def _gone(path: str, was: str) -> CannotConvert:
     return CannotConvert(
         f"field {path!r} is not there any more",
         f"keep `{path}: {was}`; or {ANOTHER}",
+    )
+
+
+def _not_kept(name: str) -> CannotConvert:
+    return CannotConvert(
+        f"field {name!r} is read now, and was not kept as nobody read it",
+        f"the program as it was, or {ANOTHER}; without narrow=True all fields are kept",
     )
 
 

@@ -17,12 +17,16 @@ from ebbflow.flow.plan.time import ClockSource
 from ebbflow.state.spine import StateError, Store
 from ebbflow.state.spine.hashing import same
 
+UNREAD = "unread"
+
 
 def schema_of(source: Source, names: Names) -> dict[str, Any]:
     """What a state has to say of an input, so that its rows can be converted later, and read by
-    those who have no program: its type, its columns, and its key as text and as a digest."""
+    those who have no program: its type, its columns, its key as text and as a digest, and which
+    fields of the rows that are given it does not keep."""
     key = source.key
-    return {
+    unread = {UNREAD: sorted(source.unread)} if source.narrow is not None else {}
+    return unread | {
         "type": described(source.type),
         "row": stored_type(source.type),
         "key": None if key is None else key.text,
@@ -47,7 +51,8 @@ class Conversion:
             )
         if isinstance(source, ClockSource):
             raise CannotConvert("it is a clock", "the type it had, or another path")
-        plan = ConversionPlan(dict(source.renamed))
+        lost = frozenset(stored.get(UNREAD, ()))
+        plan = ConversionPlan(dict(source.renamed), source.unread, lost)
         change = plan.change(stored["type"], source.type)
         self.source = source
         self.change = change or (lambda row: row)

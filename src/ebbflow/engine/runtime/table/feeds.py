@@ -89,7 +89,7 @@ def feed_layout(source: Source, names: Sequence[str], request: Feed, order: str)
     >>> feed_layout(orders, ["id", "__op", "__deleted"], Feed([]), "").puts
     ('c', 'r', 'u')
     """
-    fields = {name for name, _ in columns_of(source.type)}
+    fields = {name for name, _ in columns_of(source.type)} | source.unread
     named = [request.op] if request.op is not None else []
     for name in (*named, order):
         if name and name not in names:

@@ -54,6 +54,7 @@ def layout_of(source: Source, names: Sequence[str]) -> Layout:
         try        rename 'idd' to 'id'
     """
     fields = {name for name, _ in columns_of(source.type)}
+    names = _read(source, names)
     found = layout_by_names(set(names) - fields)
     if found.how == "images":
         return found
@@ -87,6 +88,7 @@ def is_extra(layout: Layout, name: str) -> bool:
 def require_columns(source: Source, names: Sequence[str], where: str = "") -> None:
     """An error when these are not just the columns of a row; `where` they are, if inside one."""
     fields = [name for name, _ in columns_of(source.type)]
+    names = _read(source, names)
     if fields_of(source.type) is None and list(names) != fields:
         raise _wrong(
             source,
@@ -108,6 +110,11 @@ def require_columns(source: Source, names: Sequence[str], where: str = "") -> No
     twice = [name for name in fields if list(names).count(name) > 1]
     if twice:
         raise _wrong(source, f"there are several columns {twice[0]!r}", names, "one of each name")
+
+
+def _read(source: Source, names: Sequence[str]) -> list[str]:
+    """The columns but for fields that the input does not keep."""
+    return [name for name in names if name not in source.unread]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ from ebbflow.engine.spark.tasks.transport import add, replica_of, routed
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import ColumnShape
 from ebbflow.state.spine.columns_hash import column_hashes
-from ebbflow.state.spine.hashing import row_words
+from ebbflow.state.spine.hashing import all_different, row_words
 from ebbflow.state.spine.segment import ChecksumWriter
 from ebbflow.zset import trusted, without_zeros
 
@@ -191,7 +191,9 @@ class ChangeRows(WriteRows):
         """Rows by key: each that goes must be there, each that comes must find its key free."""
         words = column_hashes(*keys)
         comes, goes = (np.flatnonzero(some) for some in (weights > 0, weights < 0))
-        if np.abs(weights).max() > 1 or not (_once(words[comes]) and _once(words[goes])):
+        if np.abs(weights).max() > 1:
+            return False
+        if not (all_different(words[comes]) and all_different(words[goes])):
             return False
         found = self._found(words)
         if found is None or not found.same(table, goes):
@@ -214,7 +216,7 @@ class ChangeRows(WriteRows):
     def _counted(self, spine: Spine, keys: Any, table: Any, weights: Any) -> bool:
         """Rows by themselves, with how often each is there."""
         words = column_hashes(*keys)
-        found = self._found(words) if _once(words) else None
+        found = self._found(words) if all_different(words) else None
         if found is None or not found.same(table, np.flatnonzero(found.there)):
             return False
         counts = weights + found.counts
@@ -263,7 +265,7 @@ class ChangeRows(WriteRows):
                 owner[owners], place[owners] = len(parts), places
                 parts.append(part)
                 seen.append(owners)
-            if seen and not _once(np.concatenate(seen)):
+            if seen and not all_different(np.concatenate(seen)):
                 return None
         keyed = isinstance(self.owner(), KeyedInput)
         tables, at = [], np.full(len(wanted), -1)
@@ -344,7 +346,3 @@ def _equal(left: Any, right: Any) -> bool:
     same = pc.or_(pc.fill_null(pc.equal(left, right), False),
                   pc.and_(pc.is_null(left), pc.is_null(right)))  # fmt: skip
     return bool(pc.all(same, min_count=0).as_py())
-
-
-def _once(values: Any) -> bool:
-    return len(np.unique(values)) == len(values)

@@ -30,7 +30,7 @@ from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import ColumnShape
 from ebbflow.state.spine.columns_hash import column_hashes, encoded_column
-from ebbflow.state.spine.hashing import hashes
+from ebbflow.state.spine.hashing import all_different, hashes
 from ebbflow.state.spine.part import BAG
 from ebbflow.state.spine.piece import Piece
 from ebbflow.zset import trusted, without_zeros
@@ -166,7 +166,7 @@ class WriteRows(StoredRows):
             spine.append_columns(keys, self.rows(table), weights)
             return True
         words = column_hashes(*keys)
-        if len(np.unique(words)) < len(words) or weights.min() < 1:
+        if not all_different(words) or weights.min() < 1:
             return False
         keyed = isinstance(self.owner(), KeyedInput)
         if keyed and weights.max() > 1:
