@@ -32,6 +32,7 @@ from ebbflow.kernel.hashing import (
     added,
     found_at,
     grown,
+    hashed,
     is_full,
     taken_out,
 )
@@ -296,7 +297,7 @@ def _add(
             if slot == -1:
                 return i, FINE
         else:
-            slot = added(keys, i, places, store, free, state)
+            slot = added(keys, i, hashed(keys, i), places, store, free, state)
         if marks[slot] != epoch:
             marks[slot] = epoch
             touched[count] = slot

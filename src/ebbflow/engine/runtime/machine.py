@@ -150,8 +150,14 @@ class Machine:
         finally:
             if paused:
                 gc.enable()
-        if paused and self.freezer is not None:
+        if paused and self.freezer is not None and self._keeps_rows():
             self.freezer.loaded(given)
+
+    def _keeps_rows(self) -> bool:
+        """Whether some stage has its state in rows, which are objects, and not in columns."""
+        return self.by_columns is None or not all(
+            stage.in_columns and not stage.given_up for stage in self.stages
+        )
 
     def count_anew(self) -> None:
         """Forget what the stages have counted so far."""
