@@ -109,7 +109,8 @@ class WordTable:
 
     def shrink(self) -> None:
         """Let go of the memory of keys that were there, when none is left."""
-        if self.end > 4 * SMALLEST and not len(self):
+        slots, free = self.state.tolist()
+        if slots > 4 * SMALLEST and slots == free:
             self.clear()
 
     def used(self) -> Words:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebbflow.engine.runtime.columnar.steps import traced
+from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import Computed, NotInColumns
 from ebbflow.kernel.expressions import on_columns
 from ebbflow.kernel.fixed import UNIT, whole_units
@@ -65,6 +66,8 @@ class Reducers:
     def __init__(self, row_type: Any, texts: Texts) -> None:
         self.row_type, self.texts = row_type, texts
         self.values: list[Computed] = []
+        self.parts: list[tuple[Fn, WordForm]] = []
+        """The same values, for rows."""
         self.totals: list[Addend] = []
         self.results: list[Result] = []
         self.looked: list[Looked] = []
@@ -80,9 +83,9 @@ class Reducers:
         """The kernel, for keys of so many words."""
         return Groups(width, self.totals, self.results, self.looked)
 
-    def add(self, part: GroupStrategy) -> None:
+    def add(self, strategy: GroupStrategy) -> None:
         """Have one more."""
-        reducer, inline = part.reducer, part.inline
+        reducer, inline = strategy.reducer, strategy.inline
         made = reducer.made
         known = None if made is None or inline is None or inline.when else _KNOWN.get(made[0])
         if known is None or made is None or inline is None:
@@ -92,14 +95,14 @@ class Reducers:
             return
         if inline.of is None:
             raise NotInColumns(f"{reducer!r} looks at the row as a whole")
-        computed = on_columns(
-            traced(part_of_row(inline.of, self.row_type)), [self.row_type], self.texts
-        )
+        part = part_of_row(inline.of, self.row_type)
+        computed = on_columns(traced(part), [self.row_type], self.texts)
         forms, add = known
         if forms is not None and computed.form.name not in forms:
             raise NotInColumns(f"there is no kernel for {reducer!r} of a {computed.form.name}")
         at = len(self.values)
         self.values.append(computed)
+        self.parts.append((part, computed.form))
         counted = self._total(COUNT, at) if computed.form.optional else 0
         add(self, _Value(computed.form, at, counted), *made[2:])
 
