@@ -39,8 +39,8 @@ from ebbflow.kernel.hashing import (
 from ebbflow.kernel.values import Looked, Values
 from ebbflow.kernel.words import LARGEST, NULL
 
-ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN = 0, 1, 2, 3, 4, 5
-CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1}
+ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN, XOR = 0, 1, 2, 3, 4, 5, 6
+CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1, XOR: 1}
 """How many cells each takes. What is SEEN is written by `Values`."""
 TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL, FLOAT_MEAN, ALL, ANY, VARIANCE = 0, 1, 2, 3, 4, 5, 6, 7
 SMALL = 8
@@ -333,6 +333,10 @@ def _add(
                 continue
             if how == COUNT_TRUE:
                 continue
+            if how == XOR:
+                if weight & 1:
+                    cells[slot, at] ^= value
+                continue
             if how == ADD_SQUARE:
                 if abs(value) > LARGEST_ROOT:
                     return i, OVERFLOWS
@@ -404,6 +408,8 @@ def _give(
                 elif row[of] <= results[j, 3]:
                     now[j] = NULL
                 elif how == TOTAL_OR_NULL:
+                    if row[at] == NULL:
+                        return given, OVERFLOWS, gone
                     now[j] = row[at]
                 elif how == ALL:
                     now[j] = 1 if row[at] == row[of] else 0

@@ -19,6 +19,7 @@ from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.columns import HEAVIEST, Columns
 from ebbflow.kernel.words import Texts, WordForm, word_of
+from ebbflow.zset import ZSet
 
 FEW = 8
 """More rows than these are columns."""
@@ -44,6 +45,12 @@ def few_rows(change: Any) -> dict[Any, int] | None:
         change.__dict__.get("rows") if isinstance(change, Columns) else change
     )
     return rows
+
+
+def is_few(change: Any, row_type: Any) -> bool:
+    """Whether what is given to an input is a few rows, and no table."""
+    few = type(change) in (dict, list, ZSet) and 0 < len(change) <= FEW
+    return few and type(next(iter(change))) is row_type
 
 
 class FewRows:

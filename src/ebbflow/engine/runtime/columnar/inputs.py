@@ -17,7 +17,7 @@ import pyarrow as pa
 from ebbflow.chain import Chain
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.changes import read
-from ebbflow.engine.runtime.columnar.few import FEW, FewRows
+from ebbflow.engine.runtime.columnar.few import FewRows, is_few
 from ebbflow.engine.runtime.inputs import BagInput, InputState, absent
 from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.column_types import WEIGHT
@@ -135,12 +135,6 @@ class _Expected:
 
 REQUIRED = WordForm("int")
 _expected = cache(_Expected)
-
-
-def is_few(change: Any, row_type: Any) -> bool:
-    """Whether a change is a few rows, and no table."""
-    few = type(change) in (dict, list) and 0 < len(change) <= FEW
-    return few and type(next(iter(change))) is row_type
 
 
 class ColumnInput(InputState):

@@ -33,13 +33,24 @@ from ebbflow.kernel.groups import (
     TOTAL,
     TOTAL_OR_NULL,
     VARIANCE,
+    XOR,
     Addend,
     Groups,
     Result,
 )
 from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked
 from ebbflow.kernel.words import Texts, WordForm, decoded
-from ebbflow.reducer import bool_and, bool_or, count, count_distinct, exact, mean, moments, sum
+from ebbflow.reducer import (
+    bit_xor,
+    bool_and,
+    bool_or,
+    count,
+    count_distinct,
+    exact,
+    mean,
+    moments,
+    sum,
+)
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as smallest
 from ebbflow.reducer.hashed import Map
@@ -168,6 +179,12 @@ class Reducers:
         slots: Slots = lambda cells, _: (cells[true], cells[counted] - cells[true])
         self._result(WordForm("bool", of.form.optional), Result(how, true, counted), slots)
 
+    def _xor(self, of: _Value, _: Any) -> None:
+        total, counted = self._total(XOR, of.column), of.counted
+        slots: Slots = lambda cells, _: ((cells[counted], cells[total]),)
+        result = Result(TOTAL_OR_NULL, total, counted)
+        self._result(WordForm("int", of.form.optional), result, slots)
+
     def _variance(self, of: _Value, named: Mapping[str, int]) -> None:
         less, counted = named.get("ddof", 1), of.counted
         if type(less) is not int or not 0 <= less < 1 << 30:
@@ -242,6 +259,7 @@ _KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {
     mean: ((*_WHOLE, "float"), Reducers._mean),
     bool_and: ((*_WHOLE, "float"), Reducers._all),
     bool_or: ((*_WHOLE, "float"), Reducers._any),
+    bit_xor: (_WHOLE, Reducers._xor),
     variance: (_WHOLE, Reducers._variance),
     greatest: (_SORTED, Reducers._greatest),
     smallest: (_SORTED, Reducers._smallest),

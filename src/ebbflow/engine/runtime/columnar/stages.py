@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ebbflow.engine.runtime.columnar.few import FEW, FewRows, few_rows
+from ebbflow.engine.runtime.columnar.few import FewRows, few_rows
 from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
 from ebbflow.engine.runtime.stage import FusedReduceStage, LinearStage, Stage
 from ebbflow.kernel import DoesNotFit
@@ -205,7 +205,7 @@ class ColumnLinearStage(ColumnStage):
         self.chains, self.types = chains, types
 
     def run(self, *changes: Any) -> Any:
-        if all(type(change) is dict and len(change) <= FEW for change in changes if change):
+        if all(type(change) is dict and few_rows(change) for change in changes if change):
             return self.by_rows.run(*changes)
         try:
             parts = [
