@@ -8,8 +8,10 @@ Equal rows may be there several times, until they are `consolidated`; what is gi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, partial
+from itertools import chain, repeat
+from operator import countOf
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,16 @@ from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.rows import RowTotals
-from ebbflow.kernel.words import NULL, Texts, WordForm, decoded, encoded, forms_of, one_float
+from ebbflow.kernel.words import (
+    NULL,
+    Texts,
+    WordForm,
+    decoded,
+    encoded,
+    forms_of,
+    int_words,
+    one_float,
+)
 from ebbflow.zset import without_zeros
 
 WEIGHT = "__weight"
@@ -116,14 +127,12 @@ class Columns(Mapping[Any, int]):
     @cached_property
     def rows(self) -> dict[Any, int]:
         """The rows with their weights, those of equal rows added up."""
-        lists = [decoded(form, self.words(at), self.texts) for at, form in enumerate(self.forms)]
-        made = map(partial(tuple.__new__, self.type), zip(*lists, strict=True))
-        weights = self.weights.tolist()
         if self.canonical:
-            return dict(zip(made, weights, strict=True))
+            return rows_of_words(self.type, self.fields, self.weights, self.texts)
         found: dict[Any, int] = {}
         get = found.get
-        for row, weight in zip(made, weights, strict=True):
+        made = _rows(self.type, self.fields, self.texts)
+        for row, weight in zip(made, self.weights.tolist(), strict=True):
             found[row] = get(row, 0) + weight
         return without_zeros(found)
 
@@ -161,6 +170,28 @@ class Columns(Mapping[Any, int]):
         return repr(self.rows)
 
 
+def rows_of_words(row_type: Any, fields: Any, weights: Any, texts: Texts) -> dict[Any, int]:
+    """Rows that are all different, with their weights, from the words of their fields."""
+    return dict(zip(_rows(row_type, fields, texts), weights.tolist(), strict=True))
+
+
+def _rows(row_type: Any, fields: Any, texts: Texts) -> Iterator[Any]:
+    """The rows that have these words."""
+    if _are_ints(row_type):
+        whole = isinstance(fields, np.ndarray)
+        lists = fields.tolist() if whole else [words.tolist() for words in fields]
+    else:
+        forms = forms_of(row_type) or ()
+        lists = [decoded(form, *each, texts) for form, *each in zip(forms, fields, strict=True)]
+    return map(tuple.__new__, repeat(row_type), zip(*lists, strict=True))
+
+
+@cache
+def _are_ints(row_type: Any) -> bool:
+    """Whether all fields are ints, and none may be None."""
+    return {*(forms_of(row_type) or ())} == {WordForm("int")}
+
+
 def _chosen(columns: Columns, at: int, chosen: Any) -> Any:
     return columns.words(at)[chosen]
 
@@ -169,10 +200,12 @@ def columns_of_rows(weights: Mapping[Any, int], row_type: Any, texts: Texts) -> 
     """A change of rows as columns."""
     forms = forms_of(row_type)
     assert forms is not None
-    if set(map(type, weights)) - {row_type}:
+    if countOf(map(type, weights), row_type) < len(weights):
         raise DoesNotFit("a row of another type")
-    lists: Sequence[Any] = list(zip(*weights, strict=True)) if weights else [()] * len(forms)
-    fields = [encoded(form, values, texts) for form, values in zip(forms, lists, strict=True)]
+    fields = _of_ints(weights, len(forms)) if _are_ints(row_type) else None
+    if fields is None:
+        lists: Sequence[Any] = list(zip(*weights, strict=True)) if weights else [()] * len(forms)
+        fields = [encoded(form, values, texts) for form, values in zip(forms, lists, strict=True)]
     try:
         counts = np.fromiter(weights.values(), np.int64, len(weights))
     except OverflowError as error:
@@ -181,6 +214,15 @@ def columns_of_rows(weights: Mapping[Any, int], row_type: Any, texts: Texts) -> 
     if isinstance(weights, dict):
         made.__dict__["rows"] = weights
     return made
+
+
+def _of_ints(rows: Iterable[Any], width: int) -> list[Any] | None:
+    """The fields of rows of ints, read one after the other; None where others are among them."""
+    values = list(chain.from_iterable(rows))
+    if countOf(map(type, values), int) < len(values):
+        return None
+    words = int_words(values).reshape(-1, width)
+    return list(words.T.copy())
 
 
 # ---- Arrow ----

@@ -1,11 +1,20 @@
-"""How loops over words are compiled: once for each form of argument, and kept on disk."""
+"""How loops over words are compiled: once for each form of argument, and kept on disk.
+
+What is kept is read again as long as no file of the kernels is another: a loop has those of other
+files in it, and two loops that hash a key in different ways would not find each other's keys.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
@@ -22,9 +31,22 @@ def compiled(loop: F) -> F:
     >>> twice(21)
     42
     """
-    jit: Any = numba.njit(cache=_has_file(loop), **_OPTIONS)
+    has_file = _has_file(loop)
+    jit: Any = numba.njit(cache=has_file, **_OPTIONS)
     made: F = jit(loop)
+    if has_file:
+        file: Any = made._cache._cache_file  # type: ignore[attr-defined]
+        file._source_stamp = file._source_stamp, _STAMP
     return made
+
+
+def stamp_of(folder: Path) -> str:
+    """What stands for the text of all kernels; Numba itself looks at the file of a loop alone."""
+    texts = [each.read_bytes() for each in sorted(folder.glob("*.py"))]
+    return blake2b(b"".join(texts), digest_size=16).hexdigest()
+
+
+_STAMP = stamp_of(Path(__file__).parent)
 
 
 def inlined(loop: F) -> F:
@@ -37,3 +59,22 @@ def inlined(loop: F) -> F:
 def _has_file(loop: Callable[..., Any]) -> bool:
     """Whether a function is in a file, beside which the compiled one can be kept."""
     return not loop.__code__.co_filename.startswith("<")
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def prefetched(typing: Any, rows: Any, at: Any) -> Any:
+    """Ask for the memory of a row of an array, and go on: a loop that will read many rows here and
+    there asks for them first, and does not wait for each."""
+
+    def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, given[0])
+        number, flag, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        begin = builder.ptrtoint(array.data, number)
+        offset = builder.mul(builder.extract_value(array.strides, 0), given[1])
+        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        asks = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+        place = builder.inttoptr(builder.add(begin, offset), pointer)
+        builder.call(asks, [place, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(rows, types.int64), build

@@ -32,16 +32,20 @@ from ebbflow.kernel.hashing import (
     added,
     found_at,
     grown,
+    hashed,
     is_full,
     taken_out,
 )
 from ebbflow.kernel.values import Looked, Values
 from ebbflow.kernel.words import LARGEST, NULL
 
-ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN = 0, 1, 2, 3, 4, 5
-CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1}
+ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN, XOR = 0, 1, 2, 3, 4, 5, 6
+CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1, XOR: 1}
 """How many cells each takes. What is SEEN is written by `Values`."""
 TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL, FLOAT_MEAN, ALL, ANY, VARIANCE = 0, 1, 2, 3, 4, 5, 6, 7
+SMALL = 8
+"""Of so many rows a step needs no memory of its own to remember what it did."""
+NONE = np.empty(0, np.int64)
 MANY = 1000
 """How often a float is added at once."""
 LARGEST_ROOT = 3_037_000_499
@@ -85,7 +89,8 @@ class Groups:
     ([[7, 7], [40, 30]], [-1, 1])
     """
 
-    __slots__ = ("cells", "epoch", "journal", "marks", "results", "table", "totals", "values")
+    __slots__ = ("cells", "epoch", "journal", "marks", "results", "room", "spare", "table",
+                 "totals", "values")  # fmt: skip
     backing = None
 
     def __init__(
@@ -103,16 +108,25 @@ class Groups:
         """The last step that touched each slot."""
         self.epoch = 0
         self.journal: list[StepNote] | None = None
+        self.spare = StepNote(SMALL, places[-1])
+        """For small steps, where no other is remembered."""
+        one = np.zeros(1, np.float64)
+        self.room = np.empty(len(self.results), np.int64), one, one.view(np.int64)
+        """Where a loop writes the results of one group, and a float to read its bits."""
 
     def step(self, keys: Words, values: Words, weights: Words) -> tuple[Words, Words]:
         """Add rows, and give the change of the results: the words of each field, and weights."""
         self._fit()
         self.epoch += 1
-        note = StepNote(len(keys), self.cells.shape[1])
+        if len(keys) <= SMALL and not self.journal:
+            note = self.spare
+            note.count[0], note.empties = 0, True
+        else:
+            note = StepNote(len(keys), self.cells.shape[1])
         if self.journal is not None:
             self.journal.append(note)  # before anything is done, as an interrupt may come
         table, at = self.table, 0
-        slots = np.empty(0 if self.values is None else len(keys), np.int64)
+        slots = NONE if self.values is None else np.empty(len(keys), np.int64)
         while True:
             at, status = _add(
                 keys, values, weights, at, self.totals, self.cells, self.marks, self.epoch,
@@ -130,9 +144,10 @@ class Groups:
         if status == FINE:
             out = np.empty((keys.shape[1] + len(self.results), 2 * len(touched)), np.int64)
             signs = np.empty(2 * len(touched), np.int64)
-            given, status = _give(
-                touched, old, self.cells, table.keys, self.results, out, signs, *self._room()
+            given, status, gone = _give(
+                touched, old, self.cells, table.keys, self.results, out, signs, *self.room
             )
+            note.empties = gone > 0
         if status != FINE:
             if counted:
                 self.values.undo(1)  # type: ignore[union-attr]
@@ -142,9 +157,9 @@ class Groups:
             self._settle()
         if status != FINE:
             raise DoesNotFit(_WHY[status])
-        if self.journal is None:
+        if self.journal is None and note.empties:
             self._release(touched)
-        return out[:, :given], signs[:given]
+        return (out, signs) if given == len(signs) else (out[:, :given], signs[:given])
 
     def read(self) -> Words:
         """The results of all groups: the words of each field."""
@@ -153,16 +168,11 @@ class Groups:
         none = np.zeros((len(slots), self.cells.shape[1]), np.int64)
         out = np.empty((self.table.width + len(self.results), 2 * len(slots)), np.int64)
         signs = np.empty(2 * len(slots), np.int64)
-        given, status = _give(
-            slots, none, self.cells, self.table.keys, self.results, out, signs, *self._room()
+        given, status, _ = _give(
+            slots, none, self.cells, self.table.keys, self.results, out, signs, *self.room
         )
         assert status == FINE
         return out[:, :given]
-
-    def _room(self) -> tuple[Words, Words, Words]:
-        """Where a loop writes the results of one group, and a float to read its bits."""
-        one = np.zeros(1, np.float64)
-        return np.empty(len(self.results), np.int64), one, one.view(np.int64)
 
     def everything(self) -> tuple[Words, Words]:
         """The keys of all groups, and their cells."""
@@ -194,7 +204,8 @@ class Groups:
         """Keep what was done since `begin`. Doing it twice is doing it once."""
         self._settle()
         for note in self.journal or ():
-            self._release(note.done[0])
+            if note.empties:
+                self._release(note.done[0])
         self.journal = None
 
     def _settle(self) -> None:
@@ -225,6 +236,8 @@ class Groups:
     def _fit(self) -> None:
         """Have cells for all slots; an interrupt may have come before they were made."""
         room = len(self.table.keys)
+        if room == len(self.cells) == len(self.marks):
+            return
         if room > len(self.cells):
             at, cells = len(self.cells), grown(self.cells, room)
             cells[at:] = 0
@@ -236,6 +249,7 @@ class Groups:
 
     def _restore(self, note: StepNote) -> None:
         touched, old = note.done
+        note.empties = True
         self.cells[touched] = old
 
     def _release(self, touched: Words) -> None:
@@ -250,18 +264,20 @@ class Groups:
 class StepNote:
     """What a step did: the slots that it touched, and the cells that they had."""
 
-    __slots__ = ("count", "old", "touched")
+    __slots__ = ("count", "empties", "old", "touched")
 
     def __init__(self, most: int, width: int) -> None:
         self.touched = np.empty(most, np.int64)
         self.old = np.empty((most, width), np.int64)
         self.count = np.zeros(1, np.int64)
         """How many of them there are; the loop writes it."""
+        self.empties = True
+        """Whether some of them may have no rows now."""
 
     @property
     def done(self) -> tuple[Words, Words]:
         """The slots, and their old cells."""
-        count = self.count[0]
+        count = int(self.count[0])
         return self.touched[:count], self.old[:count]
 
 
@@ -296,7 +312,7 @@ def _add(
             if slot == -1:
                 return i, FINE
         else:
-            slot = added(keys, i, places, store, free, state)
+            slot = added(keys, i, hashed(keys, i), places, store, free, state)
         if marks[slot] != epoch:
             marks[slot] = epoch
             touched[count] = slot
@@ -316,6 +332,10 @@ def _add(
                 cells[slot, at] += weight
                 continue
             if how == COUNT_TRUE:
+                continue
+            if how == XOR:
+                if weight & 1:
+                    cells[slot, at] ^= value
                 continue
             if how == ADD_SQUARE:
                 if abs(value) > LARGEST_ROOT:
@@ -365,19 +385,21 @@ def spread(total: Any, high: Any, low: Any, size: Any, less: Any) -> Any:
 def _give(
     touched: Words, old: Words, cells: Words, keys: Words, results: Words, out: Words,
     signs: Words, now: Words, floats: Any, bits: Words,
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int, int]:  # fmt: skip
     """For each group that was touched, its old result with weight -1 and the new one with 1, if
-    they differ."""
-    given = 0
+    they differ. Gives how many rows these are, whether all is fine, and how many groups are empty
+    now."""
+    given = gone = 0
     width = keys.shape[1]
     for i in range(len(touched)):
         slot = touched[i]
         if cells[slot, 0] < 0:
-            return given, NEGATIVE
+            return given, NEGATIVE, gone
         start = given
         for side in range(2):
             row = old[i] if side == 0 else cells[slot]
             if row[0] == 0:
+                gone += side
                 continue
             for j in range(len(results)):
                 how, at, of = results[j, 0], results[j, 1], results[j, 2]
@@ -386,6 +408,8 @@ def _give(
                 elif row[of] <= results[j, 3]:
                     now[j] = NULL
                 elif how == TOTAL_OR_NULL:
+                    if row[at] == NULL:
+                        return given, OVERFLOWS, gone
                     now[j] = row[at]
                 elif how == ALL:
                     now[j] = 1 if row[at] == row[of] else 0
@@ -398,7 +422,7 @@ def _give(
                         found = ratio(row[at], row[at + 1], row[of], 74)
                     elif how == VARIANCE:
                         if row[at + 1] >= 1 << 31 or row[of] >= 1 << 31:
-                            return given, OVERFLOWS
+                            return given, OVERFLOWS, gone
                         found = spread(row[at], row[at + 1], row[at + 2], row[of], results[j, 3])
                     elif row[at] > EXACT or row[at] < -EXACT:
                         found = ratio(np.int64(-1 if row[at] < 0 else 0), row[at], row[of], 0)
@@ -419,4 +443,4 @@ def _give(
                 out[width + j, given] = now[j]
             signs[given] = 2 * side - 1
             given += 1
-    return given, FINE
+    return given, FINE, gone

@@ -19,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ebbflow.kernel.compiled import compiled, inlined
+from ebbflow.kernel.compiled import compiled, inlined, prefetched
 
 EMPTY = -1
 SMALLEST = 16
+BLOCK = 128
+"""Of so many keys the memory is asked for before the first of them is looked up."""
 FEW = 1 << 16
 """Tables of fewer keys grow faster."""
 Words = Any
@@ -39,10 +41,12 @@ class WordTable:
     [-1, 1]
     """
 
-    __slots__ = ("free", "keys", "places", "state", "width")
+    __slots__ = ("free", "hashes", "keys", "places", "state", "width")
 
     def __init__(self, width: int) -> None:
         self.width = width
+        self.hashes = np.empty(BLOCK, np.int64)
+        """Where a loop has the hashes of the keys that come next."""
         self.clear()
 
     def clear(self) -> None:
@@ -105,7 +109,8 @@ class WordTable:
 
     def shrink(self) -> None:
         """Let go of the memory of keys that were there, when none is left."""
-        if self.end > 4 * SMALLEST and not len(self):
+        slots, free = self.state.tolist()
+        if slots > 4 * SMALLEST and slots == free:
             self.clear()
 
     def used(self) -> Words:
@@ -140,9 +145,8 @@ def hashed(keys: Words, at: int) -> Any:
     undone, so no two have the same."""
     h = np.uint64(0x9E3779B97F4A7C15)
     for j in range(keys.shape[1]):
-        h = h ^ np.uint64(keys[at, j])
-        h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-        h = h ^ (h >> np.uint64(29))
+        h = (h ^ np.uint64(keys[at, j])) * np.uint64(0xFF51AFD7ED558CCD)
+        h = h ^ (h >> np.uint64(32))
     return np.int64(h)
 
 
@@ -184,9 +188,10 @@ def new_slot(free: Words, state: Words) -> Any:
 
 
 @inlined
-def added(keys: Words, i: int, places: Words, store: Words, free: Words, state: Words) -> Any:
-    """The slot of a key, which gets one if it has none."""
-    h = hashed(keys, i)
+def added(
+    keys: Words, i: int, h: int, places: Words, store: Words, free: Words, state: Words
+) -> Any:
+    """The slot of a key with this hash, which gets one if it has none."""
     p = place_of(keys, i, h, places, store)
     slot = places[p, 0]
     if slot == -1:
@@ -204,24 +209,31 @@ def found_at(keys: Words, i: int, places: Words, store: Words) -> Any:
 
 
 @inlined
-def touch(keys: Words, begin: int, end: int, places: Words, store: Words, kept: Words) -> Any:
-    """Read what looking up some keys will read, for all of them at once: the processor waits for
-    one of these after the other where each is looked up to the end, and for all together here. The
-    number is of no use to anybody, but for the reads not to be left out."""
+def look_ahead(
+    keys: Words, begin: int, end: int, places: Words, store: Words, kept: Words, hashes: Words
+) -> None:
+    """Hash some keys, at most a BLOCK, and ask for the memory that looking them up will read:
+    `kept` is what is kept for their slots. The processor waits for one after the other where each
+    is looked up to the end, and for all of them together here."""
     mask = len(places) - 1
-    seen = np.int64(0)
     for i in range(begin, end):
-        slot = places[hashed(keys, i) & mask, 0]
+        h = hashed(keys, i)
+        hashes[i - begin] = h
+        prefetched(places, h & mask)
+    for i in range(begin, end):
+        slot = places[hashes[i - begin] & mask, 0]
         if slot != -1:
-            seen ^= store[slot, 0] ^ kept[slot, 0]
-    return seen
+            prefetched(store, slot)
+            prefetched(kept, slot)
 
 
 @inlined
 def taken_out(slot: int, places: Words, store: Words, free: Words, state: Words) -> None:
     """Give a slot back: what was pushed on by its key moves up."""
     mask = len(places) - 1
-    p = place_of(store, slot, hashed(store, slot), places, store)
+    p = hashed(store, slot) & mask
+    while places[p, 0] != slot:
+        p = (p + 1) & mask
     free[state[1]] = slot
     state[1] += 1
     q = p
@@ -252,7 +264,7 @@ def _add(
             if found[i] == -1:
                 return i
         else:
-            found[i] = added(keys, i, places, store, free, state)
+            found[i] = added(keys, i, hashed(keys, i), places, store, free, state)
     return len(keys)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import (
+    BLOCK,
     EMPTY,
     SMALLEST,
     Words,
@@ -18,8 +19,8 @@ from ebbflow.kernel.hashing import (
     added,
     grown,
     is_full,
+    look_ahead,
     taken_out,
-    touch,
 )
 
 
@@ -81,7 +82,7 @@ class RowTable:
         while True:
             at = _look_up(
                 rows, weights, at, self.table.places, self.table.keys, self.table.free,
-                self.table.state, self.kept, change.found, change.count,
+                self.table.state, self.table.hashes, self.kept, change.found, change.count,
             )  # fmt: skip
             if at == len(rows):
                 break
@@ -160,27 +161,22 @@ class LookedUp:
         return done[:, 3] - done[:, 2]
 
 
-BLOCK = 256
-"""So many rows are read ahead."""
-
-
 @compiled
 def _look_up(
     rows: Words, weights: Words, start: int, places: Words, store: Words, free: Words,
-    state: Words, kept: Words, found: Words, done: Words,
+    state: Words, hashes: Words, kept: Words, found: Words, done: Words,
 ) -> int:  # fmt: skip
     """Find or make the slot of each row from one on; gives how far there was room."""
     count = done[0]
-    ahead = start
-    seen = np.int64(0)
+    begin = end = start
     for i in range(start, len(rows)):
         if is_full(store, state):
             done[0] = count
             return i
-        if i == ahead:
-            ahead = min(i + BLOCK, len(rows))
-            seen ^= touch(rows, i, ahead, places, store, kept)
-        slot = added(rows, i, places, store, free, state)
+        if i == end:
+            begin, end = i, min(i + BLOCK, len(rows))
+            look_ahead(rows, begin, end, places, store, kept, hashes)
+        slot = added(rows, i, hashes[i - begin], places, store, free, state)
         at = kept[slot, 1]
         if at < count and found[at, 0] == slot:
             found[at, 2] += weights[i]
@@ -189,8 +185,6 @@ def _look_up(
             found[count, 0], found[count, 1], found[count, 2] = slot, i, weights[i]
             count += 1
     done[0] = count
-    if count > 0:
-        found[0, 3] = seen  # the next loop writes over it
     return len(rows)
 
 

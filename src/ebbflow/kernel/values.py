@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebbflow.kernel.compiled import compiled, inlined
-from ebbflow.kernel.hashing import Words, WordTable, added, grown, is_full, taken_out
+from ebbflow.kernel.hashing import Words, WordTable, added, grown, hashed, is_full, taken_out
 from ebbflow.kernel.words import NULL
 
 DIFFERENT, GREATEST, LEAST = 0, 1, 2
@@ -263,7 +263,7 @@ def _count(
         key[0, 0] = slots[i] * width + j
         key[0, 1] = order_of(value, how, parts[j, 2])
         there = state[0] - state[1]
-        entry = added(key, 0, places, keys, free, state)
+        entry = added(key, 0, hashed(key, 0), places, keys, free, state)
         if state[0] - state[1] > there:
             entries[entry, 0], entries[entry, 3] = 0, 0
         was = entries[entry, 0]

@@ -17,9 +17,10 @@ have a form (`forms_of`). What does not fit raises `DoesNotFit`, before anything
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from functools import cache
+from struct import Struct
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
@@ -50,6 +51,7 @@ _CLASSES: dict[str, set[type]] = {
 _FIRST_DAY = date(1970, 1, 1).toordinal()
 _FIRST_TIME = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
+_FLOAT = Struct("<d")
 
 
 class WordForm(NamedTuple):
@@ -136,6 +138,31 @@ def encoded(form: WordForm, values: Sequence[Any], texts: Texts) -> Any:
     return words
 
 
+def word_of(form: WordForm, texts: Texts) -> Callable[[Any], int]:
+    """A function from a value to its word.
+
+    >>> word_of(WordForm("int", optional=True), Texts())(7)
+    7
+    """
+
+    def any_word(value: Any) -> int:
+        return int(encoded(form, [value], texts)[0])
+
+    def int_word(value: Any) -> int:
+        return value if type(value) is int and -LARGEST <= value <= LARGEST else any_word(value)
+
+    def text_word(value: Any) -> int:
+        number = texts.numbers.get(value) if type(value) is str else None
+        return any_word(value) if number is None else number
+
+    def float_word(value: Any) -> int:
+        if type(value) is not float or value != value:
+            return any_word(value)
+        return int.from_bytes(_FLOAT.pack(value + 0.0), "little", signed=True)
+
+    return {"int": int_word, "text": text_word, "float": float_word}.get(form.name, any_word)
+
+
 def decoded(form: WordForm, words: Any, texts: Texts) -> list[Any]:
     """The values of words.
 
@@ -166,14 +193,19 @@ def one_float(values: Any) -> Any:
 # ---- by form ----
 
 
-def _ints(values: Any, texts: Texts, classes: set[type]) -> Any:
+def int_words(values: Sequence[int]) -> Any:
+    """Ints as words."""
     try:
-        words = np.array(values, np.int64)
+        words = np.fromiter(values, np.int64, len(values))
     except OverflowError as error:
         raise DoesNotFit("an int of more than 64 bits") from error
     if len(words) and words.min() == NULL:
         raise DoesNotFit("the smallest int of 64 bits")
     return words
+
+
+def _ints(values: Any, texts: Texts, classes: set[type]) -> Any:
+    return int_words(values)
 
 
 def _floats(values: Any, texts: Texts, classes: set[type]) -> Any:

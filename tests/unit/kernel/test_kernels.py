@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 np = pytest.importorskip("numpy")
 pytest.importorskip("numba")
 
+from ebbflow.kernel import groups as kernel_groups  # noqa: E402
+from ebbflow.kernel import hashing  # noqa: E402
 from ebbflow.kernel import values as kernel_values  # noqa: E402
+from ebbflow.kernel.compiled import stamp_of  # noqa: E402
 from ebbflow.kernel.fixed import quotient  # noqa: E402
 from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
 from ebbflow.kernel.hashing import EMPTY  # noqa: E402
@@ -131,3 +135,13 @@ def test_quotients_are_rounded_once() -> None:
         high, low = divmod(top, 1 << 64)
         args: list[Any] = [np.int64(high), np.uint64(low).astype(np.int64), np.int64(bottom)]
         assert quotient(*args, np.int64(3)) == float(Fraction(top, bottom * 8))
+
+
+def test_what_is_kept_of_compiled_loops_is_that_of_all_their_files(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.py").write_text(f"{name} = 1")
+    first = stamp_of(tmp_path)
+    (tmp_path / "other.py").write_text("other = 2")
+    assert stamp_of(tmp_path) != first
+    for loop in (hashing._add, kernel_groups._add, kernel_values._count):
+        assert stamp_of(Path(hashing.__file__).parent) in loop._cache._cache_file._source_stamp

@@ -141,7 +141,7 @@ class Machine:
         stage = None
         given = sum(sizes)
         paused = given > LARGE and gc.isenabled()
-        freezer = self.freezer if paused else None
+        freezer = self.freezer if paused and self._keeps_rows() else None
         try:
             if freezer is not None:
                 freezer.begin(given)
@@ -171,6 +171,12 @@ class Machine:
         finally:
             if paused:
                 gc.enable()
+
+    def _keeps_rows(self) -> bool:
+        """Whether some stage has its state in rows, which are objects, and not in columns."""
+        return self.by_columns is None or not all(
+            stage.in_columns and not stage.given_up for stage in self.stages
+        )
 
     def count_anew(self) -> None:
         """Forget what the stages have counted so far."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ebbflow.engine.runtime.columnar.few import FewRows
 from ebbflow.engine.runtime.columnar.keyed import (
     ColumnArrangeStage,
     ColumnDistinctStage,
@@ -147,8 +148,9 @@ class _Chooser:
             rows = [reducers.cell(each) for each in cells.tolist()]
             return dict(zip(found, rows, strict=True))
 
+        few = FewRows(row_type, operator.before, operator.key, key.forms, reducers.parts, texts)
         return ColumnReduceStage(
-            stage, texts, row_type, before, key, reducers.values, groups, cells_of
+            stage, texts, row_type, before, key, reducers.values, groups, cells_of, few
         )
 
     def _reduce_groups(self, stage: GroupReduceStage) -> ColumnStage:

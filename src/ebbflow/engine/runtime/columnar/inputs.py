@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ebbflow.chain import Chain
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.changes import read
+from ebbflow.engine.runtime.columnar.few import FewRows, is_few
 from ebbflow.engine.runtime.inputs import BagInput, InputState, absent
 from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.runtime.table.given import rows_of, table_of, total
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.flow.plan import Source
+from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.columns import (
     HEAVIEST,
@@ -32,7 +35,7 @@ from ebbflow.kernel.columns import (
     holds,
 )
 from ebbflow.kernel.hashing import EMPTY
-from ebbflow.kernel.rows import RowTable
+from ebbflow.kernel.rows import LookedUp, RowTable
 from ebbflow.kernel.words import NULL, Texts, WordForm, forms_of, one_float
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet, from_view
@@ -40,15 +43,16 @@ from ebbflow.zset import ZSet, from_view
 
 def read_columns(source: Source, change: Any, texts: Texts) -> Any:
     """A change as columns; rows with weights, where columns do not hold it."""
-    found = plain_columns(source, change, texts)
-    if found is not None:
-        return found
-    if is_table(change) or is_columns(change):
-        table = table_of(source, change)
-        try:
-            return columns_of_table(table, source.type, texts)
-        except DoesNotFit:
-            return total(*rows_of(source, table))
+    if not is_few(change, source.type):
+        found = plain_columns(source, change, texts)
+        if found is not None:
+            return found
+        if is_table(change) or is_columns(change):
+            table = table_of(source, change)
+            try:
+                return columns_of_table(table, source.type, texts)
+            except DoesNotFit:
+                return total(*rows_of(source, table))
     weights = read(source, change)
     try:
         return columns_of_rows(weights, source.type, texts)
@@ -143,6 +147,8 @@ class ColumnInput(InputState):
         self.texts = texts
 
     def apply(self, change: Any) -> Any:
+        if is_few(change, self.source.type):
+            return read(self.source, change)
         return read_columns(self.source, change, self.texts)
 
     def as_rows(self) -> InputState:
@@ -154,17 +160,35 @@ class CheckedColumnInput(InputState):
     """An input that keeps its rows, in columns: no row can be taken away more often than it was
     added. `plain` keeps them as rows, when columns could not go on."""
 
-    __slots__ = ("plain", "rows", "texts")
+    __slots__ = ("few", "plain", "rows", "texts")
 
     keeps = True
 
     def __init__(self, source: Source, texts: Texts) -> None:
         super().__init__(source)
         self.texts = texts
-        self.rows = RowTable(len(forms_of(source.type) or ()))
+        forms = forms_of(source.type) or ()
+        parts = [
+            (Fn.of(name, source.type), form)
+            for name, form in zip(fields_of(source.type) or (), forms, strict=True)
+        ]
+        self.few = FewRows(source.type, Chain(), None, (), parts, texts)
+        self.rows = RowTable(len(forms))
         self.plain: BagInput | None = None
 
     def apply(self, change: Any) -> Any:
+        if self.plain is None and is_few(change, self.source.type):
+            weights = read(self.source, change)
+            try:
+                _, rows, counts = self.few(weights)
+            except DoesNotFit:
+                change = weights
+            else:
+                looked_up = self.rows.prepare(rows, counts)
+                if looked_up.wrong != EMPTY:
+                    row = list(weights)[looked_up.first[looked_up.wrong]]
+                    raise self._absent(row, looked_up)
+                return weights
         found = read_columns(self.source, change, self.texts)
         if self.plain is None and not isinstance(found, Columns):
             self._give_up()
@@ -172,9 +196,8 @@ class CheckedColumnInput(InputState):
             return self.plain.apply(getattr(found, "rows", found))
         change = self.rows.prepare(found.matrix, found.weights)
         if change.wrong != EMPTY:
-            at = change.wrong
-            (row,) = found.taken(change.first[at : at + 1]).rows
-            raise absent(self.source, row, int(change.there[at]), -int(change.weights[at]))
+            (row,) = found.taken(change.first[change.wrong : change.wrong + 1]).rows
+            raise self._absent(row, change)
         if change.zeros or len(change.first) < len(found):
             some = np.flatnonzero(change.weights)
             weights = change.weights[some]
@@ -182,6 +205,11 @@ class CheckedColumnInput(InputState):
             found.weights = weights
         found.canonical = True
         return found
+
+    def _absent(self, row: Any, change: LookedUp) -> Exception:
+        """What is raised where a row goes that is not there."""
+        at = change.wrong
+        return absent(self.source, row, int(change.there[at]), -int(change.weights[at]))
 
     def request(self, request: Request) -> Any:
         self._give_up()

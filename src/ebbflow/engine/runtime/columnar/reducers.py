@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebbflow.engine.runtime.columnar.steps import traced
+from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import Computed, NotInColumns
 from ebbflow.kernel.expressions import on_columns
 from ebbflow.kernel.fixed import UNIT, whole_units
@@ -32,13 +33,24 @@ from ebbflow.kernel.groups import (
     TOTAL,
     TOTAL_OR_NULL,
     VARIANCE,
+    XOR,
     Addend,
     Groups,
     Result,
 )
 from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked
 from ebbflow.kernel.words import Texts, WordForm, decoded
-from ebbflow.reducer import bool_and, bool_or, count, count_distinct, exact, mean, moments, sum
+from ebbflow.reducer import (
+    bit_xor,
+    bool_and,
+    bool_or,
+    count,
+    count_distinct,
+    exact,
+    mean,
+    moments,
+    sum,
+)
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as smallest
 from ebbflow.reducer.hashed import Map
@@ -65,6 +77,8 @@ class Reducers:
     def __init__(self, row_type: Any, texts: Texts) -> None:
         self.row_type, self.texts = row_type, texts
         self.values: list[Computed] = []
+        self.parts: list[tuple[Fn, WordForm]] = []
+        """The same values, for rows."""
         self.totals: list[Addend] = []
         self.results: list[Result] = []
         self.looked: list[Looked] = []
@@ -80,9 +94,9 @@ class Reducers:
         """The kernel, for keys of so many words."""
         return Groups(width, self.totals, self.results, self.looked)
 
-    def add(self, part: GroupStrategy) -> None:
+    def add(self, strategy: GroupStrategy) -> None:
         """Have one more."""
-        reducer, inline = part.reducer, part.inline
+        reducer, inline = strategy.reducer, strategy.inline
         made = reducer.made
         known = None if made is None or inline is None or inline.when else _KNOWN.get(made[0])
         if known is None or made is None or inline is None:
@@ -92,14 +106,14 @@ class Reducers:
             return
         if inline.of is None:
             raise NotInColumns(f"{reducer!r} looks at the row as a whole")
-        computed = on_columns(
-            traced(part_of_row(inline.of, self.row_type)), [self.row_type], self.texts
-        )
+        part = part_of_row(inline.of, self.row_type)
+        computed = on_columns(traced(part), [self.row_type], self.texts)
         forms, add = known
         if forms is not None and computed.form.name not in forms:
             raise NotInColumns(f"there is no kernel for {reducer!r} of a {computed.form.name}")
         at = len(self.values)
         self.values.append(computed)
+        self.parts.append((part, computed.form))
         counted = self._total(COUNT, at) if computed.form.optional else 0
         add(self, _Value(computed.form, at, counted), *made[2:])
 
@@ -164,6 +178,12 @@ class Reducers:
         true, counted = self._total(COUNT_TRUE, of.column), of.counted
         slots: Slots = lambda cells, _: (cells[true], cells[counted] - cells[true])
         self._result(WordForm("bool", of.form.optional), Result(how, true, counted), slots)
+
+    def _xor(self, of: _Value, _: Any) -> None:
+        total, counted = self._total(XOR, of.column), of.counted
+        slots: Slots = lambda cells, _: ((cells[counted], cells[total]),)
+        result = Result(TOTAL_OR_NULL, total, counted)
+        self._result(WordForm("int", of.form.optional), result, slots)
 
     def _variance(self, of: _Value, named: Mapping[str, int]) -> None:
         less, counted = named.get("ddof", 1), of.counted
@@ -239,6 +259,7 @@ _KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {
     mean: ((*_WHOLE, "float"), Reducers._mean),
     bool_and: ((*_WHOLE, "float"), Reducers._all),
     bool_or: ((*_WHOLE, "float"), Reducers._any),
+    bit_xor: (_WHOLE, Reducers._xor),
     variance: (_WHOLE, Reducers._variance),
     greatest: (_SORTED, Reducers._greatest),
     smallest: (_SORTED, Reducers._smallest),

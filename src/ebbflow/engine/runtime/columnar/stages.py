@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ebbflow.engine.runtime.columnar.few import FewRows, few_rows
 from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
 from ebbflow.engine.runtime.stage import FusedReduceStage, LinearStage, Stage
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import Computed
-from ebbflow.kernel.columns import Columns, columns_of_rows
+from ebbflow.kernel.columns import Columns, columns_of_rows, rows_of_words
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import Texts, WordForm, decoded
 
@@ -204,6 +205,8 @@ class ColumnLinearStage(ColumnStage):
         self.chains, self.types = chains, types
 
     def run(self, *changes: Any) -> Any:
+        if all(type(change) is dict and few_rows(change) for change in changes if change):
+            return self.by_rows.run(*changes)
         try:
             parts = [
                 chain(self.columns(change, row_type))
@@ -216,24 +219,32 @@ class ColumnLinearStage(ColumnStage):
 
 
 class ColumnReduceStage(ColumnStage):
-    """Counts, sums and means by key, in `Groups`; `cells_of` makes the cells of the row stage."""
+    """Counts, sums and means by key, in `Groups`; `cells_of` makes the cells of the row stage, and
+    `few` the words of a few rows."""
 
-    __slots__ = ("before", "cells_of", "groups", "key_of", "reads_type", "values")
+    __slots__ = ("before", "cells_of", "few", "groups", "key_of", "reads_type", "values")
 
     by_rows: FusedReduceStage
 
     def __init__(
         self, by_rows: FusedReduceStage, texts: Texts, reads_type: Any, before: ChainOnColumns,
         key: KeyOnColumns, values: Sequence[Computed], groups: Groups, cells_of: Any,
+        few: FewRows | None = None,
     ) -> None:  # fmt: skip
         super().__init__(by_rows, texts, groups)
         self.reads_type, self.before, self.key_of, self.values = reads_type, before, key, values
-        self.groups, self.cells_of = groups, cells_of
+        self.groups, self.cells_of, self.few = groups, cells_of, few
 
     def step(self, change: Any) -> Any:
-        columns = self.before(self.columns(change, self.reads_type))
-        values = side_by_side(self.values, [columns.words], len(columns))
-        out, signs = self.groups.step(self.key_of(columns), values, columns.weights)
+        rows = few_rows(change)
+        if rows is None or self.few is None:
+            columns = self.before(self.columns(change, self.reads_type))
+            values = side_by_side(self.values, [columns.words], len(columns))
+            out, signs = self.groups.step(self.key_of(columns), values, columns.weights)
+        else:
+            out, signs = self.groups.step(*self.few(rows))
+            if rows is change:
+                return rows_of_words(self.type, out, signs, self.texts)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:
