@@ -19,7 +19,7 @@ from tests.oracle.random_requests import RandomRequests
 import ebbflow as ef
 from ebbflow.engine.local import run
 from ebbflow.engine.runtime.columnar import few
-from ebbflow.errors import AbsentRow, CompositionError
+from ebbflow.errors import AbsentRow
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import planned
 from ebbflow.kernel.words import Texts
@@ -346,9 +346,7 @@ def _swapped(view: Any) -> ZSet[Any]:
     return ZSet({old: -1, old._replace(city="Oslo" if old.city == "Rome" else "Rome"): 1})
 
 
-def test_columns_need_memory_and_a_branch_takes_rows() -> None:
-    with pytest.raises(CompositionError, match="state on disk is kept in rows"):
-        totals(columns=True, path="nowhere")
+def test_a_branch_takes_rows() -> None:
     view = totals(columns=True)
     view.step(sales=some(30))
     with view.branch() as branch:

@@ -49,7 +49,8 @@ def run(
 
     With `columns=True` stages of typed rows keep their state in columns and take tables without
     making rows of them; it needs the extra `fast`. Unless told otherwise, a view in memory does so
-    when the first change is a large table.
+    when the first change is a large table. With a `path`, all of the state is in memory then, from
+    the first epoch on, and is stored as columns.
 
     What large epochs, of 250,000 rows in all or more, have brought is kept out of the way of the
     garbage collector, which would otherwise take some hundred milliseconds in a later step; with
@@ -110,12 +111,17 @@ def run(
             view._storage.advance = FirstStep(view._storage)
         return view
     if columns:
-        raise CompositionError(
-            "run(columns=True, path=...): state on disk is kept in rows",
-            remedy="run(columns=True), or run(path=...)",
-        )
+        require_columns()
+        if options.get("memory") is not None:
+            raise CompositionError(
+                "run(columns=True, memory=...): columns are in memory as a whole",
+                remedy="run(columns=True, path=...), or run(path=..., memory=...)",
+            )
     try:
-        from ebbflow.engine.runtime.durable import Disk
+        if columns:
+            from ebbflow.engine.runtime.columnar.disk import ColumnDisk as Disk
+        else:
+            from ebbflow.engine.runtime.durable import Disk
     except ModuleNotFoundError as error:
         raise CompositionError(
             f"run(path=...) needs {error.name}", remedy=install("durable")

@@ -131,7 +131,8 @@ class Disk:
         self.converted = tuple(each.said for each in self._conversions.values())
         for said in self.converted:
             _log.warning("%s is converted: %s", self.place, said)
-        self._noted = self.store.notes == self.notes()
+        notes = self.notes()
+        self._unnoted = None if self.store.notes == notes else notes
 
     def _in_part(self) -> bool:
         """Whether keys are read when they are needed: where memory is limited, and where there is
@@ -185,14 +186,21 @@ class Disk:
         """Run an epoch of the program and make it safe. When that is cut short, `happened` tells
         whether it did, and if not, `undo` is due."""
         self.require()
-        deltas = self.program.run(epoch, given, batch)
+        deltas = self._run(epoch, given, batch)
+        self._stage()
+        self._stage_log(epoch, deltas, self._keep_young(epoch))
+        ages = bool(self.ages.seconds) and self.store.writes_next
+        self.store.commit(epoch, self.notes() if ages else self._unnoted)
+        self._unnoted = None
+        return deltas
+
+    def _run(self, epoch: int, given: Mapping[str, Any], batch: BatchName | None) -> OutputDeltas:
+        return self.program.run(epoch, given, batch)
+
+    def _stage(self) -> None:
+        """Stage what the epoch did to the state."""
         for owner, change in self.program.staged():
             self._append(owner, change)
-        self._stage_log(epoch, deltas, self._keep_young(epoch))
-        same = self._noted and not (self.ages.seconds and self.store.writes_next)
-        self.store.commit(epoch, None if same else self.notes())
-        self._noted = True
-        return deltas
 
     def _keep_young(self, epoch: int) -> range:
         """Have the epochs kept that are too young to go when this one is committed."""
@@ -215,9 +223,17 @@ class Disk:
 
     def _part_of(self, name: str) -> StatePart:
         """The part that an output is read from."""
-        reader = self.program.machine.readers.get(name)
-        rows = self.program.outputs[name].rows
-        return self.program.part(rows if reader is None else reader.cells)
+        reader = self._reader(name)
+        return self.program.part(self._rows(name) if reader is None else reader.cells)
+
+    def _reader(self, name: str) -> Any:
+        """The stage that has an output as its state, where one has; that of the row path."""
+        reader: Any = self.program.machine.readers.get(name)
+        return getattr(reader, "by_rows", reader)
+
+    def _rows(self, name: str) -> Any:
+        """The rows of an output, where they are kept; those of the row path."""
+        return self.program.outputs[name].rows
 
     def remember(self, epoch: int, deltas: OutputDeltas) -> None:
         """What an epoch changed is written with it."""
@@ -249,7 +265,7 @@ class Disk:
         """Be as at the last epoch. Where it is known what this epoch has done here, that is rolled
         back; else everything is read again."""
         self.store.rollback()
-        if error is not None and (not self.program.machine.backed or _is_orderly(error)):
+        if error is not None and (not self.program.machine.backed or is_orderly(error)):
             self.program.rollback()
         else:
             self.program.reload()
@@ -298,7 +314,7 @@ class Disk:
         with self.store.at(epoch) as snapshot:
             known = snapshot.notes["parts"]
             for name, output in outputs.items():
-                reader = self.program.machine.readers.get(name)
+                reader = self._reader(name)
                 part = self._part_of(name)
                 if part.name not in known:
                     raise StateError(
@@ -332,7 +348,7 @@ def _close(disk: Disk, lock: RLock) -> None:
         disk.store.close()
 
 
-def _is_orderly(error: BaseException | None) -> bool:
+def is_orderly(error: BaseException | None) -> bool:
     """Whether an error was raised by a statement that may raise it, and not by an interrupt or
     for want of memory, which may come anywhere."""
     while error is not None:

@@ -128,7 +128,7 @@ class RunningProgram:
         for name, delta in deltas.items():
             rows = outputs[name].rows
             if rows is not None:
-                rows.prepare(getattr(delta, "rows", delta))
+                rows.prepare(delta)
                 keeping.append(rows)
         if batch is not None:
             self.batches.prepare(batch, epoch)

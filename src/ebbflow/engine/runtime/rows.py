@@ -49,8 +49,10 @@ class Rows:
         self._after: Weights = NO_WEIGHTS
         self._gone: list[Any] | tuple[()] = NO_ROWS
 
-    def prepare(self, delta: Weights) -> None:
-        """Be ready to `keep` what `delta` makes of the rows; an error when it cannot be."""
+    def prepare(self, delta: Any) -> None:
+        """Be ready to `keep` what `delta` makes of the rows; an error when it cannot be. It has
+        rows with weights; where it has columns, rows are made of them."""
+        delta = getattr(delta, "rows", delta)
         rows, when_negative = self.rows, self._when_negative
         if self.backing is not None:
             self.backing.fetch(delta)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ebbflow.engine.runtime.columnar.keyed_input import RowsByKey
 from ebbflow.expression import Tuple
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
@@ -43,6 +44,11 @@ class StoredCell(NamedTuple):
 
     how: str
     places: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """How many cells a key has."""
+        return len({*self.places} - {NONE})
 
 
 COUNT = StoredCell("one", (0,))
@@ -91,6 +97,35 @@ def words_of(found: tuple[str, Any], form: WordForm, texts: Texts) -> Any:
     return encoded(form, decode(ColumnShape("one", (encoding,)), [column]), texts)
 
 
+class Side(NamedTuple):
+    """How keys, or rows, are stored, and the forms of their words."""
+
+    shape: ColumnShape
+    forms: Sequence[WordForm]
+
+    def words(self, how: ColumnShape, columns: Sequence[Any], texts: Texts) -> Any:
+        """Stored columns as rows of words."""
+        if how.how != self.shape.how or len(how.encodings) != len(self.forms):
+            raise DoesNotFit("values that are pickled")
+        triples = zip(how.encodings, columns, self.forms, strict=True)
+        return matrix([words_of((name, each), form, texts) for name, each, form in triples])
+
+    def columns(self, words: Any, texts: Texts) -> tuple[ColumnShape, list[Any]]:
+        """Rows of words as what is stored."""
+        return self.shape, arrays_of(self.forms, list(words.T), texts)
+
+
+def keys_side(forms: Sequence[WordForm]) -> Side:
+    """Keys of these forms."""
+    return Side(of_keys(forms), forms)
+
+
+def records_side(row_type: Any) -> Side:
+    """Rows of a type that has columns."""
+    forms = forms_of(row_type) or ()
+    return Side(shape_of("record", forms), forms)
+
+
 class Asked:
     """Keys, or rows, of words, all different, that are looked up in a spine."""
 
@@ -115,23 +150,31 @@ class Asked:
 
     def values(self, spine: Spine, cell: StoredCell) -> Any:
         """The cells of all keys; zeros for keys that are not there."""
-        places, width = cell.places, len({*cell.places} - {NONE})
-        cells = np.zeros((len(self.keys), width), np.int64)
+        cells = np.zeros((len(self.keys), cell.width), np.int64)
         for at, found in self.found(spine):
             live = found.counts != 0
             cells[at[~live]] = 0
             there, at = found.chosen(live), at[live]
-            if not len(at):
-                continue
-            row = there.form.row
-            if row.how != cell.how or len(row.encodings) != len(places):
-                raise DoesNotFit("a cell of another shape")
-            for j, place in enumerate(places):
-                if place != NONE:
-                    cells[at, place] = words_of(there.row(j), INT, self.texts)
-                elif row.encodings[j] != "none":
-                    raise DoesNotFit("a cell of another shape")
+            if len(at):
+                row = there.form.row
+                columns = [there.row(j) for j in range(len(row.encodings))]
+                cells[at] = cells_of(row, columns, cell, self.texts)
         return cells
+
+
+def cells_of(
+    shape: ColumnShape, columns: Sequence[tuple[str, Any]], cell: StoredCell, texts: Texts
+) -> Any:
+    """The cells that are stored in some columns."""
+    if shape.how != cell.how or len(columns) != len(cell.places):
+        raise DoesNotFit("a cell of another shape")
+    cells = np.empty((len(columns[0][1]), cell.width), np.int64)
+    for place, column in zip(cell.places, columns, strict=True):
+        if place != NONE:
+            cells[:, place] = words_of(column, INT, texts)
+        elif column[0] != "none":
+            raise DoesNotFit("a cell of another shape")
+    return cells
 
 
 def alike(
@@ -203,3 +246,12 @@ def stage_values(
     encodings = tuple("none" if at == NONE else "int" for at in cell.places)
     rows = ColumnShape(cell.how, encodings), columns
     spine.append_columns((shape, keys), rows, live=cells[:, 0] != 0)
+
+
+def stage_rows(spine: Spine, there: RowsByKey, keys: Any, rows: Any, gone: Any) -> None:
+    """Stage rows by key, and that there are none of some other keys, which are `there` now."""
+    key, row, texts = keys_side(there.key.forms), records_side(there.type), there.texts
+    old = there.words[there.table.find(gone)]
+    names = key.columns(np.concatenate([keys, gone]), texts)
+    columns = row.columns(np.concatenate([rows, old]), texts)
+    spine.append_columns(names, columns, live=np.arange(len(keys) + len(gone)) < len(keys))

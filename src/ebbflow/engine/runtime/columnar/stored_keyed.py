@@ -14,10 +14,9 @@ from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput, RowsBy
 from ebbflow.engine.runtime.columnar.steps import KeyOnColumns
 from ebbflow.engine.runtime.columnar.stored import (
     Asked,
-    arrays_of,
     of_keys,
     require_plain,
-    shape_of,
+    stage_rows,
     words_of,
 )
 from ebbflow.engine.runtime.inputs import KeyedInput
@@ -80,17 +79,8 @@ class StoredKeyed:
         if self.ready is None:
             return
         (spine, keys, rows, gone), self.ready = self.ready, None
-        size = len(keys) + len(gone)
-        if not size:
-            return
-        live = np.arange(size) < len(keys)
-        there = self.input.by_key
-        assert there is not None
-        old = there.words[there.table.find(gone)]
-        columns = arrays_of(self.forms, [*np.concatenate([rows, old]).T], self.texts)
-        names = arrays_of(self.key.forms, [*np.concatenate([keys, gone]).T], self.texts)
-        shapes = of_keys(self.key.forms), shape_of("record", self.forms)
-        spine.append_columns((shapes[0], names), (shapes[1], columns), live=live)
+        assert self.input.by_key is not None
+        stage_rows(spine, self.input.by_key, keys, rows, gone)
 
     def _fetched(self, spine: Spine, keys: Any) -> RowsByKey:
         """The rows that have these keys."""

@@ -17,7 +17,7 @@ all that was done is staged in spines that nobody has committed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -57,6 +57,8 @@ from ebbflow.kernel.words import Texts, WordForm, forms_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import ColumnShape
 from ebbflow.state.spine.lookup import FoundEntries
+
+Made = Callable[[Stage, dict[int, Stage]], Stage] | None
 
 
 class RowsNeeded(EbbflowError):
@@ -332,45 +334,62 @@ def stage_cells(
         stage_values(spine, shape, keys, cell, cells)
 
 
-def stored_stages(stages: Sequence[Stage], why: dict[int, str]) -> list[Stage]:
-    """Stages, with stored ones in the place of those on columns; what cannot be stored so is in
-    rows, and `why` says why."""
+def storable(stages: Sequence[Stage], why: dict[int, str], made: Made = None) -> list[Stage]:
+    """Stages on columns, as they are or `made` into others; where their state cannot be stored in
+    columns they are in rows, and `why` says why."""
     found: dict[int, Stage] = {}
     for stage in stages:
         try:
-            found[stage.slot] = _stored(stage, found)
+            _require_storable(stage, found)
+            found[stage.slot] = stage if made is None else made(stage, found)
         except NotInColumns as error:
             why[stage.slot] = str(error)
             found[stage.slot] = stage.by_rows  # type: ignore[attr-defined]
     return [found[stage.slot] for stage in stages]
 
 
-def _stored(stage: Stage, found: dict[int, Stage]) -> Stage:
+def stored_stages(stages: Sequence[Stage], why: dict[int, str]) -> list[Stage]:
+    """The same, with state that is nowhere but in spines."""
+    return storable(stages, why, _stored)
+
+
+def _require_storable(stage: Stage, found: dict[int, Stage]) -> None:
     match stage:
         case ColumnArrangeStage():
             if not stage.key_of.parts:
                 raise NotInColumns("all of its rows have one key")
             require_plain(stage.by_rows.key, stage.key_of.forms)
-            return StoredArrangeStage(stage)
         case ColumnKeyStage():
             require_plain(stage.by_rows.key, stage.key_of.forms)
-            return StoredKeyStage(stage)
         case ColumnJoinStage() | ColumnSemiStage():
-            left, right = (found[each.slot] for each in (stage.left, stage.right))
-            if not isinstance(left, StoredArrangeStage) or not isinstance(right, StoredStage):
+            if not all(found[each.slot].in_columns for each in (stage.left, stage.right)):
                 raise NotInColumns("a side of it is in rows")
-            made = StoredJoinStage if isinstance(stage, ColumnJoinStage) else StoredSemiStage
-            return made(stage, left, right)  # type: ignore[arg-type]
+        case ColumnDistinctStage():
+            pass
+        case ColumnReduceStage():
+            cell_of(stage)
+        case _ if stage.in_columns and stage.containers:
+            raise NotInColumns("its state is not stored in columns")
+
+
+def _stored(stage: Stage, found: dict[int, Stage]) -> Stage:
+    match stage:
+        case ColumnArrangeStage():
+            return StoredArrangeStage(stage)
+        case ColumnKeyStage():
+            return StoredKeyStage(stage)
+        case ColumnJoinStage():
+            return StoredJoinStage(stage, found[stage.left.slot], found[stage.right.slot])
+        case ColumnSemiStage():
+            return StoredSemiStage(stage, found[stage.left.slot], found[stage.right.slot])
         case ColumnDistinctStage():
             return StoredDistinctStage(stage)
         case ColumnReduceStage():
-            return StoredReduceStage(stage, _cell(stage))
-    if stage.in_columns and stage.containers:
-        raise NotInColumns("its state is not stored in columns")
+            return StoredReduceStage(stage, cell_of(stage))
     return stage
 
 
-def _cell(stage: ColumnReduceStage) -> StoredCell:
+def cell_of(stage: ColumnReduceStage) -> StoredCell:
     """How the cells of a group-by are stored; found by making two of them."""
     if not stage.key_of.parts:
         raise NotInColumns("it has one group, of all rows")

@@ -150,7 +150,7 @@ class ColumnReplica:
             return
         rows = self._outputs.get(name)
         if rows is None:
-            output.prepare(getattr(delta, "rows", delta))
+            output.prepare(delta)
             keeping.append(output)
             return
         row_type = self.replica.plan.outputs[name].type

@@ -1,0 +1,265 @@
+"""Views in columns with their state on disk against batch, change by change: closed and opened
+again between epochs, in columns or in rows, which read what the other has written."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.oracle.asked import follow_requests, program_of
+from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+from tests.oracle.interrupts import interrupted
+from tests.oracle.reopened import Reopened, folder
+
+import ebbflow as ef
+from ebbflow.engine.runtime.columnar import stored
+from ebbflow.engine.runtime.columnar.disk import ColumnDisk
+from ebbflow.errors import AbsentRow, CompositionError
+from ebbflow.flow.plan import Plan
+from ebbflow.flow.running import planned
+from ebbflow.kernel.columns import Columns
+from ebbflow.state.spine import Snapshot
+from ebbflow.state.spine import part as spine_part
+from ebbflow.testing import follow, random_epochs, random_program
+from ebbflow.testing.requests import RandomRequests
+from ebbflow.zset import ZSet
+
+MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
+pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No machine crashes here, so nothing need be safe from that."""
+    monkeypatch.setattr(os, "fsync", lambda file: None)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What ran in columns, and why the rest did not."""
+    found: Counter[str] = Counter()
+    stage, leave = ColumnDisk._stage, ColumnDisk._leave
+
+    def staged(self: ColumnDisk) -> None:
+        stage(self)
+        if self.columns is not None:
+            found["epochs"] += 1
+            found.update(type(kernel).__name__ for kernel in self.columns.kernels)
+
+    def left(self: ColumnDisk, why: str) -> None:
+        found["left"] += self.columns is not None
+        leave(self, why)
+
+    monkeypatch.setattr(ColumnDisk, "_stage", staged)
+    monkeypatch.setattr(ColumnDisk, "_leave", left)
+    return found
+
+
+class Turned(Reopened):
+    """A view on disk that is opened in columns or in rows."""
+
+    def reopen(self) -> None:
+        self.options = {**self.options, "columns": self.dice.random() < 0.8}
+        super().reopen()
+
+
+def followed(plan: Any, dice: Random, given: Any, **options: Any) -> None:
+    with folder() as path:
+        made: list[Turned] = []
+
+        def turned(plan: Plan) -> Turned:
+            made.append(Turned(plan, path, dice, columns=True, **options))
+            return made[0]
+
+        try:
+            follow(turned, plan, given)
+            made[0].reopen()
+            if options.get("check_input", True):
+                made[0].view.verify()
+        except AssertionError as error:
+            if "has more than 64 bits" not in str(error):  # no column of Arrow has room
+                raise
+        finally:
+            made[0].view.close()
+
+
+@pytest.mark.parametrize("option", [{}, {"keep_epochs": 3}, {"flush_every": 3}], ids=str)
+def test_oracle_views_in_columns_on_disk_equal_batch(
+    option: dict[str, Any], seen: Counter[str]
+) -> None:
+    for seed in range(14 * MORE):
+        dice = Random(f"{option} {seed}")
+        plan = planned({"output": program(dice).node})
+        check, hard = dice.random() < 0.6, dice.choice([0, 0, 0.02, 0.2])
+        given = epochs(dice, list(plan.sources), 8, hard)
+        followed(plan, dice, given, check_input=check, **option)
+    assert seen["epochs"] > 40, seen
+    for each in ("Groups", "Index", "RowTable"):
+        assert seen[f"Stored{each}"] > 10, seen
+
+
+def test_oracle_any_program_may_be_in_columns_on_disk(seen: Counter[str]) -> None:
+    for seed in range(12 * MORE):
+        grown, dice = random_program(seed), Random(f"any {seed}")
+        followed(grown, dice, random_epochs(grown, dice, 5, size=6))
+    assert seen["epochs"] > 3, seen
+
+
+def test_oracle_requests_of_inputs_in_columns_on_disk(seen: Counter[str], tmp_path: Path) -> None:
+    done: Counter[str] = Counter()
+    for seed in range(40 * MORE):
+        dice = Random(f"columns {seed}")
+        asked = program_of(dice)
+        with asked.run(path=tmp_path / f"{seed}", columns=True) as view:
+            done += follow_requests(view, asked.plan, RandomRequests(asked, dice), 6)
+            value = view.value
+        with asked.run(path=tmp_path / f"{seed}") as view:
+            assert view.value == value
+    assert all(done[verb] > 3 for verb in ("weights", "upsert", "delete", "replace")), done
+    assert seen["StoredKeyedRows"] > 10, seen
+
+
+def by_city(sales: Any, shops: Any) -> Any:
+    joined = sales.join(shops, on="city")
+    return ef.program(
+        sums=joined.group_by("city").agg(n=ef.count(), sum=ef.sum("price")),
+        alone=sales.join(shops, on="city", how="anti").select("city").distinct(),
+        all=joined.select("id", "city", "owner"),
+    )
+
+
+BY_CITY = by_city(ef.Input("sales", Sale), ef.Input("shops", Shop, key=("city", "size")))
+
+
+def some(count: int, seed: int = 0) -> ZSet[Sale]:
+    dice = Random(seed)
+    return ZSet.of(sale(dice, 0) for _ in range(count))
+
+
+def places() -> list[Shop]:
+    dice = Random(9)
+    return [shop(dice, 0)._replace(city="Rome", size=n, score=0.5) for n in range(3)]
+
+
+def test_an_epoch_in_columns_on_disk_makes_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, expected = some(3000), BY_CITY.run()
+    gone = ZSet.of(Random(1).sample(list(rows), 400))
+    shops = ZSet.of(places())
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("a row is made")
+
+    changes = [{"sales": rows.to_arrow(Sale)}, {"shops": shops.to_arrow(Shop)},
+               {"sales": (-gone).to_arrow(Sale)}]  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr(Columns, "rows", property(refused))
+        patch.setattr(spine_part, "decode", refused)
+        patch.setattr(stored, "decode", refused)
+        for change in changes:
+            with BY_CITY.run(path=tmp_path, columns=True) as view:  # reads all of the state
+                view.step(change)
+    for change in changes:
+        expected.step(change)
+    with BY_CITY.run(path=tmp_path, columns=True) as view:
+        assert view.value == expected.value
+        view.verify()
+
+
+def test_what_columns_refuse_rows_say_and_columns_go_on(tmp_path: Path) -> None:
+    with BY_CITY.run(path=tmp_path, columns=True) as view:
+        view.step(sales=some(50), shops=places())
+        with pytest.raises(AbsentRow):
+            view.step(sales={sale(Random(99), 0)._replace(id=99): -1})
+        assert "in columns" in view.explain()
+        # a generator is read once, and rows must see it all the same
+        odd = (row._replace(price=2**70) for row in list(some(5, 1)))
+        view.step(sales=odd)
+        assert "in columns" not in view.explain()
+        assert "came" in view.explain()
+        view.verify()
+        view.step(sales=some(5, 2))
+        view.verify()
+        value = view.value
+    with BY_CITY.run(path=tmp_path, columns=True) as view:
+        assert view.value == value
+        view.step(sales=some(5, 3))
+        assert "is stored" in view.explain()
+        view.verify()
+
+
+def test_a_branch_takes_rows_of_columns_on_disk(tmp_path: Path) -> None:
+    with BY_CITY.run(path=tmp_path, columns=True) as view:
+        view.step(sales=some(50), shops=places())
+        with view.branch() as branch:
+            branch.step(sales=some(5, 1))
+            branch.verify()
+        view.step(sales=some(5, 2))
+        view.verify()
+
+
+def test_readers_and_sinks_read_what_columns_have_written(tmp_path: Path) -> None:
+    totals = ef.Input("sales", Sale).group_by("city").agg(n=ef.count(), sum=ef.sum("price"))
+    with totals.run(path=tmp_path, columns=True, readable=True, keep_epochs=3) as view:
+        for seed in range(4):
+            view.step(sales=pa.table(some(30, seed).to_arrow(Sale)))
+        assert ef.open(tmp_path).value == view.value
+        assert view.at(view.epoch - 1) != view.value
+        assert view.get("Rome") in set(view.value)
+
+
+def test_columns_and_a_limit_of_memory_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(CompositionError, match="columns are in memory as a whole"):
+        BY_CITY.run(path=tmp_path, columns=True, memory="1MB")
+
+
+@pytest.mark.parametrize("apart", [797, pytest.param(41, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done(
+    apart: int, published: bool, tmp_path: Path
+) -> None:
+    view = BY_CITY.run(path=tmp_path, columns=True)
+    view.step(sales=some(6, 1), shops=places())
+    hit = {True: 0, False: 0}
+    for moment in range(1, 100_000, apart):
+        there = view.input("sales").value
+        odd = Random(moment).random() < 0.2  # such an epoch runs again in rows
+        more = some(3, moment).map(lambda row, odd=odd: row._replace(price=2**70 if odd else 1))  # type: ignore[misc]
+        change = {"sales": more - ZSet.of(list(there)[:3])}
+        before = view.epoch
+        if not interrupted(partial(view.step, change), moment, published=published):
+            break
+        hit[view.epoch > before] += 1
+        view.verify()
+        assert Snapshot(tmp_path).epoch == view.epoch
+        if odd:
+            epoch = view.epoch
+            view.step(sales=-ZSet.of(r for r in view.input("sales").value if r.price == 2**70))
+            view.close()
+            view = BY_CITY.run(path=tmp_path, columns=True)
+            assert view.epoch == epoch + 1
+            view.step(sales=some(3, moment))
+    view.close()
+    assert sum(hit.values()) > 5
+    assert hit[True] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_oracle_hundreds_of_views_in_columns_on_disk(part: int, seen: Counter[str]) -> None:
+    for seed in range(100 * part, 100 * part + 100):
+        dice = Random(f"more {seed}")
+        plan = planned({"output": program(dice).node})
+        given = epochs(dice, list(plan.sources), 8, dice.choice([0, 0, 0.02, 0.2]))
+        followed(plan, dice, given)
+    assert seen["epochs"] > 200, seen
