@@ -77,8 +77,9 @@ class LazyLoopStage(FactsStage):
         given = self._given(start or {}, dict(zip(self._iterate.outside, outside, strict=True)))
         lost = self._count(given, 1)
         back, bettered = self._looked_at(given)
-        back += self._suspend(lost, bettered)
-        if self.suspended > self.enough or not self._bring_back(back):
+        if lost or bettered:
+            back += self._suspend(lost, bettered)
+        if self.suspended > self.enough or (back and not self._bring_back(back)):
             self._compute_again()
         out = self._changed()
         for term in self.terms:
