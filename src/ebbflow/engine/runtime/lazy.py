@@ -76,10 +76,10 @@ class LazyLoopStage(FactsStage):
             self.facts.journal.append(self.was)
         given = self._given(start or {}, dict(zip(self._iterate.outside, outside, strict=True)))
         lost = self._count(given, 1)
-        facts = self.facts.values
-        back = [what for what, _, _ in given if what not in facts]
-        back += self._suspend(lost, self._bettered(given))
-        if self.suspended > self.enough or not self._bring_back(back):
+        back, bettered = self._looked_at(given)
+        if lost or bettered:
+            back += self._suspend(lost, bettered)
+        if self.suspended > self.enough or (back and not self._bring_back(back)):
             self._compute_again()
         out = self._changed()
         for term in self.terms:
@@ -133,9 +133,11 @@ class LazyLoopStage(FactsStage):
         """The first number of the round of a number."""
         return number >> PLACES << PLACES
 
-    def _bettered(self, came: Derivations) -> dict[Any, Any]:
-        """The facts for which a better value has come: none, where there are no values."""
-        return {}
+    def _looked_at(self, came: Derivations) -> tuple[list[Any], dict[Any, Any]]:
+        """Of what derivations came or went: what is no fact, and the facts for which a better value
+        has come, which are none where there are no values."""
+        facts = self.facts.values
+        return [what for what, _, _ in came if what not in facts], {}
 
     def _withdraw(self, gone: dict[Any, Any]) -> Lost:
         """Take facts out, and the derivations made from them; say whose last of a round has

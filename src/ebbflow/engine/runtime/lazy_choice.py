@@ -48,14 +48,16 @@ class LazyChoiceStage(LazyLoopStage):
     def _begin(self, number: Any) -> Any:
         return number[0], super()._begin(number[1])
 
-    def _bettered(self, came: Derivations) -> dict[Any, Any]:
-        facts, tables = self.facts.values, self.derivations.values
-        found = {}
+    def _looked_at(self, came: Derivations) -> tuple[list[Any], dict[Any, Any]]:
+        get, tables = self.facts.values.get, self.derivations.values
+        out, bettered = list[Any](), dict[Any, Any]()
         for key, at, _ in came:
-            fact = facts.get(key)
-            if fact is not None and at[0] < fact[0] and at in tables[key]:
-                found[key] = fact
-        return found
+            fact = get(key)
+            if fact is None:
+                out.append(key)
+            elif at[0] < fact[0] and at in tables[key]:
+                bettered[key] = fact
+        return out, bettered
 
     def _bring_back(self, keys: list[Any]) -> bool:
         """The best value first: what has come back stays. A fact that was there all the time may
@@ -96,7 +98,7 @@ class LazyChoiceStage(LazyLoopStage):
                 self._require_end()
                 limit = maxsize
             first = (number + 1 << PLACES) + 1
-            places = [(mark, first + place) for place in range(FACTS_PLACES)]
+            places = [(mark, first + place) for place in range(min(FACTS_PLACES, len(keys)))]
             new = {key: places[i % FACTS_PLACES] for i, key in enumerate(keys)}
             came[number] = came.get(number, 0) + len(new)
             for key in new:

@@ -98,7 +98,8 @@ def rest_of_row(term: Term) -> Fn | None:
     rest = [each for i, name in enumerate(fields) if (each := Get(0, name, i)) not in known]
     if len(rest) != 1 or len(known) != len(fields) - 1 or join.merge.expression is None:
         return None
-    if join.merge.reads[side] != {rest[0].name} or classes(fields[rest[0].name]) not in PLAIN:
+    name = rest[0].name
+    if join.merge.reads[side] != frozenset([name]) or classes(fields[name]) not in PLAIN:
         return None
     return written(rest[0], other.type)
 

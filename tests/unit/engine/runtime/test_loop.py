@@ -161,8 +161,8 @@ def reached(by: ef.Collection, select: Any) -> ef.Collection:
 
 def field_kept(loop: ef.Collection, stored: bool) -> str:
     """What the loop of a program keeps of the rows that it joins with; "" for all of it."""
-    (stage,) = [each for each in Machine(loop.plan, stored=stored).stages if each.looping]
-    (term,) = stage.terms
+    stages: list[Any] = Machine(loop.plan, stored=stored).stages
+    (term,) = [term for each in stages if each.looping for term in each.terms]
     return "" if term.rest is None else term.rest.text
 
 
