@@ -167,8 +167,13 @@ def test_an_edit_writes_the_edit_and_not_the_text(tmp_path: Path) -> None:
             view.input("docs").edit(1, "body", Insert(300_000 + at, "x"))
         assert first > len(body)
         assert view._storage.store.written - first < len(body)
-    with sizes.run(path=tmp_path) as view:
+    with sizes.run(path=tmp_path) as view:  # what was read again has the pieces that are stored
         assert view.input("docs").get(1).body == body[:300_000] + "x" * 20 + body[300_000:]
+        first = view._storage.store.written
+        view.input("docs").edit(1, "body", Insert(100_000, "y"))
+        assert view._storage.store.written - first < len(body) / 10
+        after = body[:100_000] + "y" + body[100_000:300_000] + "x" * 20 + body[300_000:]
+        assert view.input("docs").get(1).body == after
 
 
 def test_state_is_read_without_the_program_and_with_another_type(

@@ -19,7 +19,7 @@ Text holds nothing else: what is given as a `str` becomes one.)
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, Self, SupportsIndex, TypeVar, overload
 
 from ebbflow.change.items import LIST
@@ -42,6 +42,7 @@ class EditedSequence(Remembering):
     __slots__ = ("__weakref__", "_hash", "_notes", "_origin", "_rope")
 
     structure: ChangeStructure[Any, Any]
+    rope: type[Rope] = Rope
 
     def __init__(self, rope: Rope) -> None:
         self._rope = rope
@@ -96,6 +97,16 @@ class EditedSequence(Remembering):
     def _whole(self) -> Any:
         return self._rope.slice(0, len(self))
 
+    @classmethod
+    def of_leaves(cls, pieces: Sequence[Any], numbers: Iterable[int]) -> Self:
+        """The value whose `leaves` were these pieces, stored under these numbers.
+
+        >>> stored = Text.of_leaves(["ebb and ", "flow"], [7, 8])
+        >>> stored, [leaf.number for leaf in stored.leaves()]
+        (Text('ebb and flow'), [7, 8])
+        """
+        return cls._of(cls.rope.of_pieces(pieces, numbers))
+
     def leaves(self) -> list[Any]:
         """The leaves of the tree, in order; each has a `text` and a `number`. None is ever
         altered but for its number, which is for who stores it."""
@@ -147,7 +158,7 @@ class Text(EditedSequence):
             return text
         if not isinstance(text, str):
             raise TypeError(f"Text(...) takes a str, not {type(text).__name__}")
-        return cls._of(Rope(text))
+        return cls._of(cls.rope(text))
 
     def __init__(self, text: str | Text = "") -> None:
         """All is made by `__new__`."""
@@ -244,13 +255,14 @@ class List(EditedSequence, Generic[T]):
     __slots__ = ()
 
     structure = LIST
+    rope = ItemRope
 
     def __new__(cls, items: Iterable[T] = ()) -> Self:
         if isinstance(items, cls):
             return items
         if isinstance(items, (str, Text)):
             raise TypeError(f"List(...) takes a list, not {type(items).__name__}")
-        return cls._of(ItemRope(tuple(items)))
+        return cls._of(cls.rope(tuple(items)))
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         """All is made by `__new__`."""

@@ -40,7 +40,7 @@ what is known of them, and from then on each copies the path that it edits (see 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -96,6 +96,20 @@ class Rope(SequenceTree):
         self._notes: list[tuple[int, Any]] = []
         self._leaf = max(chunk, self.chunk)
         self._plant(text)
+
+    @classmethod
+    def of_pieces(cls, pieces: Sequence[Any], numbers: Iterable[int]) -> Self:
+        """A rope whose leaves are pieces that were leaves of another, stored under numbers.
+
+        >>> str(Rope.of_pieces(["ebb and ", "flow"], [7, 8]))
+        'ebb and flow'
+        """
+        rope = cls(cls.empty)
+        if max(map(len, pieces), default=0) > rope._leaf:  # they were larger then
+            return cls(cls.join(pieces))
+        rope.size = sum(map(len, pieces))
+        rope._plant_leaves(pieces, numbers)
+        return rope
 
     def __len__(self) -> int:
         return self.size

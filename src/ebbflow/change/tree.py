@@ -11,7 +11,7 @@ them: each copies the path that it edits, and what it has copied is its own.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, ClassVar
 
 NOTHING: dict[Hashable, tuple[Any, int]] = {}  # what is known of a node: one for all, never altered
@@ -61,6 +61,13 @@ class SequenceTree:
         self._heights = range(0)
         self._root: Any = None
         self._grow(self._leaves(text), [])
+
+    def _plant_leaves(self, pieces: Iterable[Any], numbers: Iterable[int]) -> None:
+        leaves = [_Leaf(piece, self._owner) for piece in pieces]
+        for leaf, number in zip(leaves, numbers, strict=True):
+            leaf.number = number
+        self._heights = range(0)
+        self._grow(leaves, [])
 
     def _share(self, other: SequenceTree) -> None:
         """Have the nodes of another tree, which from now on are neither's own."""

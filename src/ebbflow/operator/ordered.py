@@ -65,7 +65,8 @@ class OrderedRows(ByKey):
         groups, empty = state.groups, self.empty
         found = state.grouped(change)
         state.put(found)
-        old, out = state.trees_before(found), {}
+        old = state.trees_before(found)
+        out: dict[Any, int] = {}
         for key, pairs in found.items():
             self.changed(key, old[key], groups.get(key, empty), pairs, out)
         return without_zeros(out)

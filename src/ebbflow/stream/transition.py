@@ -44,8 +44,6 @@ class Transition:
     """What is said behind the last row, from the state there."""
     composes = ""
     """How steps are composed, to be shown."""
-    certain: bool = False
-    """Whether it surely says the same of the same rows every time."""
 
     def __init__(self, step: Step, start: Any, first: list[Any], name: str) -> None:
         self._step, self._start, self.first, self.name = step, start, first, name
@@ -66,6 +64,11 @@ class Transition:
     def after(self, state: Any, row: Any) -> Any:
         """The state after a row."""
         return self.step(state, row)[0]
+
+    @property
+    def certain(self) -> bool:
+        """Whether it surely says the same of the same rows every time."""
+        return False
 
     # ---- many rows ----
 

@@ -285,16 +285,21 @@ class Spine:
         """Everything there is: `(key, row, weight)`, or `(key, value, 1)`, by and by; of keys whose
         hash is from `low` on and below `high`.
         """
-        for part in self.chunks(low, high):
+        for part in self._stored(low, high):
             keys, rows = values([part], self._types)
-            yield from zip(keys, rows, map(int, part.count.tolist()), strict=True)
+            whole = rows if self.texts is None else self.texts.together(rows)
+            yield from zip(keys, whole, map(int, part.count.tolist()), strict=True)
 
     def chunks(self, low: int = 0, high: int = END) -> Iterator[EntryBatch]:
         """The same in columns. Only chunks that have such hashes are read."""
+        parts = self._stored(low, high)
+        return parts if self.texts is None else map(self._together, parts)
+
+    def _stored(self, low: int, high: int) -> Iterator[EntryBatch]:
+        """The same with long texts in pieces, as they are stored."""
         segments = [*self.segments, *self.staged]
         there = [s for s in segments if s.lasts[-1] >= low and s.firsts[0] < high]
-        parts = self.merged(there, last=True, low=low, high=high)
-        return parts if self.texts is None else map(self._together, parts)
+        return self.merged(there, last=True, low=low, high=high)
 
     def _together(self, part: EntryBatch) -> EntryBatch:
         """Entries with their texts whole."""

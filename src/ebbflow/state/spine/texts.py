@@ -12,8 +12,8 @@ epoch that did not happen leaves nothing behind. Retained epochs have the segmen
 which the leaves still are.
 
 Only rows that are values of keys are stored so, as those of an input with a key: rows that are
-keys are compared as they are stored. A text that is read again is cut anew, so its first edit
-writes it once more.
+keys are compared as they are stored. A text that is read again has the leaves that were stored, and
+their numbers.
 """
 
 from __future__ import annotations
@@ -139,7 +139,4 @@ def _joined(stored: InPieces, found: Mapping[int, Any]) -> Any:
             "a piece of a text is not in the state it was stored in",
             remedy="another copy of the state: this one is damaged",
         )
-    made = _CLASSES[stored.of]
-    if made is Text:
-        return Text("".join(pieces))
-    return List([item for piece in pieces for item in piece])
+    return _CLASSES[stored.of].of_leaves(pieces, stored)
