@@ -36,7 +36,6 @@ def test_oracle_tasks_on_hdfs_equal_batch(server: HdfsServer, place: Any, mode: 
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("hdfs")
 class TestHadoop:
     """A name node and a data node of Hadoop's own, each killed and started again between epochs."""
 
@@ -53,7 +52,7 @@ class TestHadoop:
         where = hdfs.place(f"tests/{uuid4().hex}", cache=tmp_path / "cache")
         engine = ef.spark(spark, path=where, mode=mode, buckets=2, readable=True)
         changes = list(random_changes(5, 4))
-        for first, server in ((0, NAME), (2, DATA)):
+        for first, node in ((0, NAME), (2, DATA)):
             with PROGRAM.run(engine) as view:
                 assert view.epoch == first
                 for change, there in changes[first : first + 2]:
@@ -61,7 +60,7 @@ class TestHadoop:
                     assert view.zset() == evaluate(PROGRAM.plan, there)
                     assert view.last.mode == mode
                 view.verify()
-            hdfs.kill(server)
-            hdfs.start(server)
+            hdfs.kill(node)
+            hdfs.start(node)
             hdfs.wait()
         assert ef.open(where).value == evaluate(PROGRAM.plan, changes[-1][1])
