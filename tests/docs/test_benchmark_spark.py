@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import subprocess
 import sys
@@ -142,3 +143,66 @@ def test_processor_time_counts_what_is_done_below(monkeypatch: pytest.MonkeyPatc
     if not math.isnan(used):
         assert 0.25 < used <= wall + 0.2
     assert clock.middle([clock.Taken(1, 5), clock.Taken(3, 4), clock.Taken(2, 9)]) == (2, 5)
+
+
+# ---- TPC-H, and modes ----
+
+
+def ran(*command: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, *command, "--quick", "--json"], cwd=FOLDER,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("benchmarks")
+def test_tpch_on_spark_is_right_and_smaller_with_the_fields_that_are_read() -> None:
+    asked = ("--engine", "spark", "--queries", "Q3", "--refreshes", "3", "--keep", "read,all")
+    found = ran("tpch.py", *asked)
+    read, whole = found["rows"]
+    assert (read["query"], read["keep"], whole["keep"]) == ("q3", "read", "all")
+    assert 0 < 2.5 * read["state MB"] < whole["state MB"]
+    for row in (read, whole):
+        names = ("load", "insert s", "delete s", "correct s", "epoch s", "SQL s", "faster")
+        assert all(row[name] > 0 for name in names)
+        assert row["faster"] == pytest.approx(row["SQL s"] / row["epoch s"])
+    assert {row["met"] for row in found["targets"]} == {"not asked"}
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("benchmarks")
+def test_every_mode_takes_the_same_epochs_and_one_is_picked() -> None:
+    rows = ran("modes.py", "--events", "4000")["rows"]
+    assert [(row["state"], row["mode"]) for row in rows] == [
+        (state, mode)
+        for state in ("empty", "there")
+        for mode in ("single_task", "staged", "bulk", "auto")
+    ]
+    for row in rows:
+        assert row["s"] > 0
+        assert ("picked" in row) == (row["mode"] == "auto")
+
+
+def test_targets_of_tpch_are_set_for_scale_one_and_for_fields_that_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    judged = importlib.import_module("tpch_spark").judged
+    row = {"query": "q3", "keep": "read", "load": 310_000.0, "state MB": 210.0, "faster": 6.5}
+    rows = [row, row | {"keep": "all"}, row | {"query": "q18", "faster": 19.0}]
+    assert [(each["target"], each["met"]) for each in judged(rows, 1.0)] == [
+        ("q3: load", "yes"), ("q18: load", "yes"), ("q3: state MB", "NO"),
+        ("q3: faster", "yes"), ("q18: faster", "NO"),
+    ]  # fmt: skip
+    assert {each["met"] for each in judged(rows, 0.1)} == {"not asked"}
+
+
+def test_the_mode_that_is_picked_is_judged_beside_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    judged = importlib.import_module("modes").judged
+    row = {"query": "q4", "events": 300_000, "state": "empty"}
+    rows = [row | {"mode": "staged", "/ one task": 3.0}, row | {"mode": "auto", "/ one task": 1.6}]
+    assert [(each["found"], each["met"]) for each in judged(rows, False)] == [(1.6, "NO")]

@@ -13,9 +13,10 @@ from tests.oracle.column_programs import epochs, program
 from tests.oracle.test_narrow_joins import PROGRAMS, row
 
 import ebbflow as ef
+from ebbflow.change import Insert, Text
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local import run
-from ebbflow.errors import AbsentRow, ChangeError
+from ebbflow.errors import AbsentRow, ChangeError, UnknownField
 from ebbflow.flow.running import planned
 from ebbflow.state.spine import StateError
 from ebbflow.testing import follow, random_epochs, random_program
@@ -166,6 +167,30 @@ def test_what_nobody_can_know_is_kept_whole() -> None:
         assert not narrowed(each.run(narrow=True))
     by = ef.Input("orders", Order, key=lambda row: repr(row)).group_by("city").agg(n=ef.count())
     assert not narrowed(by.run(narrow=True))
+
+
+class Doc(NamedTuple):
+    id: int
+    body: Text
+    note: str
+
+
+def test_texts_of_narrow_rows_are_edited_and_fields_that_are_not_kept_are_no_fields() -> None:
+    docs = ef.Input("docs", Doc, key="id").select("id", "body")
+    view = docs.run(narrow=True)
+    view.step(docs=[{"id": 1, "body": "ebb", "note": "x"}])
+    view.input("docs").edit(1, "body", Insert(3, " flow"))
+    assert view.value == ZSet({(1, Text("ebb flow")): 1})
+    view.input("docs").upsert(Doc(1, "ebb flows", "y"))  # type: ignore[arg-type]
+    assert type(view.input("docs").get(1).body) is Text
+    for refused in (
+        lambda: view.input("docs").edit(1, "note", Insert(0, "x")),
+        lambda: view.step(docs=ef.upsert([Doc(1, Text("a"), "b")], by="note")),
+    ):
+        with pytest.raises(UnknownField, match="no field 'note'"):
+            refused()
+    assert view.value == ZSet({(1, Text("ebb flows")): 1})
+    view.verify()
 
 
 # ---- on disk, when the program changes ----

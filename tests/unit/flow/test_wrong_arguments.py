@@ -37,7 +37,7 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
         orders.run(pth="state")
     what, known, remedy = without_place(error.value)
     assert what == "run(pth=...): there is no such option"
-    assert known.startswith("    options    path, check_input, columns, freeze, readable, ")
+    assert known.startswith("    options    path, check_input, narrow, columns, freeze, readable, ")
     assert remedy == "    try        did you mean path?"
 
 
@@ -45,7 +45,8 @@ def test_the_options_are_those_of_a_path() -> None:
     disk = pytest.importorskip("ebbflow.engine.runtime.durable", exc_type=ImportError).Disk
     asked = signature(disk).parameters.values()
     named = [each.name for each in asked if each.kind is each.KEYWORD_ONLY]
-    assert (*local.OPTIONS,) == ("path", "check_input", "columns", "freeze", "readable", *named)
+    memory = ("check_input", "narrow", "columns", "freeze")
+    assert (*local.OPTIONS,) == ("path", *memory, "readable", *named)
 
 
 def test_an_option_that_is_like_none_is_told_about_engines() -> None:

@@ -1,13 +1,14 @@
 """Costs: about how long an epoch would take in each mode, and so which one to take.
 
-    one task   every row goes through every stage, one after the other; stages in columns take a
-               tenth of the time
+    one task   a row is handed from Spark to Python, and goes through every stage, one after the
+               other; stages in columns take less
     waves      the same in many tasks, of which as many run as there are cores; rows that change
                tasks are packed and unpacked, and every wave is a shuffle
     bulk       stages that are queries cost little for each row, and much to begin with; the others
-               run in waves; where there is state, what joins read of it is read
+               run in waves, behind one more hop; where there is state, what joins read is read
 
-The seconds that these need for a row and a stage are those of one machine. What epochs took here
+The seconds that these need for a row and a stage are processor time on one machine, as
+`benchmarks/modes.py` and `benchmarks/bench_tasks.py` find it. What epochs took here
 corrects them: the *ratio* of a mode is how many times as long its rows took as was thought. A mode
 that was not tried yet has the ratio of those that were, as another machine, or rows that are wide,
 slow down all of them.
@@ -18,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-ROW, PACKED, QUERY, READ = 4e-6, 2.5, 1.5e-6, 1e-6
-"""Seconds for a row in a stage of Python; how many times that where rows change tasks; seconds for
-a row in a stage that is a query, and for a row that is read from the state."""
-COLUMN = 4e-7
-"""Seconds for a row in a stage that one task runs in columns."""
-TASK, WAVE, QUERIES = 0.3, 0.2, 0.4
+GIVEN, ROW, COLUMN = 1e-5, 1.5e-6, 1e-6
+"""Seconds for a row to be handed to Python and its state to be written, and in each stage there, or
+in one that a task runs in columns."""
+PACKED, QUERY, READ = 2.0, 1.5e-6, 1e-6
+"""How many times as much a stage takes where rows change tasks; seconds for a row in a stage that
+is a query, and for a row that is read from the state."""
+TASK, WAVE, QUERIES = 0.3, 0.2, 0.3
 """Seconds to begin with: for a job, for each wave of it, and for each stage that is a query."""
 LEARNED = 5_000
 """From so many rows on, what an epoch took says something about its rows."""
@@ -38,7 +40,7 @@ class Costs:
 
     >>> costs = Costs(stages=9, waves=4, queries=1, cores=2)
     >>> costs.best(300_000, ["single_task", "staged", "bulk"])
-    ('single_task', '300,000 rows: single_task 11.1 s, staged 14.6 s, bulk 14.1 s')
+    ('single_task', '300,000 rows: single_task 7.4 s, staged 8.2 s, bulk 9.0 s')
     >>> Costs(stages=2, waves=1, queries=2, cores=2).best(300_000, ["single_task", "bulk"])[0]
     'bulk'
     """
@@ -61,12 +63,15 @@ class Costs:
     def _parts(self, mode: str) -> tuple[float, float]:
         """The seconds to begin with, and those for a row."""
         if mode == ONE_TASK:
-            return TASK, ROW * (self.stages - self.columns) + COLUMN * self.columns
+            return TASK, GIVEN + ROW * (self.stages - self.columns) + COLUMN * self.columns
         if mode == WAVES:
-            return TASK + WAVE * self.waves, PACKED * ROW * self.stages / self.cores
+            return TASK + WAVE * self.waves, GIVEN + PACKED * ROW * self.stages / self.cores
         rest = self.stages - self.queries
         begin = TASK + WAVE * self.waves + QUERIES * (1 + self.queries)
-        return begin, (PACKED * ROW * rest + QUERY * self.queries) / self.cores
+        native = QUERY * self.queries / self.cores
+        if not rest:
+            return begin, native
+        return begin, GIVEN + PACKED * ROW * (rest + 1) / self.cores + native
 
     def learn(self, mode: str, rows: int, seconds: float) -> None:
         """An epoch of so many rows took so long. Half of what is known is what was known before."""

@@ -29,6 +29,15 @@ def test_with_many_cores_many_rows_go_to_many_tasks() -> None:
     assert in_python(cores=16).best(21_000, ALL)[0] == ONE_TASK
 
 
+def test_columns_do_not_spare_rows_the_way_into_a_task() -> None:
+    """As Nexmark's query 4 was measured: 7 stages, 6 of them in columns."""
+    rows, columns = (Costs(stages=7, waves=4, queries=5, cores=2, columns=n) for n in (0, 6))
+    for each in (47_000, 300_000):
+        faster = rows.seconds(ONE_TASK, each) / columns.seconds(ONE_TASK, each)
+        assert 1 < faster < 1.5
+        assert columns.best(each, ALL)[0] == ONE_TASK
+
+
 def test_queries_pay_from_some_rows_on() -> None:
     assert native().best(30_000, ALL)[0] == ONE_TASK
     assert native().best(1_000_000, ALL)[0] == LOAD
