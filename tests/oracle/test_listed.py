@@ -6,6 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 import pytest
+from tests.oracle.interrupts import interrupted
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -191,3 +192,26 @@ def test_rows_that_are_not_as_declared_are_read_as_ever(taken: list[int]) -> Non
     sold.step(sales=[{"id": n, "shop": 1, "price": 1} for n in range(9)])
     assert sold.value == ZSet({(1, 9, 9): 1})
     assert not taken
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_interrupt_leaves_a_list_taken_or_not_taken(
+    error: type[BaseException], taken: list[int]
+) -> None:
+    first, more = [Sale(n, n % 3, n) for n in range(12)], [Sale(n, n % 3, n) for n in range(12, 24)]
+    point = 1
+    while True:
+        view = PROGRAMS["join"]().run(check_input=False)
+        view.step(sales=first, shops=[Shop(n, "Rome") for n in range(3)])
+        whole = ZSet.of([("Rome", n) for n in range(12)])
+        raised = interrupted(lambda: view.step(sales=more), point, error=error, published=False)  # noqa: B023
+        if view.epoch == 1:
+            assert view.value == whole
+            view.step(sales=more)
+        assert view.value == whole + ZSet.of([("Rome", n) for n in range(12, 24)])
+        view.close()
+        if not raised:
+            break
+        point += 17
+    assert point > 17
+    assert taken

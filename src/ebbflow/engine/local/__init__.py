@@ -52,9 +52,10 @@ def run(
     when the first change is a large table. With a `path`, all of the state is in memory then, from
     the first epoch on, and is stored as columns.
 
-    What large epochs, of 250,000 rows in all or more, have brought is kept out of the way of the
-    garbage collector, which would otherwise take some hundred milliseconds in a later step; with
-    `freeze=False` it is not. See `ebbflow.engine.runtime.gc_paused`.
+    What a load, of 250,000 rows or more, and large epochs that follow each other closely have
+    brought is kept out of the way of the garbage collector, which would otherwise take up to two
+    fifths of the time, and some hundred milliseconds in a later step; with `freeze=False` it is
+    not. See `ebbflow.engine.runtime.gc_paused`.
 
     With a `path` the state is kept in that folder, or on an object store (`s3://bucket/folder`, or
     `ebbflow.object_store`), and every epoch is safe there when `step` returns. Opened again, the

@@ -65,7 +65,7 @@ class Freezer:
     """Keeps what large epochs of its owner have brought out of the collector's way."""
 
     owners: ClassVar[set[int]] = set()
-    """Whose objects are frozen: when the last of them goes, all are looked at again."""
+    """Whose objects are frozen: when one of them goes, all are looked at again."""
 
     def __init__(self) -> None:
         self.frozen = self.waiting = 0
@@ -114,11 +114,15 @@ class Freezer:
         finalize(owner, self.close).atexit = False
 
     def close(self) -> None:
-        """Have the collector look at everything again, when no other owner is left."""
+        """Have the collector look at everything again; what other owners have is frozen after that.
+        An owner that is part of a cycle may be among what it finds."""
         if id(self) in self.owners:
             self.owners.remove(id(self))
-            if not self.owners:
-                gc.unfreeze()
+            gc.unfreeze()
+            if self.owners and gc.isenabled():
+                gc.collect()
+                if self.owners:
+                    gc.freeze()
 
 
 def gc_paused(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:

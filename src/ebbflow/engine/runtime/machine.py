@@ -166,7 +166,9 @@ class Machine:
             if freezer is not None:
                 freezer.end()
         except Exception as error:
-            stage = None if stage is None else stage.at_work
+            if stage is None:  # no stage has run yet
+                raise
+            stage = stage.at_work
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
             if paused:

@@ -62,6 +62,22 @@ def test_as_long_as_another_view_has_something_frozen_all_stays() -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_a_view_that_is_lost_in_a_cycle_is_found_when_another_is_closed() -> None:
+    class Node:
+        view: Any
+
+    other, node = loaded(), Node()
+    node.me = node  # type: ignore[attr-defined]
+    node.view = loaded()
+    lost = ref(node.view)
+    del node
+    gc.collect()
+    assert lost() is not None, "it is frozen"
+    other.close()
+    assert lost() is None
+    assert gc.get_freeze_count() == 0
+
+
 def test_garbage_of_the_host_is_collected_and_not_frozen() -> None:
     class Node:
         pass
