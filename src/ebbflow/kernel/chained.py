@@ -210,9 +210,15 @@ def _apply(
         if i == end:
             begin, end = i, min(i + BLOCK, len(rows))
             look_ahead(rows, begin, end, row_places, row_store, entries, hashes)
+            mask = len(key_places) - 1
             for j in range(begin, end):
                 if weights[j] > 0:
-                    prefetched(key_places, hashed(keys, j) & (len(key_places) - 1))
+                    prefetched(key_places, hashed(keys, j) & mask)
+            for j in range(begin, end):
+                if weights[j] > 0:
+                    slot = key_places[hashed(keys, j) & mask, 0]
+                    if slot != -1:
+                        prefetched(first, slot)
         there = row_state[0] - row_state[1]
         entry = added(rows, i, hashes[i - begin], row_places, row_store, row_free, row_state)
         if row_state[0] - row_state[1] > there:
