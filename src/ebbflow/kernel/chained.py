@@ -312,7 +312,7 @@ def times(one: Any, other: Any) -> Any:
 @compiled
 def _meet(
     slots: Words, weights: Words, when: int, epoch: int, first: Words, entries: Words, at: Words,
-    met: Words, products: Words, fresh: Words,
+    found: Words, products: Words, fresh: Words,
 ) -> int:  # fmt: skip
     count = 0
     for i in range(len(slots)):
@@ -323,7 +323,7 @@ def _meet(
             touched = entries[entry, MARK] == epoch
             weight = entries[entry, BEFORE if touched and when == WAS else WEIGHT]
             if weight != 0:
-                at[count], met[count] = i, entry
+                at[count], found[count] = i, entry
                 products[count], fresh[count] = times(weight, weights[i]), touched
                 if products[count] == NULL:
                     return -1
