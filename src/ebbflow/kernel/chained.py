@@ -210,9 +210,15 @@ def _apply(
         if i == end:
             begin, end = i, min(i + BLOCK, len(rows))
             look_ahead(rows, begin, end, row_places, row_store, entries, hashes)
+            mask = len(key_places) - 1
             for j in range(begin, end):
                 if weights[j] > 0:
-                    prefetched(key_places, hashed(keys, j) & (len(key_places) - 1))
+                    prefetched(key_places, hashed(keys, j) & mask)
+            for j in range(begin, end):
+                if weights[j] > 0:
+                    slot = key_places[hashed(keys, j) & mask, 0]
+                    if slot != -1:
+                        prefetched(first, slot)
         there = row_state[0] - row_state[1]
         entry = added(rows, i, hashes[i - begin], row_places, row_store, row_free, row_state)
         if row_state[0] - row_state[1] > there:
@@ -306,7 +312,7 @@ def times(one: Any, other: Any) -> Any:
 @compiled
 def _meet(
     slots: Words, weights: Words, when: int, epoch: int, first: Words, entries: Words, at: Words,
-    met: Words, products: Words, fresh: Words,
+    found: Words, products: Words, fresh: Words,
 ) -> int:  # fmt: skip
     count = 0
     for i in range(len(slots)):
@@ -317,7 +323,7 @@ def _meet(
             touched = entries[entry, MARK] == epoch
             weight = entries[entry, BEFORE if touched and when == WAS else WEIGHT]
             if weight != 0:
-                at[count], met[count] = i, entry
+                at[count], found[count] = i, entry
                 products[count], fresh[count] = times(weight, weights[i]), touched
                 if products[count] == NULL:
                     return -1

@@ -182,7 +182,8 @@ def _rows(row_type: Any, fields: Any, texts: Texts) -> Iterator[Any]:
         lists = fields.tolist() if whole else [words.tolist() for words in fields]
     else:
         forms = forms_of(row_type) or ()
-        lists = [decoded(form, *each, texts) for form, *each in zip(forms, fields, strict=True)]
+        pairs = zip(forms, fields, strict=True)
+        lists = [decoded(form, words, texts) for form, words in pairs]
     return map(tuple.__new__, repeat(row_type), zip(*lists, strict=True))
 
 

@@ -61,20 +61,24 @@ def _has_file(loop: Callable[..., Any]) -> bool:
     return not loop.__code__.co_filename.startswith("<")
 
 
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def prefetched(typing: Any, rows: Any, at: Any) -> Any:
-    """Ask for the memory of a row of an array, and go on: a loop that will read many rows here and
-    there asks for them first, and does not wait for each."""
+def _prefetched(typing: Any, rows: Any, at: Any) -> Any:
+    """How it is asked for the memory of a row of an array."""
 
     def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, given[0])
         number, flag, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
         begin = builder.ptrtoint(array.data, number)
         offset = builder.mul(builder.extract_value(array.strides, 0), given[1])
-        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
-        asks = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+        asked = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        asks = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), asked)
         place = builder.inttoptr(builder.add(begin, offset), pointer)
         builder.call(asks, [place, flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 
     return types.void(rows, types.int64), build
+
+
+_intrinsic: Any = intrinsic
+prefetched: Callable[[Any, int], None] = _intrinsic(_prefetched)
+"""Ask for the memory of a row of an array, and go on: a loop that will read many rows here and
+there asks for them first, and does not wait for each."""

@@ -177,7 +177,7 @@ class Machine:
     def _keeps_rows(self) -> bool:
         """Whether some stage has its state in rows, which are objects, and not in columns."""
         return self.by_columns is None or not all(
-            stage.in_columns and not stage.given_up for stage in self.stages
+            stage.in_columns and not getattr(stage, "given_up", "") for stage in self.stages
         )
 
     def count_anew(self) -> None:

@@ -64,7 +64,9 @@ class FewRows:
         keys = np.zeros((FEW, len(forms)), np.int64)
         found = np.zeros((FEW, len(values)), np.int64)
         weights = np.zeros(FEW, np.int64)
-        self.given = [(keys[:n], found[:n], weights[:n]) for n in range(FEW + 1)]
+        self.given: list[tuple[Any, Any, Any]] = [
+            (keys[:n], found[:n], weights[:n]) for n in range(FEW + 1)
+        ]
         loop = GeneratedLoop("words", "change, keys, values, weights")
         write = partial(_write, loop, before.last_row, key, forms, values, texts)
         loop.template(
@@ -75,7 +77,8 @@ class FewRows:
 
     def __call__(self, change: dict[Any, int]) -> tuple[Any, Any, Any]:
         try:
-            return self.given[self.loop(change, *self.given[FEW])]
+            count: int = self.loop(change, *self.given[-1])
+            return self.given[count]
         except DoesNotFit:
             raise
         except Exception as error:
