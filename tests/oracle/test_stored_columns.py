@@ -220,7 +220,7 @@ def test_columns_and_a_limit_of_memory_exclude_each_other(tmp_path: Path) -> Non
         BY_CITY.run(path=tmp_path, columns=True, memory="1MB")
 
 
-@pytest.mark.parametrize("apart", [797, pytest.param(41, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("apart", [997, pytest.param(41, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("published", [False, True])
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -250,8 +250,7 @@ def test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done(
             assert view.epoch == epoch + 1
             view.step(sales=some(3, moment))
     view.close()
-    assert sum(hit.values()) > 5
-    assert hit[True] > 0
+    assert hit[published] > 2, hit
 
 
 @pytest.mark.slow
