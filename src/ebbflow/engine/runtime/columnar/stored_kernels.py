@@ -111,9 +111,9 @@ class StoredIndex(StoredKernel):
             some = np.flatnonzero(weights)
             entries, weights = entries[some], weights[some]
             keys = index.keys.keys[index.links[entries, 2]]
-            columns = [self.key.columns(keys, self.texts),
-                       self.row.columns(index.rows.keys[entries], self.texts)]  # fmt: skip
-            self.spine.append_columns(*columns, weights)
+            names = self.key.columns(keys, self.texts)
+            rows = self.row.columns(index.rows.keys[entries], self.texts)
+            self.spine.append_columns(names, rows, weights)
 
 
 class StoredRowTable(StoredKernel):
