@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,7 @@ def run(
     try:
         from ebbflow.engine.runtime.durable import Disk
 
-        disk = Disk
+        disk: Callable[..., Any] = Disk
         if columns:
             from ebbflow.engine.runtime.columnar.disk import ColumnDisk
 
