@@ -99,12 +99,12 @@ def test_targets_are_judged_at_the_sizes_they_are_set_for(targets: Any) -> None:
         return {"work": "join", "rows": rows, "changes": 1_000, "step s": step,
                 "ratio": again / step}  # fmt: skip
 
-    found = targets([join(1_000_000, 0.5, 1.0), join(10_000_000, 0.6, 7.2)], False)
+    found = targets([join(1_000_000, 0.5, 1.0), join(10_000_000, 0.6, 19.2)], False)
     assert [(row["found"], row["met"]) for row in found] == [
-        (pytest.approx(12), "met"),
+        (pytest.approx(32), "met"),
         (pytest.approx(1.2), "met"),
     ]
-    slow = targets([join(1_000_000, 0.5, 1.0), join(10_000_000, 0.8, 7.2)], False)
+    slow = targets([join(1_000_000, 0.5, 1.0), join(10_000_000, 0.8, 19.2)], False)
     assert [row["met"] for row in slow] == ["NOT MET", "NOT MET"]
     few = targets([join(10_000, 0.5, 1.0), join(100_000, 0.6, 1.0)], False)
     assert {row["met"] for row in few} == {"not asked"}

@@ -231,7 +231,7 @@ def test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done(
     view = BY_CITY.run(path=tmp_path, columns=True)
     view.step(sales=some(6, 1), shops=places())
     hit = {True: 0, False: 0}
-    for moment in range(1, 100_000, apart):
+    for moment in range(1, 100_000, apart // 4 if published else apart):
         there = view.input("sales").value
         odd = Random(moment).random() < 0.2  # such an epoch runs again in rows
         more = some(3, moment).map(lambda row, odd=odd: row._replace(price=2**70 if odd else 1))  # type: ignore[misc]
@@ -250,8 +250,7 @@ def test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done(
             assert view.epoch == epoch + 1
             view.step(sales=some(3, moment))
     view.close()
-    assert sum(hit.values()) > 5
-    assert hit[True] > 0
+    assert hit[published] > 2, hit
 
 
 @pytest.mark.slow

@@ -24,9 +24,10 @@ import ebbflow as ef
 from ebbflow.engine.local import run as run_here
 from ebbflow.engine.runtime.columnar import stored
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
-from ebbflow.engine.spark.tasks import single
+from ebbflow.engine.spark.tasks import columns, single
 from ebbflow.engine.spark.tasks.columns import ColumnReplica
 from ebbflow.engine.spark.tasks.epochs import InputChange
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.errors import ChangeError, FunctionFailed
 from ebbflow.flow.running import planned
 from ebbflow.kernel.columns import Columns
@@ -173,6 +174,40 @@ def test_a_task_in_columns_makes_no_rows(
         expected.step({"sales" if row_type is Sale else "shops": change})
     assert view.value == expected.value
     view.close()
+
+
+def test_columns_that_never_fit_are_not_tried_each_time(seen: Counter[str], tmp_path: Path) -> None:
+    sums = ef.Input("sales", Sale).group_by("city").agg(n=ef.count())
+    plan = planned({"output": sums.node})
+    view, expected = View(plan, "single_task", path=tmp_path), sums.run()
+    dice, said = Random(1), []
+    for turn in range(columns.MISSES + columns.PAUSE + 3):
+        large = turn <= columns.MISSES + 5
+        row = sale(dice, 0)._replace(id=turn, price=2**70 if large else 1)
+        given = {"sales": InputChange(None, {row: 1})}
+        said.append(view.cluster.whole(given, 10**9).why)
+        view.commit()
+        expected.step(sales=[row])
+    assert view.value == expected.value
+    view.close()
+    assert said[0] == "in rows: a value that columns do not hold"
+    assert said[columns.MISSES] == "in rows, as the epochs before"
+    tried = [turn for turn, why in enumerate(said) if why != "in rows, as the epochs before"]
+    assert tried[: columns.MISSES + 1] == [
+        *range(columns.MISSES),
+        columns.MISSES + columns.PAUSE - 1,
+    ]
+
+
+def test_a_replica_with_too_many_texts_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "TEXTS", 2)
+    plan = planned({"output": ef.Input("sales", Sale).group_by("city").agg(n=ef.count()).node})
+    replica = Replica(plan)
+    first = replica.columns_for_task()
+    first.texts.words(["Rome", "Oslo"])
+    assert replica.columns_for_task() is first
+    first.texts.words(["Bergen"])
+    assert replica.columns_for_task() is not first
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -119,15 +120,18 @@ def run(
                 remedy="run(columns=True, path=...), or run(path=..., memory=...)",
             )
     try:
+        from ebbflow.engine.runtime.durable import Disk
+
+        disk: Callable[..., Any] = Disk
         if columns:
-            from ebbflow.engine.runtime.columnar.disk import ColumnDisk as Disk
-        else:
-            from ebbflow.engine.runtime.durable import Disk
+            from ebbflow.engine.runtime.columnar.disk import ColumnDisk
+
+            disk = ColumnDisk
     except ModuleNotFoundError as error:
         raise CompositionError(
             f"run(path=...) needs {error.name}", remedy=install("durable")
         ) from error
     return View(
-        plan, machine, check_input=check_input, storage=partial(Disk, path, **options),
+        plan, machine, check_input=check_input, storage=partial(disk, path, **options),
         freezer=freezer,
     )  # fmt: skip

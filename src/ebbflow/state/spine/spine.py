@@ -78,6 +78,9 @@ class Spine:
         self.segments: list[Segment] = list(segments)
         self.staged: list[Segment] = []
         self.chunk = chunk
+        self.fanout = FANOUT
+        """How many segments of about one size there may be; a power of two. Where nobody looks keys
+        up, more of them cost less to write, and nothing to read."""
         self.plain = plain
         """Whether what is pickled must be made of plain values, as its reader asks for."""
         self.texts: TextPieces | None = None
@@ -314,8 +317,8 @@ class Spine:
         """From which of these segments on to merge; see `due`."""
         found = broods(segments)
         sizes = [sum(map(len, run)) for run in found]
-        at = due(sizes, first=first, least=max(1, self.chunk >> 8))
-        if at is None and found and len(found[-1]) > FANOUT and sizes[-1] <= self.chunk:
+        at = due(sizes, first=first, least=max(1, self.chunk >> 8), fanout=self.fanout)
+        if at is None and found and len(found[-1]) > self.fanout and sizes[-1] <= self.chunk:
             at = len(found) - 1
         return None if at is None else sum(map(len, found[:at]))
 
@@ -367,25 +370,28 @@ def _gather_values(
             found[key] = value if live else ABSENT
 
 
-def due(sizes: Sequence[int], *, first: bool = True, least: int = 256) -> int | None:
+def due(
+    sizes: Sequence[int], *, first: bool = True, least: int = 256, fanout: int = FANOUT
+) -> int | None:
     """Of segments with these sizes, the oldest first: from which one on to merge, or None. `first`
     says that there are no older ones; all sizes below `least` are the same.
 
     >>> due([1000, 30, 20, 10]), due([1000, 30, 20, 10, 40]), due([100, 60, 50])
     (None, 1, 0)
+    >>> due([1000, 30, 20, 10, 40], fanout=8)
     """
     if first and len(sizes) > 1 and sum(sizes[1:]) >= sizes[0]:
         return 0
     counts: dict[int, int] = {}
     begin: int | None = None
-    top = 0
+    top, bits = 0, fanout.bit_length() - 1
     for i in range(len(sizes) - 1, -1, -1):
-        level = max(0, (sizes[i] // least).bit_length() // 2)
+        level = max(0, (sizes[i] // least).bit_length() // bits)
         if level < top:
             continue
         top = level
         counts[level] = counts.get(level, 0) + 1
-        if counts[level] >= FANOUT:
+        if counts[level] >= fanout:
             begin = i
             break
     return begin

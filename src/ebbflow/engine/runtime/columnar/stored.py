@@ -21,11 +21,13 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.engine.runtime.columnar.keyed_input import RowsByKey
+from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage
 from ebbflow.expression import Tuple
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.columns import Columns, arrow_column, arrow_words
+from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.words import Texts, WordForm, encoded, forms_of
 from ebbflow.state.spine import Spine
@@ -193,18 +195,19 @@ def alike(
 
 
 def stored_weights(
-    spine: Spine, key: tuple[ColumnShape, Sequence[WordForm], Any],
-    row: tuple[ColumnShape, Sequence[WordForm], Any], texts: Texts,
+    spine: Spine, key: Side, keys: Any, row: Side, rows: Any, texts: Texts
 ) -> Any:  # fmt: skip
-    """How often rows are in a bag, each given with its key, as a shape, forms and words."""
-    hashes = [column_hashes(s, arrays_of(forms, words.T, texts)) for s, forms, words in (key, row)]
-    rows = row_words(hashes[1])
-    order = np.lexsort((rows, hashes[0]))
+    """How often rows are in a bag, each given with its key. Equal rows have equal keys, so only
+    rows are compared."""
+    owners, words = (
+        column_hashes(*side.columns(given, texts)) for side, given in ((key, keys), (row, rows))
+    )
+    words = row_words(words)
+    order = np.lexsort((words, owners))
     totals = np.zeros(len(order), np.int64)
-    for found in pairs_of([*spine.segments, *spine.staged], hashes[0][order], rows[order]):
+    for found in pairs_of([*spine.segments, *spine.staged], owners[order], words[order]):
         at = order[found.owners]
-        same = alike(found.form.row, row[0], found.row, row[1], row[2], at, texts)
-        same &= alike(found.form.key, key[0], found.key, key[1], key[2], at, texts)
+        same = alike(found.form.row, row.shape, found.row, row.forms, rows, at, texts)
         np.add.at(totals, at[same], found.counts[same])
     return totals
 
@@ -255,3 +258,49 @@ def stage_rows(spine: Spine, there: RowsByKey, keys: Any, rows: Any, gone: Any) 
     names = key.columns(np.concatenate([keys, gone]), texts)
     columns = row.columns(np.concatenate([rows, old]), texts)
     spine.append_columns(names, columns, live=np.arange(len(keys) + len(gone)) < len(keys))
+
+
+def load(
+    groups: Groups, keys: Any, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
+    cell: StoredCell, texts: Texts,
+) -> None:  # fmt: skip
+    """Have the cells of some keys in a kernel that has none yet."""
+    groups.table.add(keys)
+    groups._fit()
+    slots = groups.table.used()
+    asked = Asked(shape, forms, groups.table.keys[slots], texts)
+    groups.cells[slots] = asked.values(spine, cell)
+
+
+def stage_cells(
+    groups: Groups, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
+    cell: StoredCell, texts: Texts,
+) -> None:  # fmt: skip
+    """Stage the cells that the epoch has changed."""
+    for note in groups.journal or ():
+        slots, old = note.done
+        cells = groups.cells[slots]
+        changed = (cells != old).any(axis=1)
+        slots, cells = slots[changed], cells[changed]
+        keys = arrays_of(forms, list(groups.table.keys[slots].T), texts)
+        stage_values(spine, shape, keys, cell, cells)
+
+
+def cell_of(stage: ColumnReduceStage) -> StoredCell:
+    """How the cells of a group-by are stored; found by making two of them."""
+    if not stage.key_of.parts:
+        raise NotInColumns("it has one group, of all rows")
+    require_plain(stage.by_rows.operator.key, stage.key_of.forms)
+    if stage.groups.values is not None:
+        raise NotInColumns("it counts the values of groups")
+    width = stage.groups.cells.shape[1]
+    key = np.zeros((1, len(stage.key_of.parts)), np.int64)
+    found = []
+    for begin, step in ((1 << 20, 1), (1 << 30, 3)):
+        cells = begin + step * np.arange(width)
+        ((cell,),) = [stage.cells_of(key, cells.reshape(1, -1)).values()]
+        known = {value: at for at, value in enumerate(cells.tolist())}
+        found.append([known.get(value, -1) for value in cell])
+    if found[0] != found[1] or {*found[0]} != {*range(width)}:
+        raise NotInColumns("its cells are stored in another way")
+    return StoredCell("tuple", (NONE, *found[0]))  # see `ReduceGroups.dump`

@@ -34,14 +34,17 @@ from ebbflow.engine.runtime.columnar.keyed import (
 from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage, ColumnStage, together
 from ebbflow.engine.runtime.columnar.stored import (
     COUNT,
-    NONE,
     Asked,
     StoredCell,
     arrays_of,
+    cell_of,
+    keys_side,
+    load,
     of_keys,
+    records_side,
     require_plain,
     shape_of,
-    stage_values,
+    stage_cells,
     stored_weights,
     words_of,
 )
@@ -51,7 +54,6 @@ from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.chained import NOW, ChainedRows
 from ebbflow.kernel.columns import Columns
-from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.words import Texts, WordForm, forms_of
 from ebbflow.state.spine import Spine
@@ -137,8 +139,8 @@ class StoredArrangeStage(StoredStage, ColumnArrangeStage):
             return
         rows = matrix([words[gone] for words in arranged.columns.fields])
         there = stored_weights(
-            self.spine(), (self.key_shape, self.key_of.forms, arranged.keys[gone]),
-            (shape_of("record", self.row_forms), self.row_forms, rows), self.texts,
+            self.spine(), keys_side(self.key_of.forms), arranged.keys[gone],
+            records_side(self.before.type), rows, self.texts,
         )  # fmt: skip
         if (there + weights[gone] < 0).any():
             raise DoesNotFit("a row is taken away that is not there")
@@ -308,32 +310,6 @@ class StoredReduceStage(StoredStage, ColumnReduceStage):
         stage_cells(self.groups, of_keys(forms), forms, self.spine(), self.cell, self.texts)
 
 
-def load(
-    groups: Groups, keys: Any, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
-    cell: StoredCell, texts: Texts,
-) -> None:  # fmt: skip
-    """Have the cells of some keys in a kernel that has none yet."""
-    groups.table.add(keys)
-    groups._fit()
-    slots = groups.table.used()
-    asked = Asked(shape, forms, groups.table.keys[slots], texts)
-    groups.cells[slots] = asked.values(spine, cell)
-
-
-def stage_cells(
-    groups: Groups, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
-    cell: StoredCell, texts: Texts,
-) -> None:  # fmt: skip
-    """Stage the cells that the epoch has changed."""
-    for note in groups.journal or ():
-        slots, old = note.done
-        cells = groups.cells[slots]
-        changed = (cells != old).any(axis=1)
-        slots, cells = slots[changed], cells[changed]
-        keys = arrays_of(forms, list(groups.table.keys[slots].T), texts)
-        stage_values(spine, shape, keys, cell, cells)
-
-
 def storable(stages: Sequence[Stage], why: dict[int, str], made: Made = None) -> list[Stage]:
     """Stages on columns, as they are or `made` into others; where their state cannot be stored in
     columns they are in rows, and `why` says why."""
@@ -387,23 +363,3 @@ def _stored(stage: Stage, found: dict[int, Stage]) -> Stage:
         case ColumnReduceStage():
             return StoredReduceStage(stage, cell_of(stage))
     return stage
-
-
-def cell_of(stage: ColumnReduceStage) -> StoredCell:
-    """How the cells of a group-by are stored; found by making two of them."""
-    if not stage.key_of.parts:
-        raise NotInColumns("it has one group, of all rows")
-    require_plain(stage.by_rows.operator.key, stage.key_of.forms)
-    if stage.groups.values is not None:
-        raise NotInColumns("it counts the values of groups")
-    width = stage.groups.cells.shape[1]
-    key = np.zeros((1, len(stage.key_of.parts)), np.int64)
-    found = []
-    for begin, step in ((1 << 20, 1), (1 << 30, 3)):
-        cells = begin + step * np.arange(width)
-        ((cell,),) = [stage.cells_of(key, cells.reshape(1, -1)).values()]
-        known = {value: at for at, value in enumerate(cells.tolist())}
-        found.append([known.get(value, -1) for value in cell])
-    if found[0] != found[1] or {*found[0]} != {*range(width)}:
-        raise NotInColumns("its cells are stored in another way")
-    return StoredCell("tuple", (NONE, *found[0]))  # see `ReduceGroups.dump`

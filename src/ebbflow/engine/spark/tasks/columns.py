@@ -29,6 +29,7 @@ from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput, Shar
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.parts import written
 from ebbflow.engine.runtime.stage import Stage
+from ebbflow.errors import EbbflowError
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.columns import Columns, columns_of_rows
@@ -36,6 +37,9 @@ from ebbflow.kernel.words import Texts, forms_of
 
 TEXTS = 1_000_000
 """So many texts a worker remembers from task to task."""
+MISSES, PAUSE = 3, 20
+"""After so many epochs one after the other that had to run again in rows, columns are tried once
+in so many."""
 
 
 class ColumnReplica:
@@ -45,6 +49,8 @@ class ColumnReplica:
     def __init__(self, replica: Any) -> None:
         self.replica = replica
         self.texts = Texts()
+        self.missed = self.passed = 0
+        """How many epochs rows had to take, one after the other, and how many were not tried."""
         machine: Machine = copy(replica.machine)
         sources = replica.plan.sources
         types = {slot: sources[name].type for name, slot in machine.inputs.items()}
@@ -97,10 +103,28 @@ class ColumnReplica:
             found.type, fields, _own(found.weights), self.texts, canonical=found.canonical
         )
 
+    @property
+    def full(self) -> bool:
+        """Whether it has so many texts that another should take its place."""
+        return len(self.texts.known) > TEXTS
+
+    def tries(self) -> bool:
+        """Whether to try the next epoch in columns."""
+        if self.missed < MISSES:
+            return True
+        self.passed += 1
+        return self.passed % PAUSE == 0
+
+    def miss(self, error: EbbflowError) -> str:
+        """Note that rows have to take an epoch, and say why; nothing where it is wrong, as rows
+        will say."""
+        if not isinstance(error, RowsNeeded):
+            return ""
+        self.missed += 1
+        return f"in rows: {error.what}"
+
     def begin(self) -> None:
-        """Have no state of a task before; of many texts, none either."""
-        if len(self.texts.known) > TEXTS:
-            self.__init__(self.replica)  # type: ignore[misc]
+        """Have no state of a task before."""
         for stage in self.stored:
             stage.clear()
         for rows in self._rows():

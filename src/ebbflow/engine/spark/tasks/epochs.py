@@ -90,7 +90,7 @@ class EpochResult:
     rounds: Mapping[int, str] = field(default_factory=dict)
     """What the rounds of the loops did, by number of stage."""
     why: str = ""
-    """Why it had this mode, where nobody asked for it."""
+    """Why it had this mode, where nobody asked for it, and ran in rows, where it need not have."""
 
 
 class TooMany(Exception):
@@ -292,7 +292,8 @@ class Epochs:
         rows_in = sum(report.rows_in for report in reports)
         jobs = dict(each for report in reports for each in report.jobs)
         rounds = dict(each for report in reports for each in report.rounds)
-        return EpochResult(mode, rows_in, changes, stats, jobs=jobs, rounds=rounds)
+        why = next((report.why for report in reports if report.why), "")
+        return EpochResult(mode, rows_in, changes, stats, jobs=jobs, rounds=rounds, why=why)
 
     def stage_only(self, reports: Sequence[TaskReport], names: Set[str]) -> None:
         """Stage the segments of some parts, by name, and remove what else was written."""

@@ -106,6 +106,14 @@ class Replica(RunningProgram):
         made = ColumnReplica(self)
         return made if made.useful else None
 
+    def columns_for_task(self) -> Any:
+        """The same for a task: with no state, and not with the texts of too many others."""
+        if self.columns is not None and self.columns.full:
+            del self.columns
+        if self.columns is not None:
+            self.columns.begin()
+        return self.columns
+
     def row_type(self, slot: int) -> Any:
         """The type of the rows of a slot."""
         for name, at in self.machine.inputs.items():

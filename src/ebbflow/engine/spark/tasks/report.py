@@ -65,6 +65,8 @@ class TaskReport:
     """How many jobs the rounds of a loop have had, by the number of its stage."""
     rounds: list[tuple[int, str]] = field(default_factory=list)
     """What the rounds of a loop did, by the number of its stage."""
+    why: str = ""
+    """Why it ran in rows, where columns might have done it."""
 
     @staticmethod
     def failed(error: EbbflowError, wave: int) -> TaskReport:
@@ -102,8 +104,10 @@ class TaskReport:
             said["too_many"],
             [_typed(each, int, int) for each in said["jobs"]],
             [_typed(each, int, str) for each in said["rounds"]],
+            said["why"],
         )
-        _typed([found.wave, found.rows_in, found.trace, found.too_many], int, int, str, bool)
+        plain = [found.wave, found.rows_in, found.trace, found.too_many, found.why]
+        _typed(plain, int, int, str, bool, str)
         _require(all(_CHANGES.fullmatch(file) for _, file, _ in found.changes))
         return found
 

@@ -47,9 +47,9 @@ from ebbflow.engine.spark.tasks.replacing import Replacing
 from ebbflow.errors import EbbflowError
 from ebbflow.state.spine.part import BAG
 
-ONE_TASK, CORRECTION = 25, 25
-"""Up to so many times `small` rows one task takes, and from so many on a change of a state that is
-there may take the bulk path."""
+ONE_TASK, IN_COLUMNS, CORRECTION = 25, 100, 25
+"""Up to so many times `small` rows one task takes; where all of its stages are in columns, which
+take less memory; and from so many on a change of a state that is there may take the bulk path."""
 
 
 class Route:
@@ -57,9 +57,10 @@ class Route:
 
     def __init__(self, session: SparkSession, options: Options, epochs: Epochs) -> None:
         self.session, self.options, self.epochs = session, options, epochs
-        self._why, self._most = "", options.small
+        self._why = ""
+        self._most: int | None = None
+        """How many rows one task may have in this epoch, where its mode was chosen."""
         self._costs: Costs | None = None
-        self._in_columns = epochs.replica.columns is not None  # imports what a step may need
         self._guess, self._ratio = 0, 1.0
         """How many rows Spark says the epoch has; how many times as many there were lately."""
 
@@ -73,13 +74,13 @@ class Route:
             return EpochResult(DRIVER, 0, {}, ())
         try:
             with Replacing(self.epochs, self.options, self.session) as replacing:
-                self._why, self._most, started = "", self.most, perf_counter()
+                self._why, self._most, started = "", None, perf_counter()
                 done = self._run({name: replacing.of(name, each) for name, each in given.items()})
             if self._costs is not None:
                 self._costs.learn(done.mode, done.rows_in, perf_counter() - started)
             if self._guess and done.rows_in >= LEARNED:
                 self._ratio = max(1.0, 0.9 * self._ratio, done.rows_in / self._guess)
-            return replace(done, why=self._why)
+            return replace(done, why="; ".join(filter(None, [self._why, done.why])))
         except Exception as error:
             if isinstance(error, EbbflowError) or not is_gone(error):
                 raise
@@ -90,13 +91,20 @@ class Route:
 
     @property
     def most(self) -> int:
-        """How many rows go through one task at most, as far as that is known."""
+        """How many rows go through one task at most, as far as that is known. To see whether a
+        task runs in columns takes half a second at first, so a small change does not ask."""
         small = self.options.small
         if not self.options.measures:
             return small
         if self._costs is not None:
-            return self._costs.most_in_one_task(small, ONE_TASK * small)
-        return ONE_TASK * small if self._in_columns else small
+            return self._costs.most_in_one_task(small, self._limit)
+        return ONE_TASK * small if self.epochs.replica.columns is not None else small
+
+    @property
+    def _limit(self) -> int:
+        """How many rows one task takes at most, whatever they cost."""
+        costs = self.costs
+        return (IN_COLUMNS if costs.columns >= costs.stages else ONE_TASK) * self.options.small
 
     def guessed(self, frame: DataFrame) -> int | None:
         """About how many rows a query of the next epoch has, where Spark knows."""
@@ -120,10 +128,11 @@ class Route:
         if mode == DRIVER:
             return epochs.here(self._collected(given))
         if mode == SINGLE_TASK:
+            most = self.most if self._most is None else self._most
             try:
-                return epochs.whole(given, self._most)
+                return epochs.whole(given, most)
             except TooMany:
-                self._why = f"more than {self._most:,} rows"
+                self._why = f"more than {most:,} rows"
                 if options.mode == "auto" and self._empty and self._can_load(given):
                     return self._load(given, tasks)
         return epochs.staged(given, tasks)
@@ -164,6 +173,7 @@ class Route:
         sizes = [self._size(each) for each in given.values()]
         rows = sum(each or 0 for each in sizes)
         if None not in sizes and rows <= small:
+            self._most = small
             return DRIVER if self.options.in_driver else SINGLE_TASK
         if not self.options.measures or None in sizes:
             self._why = f"more than {small:,} rows"
@@ -171,15 +181,16 @@ class Route:
                 return BULK
             if None not in sizes:
                 return STAGED
+            self._most = self.most
             self._why = f"at most {self._most:,} rows"
             return SINGLE_TASK
-        modes = [SINGLE_TASK] if rows <= ONE_TASK * small else []
+        self._most = self._limit
+        modes = [SINGLE_TASK] if rows <= self._most else []
         modes.append(STAGED)
         large = self._empty or (rows >= CORRECTION * small and self._can_correct(given))
         if large and self._can_load(given):
             modes.append(BULK)
         mode, self._why = self.costs.best(rows, modes, 0 if self._empty else self._indexed)
-        self._most = ONE_TASK * small
         return mode
 
     @property

@@ -63,17 +63,21 @@ class SingleTask:
         tables = {name: of_stream(blob) for name, blob in self.here}
         here = {n: unpacked([blob]) if tables[n] is None else tables[n] for n, blob in self.here}
         count += sum(map(len, here.values()))
-        lines = self._in_columns(replica, here, arrived, count) if count >= COLUMNS_FROM else None
-        yield from batches(self._in_rows(replica, here, arrived) if lines is None else lines)
+        lines, why = None, ""
+        if count >= COLUMNS_FROM:
+            lines, why = self._in_columns(replica, here, arrived, count)
+        yield from batches(self._in_rows(replica, here, arrived, why) if lines is None else lines)
 
     def _in_columns(
         self, replica: Replica, here: dict[str, Any], arrived: list[Any], rows_in: int
-    ) -> list[Line] | None:
-        """The lines that the epoch gives in columns; None where rows have to do it."""
-        columns = replica.columns
+    ) -> tuple[list[Line] | None, str]:
+        """The lines that the epoch gives in columns; None where rows have to do it, and why, where
+        that was not known before."""
+        columns = replica.columns_for_task()
         if columns is None:
-            return None
-        columns.begin()
+            return None, ""
+        if not columns.tries():
+            return None, "in rows, as the epochs before"
         try:
             given: dict[str, Any] = {}
             for name, request in self.requests:
@@ -85,13 +89,17 @@ class SingleTask:
                 else:
                     given[name] = taken(request, self._rows(replica, name, here, arrived))
             task = StatefulTask(self.job, replica, 1)
-            return task.run(lambda: ([], columns.all_at_once(given)), rows_in, raising=True)
+            lines = task.run(lambda: ([], columns.all_at_once(given)), rows_in, raising=True)
         except StateError:
             raise
-        except EbbflowError:
-            return None
+        except EbbflowError as error:
+            return None, columns.miss(error)
+        columns.missed = 0
+        return lines, ""
 
-    def _in_rows(self, replica: Replica, here: dict[str, Any], arrived: list[Any]) -> list[Line]:
+    def _in_rows(
+        self, replica: Replica, here: dict[str, Any], arrived: list[Any], why: str
+    ) -> list[Line]:
         try:
             rows = {n: self._rows(replica, n, here, arrived) for n, _ in self.requests}
         except EbbflowError as error:
@@ -99,7 +107,7 @@ class SingleTask:
         found = {name: taken(request, rows[name]) for name, request in self.requests}
         task = StatefulTask(self.job, replica, 1)
         rows_in = sum(map(len, rows.values()))
-        return task.run(lambda: ([], replica.all_at_once(found)), rows_in)
+        return task.run(lambda: ([], replica.all_at_once(found)), rows_in, why=why)
 
     def _rows(self, replica: Replica, name: str, here: dict[str, Any], arrived: list[Any]) -> Delta:
         """The rows of one input, or their events."""

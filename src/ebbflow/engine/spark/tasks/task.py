@@ -328,11 +328,12 @@ class StatefulTask:
         self.token = uuid4().hex
 
     def run(
-        self, work: Callable[[], Worked], rows_in: int = 0, *, raising: bool = False
+        self, work: Callable[[], Worked], rows_in: int = 0, *, raising: bool = False, why: str = ""
     ) -> list[Line]:
         """The lines that the work gives, and a report. The work also gives what changes in outputs
-        that are whole. What goes wrong is in the report, unless it is to be raised."""
-        report = TaskReport(self.wave, rows_in=rows_in)
+        that are whole. What goes wrong is in the report, unless it is to be raised; `why` it runs
+        in rows is, where columns might have done it."""
+        report = TaskReport(self.wave, rows_in=rows_in, why=why)
         replica, job = self.replica, self.job
         piece = Piece(job.files, job.epoch, self.token)
         try:

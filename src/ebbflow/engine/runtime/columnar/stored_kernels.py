@@ -1,0 +1,264 @@
+"""Kernels whose state is stored as well, and the inputs and outputs that are such kernels.
+
+A kernel is loaded from the columns that are stored, chunk by chunk; what the open epoch did to it
+is in its journal, the slots that it touched, and is staged as columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ebbflow.change.requests import Request
+from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
+from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput
+from ebbflow.engine.runtime.columnar.stored import (
+    COUNT,
+    Side,
+    StoredCell,
+    cells_of,
+    stage_cells,
+    stage_rows,
+    stage_values,
+)
+from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
+from ebbflow.engine.runtime.rows import Rows
+from ebbflow.flow.plan import Source
+from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.chained import ChainedRows
+from ebbflow.kernel.columns import Columns, columns_of_rows
+from ebbflow.kernel.groups import Groups
+from ebbflow.kernel.hashing import EMPTY, WordTable
+from ebbflow.kernel.rows import RowTable
+from ebbflow.kernel.words import Texts, forms_of
+from ebbflow.state.spine import Spine
+from ebbflow.state.spine.part import EntryBatch
+from ebbflow.zset import ZSet, from_view
+
+MANY = 16
+"""How many segments of about one size a spine may have that is only written."""
+
+
+class StoredKernel:
+    """A kernel whose state is stored by `owner`, a container of the row path. Where it `belongs` to
+    an input or an output, that says whether the epoch did something to it."""
+
+    def __init__(self, owner: Any, key: Side, row: Side, texts: Texts, belongs: Any = None) -> None:
+        self.owner, self.key, self.row, self.texts = owner, key, row, texts
+        self.belongs = belongs
+
+    @property
+    def spine(self) -> Spine:
+        """Where it is stored."""
+        found: Spine = self.owner.backing.kept
+        return found
+
+    def load(self) -> None:
+        """Have all that is stored."""
+        if self.spine.texts is not None:
+            raise DoesNotFit("texts in pieces")
+        for part in self.spine.chunks():
+            self.add(part, self.key.words(part.form.key, part.keys, self.texts))
+
+    def rows_of(self, part: EntryBatch) -> Any:
+        """The words of stored rows."""
+        return self.row.words(part.form.row, part.rows, self.texts)
+
+    def add(self, part: EntryBatch, keys: Any) -> None:
+        """Have some of what is stored."""
+        raise NotImplementedError
+
+    def stage(self) -> None:
+        """Stage what the open epoch did."""
+        raise NotImplementedError
+
+
+class StoredGroups(StoredKernel):
+    """The cells of groups."""
+
+    def __init__(
+        self, owner: Any, key: Side, groups: Groups, cell: StoredCell, texts: Texts
+    ) -> None:
+        super().__init__(owner, key, key, texts)
+        self.groups, self.cell = groups, cell
+
+    def add(self, part: EntryBatch, keys: Any) -> None:
+        slots = self.groups.table.add(keys)
+        self.groups._fit()
+        columns = zip(part.form.row.encodings, part.rows, strict=True)
+        self.groups.cells[slots] = cells_of(part.form.row, list(columns), self.cell, self.texts)
+
+    def stage(self) -> None:
+        stage_cells(self.groups, *self.key, self.spine, self.cell, self.texts)
+
+
+class StoredIndex(StoredKernel):
+    """Rows by key."""
+
+    def __init__(self, owner: Any, key: Side, row: Side, index: ChainedRows, texts: Texts) -> None:
+        super().__init__(owner, key, row, texts)
+        self.index = index
+
+    def add(self, part: EntryBatch, keys: Any) -> None:
+        self.index.apply(keys, self.rows_of(part), np.require(part.count, np.int64, ["C", "W"]))
+
+    def stage(self) -> None:
+        index = self.index
+        for touched, count in index.journal or ():
+            entries = touched[: count[0]]
+            weights = index.weights[entries] - index.before[entries]
+            some = np.flatnonzero(weights)
+            entries, weights = entries[some], weights[some]
+            keys = index.keys.keys[index.links[entries, 2]]
+            names = self.key.columns(keys, self.texts)
+            rows = self.row.columns(index.rows.keys[entries], self.texts)
+            self.spine.append_columns(names, rows, weights)
+
+
+class StoredRowTable(StoredKernel):
+    """Rows, each with its weight, of an input or an output."""
+
+    def __init__(self, owner: Any, row: Side, belongs: StoredBagInput | OutputRows) -> None:
+        super().__init__(owner, row, row, belongs.texts, belongs)
+        self.rows: RowTable = belongs.rows
+
+    def add(self, part: EntryBatch, keys: Any) -> None:
+        columns = zip(part.form.row.encodings, part.rows, strict=True)
+        counts = cells_of(part.form.row, list(columns), COUNT, self.texts)[:, 0]
+        self.rows.prepare(keys, np.ascontiguousarray(counts))
+        self.rows.keep()
+
+    def stage(self) -> None:
+        change = self.rows._waiting
+        assert change is not None
+        found = change.found[: change.count[0]]
+        found = found[found[:, 2] != 0]
+        _, columns = self.key.columns(self.rows.table.keys[found[:, 0]], self.texts)
+        stage_values(self.spine, self.key.shape, columns, COUNT, found[:, 3:])
+
+
+class StoredSharedRows(StoredKernel):
+    """The rows of an input that an index has; they are stored by themselves as well."""
+
+    def __init__(self, owner: Any, row: Side, index: ChainedRows, texts: Texts) -> None:
+        super().__init__(owner, row, row, texts)
+        self.index = index
+
+    def load(self) -> None:
+        """The index has them."""
+
+    def stage(self) -> None:
+        index = self.index
+        for touched, count in index.journal or ():
+            entries = touched[: count[0]]
+            entries = entries[index.weights[entries] != index.before[entries]]
+            _, columns = self.key.columns(index.rows.keys[entries], self.texts)
+            stage_values(
+                self.spine, self.key.shape, columns, COUNT, index.weights[entries].reshape(-1, 1)
+            )
+
+
+class StoredKeyedRows(StoredKernel):
+    """The rows of an input with a key."""
+
+    def __init__(self, owner: Any, key: Side, row: Side, state: StoredKeyedInput) -> None:
+        super().__init__(owner, key, row, state.texts, state)
+        self.state = state
+
+    def add(self, part: EntryBatch, keys: Any) -> None:
+        assert self.state.by_key is not None
+        self.state.by_key.put(keys, self.rows_of(part))
+
+    def stage(self) -> None:
+        put, taken = self.state._put, self.state._take
+        if put is None or taken is None:
+            self.spine.append(self.state.changed())
+            return
+        keys, rows = put
+        added = WordTable(keys.shape[1])
+        added.add(keys)
+        gone = taken[added.find(taken) == EMPTY]
+        assert self.state.by_key is not None
+        stage_rows(self.spine, self.state.by_key, keys, rows, gone)
+
+
+# ---- inputs and outputs ----
+
+
+class StoredBagInput(CheckedColumnInput):
+    """An input without a key."""
+
+    __slots__ = ()
+
+    def _give_up(self) -> None:
+        raise RowsNeeded("a value that columns do not hold, or a request")
+
+
+class SharedBagInput(ColumnInput):
+    """An input without a key whose rows an index has: that refuses to lose what it does not have,
+    and rows say so."""
+
+    __slots__ = ("index",)
+
+    keeps = True
+
+    def __init__(self, source: Source, index: ChainedRows, texts: Texts) -> None:
+        super().__init__(source, texts)
+        self.index = index
+
+    def apply(self, change: Any) -> Any:
+        found = super().apply(change)
+        if not isinstance(found, Columns):
+            raise RowsNeeded("a value that columns do not hold")
+        return found.consolidated()
+
+    def request(self, request: Request) -> Any:
+        raise RowsNeeded("a request")
+
+    def snapshot(self) -> ZSet[Any]:
+        rows, weights = self.index.everything()
+        made = Columns(self.source.type, list(rows.T.copy()), weights, self.texts, canonical=True)
+        return from_view(made, (self.source.type, False))  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+class StoredKeyedInput(KeyedColumnInput):
+    """An input with a key."""
+
+    __slots__ = ()
+
+    def _give_up(self) -> None:
+        raise RowsNeeded("a value that columns do not hold")
+
+
+class OutputRows(Rows):
+    """The rows of an output, in columns."""
+
+    __slots__ = ("texts", "type")
+
+    rows: RowTable  # type: ignore[assignment]
+
+    def __init__(self, row_type: Any, texts: Texts) -> None:
+        super().__init__()
+        self.type, self.texts = row_type, texts
+        self.rows = RowTable(len(forms_of(row_type) or ()))
+
+    def prepare(self, delta: Any) -> None:
+        columns = delta
+        try:
+            if not isinstance(delta, Columns):
+                columns = columns_of_rows(delta, self.type, self.texts)
+        except DoesNotFit as why:
+            raise RowsNeeded(str(why)) from why
+        if self.rows.prepare(columns.matrix, columns.weights).wrong != EMPTY:
+            raise RowsNeeded("a row of an output is there less often than never")
+
+    def keep(self) -> None:
+        self.rows.keep()
+
+    def whole(self) -> Any:
+        rows, weights = self.rows.everything()
+        return Columns(self.type, list(rows.T.copy()), weights, self.texts, canonical=True)
