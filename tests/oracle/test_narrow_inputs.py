@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from ebbflow.testing.requests import RandomRequests
 from tests.oracle.asked import follow_requests, program_of
 from tests.oracle.column_programs import epochs, program
 from tests.oracle.test_narrow_joins import PROGRAMS, row
@@ -20,7 +21,6 @@ from ebbflow.errors import AbsentRow, ChangeError, UnknownField
 from ebbflow.flow.running import planned
 from ebbflow.state.spine import StateError
 from ebbflow.testing import follow, random_epochs, random_program
-from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
 
 

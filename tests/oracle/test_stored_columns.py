@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from ebbflow.testing.requests import RandomRequests
 from tests.oracle.asked import follow_requests, program_of
 from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
 from tests.oracle.interrupts import interrupted
@@ -27,7 +28,6 @@ from ebbflow.kernel.columns import Columns
 from ebbflow.state.spine import Snapshot
 from ebbflow.state.spine import part as spine_part
 from ebbflow.testing import follow, random_epochs, random_program
-from ebbflow.testing.requests import RandomRequests
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
