@@ -26,7 +26,7 @@ from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
 from ebbflow.engine.runtime.rows import Rows
 from ebbflow.flow.plan import Source
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.chained import ChainedRows
+from ebbflow.kernel.chained import BEFORE, SLOT, WEIGHT, ChainedRows
 from ebbflow.kernel.columns import Columns, columns_of_rows
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import EMPTY, WordTable
@@ -107,10 +107,11 @@ class StoredIndex(StoredKernel):
         index = self.index
         for touched, count in index.journal or ():
             entries = touched[: count[0]]
-            weights = index.weights[entries] - index.before[entries]
+            known = index.entries[entries]
+            weights = known[:, WEIGHT] - known[:, BEFORE]
             some = np.flatnonzero(weights)
             entries, weights = entries[some], weights[some]
-            keys = index.keys.keys[index.links[entries, 2]]
+            keys = index.keys.keys[known[some, SLOT]]
             names = self.key.columns(keys, self.texts)
             rows = self.row.columns(index.rows.keys[entries], self.texts)
             self.spine.append_columns(names, rows, weights)
@@ -152,11 +153,11 @@ class StoredSharedRows(StoredKernel):
         index = self.index
         for touched, count in index.journal or ():
             entries = touched[: count[0]]
-            entries = entries[index.weights[entries] != index.before[entries]]
-            _, columns = self.key.columns(index.rows.keys[entries], self.texts)
-            stage_values(
-                self.spine, self.key.shape, columns, COUNT, index.weights[entries].reshape(-1, 1)
-            )
+            known = index.entries[entries]
+            some = known[:, WEIGHT] != known[:, BEFORE]
+            _, columns = self.key.columns(index.rows.keys[entries[some]], self.texts)
+            weights = known[some, WEIGHT].reshape(-1, 1)
+            stage_values(self.spine, self.key.shape, columns, COUNT, weights)
 
 
 class StoredKeyedRows(StoredKernel):
