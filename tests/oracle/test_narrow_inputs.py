@@ -8,9 +8,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from ebbflow.testing.requests import RandomRequests
 from tests.oracle.asked import follow_requests, program_of
 from tests.oracle.column_programs import epochs, program
+from tests.oracle.random_requests import RandomRequests
 from tests.oracle.test_narrow_joins import PROGRAMS, row
 
 import ebbflow as ef

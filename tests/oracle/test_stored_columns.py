@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from ebbflow.testing.requests import RandomRequests
 from tests.oracle.asked import follow_requests, program_of
 from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
 from tests.oracle.interrupts import interrupted
+from tests.oracle.random_requests import RandomRequests
 from tests.oracle.reopened import Reopened, folder
 
 import ebbflow as ef
@@ -93,7 +93,7 @@ def followed(plan: Any, dice: Random, given: Any, **options: Any) -> None:
 def test_oracle_views_in_columns_on_disk_equal_batch(
     option: dict[str, Any], seen: Counter[str]
 ) -> None:
-    for seed in range(14 * MORE):
+    for seed in range(20 * MORE):
         dice = Random(f"{option} {seed}")
         plan = planned({"output": program(dice).node})
         check, hard = dice.random() < 0.6, dice.choice([0, 0, 0.02, 0.2])
