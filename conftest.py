@@ -1,6 +1,7 @@
 """What can only be collected where PySpark is installed; a Java that starts soon: what tests run is
-over before a better compiler would pay; what is made for a whole file of tests, made once; and
-garbage that is collected, whatever came before, among what tests have made."""
+over before a better compiler would pay; what is made for a whole file of tests, made once; garbage
+that is collected, whatever came before, among what tests have made; and examples that may take as
+long as a busy machine needs."""
 
 import atexit
 import gc
@@ -11,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 TESTS = Path(__file__).parent / "tests"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 collect_ignore = (

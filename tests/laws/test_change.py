@@ -157,8 +157,8 @@ WITH_DIFF = [case for case in CASES if case.of.has_diff]
 
 every_structure = pytest.mark.parametrize("case", CASES, ids=str)
 every_difference = pytest.mark.parametrize("case", WITH_DIFF, ids=str)
-quick = settings(deadline=None, max_examples=10)
-thorough = settings(deadline=None, max_examples=25)
+quick = settings(max_examples=10)
+thorough = settings(max_examples=25)
 
 STRANGE = [
     None, 0, 1, -1, 3.5, float("nan"), True, "x", b"x", (), ("x",), [], ["x"], {}, {"x": "x"},
@@ -190,7 +190,7 @@ def test_004_O1_a_valid_change_patches_and_leaves_the_old_value_alone(
 
 
 @every_structure
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_004_O1_validity_is_total_and_patch_refuses_exactly_what_is_not_valid(
     case: Case, data: st.DataObject

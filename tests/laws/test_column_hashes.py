@@ -66,7 +66,7 @@ def check(values: list[Any], row_type: Any = None) -> ColumnShape:
 
 @pytest.mark.parametrize("kind", sorted(kinds))
 def test_a_column_is_hashed_as_its_values(kind: str) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(lists[kind])
     def run(values: list[Any]) -> None:
         shape = check(values)
@@ -75,7 +75,7 @@ def test_a_column_is_hashed_as_its_values(kind: str) -> None:
     run()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.sampled_from(sorted(kinds)), st.sampled_from(sorted(kinds)), st.booleans())
 def test_rows_are_hashed_as_tuples(data: Any, one: str, other: str, record: bool) -> None:
     make: Any = Row if record else lambda *items: items
@@ -142,7 +142,7 @@ def test_an_arrow_array_becomes_a_column_of_the_same_values(
         assert column_hashes(shape, [column]).tolist() == hashes(values).tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 18), st.integers(-(10**18) + 1, 10**18 - 1))
 def test_a_decimal_is_written_as_python_writes_it(scale: int, digits: int) -> None:
     value = Decimal(digits).scaleb(-scale)

@@ -301,7 +301,7 @@ def test_an_operator_per_key_of_several_parts_gives_typed_rows() -> None:
 small_bags = st.dictionaries(st.integers(0, 14), st.integers(1, 3), max_size=6).map(ZSet)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(small_bags, small_bags)
 def test_what_is_kept_up_to_date_is_what_lists_would_give(
     left: ZSet[int], right: ZSet[int]

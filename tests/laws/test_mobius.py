@@ -72,7 +72,7 @@ ELEMENTS = {ADD: INTS, ZSETS: ZSET, product(ADD, ZSETS): st.tuples(INTS, ZSET)}
 
 every_order = pytest.mark.parametrize("order", POINTS, ids=repr)
 every_group = pytest.mark.parametrize("group", ELEMENTS, ids=repr)
-lawful = settings(deadline=None, max_examples=7)
+lawful = settings(max_examples=7)
 
 
 def drawn(data, order, group, *, finite=None):
@@ -485,7 +485,7 @@ SPACES = {
 GRID_POINTS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 every_space = pytest.mark.parametrize("name", SPACES)
-loops = settings(deadline=None, max_examples=7)
+loops = settings(max_examples=7)
 
 
 def seen(name, value, depth=0):

@@ -61,7 +61,7 @@ ORDERS = {
 }  # fmt: skip
 
 every_order = pytest.mark.parametrize("name", ORDERS)
-lawful = settings(deadline=None, max_examples=20)
+lawful = settings(max_examples=20)
 
 
 @every_order

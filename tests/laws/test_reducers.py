@@ -28,7 +28,7 @@ from ebbflow.laws import (
 from ebbflow.reducer import RECOMPUTE, Reducer
 from ebbflow.zset import BAGS, ZSETS, ZSet
 
-few = settings(deadline=None, max_examples=60)
+few = settings(max_examples=60)
 first_of, second_of = operator.itemgetter(0), operator.itemgetter(1)
 PAIRS = [(a, b) for a in (1, 2, None, 0.5) for b in (0, 1, 3, "x")]
 NUMBER_PAIRS = [(a, b) for a in (1, 2, None, 0.1) for b in (0, 1, 1e16)]

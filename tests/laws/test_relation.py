@@ -201,7 +201,7 @@ def test_004_O7_the_outermost_rows_are_picked_anew_when_they_run_out(merge: Any)
 # ---- what each computes, against plain Python ----
 
 bags = st.dictionaries(st.integers(0, 9), st.integers(1, 3), max_size=6).map(ZSet)
-some = settings(deadline=None, max_examples=60)
+some = settings(max_examples=60)
 
 
 @some

@@ -97,7 +97,7 @@ def outcome(plan: Plan, inputs: Mapping[str, ZSet[Any]]) -> Any:
     return found, fields
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_003_H5_a_rewritten_program_gives_the_same_change_by_change(data: st.DataObject) -> None:
     program = data.draw(plans(verbs=MORE, size=9))

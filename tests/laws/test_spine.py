@@ -186,7 +186,7 @@ def follow(doing: list[Any], tasks: bool = False, **options: Any) -> None:
     store.close()
 
 
-quietly = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+quietly = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @quietly

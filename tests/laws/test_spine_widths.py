@@ -56,7 +56,7 @@ def exact(value: Any) -> Any:
 # ---- one column ----
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.sampled_from(WIDTHS), st.data())
 def test_a_column_has_the_least_width_and_every_width_the_same_hashes(kind: str, data: Any) -> None:
     one = integers(BITS[kind])
@@ -115,7 +115,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(changes, st.sampled_from([4, 8, 64]), st.booleans())
 def test_segments_of_all_widths_are_merged(
     given_changes: list[Any], chunk: int, by_number: bool

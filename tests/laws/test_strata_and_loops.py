@@ -142,7 +142,7 @@ def closure(edges: frozenset) -> frozenset:
 
 
 @given(st.lists(EDGES, max_size=4))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_003_H10_monotone_datalog_reaches_the_fixed_point(batches: list) -> None:
     live, reached = datalog(next_ones).open(), frozenset()
     for i, batch in enumerate(batches, 1):

@@ -515,7 +515,7 @@ def test_003_H12_the_full_adder_adds(a: int, b: int) -> None:
 
 @pytest.mark.parametrize("one", PROCESSORS[:6], ids=repr)
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_003_H13_the_output_does_not_depend_on_the_batches(one: Processor, data: Any) -> None:
     element = st.text("ab", max_size=2) if one == integral(STR) else SMALL
     xs = data.draw(st.lists(element, max_size=12))

@@ -74,7 +74,7 @@ def test_003_H11_joining_two_streams_is_not_one_by_itself() -> None:
 
 
 @given(st.lists(st.integers(), max_size=12), st.integers(0, 10**6), st.fixed_dictionaries(WEATHER))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_003_H11_delivers_under_loss_reordering_and_delay(
     items: list[int], seed: int, weather: dict[str, Any]
 ) -> None:
@@ -85,7 +85,7 @@ def test_003_H11_delivers_under_loss_reordering_and_delay(
 
 
 @given(st.lists(st.lists(st.integers(), max_size=3), max_size=8), st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_003_H11_delivers_data_that_comes_over_many_rounds(batches: list, seed: int) -> None:
     live = tcp.connection(seed).open()
     sent = [item for batch in batches for item in batch]

@@ -214,7 +214,7 @@ def test_004_O8_an_edit_past_the_end_is_refused(operator: Any) -> None:
 
 
 @given(st.text(), st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9), st.text(max_size=9))))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_004_O8_case_is_right_for_all_of_unicode(text: str, plan: list[Any]) -> None:
     runs = [[op, op.init(text), op.f(text)] for op in (lower, upper)]
     for at, size, new in plan:

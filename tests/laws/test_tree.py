@@ -21,8 +21,8 @@ from ebbflow.ordering import total_order_key
 from ebbflow.state.search import around
 from ebbflow.state.tree import Tree, in_order
 
-some = settings(deadline=None, max_examples=60)
-few = settings(deadline=None, max_examples=30)
+some = settings(max_examples=60)
+few = settings(max_examples=30)
 
 elements = st.integers(0, 40)
 edits = st.lists(st.tuples(elements, st.integers(-2, 4)), max_size=30)

@@ -39,7 +39,6 @@ from ebbflow.testing.reducers import MAKERS, SORTS
 from ebbflow.zset import ZSet, trusted
 
 QUICK = settings(
-    deadline=None,
     database=None,
     derandomize=True,
     max_examples=100,

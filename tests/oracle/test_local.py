@@ -21,7 +21,6 @@ from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many examples
 QUICK = settings(
-    deadline=None,
     database=None,
     max_examples=90 * MORE,
     suppress_health_check=list(HealthCheck),

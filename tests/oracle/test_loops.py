@@ -41,7 +41,6 @@ from ebbflow.testing import ALL_NAMES, changes, follow, plans
 from ebbflow.testing.loops import LOOP_NAMES
 
 QUICK = settings(
-    deadline=None,
     database=None,
     max_examples=30,
     suppress_health_check=list(HealthCheck),

@@ -121,7 +121,7 @@ FORMS: dict[str, Callable[[Sequence[Any], list[str]], Any]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(table=tables(), signs=st.lists(st.integers(-2, 2), min_size=5, max_size=5))
 def test_oracle_a_table_is_the_rows_in_it(form: str, table: Any, signs: list[int]) -> None:
     row_type, kinds, rows = table
@@ -150,7 +150,7 @@ def test_oracle_a_table_is_the_rows_in_it(form: str, table: Any, signs: list[int
     assert both[1].step(rows=changed) == by_rows
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rows=st.lists(
         st.tuples(

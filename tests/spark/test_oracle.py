@@ -139,7 +139,6 @@ def test_joins_follow_changes_on_both_sides_with_duplicates(how: str, keyed: Any
 
 @given(st.data())
 @settings(
-    deadline=None,
     database=None,
     max_examples=20 * MORE,
     suppress_health_check=list(HealthCheck),

@@ -153,7 +153,7 @@ def loosened_type(kind: t.DataType, null: bool) -> t.DataType:
 
 
 @given(st.lists(st.tuples(TYPES, st.booleans()), min_size=1, max_size=3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_schema_comes_back(parts: list[tuple[t.DataType, bool]]) -> None:
     fields = [t.StructField(f"f{i}", kind, null) for i, (kind, null) in enumerate(parts)]
     kind = row_type_of(t.StructType(fields), "Row")

@@ -27,7 +27,7 @@ from ebbflow.nan import NAN, one_nan
 from ebbflow.ordering import Reversed, comparable, total_order_key
 from ebbflow.state.tree import Tree
 
-many = settings(deadline=None, max_examples=200)
+many = settings(max_examples=200)
 
 
 class Point(NamedTuple):
@@ -231,7 +231,7 @@ anything = st.recursive(
 ).map(one_nan)
 
 
-few = settings(deadline=None, max_examples=40)
+few = settings(max_examples=40)
 
 
 @given(st.lists(anything, max_size=6))

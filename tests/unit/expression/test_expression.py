@@ -398,7 +398,7 @@ def evaluated(source: str) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(TEXTS, st.lists(ORDERS, min_size=3, max_size=3))
 def test_the_source_of_a_function_gives_what_the_function_gives(
     source: str, rows: list[Order]
@@ -413,7 +413,7 @@ def test_the_source_of_a_function_gives_what_the_function_gives(
 
 
 @pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(TEXTS, TEXTS, TEXTS, st.lists(ORDERS, min_size=2, max_size=2))
 def test_one_function_after_another_gives_what_both_give(
     s: str, t: str, after: str, rows: list[Order]

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ebbflow as ef
@@ -163,7 +163,6 @@ def test_a_row_is_in_every_window_that_is_open_at_its_time(
     assert windows(t, size, every) == found
 
 
-@settings(deadline=None)
 @given(st.floats(-1e4, 1e4), st.floats(0.01, 50), st.sampled_from([0.1, 0.3, 1, 7.5]))
 def test_sliding_floats_are_inside_and_miss_no_window(t: float, size: float, every: float) -> None:
     found = windows(t, size, every)

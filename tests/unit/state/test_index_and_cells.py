@@ -19,7 +19,7 @@ from ebbflow.state.spine import Spine
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
-some = settings(deadline=None, max_examples=60)
+some = settings(max_examples=60)
 
 zsets = st.dictionaries(st.integers(0, 9), st.integers(-2, 2), max_size=5).map(ZSet)
 epochs = st.lists(st.tuples(st.lists(zsets, max_size=3), st.booleans()), max_size=5)

@@ -39,7 +39,7 @@ def read(source: Source, change: Any) -> Weights:
     ({1: 2, 2: 1}, {1: -1})
     """
     if isinstance(change, ZSet):
-        return _declared(source, kept_rows(source, weights_of(change)))
+        return _declared(source, _kept(source, weights_of(change)))
     if isinstance(change, (dict, Mapping)):
         weights = change.copy() if type(change) is dict else dict(change)
         for weight in weights.values():
@@ -50,7 +50,7 @@ def read(source: Source, change: Any) -> Weights:
                     raise _one_row(source, change)
                 weights = _without_zeros(source, weights)
                 break
-        return _declared(source, with_one_nan(kept_rows(source, weights), source.type))
+        return _declared(source, with_one_nan(_kept(source, weights), source.type))
     if type(change) is not list:
         if is_table(change):
             return read_table(source, change)
@@ -67,10 +67,14 @@ def read(source: Source, change: Any) -> Weights:
     return counted(source, change if isinstance(change, (list, tuple)) else list(change))
 
 
+def _kept(source: Source, weights: Weights) -> Weights:
+    return weights if source.narrow is None else kept_rows(source, weights)
+
+
 def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
     """Rows as a change in which each counts once, and once more each time it is repeated."""
     try:
-        weights = kept_rows(source, _counts(rows))
+        weights = _kept(source, _counts(rows))
     except TypeError:
         declared = as_declared(source.type)
         weights = _counts([hashable(source, declared(row_of(source, row))) for row in rows])

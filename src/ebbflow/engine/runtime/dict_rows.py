@@ -41,9 +41,9 @@ def kept_rows(source: Source, weights: Weights) -> Weights:
     """Rows with weights, without the fields that an input does not keep; the weights of rows that
     become equal are added up."""
     fn, classes = source.narrow, {*map(type, weights)}
-    if fn is None or classes <= {source.type}:
+    if classes <= {source.type}:
         return weights
-    if classes == {source.given}:
+    if fn is not None and classes == {source.given}:
         found = dict(zip(fn.of_all()(weights), weights.values(), strict=True))
         if len(found) == len(weights):
             return found

@@ -286,7 +286,7 @@ VALUES = st.tuples(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(VALUES, max_size=8))
 def test_oracle_what_pythons_csv_writes_is_read_back(tmp_path_factory: Any, some: Any) -> None:
     kind = record("Row", n=int, word=str, x=float | None, yes=bool | None, at=datetime | None)

@@ -69,7 +69,7 @@ def test_a_rope_is_a_str(chunk: int, fan: int, notes: int, monkeypatch: pytest.M
         monkeypatch.setattr(Rope, name, value)
 
     @given(WORDS, PLANS)
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     def same(text: str, plan: list[tuple[int, int, str]]) -> None:
         rope = Rope(text)
         for at, count, new in plan:

@@ -99,7 +99,7 @@ def words_of(found: tuple[str, Any], form: WordForm, texts: Texts) -> Any:
     return encoded(form, decode(ColumnShape("one", (encoding,)), [column]), texts)
 
 
-class Side(NamedTuple):
+class StoredForm(NamedTuple):
     """How keys, or rows, are stored, and the forms of their words."""
 
     shape: ColumnShape
@@ -117,15 +117,15 @@ class Side(NamedTuple):
         return self.shape, arrays_of(self.forms, list(words.T), texts)
 
 
-def keys_side(forms: Sequence[WordForm]) -> Side:
+def keys_form(forms: Sequence[WordForm]) -> StoredForm:
     """Keys of these forms."""
-    return Side(of_keys(forms), forms)
+    return StoredForm(of_keys(forms), forms)
 
 
-def records_side(row_type: Any) -> Side:
+def records_form(row_type: Any) -> StoredForm:
     """Rows of a type that has columns."""
     forms = forms_of(row_type) or ()
-    return Side(shape_of("record", forms), forms)
+    return StoredForm(shape_of("record", forms), forms)
 
 
 class Asked:
@@ -195,7 +195,7 @@ def alike(
 
 
 def stored_weights(
-    spine: Spine, key: Side, keys: Any, row: Side, rows: Any, texts: Texts
+    spine: Spine, key: StoredForm, keys: Any, row: StoredForm, rows: Any, texts: Texts
 ) -> Any:  # fmt: skip
     """How often rows are in a bag, each given with its key. Equal rows have equal keys, so only
     rows are compared."""
@@ -253,7 +253,7 @@ def stage_values(
 
 def stage_rows(spine: Spine, there: RowsByKey, keys: Any, rows: Any, gone: Any) -> None:
     """Stage rows by key, and that there are none of some other keys, which are `there` now."""
-    key, row, texts = keys_side(there.key.forms), records_side(there.type), there.texts
+    key, row, texts = keys_form(there.key.forms), records_form(there.type), there.texts
     old = there.words[there.table.find(gone)]
     names = key.columns(np.concatenate([keys, gone]), texts)
     columns = row.columns(np.concatenate([rows, old]), texts)

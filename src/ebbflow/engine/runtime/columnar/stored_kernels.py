@@ -15,8 +15,8 @@ from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInp
 from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput
 from ebbflow.engine.runtime.columnar.stored import (
     COUNT,
-    Side,
     StoredCell,
+    StoredForm,
     cells_of,
     stage_cells,
     stage_rows,
@@ -44,7 +44,9 @@ class StoredKernel:
     """A kernel whose state is stored by `owner`, a container of the row path. Where it `belongs` to
     an input or an output, that says whether the epoch did something to it."""
 
-    def __init__(self, owner: Any, key: Side, row: Side, texts: Texts, belongs: Any = None) -> None:
+    def __init__(
+        self, owner: Any, key: StoredForm, row: StoredForm, texts: Texts, belongs: Any = None
+    ) -> None:
         self.owner, self.key, self.row, self.texts = owner, key, row, texts
         self.belongs = belongs
 
@@ -78,7 +80,7 @@ class StoredGroups(StoredKernel):
     """The cells of groups."""
 
     def __init__(
-        self, owner: Any, key: Side, groups: Groups, cell: StoredCell, texts: Texts
+        self, owner: Any, key: StoredForm, groups: Groups, cell: StoredCell, texts: Texts
     ) -> None:
         super().__init__(owner, key, key, texts)
         self.groups, self.cell = groups, cell
@@ -96,7 +98,9 @@ class StoredGroups(StoredKernel):
 class StoredIndex(StoredKernel):
     """Rows by key."""
 
-    def __init__(self, owner: Any, key: Side, row: Side, index: ChainedRows, texts: Texts) -> None:
+    def __init__(
+        self, owner: Any, key: StoredForm, row: StoredForm, index: ChainedRows, texts: Texts
+    ) -> None:
         super().__init__(owner, key, row, texts)
         self.index = index
 
@@ -120,7 +124,7 @@ class StoredIndex(StoredKernel):
 class StoredRowTable(StoredKernel):
     """Rows, each with its weight, of an input or an output."""
 
-    def __init__(self, owner: Any, row: Side, belongs: StoredBagInput | OutputRows) -> None:
+    def __init__(self, owner: Any, row: StoredForm, belongs: StoredBagInput | OutputRows) -> None:
         super().__init__(owner, row, row, belongs.texts, belongs)
         self.rows: RowTable = belongs.rows
 
@@ -142,7 +146,7 @@ class StoredRowTable(StoredKernel):
 class StoredSharedRows(StoredKernel):
     """The rows of an input that an index has; they are stored by themselves as well."""
 
-    def __init__(self, owner: Any, row: Side, index: ChainedRows, texts: Texts) -> None:
+    def __init__(self, owner: Any, row: StoredForm, index: ChainedRows, texts: Texts) -> None:
         super().__init__(owner, row, row, texts)
         self.index = index
 
@@ -163,7 +167,9 @@ class StoredSharedRows(StoredKernel):
 class StoredKeyedRows(StoredKernel):
     """The rows of an input with a key."""
 
-    def __init__(self, owner: Any, key: Side, row: Side, state: StoredKeyedInput) -> None:
+    def __init__(
+        self, owner: Any, key: StoredForm, row: StoredForm, state: StoredKeyedInput
+    ) -> None:
         super().__init__(owner, key, row, state.texts, state)
         self.state = state
 

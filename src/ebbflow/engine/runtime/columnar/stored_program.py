@@ -33,8 +33,8 @@ from ebbflow.engine.runtime.columnar.steps import KeyOnColumns
 from ebbflow.engine.runtime.columnar.stored import (
     COUNT,
     cell_of,
-    keys_side,
-    records_side,
+    keys_form,
+    records_form,
     require_plain,
 )
 from ebbflow.engine.runtime.columnar.stored_kernels import (
@@ -87,21 +87,21 @@ class StoredColumns:
         """Have the kernel of a stage stored."""
         match stage:
             case ColumnArrangeStage():
-                key, row = keys_side(stage.key_of.forms), records_side(stage.before.type)
+                key, row = keys_form(stage.key_of.forms), records_form(stage.before.type)
                 made: StoredKernel = StoredIndex(
                     stage.by_rows.index, key, row, stage.chained, self.texts
                 )
             case ColumnReduceStage():
-                key = keys_side(stage.key_of.forms)
+                key = keys_form(stage.key_of.forms)
                 made = StoredGroups(
                     stage.by_rows.cells, key, stage.groups, cell_of(stage), self.texts
                 )
             case ColumnSemiStage():
-                key = keys_side(stage.right.key_of.forms)
+                key = keys_form(stage.right.key_of.forms)
                 made = StoredGroups(stage.by_rows.totals, key, stage.present, COUNT, self.texts)
             case ColumnDistinctStage():
                 (owner,) = stage.by_rows.containers
-                row = records_side(stage.reads_type)
+                row = records_form(stage.reads_type)
                 made = StoredGroups(owner, row, stage.present, COUNT, self.texts)
             case _:
                 return
@@ -117,11 +117,11 @@ class StoredColumns:
         if type(state) is BagInput:
             index = self._index_of(source.name)
             if index is not None:
-                row = records_side(source.type)
+                row = records_form(source.type)
                 self.kernels.append(StoredSharedRows(state.store, row, index, texts))
                 return SharedBagInput(source, index, texts)
             bag = StoredBagInput(source, texts)
-            self.kernels.append(StoredRowTable(state.store, records_side(source.type), bag))
+            self.kernels.append(StoredRowTable(state.store, records_form(source.type), bag))
             return bag
         if type(state) is KeyedInput and state.beside is None:
             with suppress(NotInColumns):
@@ -129,8 +129,8 @@ class StoredColumns:
                 key = KeyOnColumns(source.key, source.type, texts)
                 require_plain(source.key, key.forms)
                 made = StoredKeyedInput(state, key, texts)
-                side = keys_side(key.forms)
-                self.kernels.append(StoredKeyedRows(state, side, records_side(source.type), made))
+                side = keys_form(key.forms)
+                self.kernels.append(StoredKeyedRows(state, side, records_form(source.type), made))
                 return made
         return state
 
@@ -149,7 +149,7 @@ class StoredColumns:
         if rows is None or forms_of(row_type) is None:
             return rows
         made = OutputRows(row_type, self.texts)
-        self.kernels.append(StoredRowTable(rows, records_side(row_type), made))
+        self.kernels.append(StoredRowTable(rows, records_form(row_type), made))
         return made
 
     def enter(self) -> None:

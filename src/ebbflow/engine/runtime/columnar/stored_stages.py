@@ -38,10 +38,10 @@ from ebbflow.engine.runtime.columnar.stored import (
     StoredCell,
     arrays_of,
     cell_of,
-    keys_side,
+    keys_form,
     load,
     of_keys,
-    records_side,
+    records_form,
     require_plain,
     shape_of,
     stage_cells,
@@ -139,8 +139,8 @@ class StoredArrangeStage(StoredStage, ColumnArrangeStage):
             return
         rows = matrix([words[gone] for words in arranged.columns.fields])
         there = stored_weights(
-            self.spine(), keys_side(self.key_of.forms), arranged.keys[gone],
-            records_side(self.before.type), rows, self.texts,
+            self.spine(), keys_form(self.key_of.forms), arranged.keys[gone],
+            records_form(self.before.type), rows, self.texts,
         )  # fmt: skip
         if (there + weights[gone] < 0).any():
             raise DoesNotFit("a row is taken away that is not there")

@@ -275,7 +275,7 @@ def batches(draw: st.DrawFn) -> tuple[Any, list[Any], list[int]]:
 
 
 @given(batches())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_rows_and_weights_come_back_exactly(given_: tuple[Any, list[Any], list[int]]) -> None:
     kind, rows, weights = given_
     found, counts = there_and_back(rows, weights, kind)
@@ -284,7 +284,7 @@ def test_rows_and_weights_come_back_exactly(given_: tuple[Any, list[Any], list[i
 
 
 @given(batches(), st.integers(0, 5), st.integers(0, 5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_slice_of_a_batch_is_the_slice_of_its_rows(
     given_: tuple[Any, list[Any], list[int]], at: int, count: int
 ) -> None:
