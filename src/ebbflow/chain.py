@@ -106,6 +106,15 @@ _GATHER = """
 """
 
 
+def copies_first(chains: Sequence[Chain]) -> bool:
+    """Whether `gather` begins with a copy of the first of several changes, a dict then.
+
+    >>> copies_first([Chain(), Chain()]), copies_first([Chain()])
+    (True, False)
+    """
+    return len(chains) > 1 and chains[0].sign == 1 and not chains[0].steps
+
+
 def gather(chains: Sequence[Chain]) -> Callable[..., Delta]:
     """A function of one change for each chain: all of them through their chains, added up.
 
@@ -118,7 +127,7 @@ def gather(chains: Sequence[Chain]) -> Callable[..., Delta]:
         loop.write("return change0")
         return loop.function()
     certain = len(chains) == 1 and chains[0].one_to_one
-    plain = len(chains) > 1 and chains[0].sign == 1 and not chains[0].steps
+    plain = copies_first(chains)
     loop.write("out = dict(change0)" if plain else "out = {}")
     if not certain:
         loop.write("get = out.get")

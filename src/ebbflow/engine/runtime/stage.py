@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
-from ebbflow.chain import Chain, RowStep
+from ebbflow.chain import Chain, RowStep, copies_first
 from ebbflow.flow.plan import Join, Node, Semi
 from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.fn import Fn
@@ -188,7 +188,7 @@ class LinearStage(Stage):
 
     __slots__ = ("certain", "chains", "loop", "steps")
 
-    linear = passes = True
+    linear = True
     query = "linear"
     code = "loop"
 
@@ -201,8 +201,12 @@ class LinearStage(Stage):
         self.steps = [step for chain in chains for step in chain.steps]
 
     @property
+    def passes(self) -> bool:  # type: ignore[override]
+        return not copies_first(self.chains)
+
+    @property
     def adds_up(self) -> bool:  # type: ignore[override]
-        return len(self.chains) > 1 or not self.chains[0].one_to_one
+        return self.passes and (len(self.chains) > 1 or not self.chains[0].one_to_one)
 
     def run(self, *changes: Any) -> Any:
         return self.loop(*[change or {} for change in changes])
