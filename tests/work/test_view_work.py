@@ -35,6 +35,8 @@ class Row:
 class Passing:
     """A machine that gives what it gets, and can read the output without looking at a row."""
 
+    listed: frozenset[str] = frozenset()
+
     def __init__(self, *, reads: bool) -> None:
         self.reads = reads
 
