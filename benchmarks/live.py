@@ -180,14 +180,15 @@ class Bench:
     def in_turns(
         self, work: str, orders: Orders, found: dict[str, Any], size: int
     ) -> dict[str, list[float]]:
-        """The seconds that each took for batches of a size, in turns; one more before them does not
+        """The seconds that each took for batches of a size, in turns, every other time in the other
+        order, as a stream has something to do behind its batch. One more before them does not
         count, as it has another size."""
         spent: dict[str, list[float]] = {name: [] for name in found}
         for turn in range(self.batches + 1):
             say(f"{work}: batch {turn} of {self.batches}, {size:,} changes each")
             table = orders.change(size)
-            for name, each in found.items():
-                spent[name].append(each.step(table))
+            for name in list(found)[:: -1 if turn % 2 else 1]:
+                spent[name].append(found[name].step(table))
         return {name: some[1:] for name, some in spent.items()}
 
     def paced(self, orders: Orders, found: dict[str, Any], size: int) -> Row:
