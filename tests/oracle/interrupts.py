@@ -64,7 +64,8 @@ def interrupted(
 ) -> int:
     """How many of the errors were raised in a call; whether it raised them itself or not. When
     there was none, which is how a sweep ends, what those before have left open is collected."""
-    interrupts, link, traced = Interrupts(list(points), error), os.link, sys.gettrace()
+    interrupts, traced = Interrupts(list(points), error), sys.gettrace()
+    link: Any = os.link if published else None  # not every system has it
 
     def linked(*args: Any) -> None:
         link(*args)
@@ -82,7 +83,8 @@ def interrupted(
     finally:
         sys.settrace(traced)
         sys.setprofile(None)
-        os.link = link
+        if published:
+            os.link = link
     if not interrupts.raised:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
