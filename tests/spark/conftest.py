@@ -1,4 +1,4 @@
-"""One Spark session for everything in this folder.
+"""One Spark session in each process for everything in this folder.
 
 It is a local one, unless `EBBFLOW_SPARK` says otherwise: `connect` is a session of a Spark Connect
 server, `cluster` one on a standalone cluster whose executors are processes of their own, and
@@ -8,7 +8,6 @@ server, `cluster` one on a standalone cluster whose executors are processes of t
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,14 +20,14 @@ KIND = os.environ.get("EBBFLOW_SPARK", "local")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, tests that need a session run in two processes, each of which starts
-    one. (Not with pytest 9.1 or later: pytest-xdist 3.8 then leaves the groups out, and says
-    nothing.)"""
+    """With `--dist loadgroup`, the tests of a file that need a session run in one process. Which
+    one that is, is found when it is free, so that none is left alone with Spark at the end; each
+    starts a session of its own when it gets the first such file. (Not with pytest 9.1 or later:
+    pytest-xdist 3.8 then leaves the groups out, and says nothing.)"""
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if "spark" in item.path.parts[-2:] and _needs_session(item):
-                half = zlib.crc32(item.path.name.encode()) % 2
-                item.add_marker(pytest.mark.xdist_group("spark again" if half else "spark"))
+                item.add_marker(pytest.mark.xdist_group(f"spark {item.path.stem}"))
             if "connect_session" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group("connect"))
 
