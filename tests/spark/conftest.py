@@ -67,20 +67,23 @@ def session_of(kind: str, stack: ExitStack, folder: Path) -> Any:
     return running
 
 
-@pytest.fixture(scope="session")
-def connect_session(tmp_path_factory: Any) -> Iterator[Any]:
+@pytest.fixture(
+    scope="session", params=["connect", pytest.param("connect-cluster", marks=pytest.mark.slow)]
+)
+def connect_session(request: Any, tmp_path_factory: Any) -> Iterator[Any]:
     from tests.spark.servers import MODE
 
     with ExitStack() as stack:
-        made = session_of("connect-cluster", stack, tmp_path_factory.mktemp("servers"))
+        made = session_of(request.param, stack, tmp_path_factory.mktemp("servers"))
         os.environ.pop(MODE)  # other tests of this process have classic sessions
         yield made
 
 
 @pytest.fixture
 def connect(connect_session: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A session of a Connect server, before a master and two workers: what drives the view, Spark's
-    driver and the tasks are processes of their own."""
+    """A session of a Connect server: what drives the view, and Spark's driver with the tasks, are
+    processes of their own. In the slow suite the server is before a master and two workers, which
+    are five more of them to start."""
     from tests.spark.servers import MODE
 
     monkeypatch.setenv(MODE, "1")
