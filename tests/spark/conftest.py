@@ -30,10 +30,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.xdist_group(f"spark {item.path.stem}"))
             if "connect_session" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group("connect"))
+    items[:] = [item for item in items if not _is_slow_and_alone(item)]
 
 
 def _needs_session(item: pytest.Item) -> bool:
     return "spark" in getattr(item, "fixturenames", ()) or item.path.name == "test_session.py"
+
+
+def _is_slow_and_alone(item: pytest.Item) -> bool:
+    """Whether a test is of the slow suite, where a cluster is behind the server of Connect, and is
+    not to have one."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    alone = params.get("connect_session") == "connect"
+    return alone and item.get_closest_marker("slow") is not None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -42,16 +42,14 @@ MODES = ["driver", "single_task", "staged", "bulk"]
 SHOP = ef.program(by_city=BY_CITY, dear=ORDERS.filter(lambda order: order.price > 10))
 
 
-CLUSTER = "connect-cluster"
 RUNS = [
-    ("connect", 1, "staged"),
-    *(pytest.param(CLUSTER, n, MODES[n % 4], marks=pytest.mark.slow) for n in range(6)),
-    *(pytest.param(CLUSTER, n, MODES[(n + 2) % 4], marks=pytest.mark.slow) for n in range(6)),
+    (1, "staged"),
+    *(pytest.param(n, MODES[n % 4], marks=pytest.mark.slow) for n in range(6)),
+    *(pytest.param(n, MODES[(n + 2) % 4], marks=pytest.mark.slow) for n in range(6)),
 ]
-on_a_cluster = pytest.mark.parametrize("connect_session", [CLUSTER], indirect=True)
 
 
-@pytest.mark.parametrize(("connect_session", "number", "mode"), RUNS, indirect=["connect_session"])
+@pytest.mark.parametrize(("number", "mode"), RUNS)
 def test_oracle_connect_equals_batch(connect: Any, tmp_path: Path, number: int, mode: str) -> None:
     program = random_program(CHOSEN[number])
     epochs = epochs_of(program, Random(number), 12, 1)
@@ -98,7 +96,6 @@ def test_what_spark_knows_of_a_query_is_read_on_connect(connect: Any, tmp_path: 
 
 
 @pytest.mark.slow
-@on_a_cluster
 def test_progress_is_told_by_the_server(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(StringIO):
         def isatty(self) -> bool:
@@ -131,7 +128,6 @@ def test_without_exact_arithmetic_there_is_no_bulk_load(connect: Any, tmp_path: 
 
 
 @pytest.mark.slow
-@on_a_cluster
 def test_a_session_that_the_server_does_not_know_any_more(connect: Any, tmp_path: Path) -> None:
     with connected(_address(connect)) as other:
         view = BY_CITY.run(ef.spark(other, path=tmp_path, mode="staged", buckets=2))
