@@ -9,15 +9,6 @@ from typing import Any
 import pytest
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, pages on Spark run in the process that has the session."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if "docs" in item.path.parts[-2:] and "spark" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The session; None where PySpark is not installed."""

@@ -75,7 +75,7 @@ RIGHT = ["right_mod_5", "right_numbering", "right_size", "right_rows"]
 def test_what_is_wrong_is_refuted(name: str) -> None:
     elements = planted.BITS if name == "mirrored" else None
     with pytest.raises(LawBroken) as caught:
-        check(getattr(planted, name), elements=elements)
+        check(getattr(planted, name), elements=elements, examples=60)
     broken = caught.value
     assert broken.law.name == BROKEN[name]
     again = dict(broken.case)

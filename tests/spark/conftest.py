@@ -1,4 +1,4 @@
-"""One Spark session for everything in this folder.
+"""One Spark session in each process for everything in this folder.
 
 It is a local one, unless `EBBFLOW_SPARK` says otherwise: `connect` is a session of a Spark Connect
 server, `cluster` one on a standalone cluster whose executors are processes of their own, and
@@ -8,7 +8,6 @@ server, `cluster` one on a standalone cluster whose executors are processes of t
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,20 +20,29 @@ KIND = os.environ.get("EBBFLOW_SPARK", "local")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, tests that need a session run in two processes, each of which starts
-    one. (Not with pytest 9.1 or later: pytest-xdist 3.8 then leaves the groups out, and says
-    nothing.)"""
+    """With `--dist loadgroup`, the tests of a file that need a session run in one process. Which
+    one that is, is found when it is free, so that none is left alone with Spark at the end; each
+    starts a session of its own when it gets the first such file. (Not with pytest 9.1 or later:
+    pytest-xdist 3.8 then leaves the groups out, and says nothing.)"""
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if "spark" in item.path.parts[-2:] and _needs_session(item):
-                half = zlib.crc32(item.path.name.encode()) % 2
-                item.add_marker(pytest.mark.xdist_group("spark again" if half else "spark"))
+                item.add_marker(pytest.mark.xdist_group(f"spark {item.path.stem}"))
             if "connect_session" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group("connect"))
+    items[:] = [item for item in items if not _is_slow_and_alone(item)]
 
 
 def _needs_session(item: pytest.Item) -> bool:
     return "spark" in getattr(item, "fixturenames", ()) or item.path.name == "test_session.py"
+
+
+def _is_slow_and_alone(item: pytest.Item) -> bool:
+    """Whether a test is of the slow suite, where a cluster is behind the server of Connect, and is
+    not to have one."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    alone = params.get("connect_session") == "connect"
+    return alone and item.get_closest_marker("slow") is not None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -68,20 +76,23 @@ def session_of(kind: str, stack: ExitStack, folder: Path) -> Any:
     return running
 
 
-@pytest.fixture(scope="session")
-def connect_session(tmp_path_factory: Any) -> Iterator[Any]:
+@pytest.fixture(
+    scope="session", params=["connect", pytest.param("connect-cluster", marks=pytest.mark.slow)]
+)
+def connect_session(request: Any, tmp_path_factory: Any) -> Iterator[Any]:
     from tests.spark.servers import MODE
 
     with ExitStack() as stack:
-        made = session_of("connect-cluster", stack, tmp_path_factory.mktemp("servers"))
+        made = session_of(request.param, stack, tmp_path_factory.mktemp("servers"))
         os.environ.pop(MODE)  # other tests of this process have classic sessions
         yield made
 
 
 @pytest.fixture
 def connect(connect_session: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A session of a Connect server, before a master and two workers: what drives the view, Spark's
-    driver and the tasks are processes of their own."""
+    """A session of a Connect server: what drives the view, and Spark's driver with the tasks, are
+    processes of their own. In the slow suite the server is before a master and two workers, which
+    are five more of them to start."""
     from tests.spark.servers import MODE
 
     monkeypatch.setenv(MODE, "1")

@@ -1,5 +1,5 @@
-"""Spark Connect: a client and a server before a standalone cluster, a master and two workers, and
-the state in a folder that they share. The whole folder of tests runs so with
+"""Spark Connect: a client and a server, in the slow suite before a standalone cluster with a master
+and two workers, and the state in a folder that they share. The whole folder of tests runs so with
 `EBBFLOW_SPARK=connect-cluster`."""
 
 from __future__ import annotations
