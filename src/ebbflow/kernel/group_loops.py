@@ -284,7 +284,7 @@ def without_same(
     there are then."""
     k = to = 0
     for i in range(count):
-        rows = np.int64(old[i, 0] != 0) + np.int64(cells[touched[i], 0] != 0)
+        rows: Any = np.int64(old[i, 0] != 0) + np.int64(cells[touched[i], 0] != 0)
         same = rows == 2
         if same:
             for j in range(width, len(out) - 1):
