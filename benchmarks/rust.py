@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "differential"
-PROGRAM = FOLDER / "target" / "release" / "differential"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or FOLDER / "target")
+PROGRAM = TARGET / "release" / "differential"
 
 
 def is_built(build: bool) -> bool:

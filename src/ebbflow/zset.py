@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -416,6 +417,9 @@ def weights_of(rows: ZSet[R]) -> dict[R, int]:
 
 def _export(call: str) -> Any:
     """What makes tables of Z-sets; it needs pyarrow, which nothing else here does."""
+    known = sys.modules.get(_EXPORT)
+    if known is not None:
+        return known
     try:
         return importlib.import_module(_EXPORT)
     except ModuleNotFoundError as error:

@@ -18,7 +18,7 @@ from tests.oracle.random_requests import RandomRequests
 
 import ebbflow as ef
 from ebbflow.engine.local import run
-from ebbflow.engine.runtime.columnar import few
+from ebbflow.engine.runtime.columnar import few, forgetting
 from ebbflow.errors import AbsentRow
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import planned
@@ -43,19 +43,20 @@ def gave_up(view: Any) -> list[str]:
     return [stage.given_up for stage in stages if stage.in_columns and stage.given_up]
 
 
-MOST = few.FEW
+MOST, KEPT = few.FEW, forgetting.MANY
 
 
 @pytest.fixture(autouse=True)
 def few_rows_again() -> Iterator[None]:
     yield
-    few.FEW = MOST
+    few.FEW, forgetting.MANY = MOST, KEPT
 
 
 def followed(seeds: range, seen: Counter[str]) -> None:
     for seed in seeds:
         random = Random(seed)
         few.FEW = random.choice([0, MOST])
+        forgetting.MANY = KEPT if seed % 2 else -100  # texts are forgotten after every epoch
         plan = planned({"output": program(random).node})
         check, hard = random.random() < 0.6, random.choice([0, 0, 0.02, 0.2])
         view = follow(
@@ -124,6 +125,41 @@ def test_upserts_of_tables_in_columns_are_those_of_rows() -> None:
             view.step(sales=[next(iter(view.input("sales").value))])
         view.verify()
     assert view._program.inputs["sales"].by_key is not None
+
+
+@pytest.mark.parametrize("key", [None, "id"])
+def test_texts_that_are_gone_are_forgotten_and_changes_that_were_given_keep_theirs(
+    key: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forgetting, "MANY", 50)
+    sales = ef.Input("sales", Sale, key=key)
+    known = sales.group_by("city").agg(n=ef.count(), ids=ef.count_distinct("id"))
+    starts = sales.select(start=lambda row: row.city[:5], id="id").distinct()
+    joined = sales.join(sales.filter(lambda row: row.city != "never"), on="city", how="semi")
+    plan = planned({"known": known.node, "starts": starts.node, "joined": joined.node})
+    view, texts, given = run(plan, columns=True), [], []
+    old: list[Sale] = []
+    for epoch in range(40):
+        new = [row._replace(id=at, city=f"{epoch}-{at}") for at, row in enumerate(some(20))]
+        change = ZSet.of(new) - ZSet.of(old)
+        table = change.to_arrow(Sale)
+        given.append((view.step(sales=table), change))
+        old = new
+        texts.append(len(stage_texts(view).known))
+    assert max(texts) < 250, texts
+    assert "never" in stage_texts(view).known
+    view.verify()
+    for found, change in given:
+        assert {row.city: weight for row, weight in found["joined"].items()} == {
+            row.city: weight for row, weight in change.items()
+        }
+    assert view.value["known"] == known.run(columns=False).step(sales=old)
+
+
+def stage_texts(view: Any) -> Texts:
+    """The texts of a program in columns."""
+    (texts,) = {stage.texts for stage in view._program.machine.stages if stage.in_columns}
+    return texts
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ compiles: no row is a Python object.
     columns          a change as columns; rows are made of it where somebody asks for rows
     expressions      traced expressions on columns, of the arithmetic of arrays (arithmetic)
     hashing          the hash table that the others are made of: words to a slot
-    groups           the cells of groups: counts and sums by key
+    groups           the cells of groups: counts and sums by key; their loops are in group_loops
     values           how often each value of a group is there: minimum, maximum, different values
     chained          rows by key: an index as columns
     rows             rows with weights, consolidated; the rows of an input

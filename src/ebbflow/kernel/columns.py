@@ -22,6 +22,7 @@ from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.rows import RowTotals
 from ebbflow.kernel.words import (
     NULL,
+    NumberedTexts,
     Texts,
     WordForm,
     decoded,
@@ -55,7 +56,8 @@ class Columns(Mapping[Any, int]):
         self, type: Any, fields: Sequence[Any], weights: Any, texts: Texts,
         *, canonical: bool = False,
     ) -> None:  # fmt: skip
-        self.type, self.weights, self.texts, self.canonical = type, weights, texts, canonical
+        self.type, self.weights, self.canonical = type, weights, canonical
+        self.texts: Any = texts.now
         self.given = list(fields)
 
     @property
@@ -80,7 +82,10 @@ class Columns(Mapping[Any, int]):
     @property
     def fields(self) -> list[Any]:
         """The words of all fields."""
-        return [self.words(at) for at in range(len(self.given))]
+        for at, found in enumerate(self.given):
+            if callable(found):
+                self.given[at] = found()
+        return self.given
 
     def taken(self, chosen: Any, *, canonical: bool = False) -> Columns:
         """Some of the rows: those at these places, or where a mask is true."""
@@ -113,13 +118,12 @@ class Columns(Mapping[Any, int]):
         """A NumPy array for each field, by these names, and one of the weights: every row once.
         They cannot be written to."""
         made = self.consolidated()
-        found = {
-            name: numpy_column(form, made.words(at), made.texts)
-            for at, (name, form) in enumerate(zip(names, made.forms, strict=True))
-        }
+        found: dict[str, Any] = {}
+        for name, form, words in zip(names, made.forms, made.fields, strict=True):
+            found[name] = numpy_column(form, words, made.texts)
         found[WEIGHT] = made.weights.view()
         for array in found.values():
-            array.flags.writeable = False
+            array.setflags(False)
         return found
 
     # ---- as rows ----
@@ -232,12 +236,12 @@ def _of_ints(rows: Iterable[Any], width: int) -> list[Any] | None:
 def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
     """A table of rows and weights as columns; it has the schema of the row type (see
     `ebbflow.engine.runtime.table.arrow`). Words are made when they are asked for."""
-    forms = forms_of(row_type)
+    forms, now = forms_of(row_type), texts.now
     assert forms is not None
     fields = [
-        arrow_words(form, table.column(at), texts)
+        arrow_words(form, table.column(at), now)
         if form.name == "int"  # of which some do not fit
-        else partial(arrow_words, form, table.column(at), texts)
+        else partial(arrow_words, form, table.column(at), now)
         for at, form in enumerate(forms)
     ]
     if table.num_columns > len(forms):
@@ -282,6 +286,28 @@ def holds(words: Any, word: int) -> bool:
     return found
 
 
+@compiled
+def out_of_range(words: Any, ints: Any, most: int) -> bool:
+    """Whether words of several fields, of which some are `ints`, and last the weights, have an int
+    that does not fit, or a weight that is zero or larger than so much.
+
+    >>> out_of_range(np.array([[3, NULL], [1, 1]]), np.array([True]), 8)
+    True
+    >>> out_of_range(np.array([[3, NULL], [1, 1]]), np.array([False]), 8)
+    False
+    """
+    found = False
+    last = len(words) - 1
+    for j in range(last):
+        if ints[j]:
+            for i in range(words.shape[1]):
+                found |= words[j, i] == NULL
+    for i in range(words.shape[1]):
+        weight = words[last, i]
+        found |= weight == 0 or weight > most or weight < -most
+    return found
+
+
 class _Memory:
     """Numbers of 64 bits that Arrow has, as NumPy asks for them."""
 
@@ -312,9 +338,10 @@ def _memory(column: Any) -> Any:
 
 
 _INT64 = np.dtype(np.int64).str
+_INT = WordForm("int")
 
 
-def arrow_words(form: WordForm, column: Any, texts: Texts) -> Any:
+def arrow_words(form: WordForm, column: Any, texts: Texts | NumberedTexts) -> Any:
     """The words of an Arrow column."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -374,6 +401,8 @@ def numpy_column(form: WordForm, words: Any, texts: Texts) -> Any:
     >>> numpy_column(WordForm("date"), np.array([1, 2]), Texts()).tolist()
     [datetime.date(1970, 1, 2), datetime.date(1970, 1, 3)]
     """
+    if form == _INT:
+        return words.view()
     if form.optional or form.name == "text":
         made = np.empty(len(words), object)
         made[:] = decoded(form, words, texts)
@@ -382,7 +411,7 @@ def numpy_column(form: WordForm, words: Any, texts: Texts) -> Any:
         return words != 0
     if form.name == "date":
         return words.view("datetime64[D]")
-    return words.view({"float": "float64", "time": "datetime64[us]"}.get(form.name, "int64"))
+    return words.view("float64" if form.name == "float" else "datetime64[us]")
 
 
 def arrow_column(form: WordForm, words: Any, texts: Texts) -> Any:

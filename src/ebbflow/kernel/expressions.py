@@ -154,15 +154,24 @@ class _Compiler:
         code = of.substitute({get: Row(0)}).source(bind, ["text"])
         function = eval(f"lambda text: {code}", bound)
         form = WordForm(_TEXT_OPERATIONS[of.op])
-        known = np.empty(0, np.int64)
+        of_texts: Any = None
+        known, done = np.empty(0, np.int64), np.empty(0, np.bool_)
 
         def computed(sides: Sides) -> Vector:
-            nonlocal known
-            if len(known) < len(texts.known):
-                new = [function(text) for text in texts.known[len(known) :]]
-                known = np.concatenate([known, encoded(form, new, texts)])
-            words = known[sides[arg](index)]
-            return Vector(words != 0 if form.name == "bool" else words)
+            nonlocal known, done, of_texts
+            words, now = sides[arg](index), texts.now
+            if of_texts is not now:  # some were forgotten
+                known, done, of_texts = known[:0], done[:0], now
+            if len(done) < len(now.known):
+                more = 2 * len(now.known) - len(done)
+                known = np.concatenate([known, np.zeros(more, np.int64)])
+                done = np.concatenate([done, np.zeros(more, np.bool_)])
+            new = np.unique(words[~done[words]])
+            if len(new):
+                known[new] = encoded(form, [function(now.known[at]) for at in new.tolist()], texts)
+                done[new] = True
+            found = known[words]
+            return Vector(found != 0 if form.name == "bool" else found)
 
         return Computed(form, computed)
 

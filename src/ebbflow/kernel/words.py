@@ -61,31 +61,89 @@ class WordForm(NamedTuple):
     optional: bool = False
 
 
-class Texts:
-    """The texts of a program, numbered as they come.
+class NumberedTexts:
+    """Texts with numbers, as they come; `free` are numbers that no text has any more."""
 
-    >>> texts = Texts()
-    >>> texts.words(["ebb", "flow", "ebb"]), texts.known[1]
-    ([0, 1, 0], 'flow')
-    """
+    __slots__ = ("free", "known", "numbers")
 
-    __slots__ = ("known", "numbers")
+    def __init__(self, known: Sequence[str] = ()) -> None:
+        self.known: list[str] = list(known)
+        self.numbers = {text: number for number, text in enumerate(self.known)}
+        self.free: list[int] = []
 
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.known: list[str] = []
+    @property
+    def now(self) -> NumberedTexts:
+        """These."""
+        return self
 
     def words(self, texts: Iterable[str]) -> list[int]:
-        """The number of each text; new ones get the next. An interrupt may leave numbers unused,
-        and never a text whose number is unknown."""
+        """The number of each text; new ones get one. An interrupt may leave numbers unused, and
+        never a text whose number is unknown."""
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
-        numbers, known = self.numbers, self.known
+        numbers, known, free = self.numbers, self.known, self.free
         new = [text for text in dict.fromkeys(texts) if text not in numbers]
+        while new and free:
+            number, text = free.pop(), new.pop()
+            known[number] = text
+            numbers[text] = number
         if new:
             first = len(known)
             known += new
             numbers.update(zip(new, range(first, len(known)), strict=True))
         return list(map(numbers.__getitem__, texts))
+
+    def without(self, gone: Sequence[int]) -> NumberedTexts:
+        """The same numbers for all texts but some, whose numbers are free then."""
+        made = NumberedTexts()
+        made.known = self.known.copy()
+        made.numbers = self.numbers.copy()
+        for number in gone:
+            if made.numbers.get(made.known[number]) == number:
+                del made.numbers[made.known[number]]
+            made.known[number] = ""
+        made.free = [*self.free, *gone]
+        return made
+
+
+class Texts:
+    """The texts of a program: those it has numbers for `now`.
+
+    When some are forgotten, their numbers are given to others. So whoever keeps words for longer
+    than an epoch, and is not asked which, keeps the `now` of its time with them.
+
+    >>> texts = Texts()
+    >>> texts.words(["ebb", "flow", "ebb"]), texts.known[1]
+    ([0, 1, 0], 'flow')
+    >>> before = texts.now
+    >>> texts.forget([0]); texts.words(["tide", "flow"])
+    [0, 1]
+    >>> before.known[0]
+    'ebb'
+    """
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = NumberedTexts()
+
+    @property
+    def known(self) -> list[str]:
+        """The texts, by number."""
+        return self.now.known
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each text."""
+        return self.now.numbers
+
+    def words(self, texts: Iterable[str]) -> list[int]:
+        """The number of each text; new ones get one."""
+        return self.now.words(texts)
+
+    def forget(self, gone: Sequence[int]) -> None:
+        """Have no text of these numbers, which others get; for those who kept the `now` of before
+        nothing changes."""
+        self.now = self.now.without(gone)
 
 
 @cache
@@ -152,7 +210,7 @@ def word_of(form: WordForm, texts: Texts) -> Callable[[Any], int]:
         return value if type(value) is int and -LARGEST <= value <= LARGEST else any_word(value)
 
     def text_word(value: Any) -> int:
-        number = texts.numbers.get(value) if type(value) is str else None
+        number = texts.now.numbers.get(value) if type(value) is str else None
         return any_word(value) if number is None else number
 
     def float_word(value: Any) -> int:

@@ -143,5 +143,5 @@ def test_what_is_kept_of_compiled_loops_is_that_of_all_their_files(tmp_path: Pat
     first = stamp_of(tmp_path)
     (tmp_path / "other.py").write_text("other = 2")
     assert stamp_of(tmp_path) != first
-    for loop in (hashing._add, kernel_groups._add, kernel_values._count):
+    for loop in (hashing._add, kernel_groups.step_of_groups, kernel_values._count):
         assert stamp_of(Path(hashing.__file__).parent) in loop._cache._cache_file._source_stamp

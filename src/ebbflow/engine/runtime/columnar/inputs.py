@@ -29,14 +29,14 @@ from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.columns import (
     HEAVIEST,
     Columns,
-    beyond,
     columns_of_rows,
     columns_of_table,
     holds,
+    out_of_range,
 )
 from ebbflow.kernel.hashing import EMPTY
 from ebbflow.kernel.rows import LookedUp, RowTable
-from ebbflow.kernel.words import NULL, Texts, WordForm, forms_of, one_float
+from ebbflow.kernel.words import Texts, WordForm, forms_of, one_float
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet, from_view
 
@@ -65,17 +65,17 @@ def plain_columns(source: Source, change: Any, texts: Texts) -> Columns | None:
     nothing else but weights: what a program would give that has them already. None for any other
     table, which has to be looked at more closely."""
     expected = _expected(source.type)
-    try:
-        if type(change) is dict:
-            fields = expected.arrays(change)
-        elif isinstance(change, (pa.Table, pa.RecordBatch)):
-            made = (
-                columns_of_table(change, source.type, texts) if expected.is_plain(change) else None
-            )
-            return None if made is None or holds(made.weights, 0) else made
-        else:
-            return None
-    except DoesNotFit:
+    if type(change) is dict:
+        fields = expected.arrays(change)
+    elif isinstance(change, (pa.Table, pa.RecordBatch)) and expected.has_schema(change):
+        fields = expected.numbers(change)
+        if fields is None and expected.is_plain(change):
+            try:
+                made = columns_of_table(change, source.type, texts)
+            except DoesNotFit:
+                return None
+            return None if holds(made.weights, 0) else made
+    else:
         return None
     if fields is None:
         return None
@@ -89,36 +89,58 @@ class _Expected:
     def __init__(self, row_type: Any) -> None:
         self.forms = forms_of(row_type) or ()
         self.names = tuple(fields_of(row_type) or ())
+        self.weighted = (*self.names, WEIGHT)
         dtypes = {"int": "int64", "float": "float64", "bool": "bool"}
         known = [dtypes.get(form.name) for form in self.forms]
         self.dtypes = None if None in known else [np.dtype(each) for each in (*known, "int64")]
+        self.ints = np.array([form.name == "int" for form in self.forms])
+        self.in_arrow = {*known} <= {"int64", "float64"}
+        """Whether Arrow has the same numbers in memory."""
         self.schema = arrow_schema(row_type)
         self.seen: Any = None
         """The last schema that was right: most tables of a program have the same."""
 
     def arrays(self, change: dict[str, Any]) -> list[Any] | None:
         """The words of arrays, and the weights; None where something is not as it should be."""
-        names, dtypes, given = self.names, self.dtypes, tuple(change)
-        if dtypes is None or (given != names and given != (*names, WEIGHT)):
+        dtypes, given = self.dtypes, tuple(change)
+        if dtypes is None or (given != self.weighted and given != self.names):
             return None
-        count = len(change[names[0]])
-        found: list[Any] = []
-        for array, dtype in zip(change.values(), dtypes, strict=False):
-            if type(array) is not np.ndarray or array.dtype != dtype or array.shape != (count,):
+        shape = np.shape(change[given[0]])
+        arrays = list(change.values())
+        for array, dtype in zip(arrays, dtypes, strict=False):
+            if type(array) is not np.ndarray or array.dtype != dtype or array.shape != shape:
                 return None
-            words = one_float(array) if dtype.kind == "f" else array.astype(np.int64)
-            if dtype.kind == "i" and holds(words, NULL if len(found) < len(names) else 0):
-                return None
-            found.append(words)
-        if len(found) == len(names):
-            found.append(np.ones(count, np.int64))
-        elif beyond(found[-1], HEAVIEST):
-            return None
-        return found
+        return self._words(arrays, shape[0]) if len(shape) == 1 else None
 
-    def is_plain(self, table: Any) -> bool:
-        """Whether an Arrow table has the columns in their own types and order, and no nulls where
-        there must be none."""
+    def numbers(self, table: Any) -> list[Any] | None:
+        """The same for an Arrow table of few rows that are one after the other in memory."""
+        count = table.num_rows
+        if not self.in_arrow or not 0 < count <= SMALL_TABLE:
+            return None
+        if isinstance(table, pa.Table):
+            batches = table.to_batches()
+            if len(batches) > 1:
+                return None
+            (table,) = batches
+        arrays = []
+        for column in table.columns:
+            if column.null_count:
+                return None
+            dtype = "float64" if column.type == FLOAT else "int64"
+            arrays.append(np.frombuffer(column.buffers()[1], dtype, count, 8 * column.offset))
+        return self._words(arrays, count)
+
+    def _words(self, arrays: list[Any], count: int) -> list[Any] | None:
+        """Arrays of numbers as words, in memory of their own; None where some do not fit."""
+        words = np.empty((len(self.weighted), count), np.int64)
+        for at, array in enumerate(arrays):
+            words[at] = one_float(array) if array.dtype.kind == "f" else array
+        if len(arrays) < len(words):
+            words[-1] = 1
+        return None if out_of_range(words, self.ints, HEAVIEST) else list(words)
+
+    def has_schema(self, table: Any) -> bool:
+        """Whether an Arrow table has the columns in their own types and order."""
         given, schema = table.schema, self.schema
         if self.seen is None or not given.equals(self.seen):
             if given.names not in (schema.names[:-1], schema.names) or any(
@@ -126,13 +148,20 @@ class _Expected:
             ):
                 return False
             self.seen = given
+        return True
+
+    def is_plain(self, table: Any) -> bool:
+        """Whether it has no nulls where there must be none."""
         return not any(
             table.column(at).null_count
-            for at, form in enumerate((*self.forms, REQUIRED)[: len(given)])
+            for at, form in enumerate((*self.forms, REQUIRED)[: table.num_columns])
             if not form.optional
         )
 
 
+SMALL_TABLE = 1 << 12
+"""Tables of up to so many rows are copied, which takes less than to look at where they are."""
+FLOAT = pa.float64()
 REQUIRED = WordForm("int")
 _expected = cache(_Expected)
 

@@ -222,7 +222,7 @@ class ColumnGroupStage(ColumnStage):
 
     def step(self, change: Any) -> Any:
         columns = change.columns
-        values = side_by_side(self.reducers.values, [columns.words], len(columns))
+        values = side_by_side(self.reducers.values, columns)
         out, signs = self.groups.step(change.keys, values, columns.weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 

@@ -20,6 +20,7 @@ def use_columns(program: RunningProgram, *, asked: bool = True) -> bool:
     """Have a program that has not run yet run in columns, and say whether any stage of it does. Who
     has asked for it is told by `explain` why none does."""
     from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
+    from ebbflow.engine.runtime.columnar.forgetting import TextsInUse
     from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
     from ebbflow.engine.runtime.columnar.keyed_input import keyed_in_columns
     from ebbflow.kernel.words import Texts, forms_of
@@ -43,6 +44,8 @@ def use_columns(program: RunningProgram, *, asked: bool = True) -> bool:
                 inputs[name] = ColumnInput(state.source, texts)
             elif type(state) is KeyedInput:
                 inputs[name] = keyed_in_columns(state, texts)
+    if some:
+        program.observers.append(TextsInUse(program, texts))
     return some
 
 

@@ -239,7 +239,7 @@ class ColumnReduceStage(ColumnStage):
         rows = few_rows(change)
         if rows is None or self.few is None:
             columns = self.before(self.columns(change, self.reads_type))
-            values = side_by_side(self.values, [columns.words], len(columns))
+            values = side_by_side(self.values, columns)
             out, signs = self.groups.step(self.key_of(columns), values, columns.weights)
         else:
             out, signs = self.groups.step(*self.few(rows))

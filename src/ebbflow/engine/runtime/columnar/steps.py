@@ -10,7 +10,7 @@ import numpy as np
 from ebbflow.chain import Chain
 from ebbflow.expression.node import Expression, Record, Tuple
 from ebbflow.fn import Fn
-from ebbflow.kernel.arithmetic import Computed, NotInColumns, Sides
+from ebbflow.kernel.arithmetic import Computed, NotInColumns
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.expressions import RowOnColumns, on_columns, row_on_columns
 from ebbflow.kernel.hashing import matrix
@@ -76,14 +76,21 @@ class KeyOnColumns:
         self.forms = [part.form for part in self.parts]
 
     def __call__(self, change: Columns) -> Any:
-        return side_by_side(self.parts, [change.words], len(change))
+        return side_by_side(self.parts, change)
 
 
-def side_by_side(parts: Sequence[Computed], sides: Sides, count: int) -> Any:
+def side_by_side(parts: Sequence[Computed], change: Columns) -> Any:
     """The words of several expressions, as one key or one row of values after the other."""
+    count = len(change.weights)
     if not parts:
         return np.empty((count, 0), np.int64)
-    return matrix([part.words(sides, count, part.form) for part in parts])
+    words = change.words
+    return matrix(
+        [
+            words(part.field[1]) if part.field else part.words([words], count, part.form)
+            for part in parts
+        ]
+    )
 
 
 def same_forms(ours: Sequence[WordForm], theirs: Sequence[WordForm]) -> bool:
