@@ -62,19 +62,19 @@ def comparable(x: Any) -> bool:
     cls = type(x)
     if cls in _NATIVE:
         return True
+    if isinstance(x, tuple):
+        if cls.__lt__ is not tuple.__lt__:
+            return False
+        if _NATIVE.issuperset(map(type, x)):
+            return True
+        if {*map(type, x)} - _NATIVE == _FLOAT:
+            return all(map(eq, x, x))
+        return all(map(comparable, x))
     if cls is float:
         return bool(x == x)
     if cls is Decimal:
         return not is_nan(x)
-    if cls is Reversed:
-        return comparable(x.value)
-    if not isinstance(x, tuple) or cls.__lt__ is not tuple.__lt__:
-        return False
-    if _NATIVE.issuperset(map(type, x)):
-        return True
-    if {*map(type, x)} - _NATIVE == _FLOAT:
-        return all(map(eq, x, x))
-    return all(map(comparable, x))
+    return cls is Reversed and comparable(x.value)
 
 
 def all_comparable(values: Collection[Any]) -> bool:

@@ -28,7 +28,7 @@ MACHINES = {
 
 def remembered(machine: Transition, node: Any, height: int) -> None:
     """Every state that a node remembers is the one that its rows lead to from the first."""
-    memo = node[5]
+    memo = node[5][0]
     if memo:
         state = memo[0]
         parts = node[1] if height else [node]
@@ -70,3 +70,12 @@ def test_003_H3_states_are_remembered_as_they_are(machine: Transition, seed: int
         tree = live.state.groups.get((), scan.empty)
         assert tree.invariant()
         remembered(machine, *tree.root)
+
+
+def test_what_the_rows_of_two_keys_say_is_added_up() -> None:
+    """In both the first row goes, and the next one says what it said."""
+    numbered = transition(lambda n, x: (n + 1, ["first"] if not n else [x]), 0)
+    scan = scan_rows(numbered, lambda x: x, lambda x: x % 2)
+    live = scan.open(ZSet.of([1, 2, 3, 4]))
+    assert live.send(ZSet({1: -1, 2: -1})) == ZSet({3: -1, 4: -1})
+    assert live.send(ZSet({1: 1, 5: 1, 2: 1})) == ZSet({3: 1, 4: 1, 5: 1})

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ebbflow.errors import AbsentRow, AlgebraError
 from ebbflow.nan import NAN
 from ebbflow.ordering import total_order_key
-from ebbflow.state.search import around
+from ebbflow.state.search import after_one, around
 from ebbflow.state.tree import Tree, in_order
 
 some = settings(max_examples=60)
@@ -137,6 +137,12 @@ def test_004_O7_what_is_around_a_key_is_what_is_around_it_in_the_sorted_list(
             tuple(after[:1]),
         )  # fmt: skip
         assert (tree.rank_at(wanted), tree.rank_at(wanted, behind=True)) == (low, high)
+    for x in range(41):
+        for count in {1, 2, -model[x]} - {0}:
+            found = after_one(around(tree, key(x)), x, count)
+            assert found in (None, around(tree.add(x, count), key(x)))
+            others = any(key(y) == key(x) for y in model.keys() - {x} if model[y])
+            assert (found is None) == (others or (count > 0 and model[x] > 0))
 
 
 @every_form

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.oracle.disk import Crash, Disk
+from tests.spark.simulated import Driver
 
 import ebbflow as ef
 from ebbflow.change import Delete, DeleteItems, Insert, InsertItems
@@ -174,6 +175,40 @@ def test_an_edit_writes_the_edit_and_not_the_text(tmp_path: Path) -> None:
         assert view._storage.store.written - first < len(body) / 10
         after = body[:100_000] + "y" + body[100_000:300_000] + "x" * 20 + body[300_000:]
         assert view.input("docs").get(1).body == after
+
+
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged"])
+def test_tasks_of_spark_store_texts_in_pieces(mode: str, tmp_path: Path, short: None) -> None:
+    life = Life(mode)
+    view = Driver(PROGRAM.plan, mode, str(tmp_path))
+    for _ in range(30):
+        life.step(view)
+    assert view.zset() == life.right()
+    with pytest.raises(ef.EbbflowError):  # refused, with pieces that were to be written
+        view.step(docs={Doc(99, ef.Text("x" * 99), ef.List()): 1, Doc(98, "", ()): -1})
+    view.close()
+    assert no_garbage(tmp_path) > 10
+    with PROGRAM.run(path=tmp_path) as local:  # what tasks have written is read here
+        assert local.value == life.right()
+
+
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged"])
+def test_an_edit_on_spark_writes_the_edit_and_not_the_text(mode: str, tmp_path: Path) -> None:
+    body = "tide and time " * 20_000
+    sizes = DOCS.select("id", size=text.length("body"))
+    plan = ef.program(sizes=sizes, more=sizes.filter(lambda row: row.size > 9)).plan
+    view = Driver(plan, mode, str(tmp_path))
+
+    def written() -> int:
+        before = {each.name for each in tmp_path.iterdir()}
+        view.input("docs").edit(1, "body", Insert(100_000, "x"))
+        new = [each for each in tmp_path.iterdir() if each.name not in before]
+        return sum(each.stat().st_size for each in new)
+
+    view.step(docs=[Doc(1, ef.Text(body), ef.List())])
+    assert max(written() for _ in range(3)) < len(body) / 10
+    assert view.zset()["sizes"] == ZSet.of([(1, len(body) + 3)])
+    view.close()
 
 
 def test_state_is_read_without_the_program_and_with_another_type(

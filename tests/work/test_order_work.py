@@ -162,3 +162,22 @@ def test_what_is_known_of_states_behind_a_late_row_stays_known(rows: Any) -> Non
     step.calls = 0
     assert calls(last) <= before + 20
     assert step.calls <= FEW
+
+
+@pytest.mark.parametrize("make", [lag, fill])
+def test_a_late_row_is_one_way_down_and_few_calls(make: Any, rows: Any) -> None:
+    """A step is some fifty calls beside what the operator does, whatever that is."""
+    view = make("value", ef.Input("events", Event)).run(check_input=False)
+    view.step(events=rows)
+    made: list[int] = []
+    for at in range(50_000, 50_400, 37):
+        for weight in (1, -1):
+            calls: list[Any] = []
+            change = {Event(2 * at + 1, 3): weight}
+            sys.setprofile(lambda _frame, event, _of, to=calls: to.append(event))
+            try:
+                view.step(events=change)
+            finally:
+                sys.setprofile(None)
+            made.append(calls.count("call"))
+    assert sorted(made)[len(made) // 2] <= 60

@@ -19,7 +19,7 @@ from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
 from ebbflow.operator.aligned import AlignedRows, Pairs, Side, is_bulk
 from ebbflow.ordering import plainly, total_order_key
-from ebbflow.state.search import Around, around, rank_where
+from ebbflow.state.search import Around, after_one, around, rank_where
 from ebbflow.state.tree import Tree
 
 Answer = tuple[Any, ...]
@@ -219,25 +219,33 @@ class AsOfRows(AlignedRows):
         found: dict[tuple[int, int], Ends] = {}
         back, ahead = self.direction != "forward", self.direction != "backward"
 
-        def add(start: int, stop: int, was: Answers, now: Answers) -> None:
-            if start < stop and ((back and was[0] != now[0]) or (ahead and was[1] != now[1])):
-                found[start, stop] = was, now
+        def differ(was: Answers, now: Answers) -> bool:
+            return (back and was[0] != now[0]) or (ahead and was[1] != now[1])
+
+        def add(start: int, stop: int, ends: Ends) -> None:
+            if start < stop:
+                found[start, stop] = ends
 
         old, new = right.old, right.now
         for place in self.places(right.change):
-            was, now, here = around(old, place), around(new, place), around(left, place)
+            was, here = around(old, place), around(left, place)
+            now = after_one(was, *right.change[0]) if len(right.change) == 1 else None
+            now = now or around(new, place)
             low, high = here.low, here.high
-            if here.before:
-                start = self._start(left, low, here.before[0], was.before, now.before)
-                add(start, low, (was.before, was.first), (now.before, now.first))
-            if here.after:
-                stop = self._stop(left, high, here.after[0], was.after, now.after)
-                add(high, stop, (was.last, was.after), (now.last, now.after))
-            add(low, high, self.seen(was), self.seen(now))
+            ends = (was.before, was.first), (now.before, now.first)
+            if here.before and differ(*ends):
+                add(self._start(left, low, here.before[0], was.before, now.before), low, ends)
+            ends = (was.last, was.after), (now.last, now.after)
+            if here.after and differ(*ends):
+                add(high, self._stop(left, high, here.after[0], was.after, now.after), ends)
+            ends = self.seen(was), self.seen(now)
+            if low < high and differ(*ends):
+                add(low, high, ends)
             for point in () if self.exact else self._points(was, now):
-                here = around(left, point)
-                seen = self.seen(around(old, point)), self.seen(around(new, point))
-                add(here.low, here.high, *seen)
+                ends = self.seen(around(old, point)), self.seen(around(new, point))
+                if differ(*ends):
+                    here = around(left, point)
+                    add(here.low, here.high, ends)
         return found
 
     def _start(self, left: Tree[Any], end: int, last: Any, was: Answer, now: Answer) -> int:

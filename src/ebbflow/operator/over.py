@@ -13,7 +13,6 @@ there is another than before, the stretch is the whole key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import repeat
 from operator import length_hint
 from typing import Any
 
@@ -22,11 +21,11 @@ from ebbflow.nan import one_nan
 from ebbflow.operator.along import PLAIN, AlongRows, WithValues
 from ebbflow.operator.ordered import OrderedRows
 from ebbflow.operator.relation import Bag
-from ebbflow.operator.replay import LEAF, Replay, last_state, state_before
+from ebbflow.operator.replay import LEAF, StatesOnly, last_state, state_before
 from ebbflow.operator.scan import ScanRows
 from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
 from ebbflow.state.tree import Tree
-from ebbflow.stream.transition import Transition, same_state
+from ebbflow.stream.transition import same_state
 from ebbflow.zset import ZSet
 
 
@@ -66,16 +65,16 @@ class OverRows(OrderedRows):
     def stretches(self, old: Tree[Any], new: Tree[Any], pairs: Any) -> list[tuple[Any, Any]]:
         """The first and the last row of each part of the rows that may differ, in order."""
         wider = new if old.native else old
-        if not (old.distinct and new.distinct) or self._sees_another_end(old, new):
+        found, both = [], old.distinct and new.distinct
+        if both and self.transition.functions:
+            replay = Stretches(self.transition, old, new, pairs, {})
+            replay.run()
+            found += replay.found
+        if not both or self._sees_another_end(old, new):
             trees = [tree for tree in (old, new) if tree.distinct]
             token = wider.token
             first = min((tree.first for tree in trees), key=token)
             return [(first, max((tree.last for tree in trees), key=token))]
-        found = []
-        if self.transition.functions:
-            replay = Stretches(self.transition, old, new, pairs)
-            replay.run()
-            found += replay.found
         for row, _ in pairs:
             found.append((row, row))
             for each in self.near:
@@ -151,13 +150,13 @@ class OverRows(OrderedRows):
         return f"over_rows({self.functions!r}, {function_name(self.order)}{key})"
 
 
-class Stretches(Replay):
+class Stretches(StatesOnly):
     """A way through the rows of a key that notes where states are others than before."""
 
     __slots__ = ("found",)
 
-    def __init__(self, transition: Transition, old: Tree[Any], new: Tree[Any], pairs: Any) -> None:
-        super().__init__(transition, old, new, pairs, {})
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.found: list[tuple[Any, Any]] = []
 
     def same(self, rows: Iterator[Any], old: Any, new: Any) -> tuple[Any, Any]:
@@ -165,13 +164,11 @@ class Stretches(Replay):
             here = list(rows)
             rows = iter(here)
             old, new = self.transition.apart(rows, old, new, self.out)
-            self.found.append((here[0], here[len(here) - length_hint(rows) - 1]))
+            if here:
+                self.found.append((here[0], here[len(here) - length_hint(rows) - 1]))
             if old is not new:
                 return old, new
         return super().same(rows, old, new)
-
-    def say(self, row: Any, count: int, state: Any, sign: int) -> Any:
-        return self.transition.through(repeat(row, count), state)
 
 
 def _joined(found: list[tuple[Any, Any]], token: Any) -> list[tuple[Any, Any]]:

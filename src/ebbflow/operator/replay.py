@@ -22,6 +22,7 @@ from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition, same_state
 
 _FIRST = itemgetter(0)
+States = tuple[Any, ...]
 LEAF = 16
 """Rows in a leaf where states are remembered: so many are stepped through to find a state."""
 
@@ -57,23 +58,24 @@ def state_after(transition: Transition, node: Any, height: int, state: Any) -> A
         return states_to(transition, node, height, last, state)[last]
     if not node[4]:
         return state
-    known = node[5][:]
+    known = node[5][0]
     if not known or not same_state(known[0], state):
         behind = transition.through(rows_of(node, 0, len(node[1])), state)
-        node[5][:] = known = [state, behind]
+        node[5][0] = known = state, behind
     return known[1]
 
 
-def states_to(transition: Transition, node: Any, height: int, i: int, state: Any) -> list[Any]:
-    """The states before the children of a node that is entered in a state, up to the i-th. Nodes
-    are shared, and so is what they remember: it is put in whole."""
-    known: list[Any] = node[5][: i + 1]
+def states_to(transition: Transition, node: Any, height: int, i: int, state: Any) -> States:
+    """The states before the children of a node that is entered in a state, up to the i-th and
+    perhaps on. Nodes are shared, and so is what they remember: it is put in whole."""
+    known: States = node[5][0]
     if not known or not same_state(known[0], state):
-        known = [state]
+        known = (state,)
     if len(known) <= i:
+        found = list(known)
         for child in node[1][len(known) - 1 : i]:
-            known.append(state_after(transition, child, height - 1, known[-1]))
-        node[5][:] = known
+            found.append(state_after(transition, child, height - 1, found[-1]))
+        node[5][0] = known = tuple(found)
     return known
 
 
@@ -95,6 +97,13 @@ def counterpart(node: Any, was: Any, i: int) -> Any:
     return old[i] if alike or new[i] is old[i] else None
 
 
+def alike(node: Any, was: Any, i: int) -> Any:
+    """Of a node and the one that was in its place, the latter where both have the same children up
+    to the i-th: it remembers more."""
+    same = was is not None and (not i or (i <= len(was[1]) and node[1][i - 1] is was[1][i - 1]))
+    return was if same else node
+
+
 class Replay:
     """One way through the rows of a key, from the first one that changed.
 
@@ -111,16 +120,24 @@ class Replay:
         out: dict[Any, int],
     ) -> None:  # fmt: skip
         self.transition, self.old, self.new, self.out = transition, old, new, out
+        moves: list[tuple[Any, Any, int]] = []
+        marks: list[Any] = []
+        self.moves, self.marks = moves, marks
         token = (new if new.distinct else old).token
-        moves = [(token(row), row, weight) for row, weight in pairs]
+        for row, weight in pairs:
+            mark = token(row)
+            marks.append(mark)
+            moves.append((mark, row, weight))
         if len(moves) > 1:
             moves.sort(key=_FIRST)
-        self.marks, self.moves = [move[0] for move in moves], moves
+            marks.sort()
         self.at = 0
         self.settled = False
 
     def run(self) -> None:
         """Go through all rows that are reached in another state than before."""
+        if len(self.moves) == 1 and self.in_leaf():
+            return
         start = self.transition.start
         (node, height), (was, levels) = self.new.root, self.old.root
         old, _ = self.node(node, height, start, start, None, was if height == levels else None)
@@ -128,17 +145,64 @@ class Replay:
             for _, row, weight in self.moves[self.at :]:
                 old = self.say(row, -weight, old, -1)
 
+    def in_leaf(self) -> bool:
+        """Go to the one row that changed, and on to the end of its leaf. That is nearly always all
+        there is to do; where it is not, nothing was done, and the answer is no."""
+        (node, height), (was, levels) = self.new.root, self.old.root
+        if height != levels or not node[1]:
+            return False
+        transition, way, above = self.transition, [], None
+        token, row, weight = self.moves[0]
+        state = transition.start
+        while height:
+            if len(node[1]) != len(was[1]):
+                return False
+            i = bisect_right(node[0], token, 1) - 1
+            known = was[5][0]
+            if i >= len(known) or (known[0] is not state and not same_state(known[0], state)):
+                known = states_to(transition, was, height, i, state)
+            way.append((node[5], known))
+            state = known[i]
+            above = node, was, i
+            node, was, height = node[1][i], was[1][i], height - 1
+        if above is not None and counterpart(*above) is None:
+            return False
+        tokens, entered = node[0], state
+        i = bisect_left(tokens, token)
+        there = i < len(tokens) and tokens[i] == token
+        now = node[2][i] if there else 0
+        if i:
+            state = transition.through(rows_of(node, 0, i), state)
+        out, self.out, self.at = self.out, {}, 1
+        old = state if now == weight else self.say(row, now - weight, state, -1)
+        new = self.say(row, now, state, 1) if now else state
+        old, new = self.same(rows_of(node, i + there, len(tokens)), old, new)
+        said, self.out = self.out, out
+        if not self.settled and way:
+            self.at = 0
+            return False
+        for each, count in said.items():
+            out[each] = out.get(each, 0) + count
+        known = was[5][0]
+        if not self.settled:
+            node[5][0] = entered, new
+        elif known and (known[0] is entered or same_state(known[0], entered)):
+            node[5][0] = known
+        for memo, known in way:
+            memo[0] = known
+        return True
+
     def first(self, node: Any, height: int, state: Any) -> Any:
         """Go through all rows for the first time, and give the state behind them."""
-        node[5][:] = (state,)
+        known = [state]
         if height:
             for child in node[1]:
-                state = self.first(child, height - 1, state)
-                node[5].append(state)
-            return state
-        state = self.transition.said(rows_of(node, 0, len(node[1])), state, self.out, 1)
-        node[5].append(state)
-        return state
+                known.append(self.first(child, height - 1, known[-1]))
+        else:
+            rows = rows_of(node, 0, len(node[1]))
+            known.append(self.transition.said(rows, state, self.out, 1))
+        node[5][0] = tuple(known)
+        return known[-1]
 
     def node(
         self, node: Any, height: int, old: Any, new: Any, end: Any, was: Any
@@ -158,20 +222,21 @@ class Replay:
         i, last, known = 0, len(children) - 1, [new]
         if equal:
             i = bisect_right(lows, self.marks[self.at], 1) - 1
-            known = states_to(self.transition, node, height, i, new)
+            known = [*states_to(self.transition, alike(node, was, i), height, i, new)[: i + 1]]
             old = new = known[i]
         while i <= last:
             stop, before = lows[i + 1] if i < last else end, counterpart(node, was, i)
             old, new = self.node(children[i], height - 1, old, new, stop, before)
             i += 1
             if self.settled:
-                if was is not None and was[5] and same_state(was[5][0], entered):
+                behind = () if was is None else was[5][0]
+                if behind and same_state(behind[0], entered):
                     there = i - len(children) + len(was[1])
                     if i > last or (there >= 0 and children[i] is was[1][there]):
-                        known += was[5][there:]
+                        known += behind[there:]
                 break
             known.append(new)
-        node[5][:] = known
+        node[5][0] = tuple(known)
         return old, new
 
     def more(self, end: Any) -> bool:
@@ -188,8 +253,9 @@ class Replay:
             if start < stop:
                 old, new = self.same(rows_of(node, start, stop), old, new)
                 if self.settled:
-                    if was is not None and was[5] and same_state(was[5][0], before):
-                        node[5][:] = entered, was[5][1]
+                    known = () if was is None else was[5][0]
+                    if known and same_state(known[0], before):
+                        node[5][0] = entered, known[1]
                     return old, new
             if not more:
                 break
@@ -201,7 +267,7 @@ class Replay:
             new = self.say(row, now, new, 1)
             start = stop + there
         if rows:
-            node[5][:] = entered, new
+            node[5][0] = entered, new
         return old, new
 
     def same(self, rows: Iterator[Any], old: Any, new: Any) -> tuple[Any, Any]:
@@ -221,3 +287,12 @@ class Replay:
         if not count:
             return state
         return self.transition.said(repeat(row, count), state, self.out, sign)
+
+
+class StatesOnly(Replay):
+    """A way through the rows of a key of which only the states matter."""
+
+    __slots__ = ()
+
+    def say(self, row: Any, count: int, state: Any, sign: int) -> Any:
+        return self.transition.through(repeat(row, count), state)

@@ -18,7 +18,7 @@ from ebbflow.algebra.value import function_name
 from ebbflow.nan import one_nan
 from ebbflow.operator.ordered import OrderedRows
 from ebbflow.operator.relation import Bag
-from ebbflow.operator.replay import LEAF, Replay, last_state
+from ebbflow.operator.replay import LEAF, Replay, StatesOnly, last_state
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition
 from ebbflow.zset import ZSet
@@ -92,6 +92,8 @@ class FoldRows(OrderedRows):
     def changed(
         self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, out: dict[Any, int]
     ) -> None:
+        if self.transition.merge is None and old.distinct and new.distinct:
+            StatesOnly(self.transition, old, new, pairs, {}).run()
         for tree, sign in ((old, -1), (new, 1)):
             if tree.distinct:
                 row = self.merge(key, one_nan(self.last_state(tree)))

@@ -67,7 +67,10 @@ class Journalled(ABC, Generic[J]):
 
     def commit(self) -> list[J]:
         """Keep what was done since `begin`, and give the journal of it."""
-        journal, self.journal = self._open(), None
+        journal = self.journal
+        if journal is None:
+            return self._open()
+        self.journal = None
         return journal
 
     def rollback(self) -> None:

@@ -132,7 +132,8 @@ class Index(Journalled[Grouped], Generic[K, R]):
         return self.groups if here else Reach(self)
 
     def commit(self) -> list[Grouped]:
-        self.pending = {}
+        if self.pending:
+            self.pending = {}
         return super().commit()
 
     def forget(self) -> None:

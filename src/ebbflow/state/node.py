@@ -20,23 +20,6 @@ WIDE, NARROW = 64, 16
 _FIRST = itemgetter(0)
 
 
-class Memo(list[Any]):
-    """What is remembered of a node by who walks through the tree from left to right: something
-    before its first item, and then behind each. Of a node that takes its place, what is remembered
-    up to the first item that is another. It is no part of what the node means.
-
-    >>> Memo([1]) == Memo()
-    True
-    """
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Memo)
-
-    __hash__ = None
-
-
 # ---- how elements are ordered and merged ----
 
 
@@ -105,8 +88,8 @@ class TreeForm:
         return order, kept, tuple(counts), tuple(values), sum(counts), total
 
     def blank(self) -> Any:
-        """The total of a node where values are not merged: nothing, or a new memo."""
-        return Memo() if self.memos else None
+        """The total of a node where values are not merged: nothing, or an empty memo."""
+        return [()] if self.memos else None
 
     def patched(self, node: Node, children: list[Node], touched: list[int]) -> Node:
         """A node after several of its children were replaced."""
@@ -116,10 +99,7 @@ class TreeForm:
             lows[at], counts[at] = child[0][0], child[4]
             if values:
                 values[at] = child[5]
-        made = self.node(lows, children, counts, values)
-        if self.memos:
-            made[5].extend(node[5][: touched[0] + 1])
-        return made
+        return self.node(lows, children, counts, values)
 
     def edited(
         self, node: Node, height: int, token: Any, x: Any, count: int
@@ -128,9 +108,7 @@ class TreeForm:
         new items on the way down: where a leaf is too full then, or not full enough."""
         path = []
         for _ in range(height):
-            i = bisect_right(node[0], token) - 1
-            if i < 0:
-                i = 0
+            i = bisect_right(node[0], token, 1) - 1
             path.append((node, i))
             node = node[1][i]
         tokens, items, counts, values, size, _ = node
@@ -147,43 +125,35 @@ class TreeForm:
         if left:
             if more and len(items) == self.widths[0]:
                 return None
+            put = inserted if more else replaced
             if more:
-                items = spliced(items, i, i, (x,))
-                tokens = items if shared else spliced(tokens, i, i, (token,))
-            if more and left == 1 and single:
-                counts += (1,)
-            else:
-                counts = spliced(counts, i, j, (left,))
+                items = inserted(items, i, x)
+                tokens = items if shared else inserted(tokens, i, token)
+            counts = (*counts, 1) if more and left == 1 and single else put(counts, i, left)
             if self.merge is not None:
-                values = spliced(values, i, j, (self.power(x, left),))
+                values = put(values, i, self.power(x, left))
         else:
             if len(items) <= (self.least[0] if path else 1):
                 return None
             more = -1
-            items = spliced(items, i, j, ())
-            tokens = items if shared else spliced(tokens, i, j, ())
-            counts = counts[1:] if single else spliced(counts, i, j, ())
-            values = spliced(values, i, j, ())
-        total = reduce(self.merge, values) if values else self.blank()
+            items = items[:i] + items[j:]
+            tokens = items if shared else tokens[:i] + tokens[j:]
+            counts = counts[1:] if single else counts[:i] + counts[j:]
+            values = values[:i] + values[j:]
+        total = reduce(self.merge, values) if values else [()] if self.memos else None
         node = (tokens, items, counts, values, size + count, total)
-        for above, i in reversed(path):
-            node = self.replaced(above, i, node)
+        for (lows, children, counts, values, size, total), i in reversed(path):
+            if lows[i] is not node[0][0]:
+                lows = replaced(lows, i, node[0][0])
+            if values:
+                values = replaced(values, i, node[5])
+                total = reduce(self.merge, values)
+            elif self.memos:
+                total = [()]
+            items, sizes = list(children), list(counts)
+            items[i], sizes[i] = node, node[4]
+            node = (lows, tuple(items), tuple(sizes), values, size + count, total)
         return node, more
-
-    def replaced(self, node: Node, i: int, child: Node) -> Node:
-        """A node after one of its children was replaced."""
-        lows, children, counts, values, size, total = node
-        more, low = child[4] - counts[i], child[0][0]
-        if values:
-            values = spliced(values, i, i + 1, (child[5],))
-            total = reduce(self.merge, values)
-        elif self.memos:
-            total = Memo(total[: i + 1])
-        if lows[i] is not low:
-            lows = spliced(lows, i, i + 1, (low,))
-        children, counts = list(children), list(counts)
-        children[i], counts[i] = child, child[4]
-        return lows, tuple(children), tuple(counts), values, size + more, total
 
     def over(self, nodes: Sequence[Node]) -> list[Node]:
         """The level above some nodes."""
@@ -239,6 +209,8 @@ class TreeForm:
             powers = list(map(self.power, items, counts)) if self.merge else []
             made = self.cut(list(map(self.token, items)), items, counts, powers)
             below = min(counts) > 0 and len(tokens) == len(items)
+        if self.memos:  # what is remembered is no part of what a node means
+            made, node = [each[:5] for each in made], node[:5]
         return below and made == [node] and len(values) == len(items) * bool(self.merge)
 
 
@@ -351,9 +323,18 @@ class Edit:
         return form.cut(items if self.tokens is self.elements else tokens, items, counts, values)
 
 
-def spliced(items: tuple[Any, ...], i: int, j: int, new: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A tuple with other items in the place of some. (Adding tuples up is twice as fast as `*`.)"""
-    return items[:i] + new + items[j:]
+def inserted(items: tuple[Any, ...], i: int, x: Any) -> tuple[Any, ...]:
+    """A tuple with one item more. (A list is made and edited faster than tuples are added up.)"""
+    new = list(items)
+    new.insert(i, x)
+    return tuple(new)
+
+
+def replaced(items: tuple[Any, ...], i: int, x: Any) -> tuple[Any, ...]:
+    """A tuple with another item in the place of one."""
+    new = list(items)
+    new[i] = x
+    return tuple(new)
 
 
 def _part(leaf: Node, a: int, b: int) -> Node:

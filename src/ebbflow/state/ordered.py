@@ -49,8 +49,14 @@ class OrderedIndex(Index[Any, Any]):
 
     def put(self, found: Grouped) -> list[Any]:
         groups, empty = self.groups, self.empty
-        old = {at: groups.get(at, empty) for at in found}
-        new = {at: self._updated(old[at], pairs) for at, pairs in found.items()}
+        old, new = {}, {}
+        for at, pairs in found.items():
+            old[at] = tree = groups.get(at, empty)
+            try:
+                new[at] = tree.update(pairs)
+            except AbsentRow as error:
+                gone = [row for row, weight in pairs if tree.count(row) + weight < 0]
+                raise not_there(gone[0]) from cause_of(error)
         if self.journal is not None:
             self.journal.append(found)
         self.replaced = found, old
@@ -85,13 +91,6 @@ class OrderedIndex(Index[Any, Any]):
     def forget(self) -> None:
         self.replaced = NOTHING
         super().forget()
-
-    def _updated(self, tree: Tree[Any], pairs: Any) -> Tree[Any]:
-        try:
-            return tree.update(pairs)
-        except AbsentRow as error:
-            gone = [row for row, weight in pairs if tree.count(row) + weight < 0]
-            raise not_there(gone[0]) from cause_of(error)
 
     def before(self) -> dict[Any, Any]:
         found: dict[Any, Tree[Any]] = {}

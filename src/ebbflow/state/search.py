@@ -108,6 +108,20 @@ def _around(tree: Tree[Any], token: Any, left: Any, right: Any) -> Around:
     return Around(low, high, before, items[i : i + 1], items[j - 1 : j], after)
 
 
+def after_one(was: Around, x: Any, count: int) -> Around | None:
+    """What is around a key after one of its elements came or went so often; None where others of
+    this key are there, so that one has to look.
+
+    >>> was = around(Tree.of(["fig", "melon"], key=len), 4)
+    >>> after_one(was, "pear", 1) == around(Tree.of(["fig", "pear", "melon"], key=len), 4)
+    True
+    """
+    low, high, before, _, _, after = was
+    if low == high:
+        return Around(low, low + count, before, (x,), (x,), after)
+    return Around(low, low, before, after, before, after) if high - low == -count else None
+
+
 def _end(beside: tuple[Node, int] | None, which: int, i: int) -> tuple[Any, ...]:
     """Of a node with so many levels below it the first token or element (`which` is 0 or 1) or the
     last (`i` is 0 or -1), alone in a tuple; of no node, nothing."""

@@ -62,7 +62,9 @@ class Tree(Generic[T]):
 
     `width` is how many items a node may hold, and `leaf` how many one without nodes below it may,
     where that is another number; they change the speed and nothing else. With `memos` every node
-    has a `Memo` instead of a total, for who walks through it.
+    has a *memo* instead of a total, for who walks through it from left to right: a list of one
+    tuple, in which is what was found before the first item, and then behind each. It is empty in
+    a new node, put in whole, and no part of what the node means.
     """
 
     __slots__ = ("_form", "_height", "_root", "distinct")
@@ -129,8 +131,10 @@ class Tree(Generic[T]):
         Tree.counted([('b', 1), ('c', 1)])
         """
         pairs = [pair for pair in changes if pair[1]]
-        if not pairs:
-            return self
+        if len(pairs) < 2:
+            found = self._edited_once(*pairs[0]) if pairs else self
+            if found is not None:
+                return found
         form, rows = self._form, [pair[0] for pair in pairs]
         if not form.native:
             return self._edited(pairs, list(map(form.token, rows)))
@@ -144,19 +148,38 @@ class Tree(Generic[T]):
         tree = self._totally()
         return tree._edited(pairs, list(map(tree._form.token, rows)))
 
+    def _edited_once(self, x: T, count: int) -> Tree[T] | None:
+        """The tree after one edit; None where that takes more than new items on the way to it."""
+        form, height = self._form, self._height
+        token: Any = x
+        try:
+            if not form.native:
+                token = form.token(x)
+            elif not comparable(x):
+                return None
+            elif form.key is not None:
+                key = form.key(x)
+                if not comparable(key):
+                    return None
+                token = key, x
+            found = form.edited(self._root, height, token, x, count)
+        except TypeError:  # from `<`, `merge` or `value`: it comes again, or the order is another
+            return None
+        if found is None:
+            return None
+        new: Tree[T] = Tree.__new__(Tree)
+        new._form, new._height = form, height
+        new._root, more = found
+        new.distinct = self.distinct + more
+        return new
+
     def _edited(self, pairs: list[tuple[T, int]], tokens: list[Any]) -> Tree[T]:
-        form, found = self._form, None
-        if len(pairs) == 1:
-            found = form.edited(self._root, self._height, tokens[0], *pairs[0])
+        form = self._form
         new: Tree[T] = Tree.__new__(Tree)
         new._form = form
-        if found is None:
-            edit = Edit(form, form.columns(pairs, tokens))
-            new._root, new._height = edit.run(self._root, self._height)
-            new.distinct = self.distinct + edit.more
-        else:
-            new._root, new._height = found[0], self._height
-            new.distinct = self.distinct + found[1]
+        edit = Edit(form, form.columns(pairs, tokens))
+        new._root, new._height = edit.run(self._root, self._height)
+        new.distinct = self.distinct + edit.more
         return new
 
     def _totally(self) -> Tree[T]:

@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
 from decimal import Decimal
+from operator import is_
 from typing import Any
 
 from ebbflow.algebra import LIST, Monoid
@@ -55,7 +56,7 @@ class Transition:
 
     def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
         """The state after a row, and what it says."""
-        return self._step(_own(state), row)
+        return self._step(deepcopy(state) if type(state).__hash__ is None else state, row)
 
     def act(self, state: Any, element: Any) -> Any:
         """The state after rows that do this to it."""
@@ -74,9 +75,9 @@ class Transition:
 
     def through(self, rows: Iterable[Any], state: Any) -> Any:
         """The state after rows."""
-        after = self.after
+        step = self.step
         for row in rows:
-            state = after(state, row)
+            state = step(state, row)[0]
         return state
 
     def said(self, rows: Iterable[Any], state: Any, out: dict[Any, int], sign: int) -> Any:
@@ -296,11 +297,13 @@ def same_state(a: Any, b: Any) -> bool:
 
 
 def _alike(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
     cls = type(a)
-    if a is b or cls is not type(b):
-        return a is b
+    if cls is not type(b):
+        return False
     if isinstance(a, tuple):
-        return all(map(_alike, a, b))
+        return all(map(is_, a, b)) or all(map(_alike, a, b))
     if cls is float:
         return math.copysign(1.0, a) == math.copysign(1.0, b)
     return cls is not Decimal or str(a) == str(b)

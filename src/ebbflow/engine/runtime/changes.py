@@ -50,7 +50,9 @@ def read(source: Source, change: Any) -> Weights:
                     raise _one_row(source, change)
                 weights = _without_zeros(source, weights)
                 break
-        return _declared(source, with_one_nan(_kept(source, weights), source.type))
+        if source.narrow is not None:
+            weights = kept_rows(source, weights)
+        return _declared(source, with_one_nan(weights, source.type))
     if type(change) is not list:
         if is_table(change):
             return read_table(source, change)

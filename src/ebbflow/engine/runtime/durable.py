@@ -84,7 +84,7 @@ class Disk:
         self.store = Store(
             files, keep_epochs=keep_epochs, group=flush_every, memory=mapped, unpickle=unpickle,
         )  # fmt: skip
-        self.store.in_pieces = log  # tasks of another engine would not know of the pieces
+        self.store.in_pieces = True
         self.files = self.store.files
         self.rebuilt: tuple[str, ...] = ()
         self.converted: tuple[str, ...] = ()

@@ -54,6 +54,7 @@ from ebbflow.engine.spark.tasks.task import (
 from ebbflow.engine.spark.tasks.transport import PackedProgram, packed, routed, unpacked
 from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Store
+from ebbflow.state.spine.texts import TEXTS
 from ebbflow.zset import trusted
 
 DRIVER, SINGLE_TASK, STAGED, BULK = "driver", "single_task", "staged", "bulk"
@@ -279,11 +280,12 @@ class Epochs:
         self.files.fetch({ref.file for report in reports for _, _, ref in report.segments})
         try:
             for report in reports:
-                for name, _, ref in report.segments:
-                    part = self.parts[name]
-                    self.store.adopt(
-                        name, ref, layout=part.layout, key_type=part.keys, row_type=part.rows
-                    )
+                for name, layout, ref in report.segments:
+                    types = {}
+                    if name != TEXTS:
+                        part = self.parts[name]
+                        types, layout = {"key_type": part.keys, "row_type": part.rows}, part.layout
+                    self.store.adopt(name, ref, layout=layout, **types)
         except BaseException:
             self.store.rollback()
             raise

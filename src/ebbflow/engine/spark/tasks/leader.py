@@ -86,8 +86,8 @@ class Leader:
             for stage in loops:
                 self._join(stage, (replica.machine.stages.index(stage),))
             made = replica.loops(self.waves, self.wave, arrived)
-            for part, spine in replica.changed_parts():
-                piece.add(part.name, spine)
+            for name, spine in replica.changed_spines():
+                piece.add(name, spine)
             self.segments += piece.finish()
             jobs = list(self.jobs.items())
             rounds = replica.rounds()

@@ -21,7 +21,7 @@ from ebbflow.engine.runtime.gate import GatedInput
 from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
 from ebbflow.engine.runtime.loop_report import last_epoch
 from ebbflow.engine.runtime.machine import Machine, act
-from ebbflow.engine.runtime.parts import StatePart, state_parts
+from ebbflow.engine.runtime.parts import state_parts
 from ebbflow.engine.runtime.program import Kept, RunningProgram
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows
 from ebbflow.engine.runtime.stage import Partial, by_row
@@ -29,6 +29,7 @@ from ebbflow.engine.spark.tasks.waves import Act, Key, Waves
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.kernel import missing
+from ebbflow.state.spine.texts import TEXTS
 from ebbflow.zset import trusted
 
 Delta = dict[Any, int]
@@ -258,10 +259,14 @@ class Replica(RunningProgram):
                 )
             owner.backing.append(change)
 
-    def changed_parts(self) -> list[tuple[StatePart, Any]]:
-        """The parts that this task has changed, each with the spine that has the staged change."""
-        spines = [(part, part.owner.backing.kept) for part in self.parts]
-        return [(part, spine) for part, spine in spines if spine.staged]
+    def changed_spines(self) -> list[tuple[str, Any]]:
+        """The spines that this task has changed, by name: those of parts, and the one that has the
+        long texts of their rows."""
+        spines = {part.name: part.owner.backing.kept for part in self.parts}
+        for spine in [*spines.values()]:
+            if spine.texts is not None and spine.texts.writes:
+                spines[TEXTS] = spine.texts.leaves()
+        return [(name, spine) for name, spine in spines.items() if spine.staged]
 
     def rounds(self) -> list[tuple[int, str]]:
         """For each loop that ran: its number, and what its rounds did."""

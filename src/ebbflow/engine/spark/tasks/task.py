@@ -101,10 +101,13 @@ class EpochJob:
         return self.base + 1
 
     def snapshot(self) -> Snapshot:
-        """The state that the epoch begins with."""
+        """The state that the epoch begins with. Where it may be that some of what tasks write is
+        not used, long texts are written whole."""
         if self.anew:
             return _snapshot(self.files, -1, self.unpickle, "")
-        return _snapshot(self.files, self.base, self.unpickle, self.manifest)
+        found = _snapshot(self.files, self.base, self.unpickle, self.manifest)
+        found.in_pieces = not self.bulk
+        return found
 
 
 _snapshots: dict[tuple[str, bool], Snapshot] = {}
@@ -340,8 +343,8 @@ class StatefulTask:
             replica.open(job.snapshot(), self.added)
             lines, deltas = work()
             report.changes = write_changes(replica, deltas, job.files, job.epoch, self.token)
-            for part, spine in replica.changed_parts():
-                piece.add(part.name, spine)
+            for name, spine in replica.changed_spines():
+                piece.add(name, spine)
             report.segments = piece.finish()
             report.stats, report.rounds = replica.stats(), replica.rounds()
         except BaseException as error:
