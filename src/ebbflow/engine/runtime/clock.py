@@ -7,7 +7,7 @@ from datetime import date, datetime, tzinfo
 from typing import Any
 
 from ebbflow.change.requests import DeleteKeys, Request, Upsert
-from ebbflow.engine.runtime.inputs import KeyedInput
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ebbflow.engine.runtime.stage import ArrangeStage, Stage
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.stages import ArrangeStage
 from ebbflow.flow.closing import (
     NONE,
     Bounds,

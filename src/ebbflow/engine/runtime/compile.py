@@ -22,10 +22,19 @@ from ebbflow.engine.runtime.compare import COMPARING, CompareStage, comparing
 from ebbflow.engine.runtime.lazy import LazyLoopStage
 from ebbflow.engine.runtime.lazy_choice import LazyChoiceStage
 from ebbflow.engine.runtime.loop import Body, LoopStage
+from ebbflow.engine.runtime.operators import (
+    aligning,
+    all_traced,
+    injective,
+    operator_of,
+    reducing,
+    steps_of,
+    straight,
+)
 from ebbflow.engine.runtime.panes import by_panes
 from ebbflow.engine.runtime.rounds import LiftedByKey, LiftedJoin, evaluation
-from ebbflow.engine.runtime.stage import (
-    WHOLE,
+from ebbflow.engine.runtime.stage import WHOLE, Stage, by_row
+from ebbflow.engine.runtime.stages import (
     AlignedStage,
     ArrangeStage,
     FusedReduceStage,
@@ -36,11 +45,8 @@ from ebbflow.engine.runtime.stage import (
     KeyedStage,
     LinearStage,
     SemiJoinStage,
-    Stage,
-    by_row,
 )
 from ebbflow.engine.runtime.versions import Schedule
-from ebbflow.expression import Get, Record, Row, Tuple
 from ebbflow.flow.plan import (
     Binary,
     Concat,
@@ -63,8 +69,8 @@ from ebbflow.flow.plan import (
     TopK,
     Unary,
 )
-from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
-from ebbflow.flow.plan.order import Fold, Match, Ordered, Over, Scan
+from ebbflow.flow.plan.aligned import Aligned
+from ebbflow.flow.plan.order import Ordered
 from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite import (
     FIRST,
@@ -78,20 +84,8 @@ from ebbflow.flow.rewrite import (
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.monotone import Monotone, monotone
 from ebbflow.flow.rewrite.terms import NotMonotone
-from ebbflow.flow.rewrite.traced import composed, condition, total
 from ebbflow.fn import Fn
-from ebbflow.operator import joins, per_key, sessions, top_rows, weights
-from ebbflow.operator.aligned import AlignedRows
-from ebbflow.operator.asof import AsOfRows
-from ebbflow.operator.interval import IntervalRows, NearSemi
-from ebbflow.operator.match import Matching
-from ebbflow.operator.over import over_rows
-from ebbflow.operator.scan import fold_rows, scan_rows
-from ebbflow.operator.within import within_rows
-from ebbflow.record import fields_of
-from ebbflow.reducer.running import ReduceByKey
-from ebbflow.reducer.sessions import SessionResults
-from ebbflow.reducer.shape import ResultShape
+from ebbflow.operator import joins
 from ebbflow.state.index import Index
 from ebbflow.state.ordered import OrderedIndex
 from ebbflow.state.tree import Tree
@@ -159,7 +153,7 @@ class Compiler:
             ]
         assert isinstance(node, LINEAR)
         parent = self.ports[id(node.parent)]
-        steps = _steps(node)
+        steps = steps_of(node)
         return [self._shallow(node, slot, [*chain.steps, *steps], chain) for slot, chain in parent]
 
     def _shallow(
@@ -187,7 +181,7 @@ class Compiler:
             return slot
         chains = [chain for _, chain in port]
         reads = [slot for slot, _ in port]
-        return self._add(LinearStage(node, reads, gather(chains), chains, _certain(*chains)))
+        return self._add(LinearStage(node, reads, gather(chains), chains, all_traced(*chains)))
 
     def _input(self, node: Source) -> int:
         slot = self.inputs.get(node.name)
@@ -255,7 +249,7 @@ class Compiler:
                 wanted.add((id(node.left), node.left_key))
             if isinstance(node, Join):
                 wanted.add((id(node.right), node.right_key))
-            if isinstance(node, Reduce) and _reducing(node, WHOLE).keeps_rows:
+            if isinstance(node, Reduce) and reducing(node, WHOLE).keeps_rows:
                 wanted.add((id(node.parent), node.key))
         return wanted
 
@@ -272,9 +266,9 @@ class Compiler:
             case Reduce():
                 return self._reduce(node)
             case Distinct():
-                return self._keyed(node, _operator(node), by_row=True, query="distinct")
+                return self._keyed(node, operator_of(node), by_row=True, query="distinct")
             case TopK() | Sessions() | SessionReduce() | Within() | Through() | Ordered():
-                return self._keyed(node, _operator(node))
+                return self._keyed(node, operator_of(node))
             case Iterate():
                 return self._loop(node, None, node.outside)
             case Binary() if isinstance(node, COMPARING):
@@ -283,7 +277,7 @@ class Compiler:
 
     def _join(self, node: Join) -> int:
         operator = self._joining(node)
-        certain = node.merge.expression is not None and _certain(operator.after)
+        certain = node.merge.expression is not None and all_traced(operator.after)
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, rights = self._arrange(node.right, node.right_key, node)
         return self._add_join(JoinStage(node, [left, right], operator, lefts, rights, certain))
@@ -291,10 +285,10 @@ class Compiler:
     def _joining(self, node: Join) -> joins.Join:
         """The operator of a join, with the steps behind it that run in its loop."""
         after = self.after.get(id(node))
-        steps = [] if after is None else _steps(after)
+        steps = [] if after is None else steps_of(after)
         return joins.Join(
             node.left_key, node.right_key, node.merge, after=Chain(steps),
-            one_to_one=_injective(node), owner=node, straight=_straight(node, steps),
+            one_to_one=injective(node), owner=node, straight=straight(node, steps),
         )  # fmt: skip
 
     def _add_join(self, stage: Stage) -> int:
@@ -338,7 +332,7 @@ class Compiler:
         return self._add(CompareStage(node, [left, right], comparing(node)))
 
     def _aligned(self, node: Aligned) -> int:
-        operator = _aligning(node)
+        operator = aligning(node)
         left, lefts = self._in_order(
             node.left, node.left_key, node.left_order, operator.left_empty, node
         )
@@ -353,7 +347,7 @@ class Compiler:
         fused = len(port) == 1 and chain.sign == 1 and node.parent.bag
         fused = fused and not (self.apart and chain.steps)
         panes = by_panes(node, chain) if fused else None
-        operator = panes or _reducing(node, chain if fused else WHOLE)
+        operator = panes or reducing(node, chain if fused else WHOLE)
         if operator.loop is not None:
             if not fused:
                 slot = self._bagged(node.parent, self.slot(node.parent), node, node.key)
@@ -382,7 +376,7 @@ class Compiler:
         for node in self.plan.nodes():
             if isinstance(node, LINEAR) and isinstance(node.parent, Join):
                 reader = readers.get(id(node)) if self.count[id(node)] == 1 else None
-                fused = isinstance(reader, Reduce) and not _reducing(reader, WHOLE).keeps_rows
+                fused = isinstance(reader, Reduce) and not reducing(reader, WHOLE).keeps_rows
                 if self.count[id(node.parent)] == 1 and not fused:
                     found[id(node.parent)] = node
         return found
@@ -424,138 +418,15 @@ class BodyCompiler(Compiler):
             keys = [node.left_key, node.right_key]
             operator = None
             if isinstance(node, Aligned):
-                operator = _aligning(node)
+                operator = aligning(node)
             elif not isinstance(node, Semi):
                 operator = comparing(node)
         else:
             keys = [Fn(by_row) if isinstance(node, Distinct) else getattr(node, "key", None)]
-            operator = _operator(node)
+            operator = operator_of(node)
         known = list(zip(keys, fixed, strict=True))
         return self._add(LiftedByKey(node, slots, schedule, known, evaluation(node, operator)))
 
     def _fixed(self, node: Node) -> bool:
         """Whether a node is the same at all versions."""
         return isinstance(node, LoopInput) and node.name in self.constant
-
-
-# ---- nodes ----
-
-
-def _operator(node: Node) -> Any:
-    """The operator of a node on one collection."""
-    match node:
-        case Distinct():
-            return weights.Distinct(node.parent.bag)
-        case Reduce():
-            return _reducing(node, WHOLE)
-        case TopK():
-            return top_rows(
-                node.n, node.by, node.key, smallest=node.smallest, offset=node.offset, owner=node
-            )
-        case Sessions():
-            return sessions(node.time, node.gap, node.key, merge=node.merge, owner=node)
-        case SessionReduce():
-            return session_results(node)
-        case Within():
-            return within_rows(node.time, node.span, node.pane, owner=node)
-        case Through():
-            return per_key(
-                node.operator, node.key, width=node.width, row_type=node.type, owner=node
-            )
-        case Scan():
-            return scan_rows(node.transition, node.order, node.key, owner=node)
-        case Fold():
-            shape = ResultShape(node.type, node.width)
-            merge = shape.function(1)
-            return fold_rows(node.transition, node.order, node.key, merge=merge, owner=node)
-        case Match():
-            several = len(node.steps) > 1
-            make = ResultShape(node.type, node.width, several).function(len(node.steps))
-            matching = Matching(node.steps, node.order, node.key, make, node.within, node.adjacent)
-            return scan_rows(matching, node.order, node.key, owner=node)
-        case Over():
-            return over_rows(
-                node.functions, node.order, node.key, merge=node.merge,
-                row_type=node.parent.type, owner=node,
-            )  # fmt: skip
-    raise AssertionError(f"there is no operator for {node!r}")
-
-
-def _aligning(node: Aligned) -> AlignedRows:
-    """The operator of a node on two collections in order."""
-    sides = node.left_key, node.right_key, node.left_order, node.right_order
-    match node:
-        case AsOf():
-            return AsOfRows(
-                *sides, node.merge, node.alone, node.direction, node.tolerance, node.exact, node
-            )
-        case Interval():
-            return IntervalRows(*sides, node.low, node.high, merge=node.merge, owner=node)
-        case IntervalSemi():
-            return NearSemi(*sides, node.low, node.high, anti=node.anti, owner=node)
-    raise AssertionError(f"there is no operator for {node!r}")
-
-
-def _steps(node: Node) -> list[RowStep]:
-    if isinstance(node, Fused):
-        return [RowStep(step.verb, step.fn, step) for step in node.steps]
-    assert isinstance(node, (Map, Filter, FlatMap))
-    return [RowStep(node.verb, node.fn, node)]
-
-
-def _certain(*chains: Chain) -> bool:
-    """Whether all functions in them are traced, so that they do the same every time."""
-    return all(step.fn.expression is not None for chain in chains for step in chain.steps)
-
-
-def _reducing(node: Reduce, before: Chain) -> ReduceByKey:
-    shape = ResultShape(node.type, node.width, node.spread)
-    return ReduceByKey(node.reducer, node.key, shape, node.parent.type, before, node)
-
-
-def session_results(node: SessionReduce) -> SessionResults:
-    """The operator of sessions that are reduced."""
-    return SessionResults(
-        node.time, node.gap, node.key, node.reducer, row_type=node.parent.type, front=node.front,
-        width=node.width, spread=node.spread, made=node.type, owner=node,
-    )  # fmt: skip
-
-
-def _straight(node: Join, steps: list[RowStep]) -> joins.Straight:
-    """A join that looks at a pair before it makes a row of it, and makes the row that the steps
-    behind it make of it, where fields of both sides are all that these need."""
-    where, merge, row_type = list[Fn](), node.merge, node.type
-    while steps and merge.expression is not None and merge.expression.total:
-        step, made = steps[0], steps[0].fn.expression
-        if step.verb == "filter" and total(step.fn):
-            asked = condition(merge, step.fn, plain=True)
-            if asked is None:
-                break
-            where.append(asked)
-        elif step.verb == "map" and isinstance(made, Record) and made.total:
-            both = composed(merge, step.fn)
-            if both is None:
-                break
-            merge, row_type = both, made.type
-        else:
-            break
-        steps = steps[1:]
-    return joins.Straight(tuple(where), merge, Chain(steps), row_type)
-
-
-def _injective(node: Join) -> bool:
-    """Whether no two pairs of rows make the same row: all fields of both sides are in it, but for
-    key fields of the right, which the left tells."""
-    merged = node.merge.expression
-    if merged == Tuple((Row(0), Row(1))):
-        return True
-    ours, theirs = fields_of(node.left.type), fields_of(node.right.type)
-    if not isinstance(merged, Record) or ours is None or theirs is None:
-        return False
-    there = {(item.arg, item.name) for item in merged.items if isinstance(item, Get)}
-    key = node.right_key.expression
-    parts = key.items if isinstance(key, Tuple) else (key,)
-    known = {part.name for part in parts if isinstance(part, Get)}
-    return all((0, name) in there for name in ours) and all(
-        (1, name) in there or name in known for name in theirs
-    )

@@ -18,7 +18,8 @@ from typing import Any
 
 from ebbflow.change.fields import as_declared, unchanged
 from ebbflow.engine.runtime.changes import is_loose
-from ebbflow.engine.runtime.inputs import FEW, InputState, KeyedInput
+from ebbflow.engine.runtime.inputs import FEW, InputState
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.flow.plan import Source
 from ebbflow.nan import finder

@@ -60,7 +60,7 @@ class Machine:
         self, plan: Plan, *, trusting: bool = False, apart: bool = False, stored: bool = False
     ) -> None:
         compiled = Compiler(plan, apart=apart, stored=stored)
-        self.trusting, self.stored = trusting, stored
+        self.trusting, self.apart, self.stored = trusting, apart, stored
         self.plan = compiled.plan
         self.stages = compiled.stages
         self.inputs = compiled.inputs
@@ -82,7 +82,7 @@ class Machine:
         self.freezer: Freezer | None = None
         self.by_columns: dict[int, str] | None = None
         """In a program that runs in columns: why a stage does not, by slot."""
-        self.listed = self._listed() if trusting and not (apart or stored) else frozenset()
+        self.listed = self._choose_listed()
         """Inputs that may be given rows as a list; see `ebbflow.engine.runtime.listed`."""
 
     def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
@@ -114,11 +114,13 @@ class Machine:
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.readers = {name: self.by_slot[self.outputs[name]] for name in self.readers}
         self.reached.clear()
-        self.listed = frozenset() if by_columns is not None or not self.trusting else self._listed()
+        self.listed = self._choose_listed()
 
-    def _listed(self) -> frozenset[str]:
+    def _choose_listed(self) -> frozenset[str]:
         """The inputs whose readers all go through a change once, and where a row may come twice,
         add rows up."""
+        if self.by_columns is not None or self.apart or self.stored or not self.trusting:
+            return frozenset()
         found = set()
         for name, slot in self.inputs.items():
             readers = [stage for stage in self.stages if slot in stage.reads]
@@ -177,7 +179,7 @@ class Machine:
     def _keeps_rows(self) -> bool:
         """Whether some stage has its state in rows, which are objects, and not in columns."""
         return self.by_columns is None or not all(
-            stage.in_columns and not getattr(stage, "given_up", "") for stage in self.stages
+            stage.in_columns and not stage.given_up for stage in self.stages
         )
 
     def count_anew(self) -> None:

@@ -32,7 +32,7 @@ from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet
 
 if TYPE_CHECKING:
-    from ebbflow.engine.runtime.inputs import KeyedInput
+    from ebbflow.engine.runtime.keyed_input import KeyedInput
 
 
 class RowsToPut(NamedTuple):

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import ebbflow as ef
-from ebbflow.engine.runtime.inputs import KeyedInput, input_state_of
+from ebbflow.engine.runtime.inputs import input_state_of
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.program import Memory, RunningProgram
 from ebbflow.errors import ChangeError, CompositionError, ViewClosed

@@ -34,7 +34,8 @@ from ebbflow.engine.runtime.columnar.steps import (
     same_forms,
     traced,
 )
-from ebbflow.engine.runtime.stage import (
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.stages import (
     ArrangeStage,
     FusedReduceStage,
     GroupByKeyStage,
@@ -43,7 +44,6 @@ from ebbflow.engine.runtime.stage import (
     KeyedStage,
     LinearStage,
     SemiJoinStage,
-    Stage,
 )
 from ebbflow.flow.plan import Distinct
 from ebbflow.kernel.arithmetic import NotInColumns

@@ -15,7 +15,7 @@ import numpy as np
 from ebbflow.engine.runtime.columnar.reducers import Reducers
 from ebbflow.engine.runtime.columnar.stages import ColumnStage, key_values, together
 from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
-from ebbflow.engine.runtime.stage import GroupReduceStage, JoinStage, KeyedStage, SemiJoinStage
+from ebbflow.engine.runtime.stages import GroupReduceStage, JoinStage, KeyedStage, SemiJoinStage
 from ebbflow.kernel.chained import NOW, WAS, ChainedRows, Change, joined
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.expressions import RowOnColumns

@@ -16,7 +16,8 @@ from ebbflow.change.requests import LAST, Upsert
 from ebbflow.engine.runtime.columnar.inputs import plain_columns, read_columns
 from ebbflow.engine.runtime.columnar.stages import key_values
 from ebbflow.engine.runtime.columnar.steps import KeyOnColumns
-from ebbflow.engine.runtime.inputs import InputState, KeyedInput
+from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.requested import are_none
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns

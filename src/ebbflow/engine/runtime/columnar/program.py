@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput
+from ebbflow.engine.runtime.inputs import BagInput, InputState
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import CompositionError, install

@@ -14,7 +14,8 @@ import numpy as np
 
 from ebbflow.engine.runtime.columnar.few import FewRows, few_rows
 from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
-from ebbflow.engine.runtime.stage import FusedReduceStage, LinearStage, Stage
+from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.stages import FusedReduceStage, LinearStage
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import Computed
 from ebbflow.kernel.columns import Columns, columns_of_rows, rows_of_words

@@ -19,7 +19,7 @@ from ebbflow.engine.runtime.columnar.stored import (
     stage_rows,
     words_of,
 )
-from ebbflow.engine.runtime.inputs import KeyedInput
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.hashing import EMPTY, WordTable, matrix

@@ -51,7 +51,8 @@ from ebbflow.engine.runtime.columnar.stored_kernels import (
     StoredSharedRows,
 )
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, storable
-from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput
+from ebbflow.engine.runtime.inputs import BagInput, InputState
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.rows import Rows
 from ebbflow.engine.runtime.stage import Stage

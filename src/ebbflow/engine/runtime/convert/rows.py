@@ -9,7 +9,8 @@ from ebbflow.engine.runtime.convert.described import described, described_text
 from ebbflow.engine.runtime.convert.plan import CannotConvert, ConversionPlan, Inexact
 from ebbflow.engine.runtime.convert.stand_in import PickleReader, TupleStandIn
 from ebbflow.engine.runtime.identity import Names
-from ebbflow.engine.runtime.inputs import InputState, KeyedInput
+from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.table.stored import stored_type
 from ebbflow.errors import Text, cause_of
 from ebbflow.flow.plan import Source

@@ -39,7 +39,7 @@ from ebbflow.flow.plan import Source
 from ebbflow.state.cells import ABSENT
 
 if TYPE_CHECKING:
-    from ebbflow.engine.runtime.inputs import KeyedInput
+    from ebbflow.engine.runtime.keyed_input import KeyedInput
 
 AT = "__at"
 """The column of a table of events that says when each happened, where no field does."""

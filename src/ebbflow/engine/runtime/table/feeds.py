@@ -46,7 +46,7 @@ from ebbflow.record import fields_of
 from ebbflow.state.cells import ABSENT
 
 if TYPE_CHECKING:
-    from ebbflow.engine.runtime.inputs import KeyedInput
+    from ebbflow.engine.runtime.keyed_input import KeyedInput
 
 PUT, TAKE, SKIP = 1, -1, 0
 """What happens to a row: it is put in, taken away, or nothing is said of it."""

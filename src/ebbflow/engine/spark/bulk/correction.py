@@ -28,7 +28,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from ebbflow.engine.runtime.gc_paused import gc_paused
-from ebbflow.engine.runtime.inputs import KeyedInput, SharedInput, absent
+from ebbflow.engine.runtime.inputs import SharedInput, absent
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.stage import Stage, by_row
 from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT

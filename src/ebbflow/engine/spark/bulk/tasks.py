@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from ebbflow.engine.runtime.failure import explained
 from ebbflow.engine.runtime.gc_paused import gc_paused
-from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, absent
+from ebbflow.engine.runtime.inputs import InputState, SharedInput, absent
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of

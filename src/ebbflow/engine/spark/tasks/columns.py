@@ -25,7 +25,8 @@ from ebbflow.engine.runtime.columnar.inputs import read_columns
 from ebbflow.engine.runtime.columnar.stored import StoredWeights
 from ebbflow.engine.runtime.columnar.stored_keyed import StoredKeyed
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, StoredStage, stored_stages
-from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput, SharedInput
+from ebbflow.engine.runtime.inputs import BagInput, InputState, SharedInput
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.parts import written
 from ebbflow.engine.runtime.stage import Stage

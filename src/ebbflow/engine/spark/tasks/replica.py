@@ -18,13 +18,15 @@ from typing import Any
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.failure import explained, explaining
 from ebbflow.engine.runtime.gate import GatedInput
-from ebbflow.engine.runtime.inputs import InputState, KeyedInput, SharedInput, input_state_of
+from ebbflow.engine.runtime.inputs import InputState, SharedInput, input_state_of
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.loop_report import last_epoch
 from ebbflow.engine.runtime.machine import Machine, act
 from ebbflow.engine.runtime.parts import state_parts
 from ebbflow.engine.runtime.program import Kept, RunningProgram
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows
-from ebbflow.engine.runtime.stage import Partial, by_row
+from ebbflow.engine.runtime.stage import by_row
+from ebbflow.engine.runtime.stages import Partial
 from ebbflow.engine.spark.tasks.waves import Act, Key, Waves
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source

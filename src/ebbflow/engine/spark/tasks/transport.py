@@ -23,7 +23,7 @@ from uuid import uuid4
 import numpy as np
 from pyspark import cloudpickle
 
-from ebbflow.engine.runtime.stage import Partial
+from ebbflow.engine.runtime.stages import Partial
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.errors import CompositionError, Text, cause_of, error_text, is_redacted, redact
 from ebbflow.flow.plan import Plan

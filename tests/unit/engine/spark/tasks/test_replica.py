@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 import ebbflow as ef
-from ebbflow.engine.runtime.inputs import BagInput, KeyedInput, SharedInput
+from ebbflow.engine.runtime.inputs import BagInput, SharedInput
+from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed
 from ebbflow.flow.plan import Plan
