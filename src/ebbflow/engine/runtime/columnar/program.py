@@ -53,7 +53,7 @@ def use_rows(program: RunningProgram) -> None:
         return
     for stage in machine.stages:
         if stage.in_columns:
-            stage.give_up("the program runs in rows")
+            stage.family.give_up("the program runs in rows")
     machine.use([getattr(stage, "by_rows", stage) for stage in machine.stages], None)
     for name, state in list(program.inputs.items()):
         if hasattr(state, "as_rows"):
