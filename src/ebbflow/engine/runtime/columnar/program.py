@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from ebbflow.engine.runtime.inputs import BagInput, InputState, KeyedInput
@@ -10,7 +11,7 @@ from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import CompositionError, install
 from ebbflow.flow.plan import Node
-from ebbflow.kernel import missing
+from ebbflow.kernel import missing, undisturbed
 
 MANY = 50_000
 """A first table of so many rows has a program run in columns, if nothing else is said."""
@@ -19,6 +20,7 @@ MANY = 50_000
 def use_columns(program: RunningProgram, *, asked: bool = True) -> bool:
     """Have a program that has not run yet run in columns, and say whether any stage of it does. Who
     has asked for it is told by `explain` why none does."""
+    undisturbed(import_module, "ebbflow.engine.runtime.columnar.choose")  # it may be in a step
     from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
     from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
     from ebbflow.engine.runtime.columnar.keyed_input import keyed_in_columns
