@@ -332,7 +332,7 @@ def test_an_interrupt_at_any_moment_leaves_columns_done_or_not_done(apart: int) 
     assert hit[True] > 0
 
 
-@pytest.mark.parametrize("apart", [113, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("apart", [211, pytest.param(3, marks=pytest.mark.slow)])
 def test_an_interrupt_while_rows_take_over_from_columns_loses_nothing(apart: int) -> None:
     sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
     joined = sales.join(shops, on="city")
