@@ -122,7 +122,17 @@ else:
             return import_module("ebbflow.metrics")
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_LATER[name]), name)
+        try:
+            return getattr(import_module(_LATER[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name in (None, "ebbflow") or str(error.name).startswith("ebbflow."):
+                raise
+            from ebbflow.errors import CompositionError, install
+
+            extra = {"spark": "spark", "open": "durable", "object_store": "durable"}
+            raise CompositionError(
+                f"ebbflow.{name} needs {error.name}", remedy=install(extra.get(name, "tables"))
+            ) from error
 
     def __dir__() -> list[str]:
         """All that there is, also what is there when it is asked for."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
+from threading import Event
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,8 @@ from ebbflow.engine.runtime.columnar import few, forgetting
 from ebbflow.errors import AbsentRow
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import planned
+from ebbflow.kernel import undisturbed
+from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.words import Texts
 from ebbflow.record import record
 from ebbflow.testing import follow, random_epochs, random_program
@@ -361,6 +366,57 @@ def test_an_interrupt_at_any_moment_leaves_columns_done_or_not_done(apart: int) 
         view.verify()
     assert hit[False] > 10
     assert hit[True] > 0
+
+
+@pytest.mark.parametrize("apart", [211, pytest.param(3, marks=pytest.mark.slow)])
+def test_an_interrupt_while_rows_take_over_from_columns_loses_nothing(apart: int) -> None:
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    joined = sales.join(shops, on="city")
+    program = ef.program(
+        sums=sales.group_by("city").agg(n=ef.count(), sum=ef.sum("price")),
+        groups=joined.group_by("city").agg(low=ef.min("price")),
+        alone=sales.join(shops, on="city", how="anti").distinct(),
+    )  # fmt: skip
+    first = sale(Random(1), 0)._replace(city="Rome", price=2)
+    place = shop(Random(1), 0)._replace(city="Rome", size=1)
+    large = {"sales": [first._replace(price=2**63), first._replace(city="Oslo")], "shops": [place]}
+    for moment in range(1, 100_000, apart):
+        view = program.run(columns=True)
+        view.step(sales=[first], shops=[place])
+        cut = interrupted(lambda: view.step(large), moment, published=False)  # noqa: B023
+        if view.epoch == 1:
+            view.step(large)
+        view.step(sales=[first._replace(city="Oslo", price=5)])
+        view.verify()
+        assert {group.n for group in view.value["sums"]} == {2}
+        if not cut:
+            break
+    assert moment > 10 * apart
+    assert "in rows, since" in view.explain()
+
+
+def test_kernels_are_compiled_where_no_interrupt_comes() -> None:
+    finished = Event()
+
+    def compiling() -> None:
+        sleep(0.2)
+        finished.set()
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    was = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            undisturbed(compiling)
+    finally:
+        signal.signal(signal.SIGALRM, was)
+    assert finished.wait(10)
+    with pytest.raises(ZeroDivisionError):
+        undisturbed(divmod, 1, 0)
+    compiler: Any = compiled(lambda n: n)
+    assert compiler._compile_for_args.func is undisturbed
 
 
 def test_an_interrupt_leaves_no_text_whose_number_is_unknown() -> None:

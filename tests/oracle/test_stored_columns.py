@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -61,6 +62,13 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return found
 
 
+OPTIONS: list[dict[str, Any]] = [
+    {"keep_for": timedelta(hours=1)},
+    {"keep_epochs": 3},
+    {"flush_every": 3, "readable": True},
+]
+
+
 class Turned(Reopened):
     """A view on disk that is opened in columns or in rows."""
 
@@ -89,7 +97,7 @@ def followed(plan: Any, dice: Random, given: Any, **options: Any) -> None:
             made[0].view.close()
 
 
-@pytest.mark.parametrize("option", [{}, {"keep_epochs": 3}, {"flush_every": 3}], ids=str)
+@pytest.mark.parametrize("option", OPTIONS, ids=str)
 def test_oracle_views_in_columns_on_disk_equal_batch(
     option: dict[str, Any], seen: Counter[str]
 ) -> None:

@@ -219,6 +219,12 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
                 f"{call}: {getattr(each, '__name__', repr(each))} is neither a window function nor "
                 "a reducer", "ebbflow.window.row_number(), or ebbflow.sum(...)",
             )  # fmt: skip
+        if isinstance(each, window.NthValue) and self._frame[0] is not None:
+            refuse(
+                f"{call}: a frame, rows= or range=, is for reducers; the first, the last and the "
+                "n-th value are of all rows of the key",
+                "ebbflow.first(..., by=...) or last(..., by=...), or over() without a frame",
+            )
         for what in ("k", "n"):
             number = getattr(each, what, 1)
             least = -(1 << 62) if isinstance(each, window.NthValue) else 1

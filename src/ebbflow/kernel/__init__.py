@@ -23,8 +23,12 @@ It needs the extra `fast`: Numba, NumPy and Arrow.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
+from threading import Thread, current_thread, main_thread
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 NEEDED = ("numba", "numpy", "pyarrow")
 
 
@@ -39,3 +43,30 @@ def missing() -> list[str]:
     True
     """
     return [name for name in NEEDED if find_spec(name) is None]
+
+
+def undisturbed(call: Callable[..., T], *args: Any) -> T:
+    """What a call gives, made where no Ctrl-C comes: in a thread. Who waits for it here may be
+    interrupted; it goes on. Numba that is cut short while it loads its tables, or is imported, is
+    of no use to the process any more.
+
+    >>> undisturbed(max, 3, 4)
+    4
+    """
+    if current_thread() is not main_thread():
+        return call(*args)
+    given: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            given.append(call(*args))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = Thread(target=run, name="ebbflow kernels")
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return given[0]

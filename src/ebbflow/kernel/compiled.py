@@ -7,6 +7,7 @@ files in it, and two loops that hash a key in different ways would not find each
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,8 @@ import numba
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+
+from ebbflow.kernel import undisturbed
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
@@ -33,11 +36,13 @@ def compiled(loop: F) -> F:
     """
     has_file = _has_file(loop)
     jit: Any = numba.njit(cache=has_file, **_OPTIONS)
-    made: F = jit(loop)
+    made: Any = jit(loop)
+    made._compile_for_args = partial(undisturbed, made._compile_for_args)
     if has_file:
-        file: Any = made._cache._cache_file  # type: ignore[attr-defined]
+        file: Any = made._cache._cache_file
         file._source_stamp = file._source_stamp, _STAMP
-    return made
+    found: F = made
+    return found
 
 
 def stamp_of(folder: Path) -> str:

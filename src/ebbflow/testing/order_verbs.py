@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import ebbflow as ef
+from ebbflow.operator.window import NthValue
 from ebbflow.stream import Processor, elementwise
 from ebbflow.testing.functions import ORDERED, Choices, function
 from ebbflow.testing.grown import Grown, Pool, Verb, one
@@ -29,6 +30,8 @@ def _over(pool: Pool, choices: Choices) -> Grown | None:
     frame = _frame(choices, unit)
     made = [_function(of, choices, unit) for _ in range(choices.pick((1, 2)))]
     functions = {f"w{i + 1}": each for i, (each, _) in enumerate(made)}
+    if any(isinstance(each, NthValue) for each in functions.values()):
+        frame = {}
     rows = of.rows.over(per=per, order=order, **frame).with_fields(**functions)
     dtypes = of.shape.dtypes if of.shape.names else ("any",)
     return of.then(rows, [*dtypes, *(dtype for _, dtype in made)])

@@ -83,6 +83,44 @@ def test_an_option_of_a_path_without_one_and_beside_one(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
+def test_rows_without_the_name_of_their_input_and_a_callback_that_cannot_be_called() -> None:
+    view = orders.run()
+    rows: Any = [Order(1, "Rome")]
+    for given in (rows, Order(1, "Rome")):
+        with pytest.raises(ChangeError) as error:
+            view.step(given)
+        assert error.value.what == "step: which input is this a change of?"
+    callback: Any = 3
+    with pytest.raises(CompositionError, match="a callback is a function of a change"):
+        view.on_change(callback)
+    assert view.step(orders=rows)
+    assert view.epoch == 1
+
+
+@pytest.mark.parametrize("frame", [{"rows": 2}, {"rows": (-1, 1)}, {"range": 3}], ids=str)
+def test_a_frame_that_would_not_be_looked_at_is_refused(frame: Any) -> None:
+    framed, whole = orders.over(order="id", **frame), orders.over(order="id", rows=None)
+    for function in (ef.window.first_value("id"), ef.window.nth_value("id", 2)):
+        with pytest.raises(CompositionError, match="a frame, rows= or range=, is for reducers"):
+            framed.with_fields(found=function)
+        assert whole.with_fields(found=function).type._fields[-1] == "found"
+    first = framed.with_fields(n=ef.window.row_number(), found=ef.first("id", by="id"))
+    assert first.type._fields[-2:] == ("n", "found")
+
+
+def test_what_is_not_installed_is_named_with_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
+
+    monkeypatch.setattr("importlib.import_module", fails)
+    with pytest.raises(CompositionError) as error:
+        ef.open("state")
+    assert error.value.what == "ebbflow.open needs pyarrow"
+    assert error.value.remedy == "pip install '.[durable]' in a clone of ebbflow"
+
+
 # ---- tables: what is none, though it is nearly one ----
 
 

@@ -144,7 +144,8 @@ class View(PublishingView[T, W]):
         batch again changes nothing, and warns. See `batches`.
         """
         if changes is not None:
-            named = merged(changes, named) if named else changes  # type: ignore[assignment]
+            plain = type(changes) is dict and not named
+            named = changes if plain else merged(changes, named)  # type: ignore[assignment]
         return self._advance(named, batch=batch)
 
     async def astep(

@@ -174,6 +174,12 @@ def hashable(source: Source, row: Any) -> Any:
 
 def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:
     """The changes of one step, given as a mapping and by name."""
+    if not isinstance(changes, Mapping):
+        raise ChangeError(
+            "step: which input is this a change of?",
+            given=changes,
+            remedy="by the name of the input: step(orders=[row]), or step({'orders': [row]})",
+        )
     twice = changes.keys() & named.keys()
     if twice:
         raise ChangeError(

@@ -19,6 +19,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import cached_property
 from threading import RLock
 from typing import Any
 from weakref import finalize
@@ -162,6 +163,11 @@ class Disk:
 
     def notes(self) -> dict[str, Any]:
         """What the manifest of an epoch says of the program: its parts, inputs and their rows."""
+        return {**self._noted, **self.ages.noted(), **self.extra}
+
+    @cached_property
+    def _noted(self) -> dict[str, Any]:
+        """What is the same for every epoch; looked at when opened, while all state is in rows."""
         return {
             "format": FORMAT,
             "parts": {part.name: part.label for part in self.program.parts},
@@ -169,8 +175,6 @@ class Disk:
             "rows": rows_of_inputs(self.program),
             "schemas": self.schemas,
             "outputs": noted_outputs(self.program),
-            **self.ages.noted(),
-            **self.extra,
         }
 
     # ---- epochs ----

@@ -113,6 +113,12 @@ class BaseView(ViewWithSinks, Generic[C]):
         return self._subscribe(callback, None)
 
     def _subscribe(self, callback: Callable[[Any], object], name: str | None) -> Callable[[], None]:
+        if not callable(callback):
+            raise CompositionError(
+                "on_change: a callback is a function of a change, which this is not",
+                given=callback,
+                remedy="view.on_change(print)",
+            )
         with self._lock:
             self._require_open()
             return self._subscribers.subscribe(callback, name, self._show(name))

@@ -26,6 +26,7 @@ from ebbflow.engine.runtime.columnar.stages import (
     ColumnLinearStage,
     ColumnReduceStage,
     ColumnStage,
+    Family,
     key_values,
 )
 from ebbflow.engine.runtime.columnar.steps import (
@@ -252,6 +253,6 @@ class _Chooser:
 
 def _connect(*stages: ColumnStage) -> None:
     """Have the families of stages be one."""
-    family = list({id(each): each for stage in stages for each in stage.family}.values())
-    for each in family:
+    family = Family(*{each.slot: each for stage in stages for each in stage.family.stages}.values())
+    for each in family.stages:
         each.family = family

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from ebbflow.engine.runtime.inputs import BagInput, InputState
@@ -11,7 +12,7 @@ from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import CompositionError, install
 from ebbflow.flow.plan import Node
-from ebbflow.kernel import missing
+from ebbflow.kernel import missing, undisturbed
 
 MANY = 50_000
 """A first table of so many rows has a program run in columns, if nothing else is said."""
@@ -20,6 +21,7 @@ MANY = 50_000
 def use_columns(program: RunningProgram, *, asked: bool = True) -> bool:
     """Have a program that has not run yet run in columns, and say whether any stage of it does. Who
     has asked for it is told by `explain` why none does."""
+    undisturbed(import_module, "ebbflow.engine.runtime.columnar.choose")  # it may be in a step
     from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
     from ebbflow.engine.runtime.columnar.forgetting import TextsInUse
     from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
@@ -57,7 +59,7 @@ def use_rows(program: RunningProgram) -> None:
         return
     for stage in machine.stages:
         if stage.in_columns:
-            stage.give_up("the program runs in rows")
+            stage.family.give_up("the program runs in rows")
     machine.use([getattr(stage, "by_rows", stage) for stage in machine.stages], None)
     for name, state in list(program.inputs.items()):
         if hasattr(state, "as_rows"):

@@ -27,12 +27,17 @@ class ColumnState:
     """The container of a stage on columns: that of the kernel, until rows have taken over; then
     those of the row stage."""
 
-    __slots__ = ("held", "open")
+    __slots__ = ("kernels", "open", "stage")
     backing = None
 
-    def __init__(self, *held: Any) -> None:
-        self.held: Sequence[Any] = held
+    def __init__(self, stage: ColumnStage, kernels: Sequence[Any]) -> None:
+        self.stage, self.kernels = stage, kernels
         self.open = False
+
+    @property
+    def held(self) -> Sequence[Any]:
+        """What has the state now."""
+        return self.stage.by_rows.containers if self.stage.given_up else self.kernels
 
     @property
     def journal(self) -> Any:
@@ -69,40 +74,61 @@ class ColumnState:
         for each in self.held:
             each.forget()
 
-    def hand_over(self, containers: Sequence[Any]) -> None:
-        """Hold other containers from here on; the epoch that is open stays so."""
-        for each in self.held:
-            each.clear()
-        self.held = containers
-        if self.open:
-            for each in containers:
-                each.begin()
-
     def __len__(self) -> int:
         return sum(map(len, self.held))
+
+
+class Family:
+    """Stages that can only give up together, as they read each other's state. `given_up` is why
+    rows have taken over, or nothing."""
+
+    def __init__(self, *stages: ColumnStage) -> None:
+        self.stages = sorted(stages, key=lambda stage: stage.slot)
+        self.given_up = ""
+
+    def give_up(self, why: object) -> None:
+        """Hand the state over to the row stages, for good; what they had of the epoch that is open,
+        they get again. Whoever is interrupted has handed over nothing, or all that there was when
+        the epoch began."""
+        if self.given_up:
+            return
+        holding = [stage for stage in self.stages if stage.containers]
+        for stage in holding:
+            stage.state.go_back()
+            for container in stage.by_rows.containers:
+                container.contents.clear()  # an interrupt may have come when it was half filled
+            stage.fill()
+        self.given_up = str(why)
+        for stage in holding:
+            for kernel in stage.state.kernels:
+                kernel.clear()
+            again, stage.done = stage.done, None
+            if stage.state.open:
+                stage.state.begin()
+                if again is not None:
+                    stage.by_rows.run(*stage.rows_given(*again))
 
 
 class ColumnStage(Stage):
     """A stage on columns in the place of a row stage.
 
-    `texts` are those of the program. `given_up` is why rows have taken over, or nothing. `done` is
-    what it was given in the epoch that is open, where its state has that already. `family` are the
-    stages that can only give up together, as they read each other's state.
+    `texts` are those of the program. `done` is what it was given in the epoch that is open, where
+    its state has that already. `family` are the stages that it gives up with.
     """
 
-    __slots__ = ("by_rows", "done", "family", "given_up", "state", "texts")
+    __slots__ = ("by_rows", "done", "family", "state", "texts")
 
     in_columns = True
 
     def __init__(self, by_rows: Any, texts: Texts, *kernels: Any) -> None:
-        self.by_rows, self.texts, self.given_up = by_rows, texts, ""
+        self.by_rows, self.texts = by_rows, texts
         self.node, self.owner, self.label = by_rows.node, by_rows.owner, by_rows.label
         self.reads, self.slot, self.type = by_rows.reads, by_rows.slot, by_rows.type
         self.counts = by_rows.counts
-        self.state = ColumnState(*kernels)
+        self.state = ColumnState(self, kernels)
         self.containers = (self.state,) if kernels else ()  # type: ignore[assignment]
         self.done: Any = None
-        self.family: list[ColumnStage] = [self]
+        self.family = Family(self)
 
     def step(self, *changes: Any) -> Any:
         """The change of its slot, on columns."""
@@ -131,23 +157,13 @@ class ColumnStage(Stage):
                 self.done = changes
                 return out
             except DoesNotFit as why:
-                for stage in sorted(self.family, key=lambda stage: stage.slot):
-                    stage.give_up(why)
+                self.family.give_up(why)
         return self.by_rows.run(*self.rows_given(*changes))
 
-    def give_up(self, why: object) -> None:
-        """Hand the state over to the row stage, for good; what it had of the epoch that is open, it
-        gets again."""
-        if self.given_up:
-            return
-        self.given_up = str(why)
-        again, self.done = self.done if self.state.open else None, None
-        if self.containers:
-            self.state.go_back()
-            self.fill()
-            self.state.hand_over(self.by_rows.containers)
-            if again is not None:
-                self.by_rows.run(*self.rows_given(*again))
+    @property
+    def given_up(self) -> str:
+        """Why rows have taken over, or nothing."""
+        return self.family.given_up
 
     def columns(self, change: Any, row_type: Any) -> Columns:
         """A change as columns."""

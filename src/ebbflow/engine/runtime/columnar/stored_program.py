@@ -28,7 +28,7 @@ from ebbflow.engine.runtime.columnar.keyed import (
     ColumnDistinctStage,
     ColumnSemiStage,
 )
-from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage, ColumnStage
+from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage, ColumnStage, Family
 from ebbflow.engine.runtime.columnar.steps import KeyOnColumns
 from ebbflow.engine.runtime.columnar.stored import (
     COUNT,
@@ -78,7 +78,7 @@ class StoredColumns:
         self.some = any(stage.in_columns for stage in self.stages)
         for stage in self.stages:
             if isinstance(stage, ColumnStage):
-                stage.family = [REFUSING]  # type: ignore[list-item]
+                stage.family = REFUSING
                 self._keep(stage)
         self.inputs = (dict(program.inputs), {n: self._input(s) for n, s in program.inputs.items()})
         outputs = {name: each.rows for name, each in program.outputs.items()}
@@ -185,11 +185,9 @@ class StoredColumns:
                 kernel.stage()
 
 
-class _Refusing:
-    """Stands for the family of a stage whose state is stored: that does not give up, as rows begin
-    with what is stored."""
-
-    slot = 0
+class _Refusing(Family):
+    """The family of a stage whose state is stored: that does not give up, as rows begin with what
+    is stored."""
 
     def give_up(self, why: object) -> None:
         raise RowsNeeded(str(why))
