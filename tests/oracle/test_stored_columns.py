@@ -19,7 +19,7 @@ from tests.oracle.random_requests import RandomRequests
 from tests.oracle.reopened import Reopened, folder
 
 import ebbflow as ef
-from ebbflow.engine.runtime.columnar import stored
+from ebbflow.engine.runtime.columnar import stored_cells
 from ebbflow.engine.runtime.columnar.disk import ColumnDisk
 from ebbflow.errors import AbsentRow, CompositionError
 from ebbflow.flow.plan import Plan
@@ -100,7 +100,7 @@ def test_oracle_views_in_columns_on_disk_equal_batch(
         given = epochs(dice, list(plan.sources), 8, hard)
         followed(plan, dice, given, check_input=check, **option)
     assert seen["epochs"] > 40, seen
-    for each in ("Groups", "Index", "RowTable"):
+    for each in ("Groups", "ValueGroups", "Index", "RowTable"):
         assert seen[f"Stored{each}"] > 10, seen
 
 
@@ -128,7 +128,10 @@ def test_oracle_requests_of_inputs_in_columns_on_disk(seen: Counter[str], tmp_pa
 def by_city(sales: Any, shops: Any) -> Any:
     joined = sales.join(shops, on="city")
     return ef.program(
-        sums=joined.group_by("city").agg(n=ef.count(), sum=ef.sum("price")),
+        sums=joined.group_by("city").agg(n=ef.count(), sum=ef.sum("price"), mean=ef.mean("rate"),
+                                         spread=ef.variance("tax"), paid=ef.bool_or("paid"),
+                                         bits=ef.bit_xor("price")),
+        ends=sales.group_by("city").agg(top=ef.max("rate"), low=ef.min("tax"), day=ef.min("day")),
         alone=sales.join(shops, on="city", how="anti").select("city").distinct(),
         all=joined.select("id", "city", "owner"),
     )
@@ -162,7 +165,7 @@ def test_an_epoch_in_columns_on_disk_makes_no_rows(
     with monkeypatch.context() as patch:
         patch.setattr(Columns, "rows", property(refused))
         patch.setattr(spine_part, "decode", refused)
-        patch.setattr(stored, "decode", refused)
+        patch.setattr(stored_cells, "decode", refused)
         for change in changes:
             with BY_CITY.run(path=tmp_path, columns=True) as view:  # reads all of the state
                 view.step(change)

@@ -22,7 +22,7 @@ from tests.spark.test_oracle import Reopened, running
 
 import ebbflow as ef
 from ebbflow.engine.local import run as run_here
-from ebbflow.engine.runtime.columnar import stored
+from ebbflow.engine.runtime.columnar import stored_cells
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
 from ebbflow.engine.spark.tasks import columns, single
 from ebbflow.engine.spark.tasks.columns import ColumnReplica
@@ -89,7 +89,7 @@ def followed(mode: str, seeds: range, of: type[View] = Mixed) -> None:
 def test_oracle_tasks_in_columns_give_what_batch_gives(mode: str, seen: Counter[str]) -> None:
     followed(mode, range(16 * MORE))
     assert seen["epochs"] > 40, seen
-    for each in ("Reduce", "Arrange", "Join", "Semi", "Distinct"):
+    for each in ("Reduce", "Group", "Arrange", "Join", "Semi", "Distinct"):
         assert seen[f"Stored{each}Stage"] > 3, seen
 
 
@@ -148,7 +148,9 @@ def test_a_task_in_columns_makes_no_rows(
 ) -> None:
     sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
     joined = sales.filter(lambda row: row.price > 1).join(shops, on="city")
-    plan = planned({"output": joined.group_by("city", "size").agg(sum=ef.sum("price")).node})
+    sums = joined.group_by("city", "size").agg(sum=ef.sum("price"), mean=ef.mean("rate"))
+    ends = joined.group_by("city", "size").agg(top=ef.max("price"), spread=ef.variance("id"))
+    plan = planned({"output": sums.node, "ends": ends.node})
     view, expected = View(plan, "single_task", path=tmp_path), run_here(plan)
     dice = Random(1)
     rows = ZSet.of(sale(dice, 0) for _ in range(3000))
@@ -160,7 +162,7 @@ def test_a_task_in_columns_makes_no_rows(
 
     with monkeypatch.context() as patch:
         patch.setattr(Columns, "rows", property(refused))
-        for module in (spine_part, stored, single):
+        for module in (spine_part, stored_cells, single):
             name = "decode" if module is not single else "rows_of"
             patch.setattr(module, name, refused)
         tables = [(rows, Sale), (some, Shop), (-gone, Sale)]

@@ -174,6 +174,11 @@ class Groups:
         assert status == FINE
         return out[:, :given]
 
+    @property
+    def looked(self) -> int:
+        """How many reducers look at values."""
+        return 0 if self.values is None else len(self.values.parts)
+
     def everything(self) -> tuple[Words, Words]:
         """The keys of all groups, and their cells."""
         slots = self.slots()

@@ -5,8 +5,8 @@ columns that has its state there looks up the keys that a change touches, by the
 words; what it did becomes columns again, and a new segment. No row is made on the way.
 
     Asked           keys as words, to be found in a spine
-    words_of        a column of what was found, as words
-    StoredWeights      rows with weights, as an input or an output keeps them
+    StoredForm      keys or rows as words, and as the columns that are stored
+    StoredWeights   rows with weights, as an input or an output keeps them
 
 What was written by the row path is read here, and the other way round: the columns are the same.
 What words do not hold raises `DoesNotFit`, and nothing has been staged then.
@@ -18,53 +18,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from ebbflow.engine.runtime.columnar.keyed_input import RowsByKey
-from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage
+from ebbflow.engine.runtime.columnar.stored_cells import COUNT, ENCODINGS, StoredCell, words_of
 from ebbflow.expression import Tuple
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
-from ebbflow.kernel.columns import Columns, arrow_column, arrow_words
+from ebbflow.kernel.columns import Columns, arrow_column
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import matrix
-from ebbflow.kernel.words import Texts, WordForm, encoded, forms_of
+from ebbflow.kernel.words import Texts, WordForm, forms_of
 from ebbflow.state.spine import Spine
-from ebbflow.state.spine.columns import ColumnShape, decode
+from ebbflow.state.spine.columns import ColumnShape
 from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.hashing import row_words
 from ebbflow.state.spine.lookup import FoundEntries, entries_of, pairs_of
-
-INT = WordForm("int")
-NONE = -1
-
-
-class StoredCell(NamedTuple):
-    """How the cells of a kernel are stored, all of them whole numbers: as one value or as a tuple,
-    and which cell is at which place of it; NONE where nothing is."""
-
-    how: str
-    places: tuple[int, ...]
-
-    @property
-    def width(self) -> int:
-        """How many cells a key has."""
-        return len({*self.places} - {NONE})
-
-
-COUNT = StoredCell("one", (0,))
-"""A cell that is a number of rows."""
-_ENCODINGS = {
-    "int": {"int8", "int16", "int32", "int"},
-    "float": {"float"},
-    "bool": {"bool"},
-    "text": {"text", "text64"},
-    "date": {"date"},
-    "time": {"time"},
-}
-"""For each form of words the columns that can be read as they are."""
-
 
 def shape_of(how: str, forms: Sequence[WordForm]) -> ColumnShape:
     """How values of these forms are stored."""
@@ -81,7 +50,7 @@ def require_plain(key: Fn, forms: Sequence[WordForm]) -> None:
     that is always None."""
     if isinstance(key.expression, Tuple) and len(key.expression.items) < 2:
         raise NotInColumns("its key is a tuple of one value")
-    if any(form.name not in _ENCODINGS for form in forms):
+    if any(form.name not in ENCODINGS for form in forms):
         raise NotInColumns("its key is None")
 
 
@@ -89,14 +58,6 @@ def arrays_of(forms: Sequence[WordForm], words: Sequence[Any], texts: Texts) -> 
     """Words as the columns that are stored."""
     pairs = zip(forms, words, strict=True)
     return [arrow_column(form, np.ascontiguousarray(each), texts) for form, each in pairs]
-
-
-def words_of(found: tuple[str, Any], form: WordForm, texts: Texts) -> Any:
-    """A column that was found, as words."""
-    encoding, column = found
-    if encoding in _ENCODINGS[form.name]:
-        return arrow_words(form, column, texts)
-    return encoded(form, decode(ColumnShape("one", (encoding,)), [column]), texts)
 
 
 class StoredForm(NamedTuple):
@@ -160,23 +121,8 @@ class Asked:
             if len(at):
                 row = there.form.row
                 columns = [there.row(j) for j in range(len(row.encodings))]
-                cells[at] = cells_of(row, columns, cell, self.texts)
+                cells[at] = cell.cells(row, columns, self.texts)
         return cells
-
-
-def cells_of(
-    shape: ColumnShape, columns: Sequence[tuple[str, Any]], cell: StoredCell, texts: Texts
-) -> Any:
-    """The cells that are stored in some columns."""
-    if shape.how != cell.how or len(columns) != len(cell.places):
-        raise DoesNotFit("a cell of another shape")
-    cells = np.empty((len(columns[0][1]), cell.width), np.int64)
-    for place, column in zip(cell.places, columns, strict=True):
-        if place != NONE:
-            cells[:, place] = words_of(column, INT, texts)
-        elif column[0] != "none":
-            raise DoesNotFit("a cell of another shape")
-    return cells
 
 
 def alike(
@@ -235,20 +181,16 @@ class StoredWeights:
         """Stage what was prepared."""
         if self.ready is not None:
             (spine, asked, after), self.ready = self.ready, None
-            stage_values(spine, asked.shape, asked.arrays, COUNT, after.reshape(-1, 1))
+            keys = asked.shape, asked.arrays
+            stage_values(spine, keys, COUNT, after.reshape(-1, 1), self.texts)
 
 
 def stage_values(
-    spine: Spine, shape: ColumnShape, keys: Sequence[Any], cell: StoredCell, cells: Any
-) -> None:
+    spine: Spine, keys: tuple[ColumnShape, Sequence[Any]], cell: StoredCell, cells: Any,
+    texts: Texts,
+) -> None:  # fmt: skip
     """Stage cells for keys; none where the first, the size, is zero."""
-    columns = [
-        pa.nulls(len(cells)) if at == NONE else pa.array(np.ascontiguousarray(cells[:, at]))
-        for at in cell.places
-    ]
-    encodings = tuple("none" if at == NONE else "int" for at in cell.places)
-    rows = ColumnShape(cell.how, encodings), columns
-    spine.append_columns((shape, keys), rows, live=cells[:, 0] != 0)
+    spine.append_columns(keys, cell.columns(cells, texts), live=cells[:, 0] != 0)
 
 
 def stage_rows(spine: Spine, there: RowsByKey, keys: Any, rows: Any, gone: Any) -> None:
@@ -263,44 +205,31 @@ def stage_rows(spine: Spine, there: RowsByKey, keys: Any, rows: Any, gone: Any) 
 def load(
     groups: Groups, keys: Any, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
     cell: StoredCell, texts: Texts,
-) -> None:  # fmt: skip
-    """Have the cells of some keys in a kernel that has none yet."""
+) -> tuple[Any, Any]:  # fmt: skip
+    """Have the cells of some keys in a kernel that has none yet; gives their slots, and what is
+    stored behind the cells."""
     groups.table.add(keys)
     groups._fit()
     slots = groups.table.used()
-    asked = Asked(shape, forms, groups.table.keys[slots], texts)
-    groups.cells[slots] = asked.values(spine, cell)
+    found = Asked(shape, forms, groups.table.keys[slots], texts).values(spine, cell)
+    width = groups.cells.shape[1]
+    groups.cells[slots] = found[:, :width]
+    return slots, found[:, width:]
 
 
 def stage_cells(
     groups: Groups, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
     cell: StoredCell, texts: Texts,
 ) -> None:  # fmt: skip
-    """Stage the cells that the epoch has changed."""
+    """Stage the cells that the epoch has changed; where values are looked at, all that it touched,
+    as how often the first is there is no cell."""
     for note in groups.journal or ():
         slots, old = note.done
         cells = groups.cells[slots]
-        changed = (cells != old).any(axis=1)
-        slots, cells = slots[changed], cells[changed]
+        if groups.values is None:
+            changed = (cells != old).any(axis=1)
+            slots, cells = slots[changed], cells[changed]
+        else:
+            cells = np.concatenate([cells, groups.values.times(slots)], axis=1)
         keys = arrays_of(forms, list(groups.table.keys[slots].T), texts)
-        stage_values(spine, shape, keys, cell, cells)
-
-
-def cell_of(stage: ColumnReduceStage) -> StoredCell:
-    """How the cells of a group-by are stored; found by making two of them."""
-    if not stage.key_of.parts:
-        raise NotInColumns("it has one group, of all rows")
-    require_plain(stage.by_rows.operator.key, stage.key_of.forms)
-    if stage.groups.values is not None:
-        raise NotInColumns("it counts the values of groups")
-    width = stage.groups.cells.shape[1]
-    key = np.zeros((1, len(stage.key_of.parts)), np.int64)
-    found = []
-    for begin, step in ((1 << 20, 1), (1 << 30, 3)):
-        cells = begin + step * np.arange(width)
-        ((cell,),) = [stage.cells_of(key, cells.reshape(1, -1)).values()]
-        known = {value: at for at, value in enumerate(cells.tolist())}
-        found.append([known.get(value, -1) for value in cell])
-    if found[0] != found[1] or {*found[0]} != {*range(width)}:
-        raise NotInColumns("its cells are stored in another way")
-    return StoredCell("tuple", (NONE, *found[0]))  # see `ReduceGroups.dump`
+        stage_values(spine, (shape, keys), cell, cells, texts)
