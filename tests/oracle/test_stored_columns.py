@@ -128,9 +128,14 @@ def test_oracle_requests_of_inputs_in_columns_on_disk(seen: Counter[str], tmp_pa
 def by_city(sales: Any, shops: Any) -> Any:
     joined = sales.join(shops, on="city")
     return ef.program(
-        sums=joined.group_by("city").agg(n=ef.count(), sum=ef.sum("price"), mean=ef.mean("rate"),
-                                         spread=ef.variance("tax"), paid=ef.bool_or("paid"),
-                                         bits=ef.bit_xor("price")),
+        sums=joined.group_by("city").agg(
+            n=ef.count(),
+            sum=ef.sum("price"),
+            mean=ef.mean("rate"),
+            spread=ef.variance("tax"),
+            paid=ef.bool_or("paid"),
+            bits=ef.bit_xor("price"),
+        ),
         ends=sales.group_by("city").agg(top=ef.max("rate"), low=ef.min("tax"), day=ef.min("day")),
         alone=sales.join(shops, on="city", how="anti").select("city").distinct(),
         all=joined.select("id", "city", "owner"),

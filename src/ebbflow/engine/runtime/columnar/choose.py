@@ -149,9 +149,9 @@ class _Chooser:
             return dict(zip(found, rows, strict=True))
 
         few = FewRows(row_type, operator.before, operator.key, key.forms, reducers.parts, texts)
+        values, stored = reducers.values, reducers.stored
         return ColumnReduceStage(
-            stage, texts, row_type, before, key, reducers.values, groups, cells_of,
-            reducers.stored, few,
+            stage, texts, row_type, before, key, values, groups, cells_of, stored, few
         )
 
     def _reduce_groups(self, stage: GroupReduceStage) -> ColumnStage:

@@ -1,5 +1,5 @@
-"""Which stages on columns can have their state stored in columns, and those that have it nowhere but
-in spines."""
+"""Which stages on columns can have their state stored in columns, and those that have it nowhere
+but in spines."""
 
 from __future__ import annotations
 

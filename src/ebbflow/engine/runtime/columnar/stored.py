@@ -35,6 +35,7 @@ from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.hashing import row_words
 from ebbflow.state.spine.lookup import FoundEntries, entries_of, pairs_of
 
+
 def shape_of(how: str, forms: Sequence[WordForm]) -> ColumnShape:
     """How values of these forms are stored."""
     return ColumnShape(how, tuple(form.name for form in forms))

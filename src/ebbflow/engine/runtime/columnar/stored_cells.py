@@ -106,7 +106,8 @@ def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
         case Others(counted, true):
             return "int", pa.array(cells[:, counted] - cells[:, true])
         case Packed(places, counted):
-            return "bytes", _packed(cells[:, places], None if counted is None else cells[:, counted])
+            known = None if counted is None else cells[:, counted]
+            return "bytes", _packed(cells[:, places], known)
         case First(at, form):
             return form.name, arrow_column(form, np.ascontiguousarray(cells[:, at]), texts)
     return "none", pa.nulls(len(cells))

@@ -95,8 +95,8 @@ class StoredGroups(StoredKernel):
 
 
 class StoredValueGroups(StoredGroups):
-    """The cells of groups whose values are looked at: these are those of the rows in an index, which
-    has been loaded before."""
+    """The cells of groups whose values are looked at: those of the rows in an index, which has been
+    loaded before."""
 
     def __init__(self, stage: ColumnGroupStage, key: StoredForm, cell: StoredCell) -> None:
         super().__init__(stage.by_rows.cells, key, stage.groups, cell, stage.texts)

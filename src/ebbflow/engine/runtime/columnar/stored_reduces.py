@@ -1,5 +1,5 @@
-"""Reduces on columns whose cells are stored: those of the touched keys are put into the kernel, which
-takes the step, and the new cells are staged."""
+"""Reduces on columns whose cells are stored: those of the touched keys are put into the kernel,
+which takes the step, and the new cells are staged."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ class StoredReduceStage(StoredStage, ColumnReduceStage):
         forms = self.key_of.forms
         keys = self.key_of(columns)
         load(self.groups, keys, of_keys(forms), forms, self.spine(), self.cell, self.texts)
-        values = [value.words([columns.words], len(columns), value.form) for value in self.values]
-        side = matrix(values) if values else np.empty((len(columns), 0), np.int64)
-        out, signs = self.groups.step(keys, side, columns.weights)
+        values = side_by_side(self.values, [columns.words], len(columns))
+        out, signs = self.groups.step(keys, values, columns.weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
     def stage_changes(self) -> None:

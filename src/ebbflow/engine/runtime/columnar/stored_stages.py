@@ -17,7 +17,7 @@ all that was done is staged in spines that nobody has committed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,7 @@ from ebbflow.engine.runtime.columnar.keyed import (
     ColumnKeyStage,
     ColumnSemiStage,
 )
-from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage, ColumnStage, together
+from ebbflow.engine.runtime.columnar.stages import ColumnStage, together
 from ebbflow.engine.runtime.columnar.stored import (
     Asked,
     arrays_of,
@@ -39,16 +39,13 @@ from ebbflow.engine.runtime.columnar.stored import (
     load,
     of_keys,
     records_form,
-    require_plain,
     shape_of,
     stage_cells,
     stored_weights,
 )
-from ebbflow.engine.runtime.columnar.stored_cells import COUNT, cell_of, words_of
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.columnar.stored_cells import COUNT, words_of
 from ebbflow.errors import EbbflowError
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.chained import NOW, ChainedRows
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.hashing import matrix
