@@ -62,9 +62,8 @@ def _require_storable(stage: Stage, found: dict[int, Stage]) -> None:
         case ColumnDistinctStage():
             pass
         case ColumnReduceStage():
-            if not stage.key_of.parts:
-                raise NotInColumns("it has one group, of all rows")
-            require_plain(stage.by_rows.operator.key, stage.key_of.forms)
+            if stage.key_of.parts:
+                require_plain(stage.by_rows.operator.key, stage.key_of.forms)
         case ColumnGroupStage():
             if not found[stage.arranged.slot].in_columns:
                 raise NotInColumns("its rows are in rows")

@@ -14,10 +14,12 @@ What words do not hold raises `DoesNotFit`, and nothing has been staged then.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from ebbflow.engine.runtime.columnar.keyed_input import RowsByKey
 from ebbflow.engine.runtime.columnar.stored_cells import COUNT, ENCODINGS, StoredCell, words_of
@@ -30,7 +32,7 @@ from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.words import Texts, WordForm, forms_of
 from ebbflow.state.spine import Spine
-from ebbflow.state.spine.columns import ColumnShape
+from ebbflow.state.spine.columns import ANYTHING, PICKLE, ColumnShape
 from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.hashing import row_words
 from ebbflow.state.spine.lookup import FoundEntries, entries_of, pairs_of
@@ -42,7 +44,10 @@ def shape_of(how: str, forms: Sequence[WordForm]) -> ColumnShape:
 
 
 def of_keys(forms: Sequence[WordForm]) -> ColumnShape:
-    """How keys are stored: one value, or a tuple of several."""
+    """How keys are stored: one value, or a tuple of several; where all rows have one key, an empty
+    tuple, which is pickled."""
+    if not forms:
+        return ANYTHING
     return shape_of("one" if len(forms) == 1 else "tuple", forms)
 
 
@@ -61,6 +66,16 @@ def arrays_of(forms: Sequence[WordForm], words: Sequence[Any], texts: Texts) -> 
     return [arrow_column(form, np.ascontiguousarray(each), texts) for form, each in pairs]
 
 
+def key_arrays(forms: Sequence[WordForm], keys: Any, texts: Texts) -> list[Any]:
+    """Keys as the columns that are stored."""
+    if forms:
+        return arrays_of(forms, list(keys.T), texts)
+    return [pa.array([_NO_KEY] * len(keys), pa.large_binary())]
+
+
+_NO_KEY = pickle.dumps((), PICKLE)
+
+
 class StoredForm(NamedTuple):
     """How keys, or rows, are stored, and the forms of their words."""
 
@@ -69,6 +84,8 @@ class StoredForm(NamedTuple):
 
     def words(self, how: ColumnShape, columns: Sequence[Any], texts: Texts) -> Any:
         """Stored columns as rows of words."""
+        if self.shape == how == ANYTHING:
+            return np.empty((len(columns[0]), 0), np.int64)
         if how.how != self.shape.how or len(how.encodings) != len(self.forms):
             raise DoesNotFit("values that are pickled")
         triples = zip(how.encodings, columns, self.forms, strict=True)
@@ -76,7 +93,7 @@ class StoredForm(NamedTuple):
 
     def columns(self, words: Any, texts: Texts) -> tuple[ColumnShape, list[Any]]:
         """Rows of words as what is stored."""
-        return self.shape, arrays_of(self.forms, list(words.T), texts)
+        return self.shape, key_arrays(self.forms, words, texts)
 
 
 def keys_form(forms: Sequence[WordForm]) -> StoredForm:
@@ -95,7 +112,7 @@ class Asked:
 
     def __init__(self, shape: ColumnShape, forms: Sequence[WordForm], keys: Any, texts: Texts):
         self.shape, self.forms, self.keys, self.texts = shape, forms, keys, texts
-        self.arrays = arrays_of(forms, keys.T, texts)
+        self.arrays = key_arrays(forms, keys, texts)
         hash = column_hashes(shape, self.arrays)
         self.order = np.argsort(hash)
         self.wanted = hash[self.order]
@@ -132,6 +149,8 @@ def alike(
 ) -> Any:  # fmt: skip
     """Which of the entries that were found are those that were meant, which are `at` these places
     of the words that were asked for."""
+    if shape == wanted == ANYTHING:
+        return np.ones(len(at), np.bool_)
     if shape.how != wanted.how or len(shape.encodings) != len(forms):
         raise DoesNotFit("values that are pickled")
     same = np.ones(len(at), np.bool_)
@@ -232,5 +251,5 @@ def stage_cells(
             slots, cells = slots[changed], cells[changed]
         else:
             cells = np.concatenate([cells, groups.values.times(slots)], axis=1)
-        keys = arrays_of(forms, list(groups.table.keys[slots].T), texts)
+        keys = key_arrays(forms, groups.table.keys[slots], texts)
         stage_values(spine, (shape, keys), cell, cells, texts)
