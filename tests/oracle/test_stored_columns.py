@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.oracle.asked import follow_requests, program_of
-from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.interrupts import interrupted
 from tests.oracle.random_requests import RandomRequests
 from tests.oracle.reopened import Reopened, folder
@@ -100,8 +100,16 @@ def test_oracle_views_in_columns_on_disk_equal_batch(
         given = epochs(dice, list(plan.sources), 8, hard)
         followed(plan, dice, given, check_input=check, **option)
     assert seen["epochs"] > 40, seen
-    for each in ("Groups", "ValueGroups", "Index", "RowTable"):
+    for each in ("Groups", "Index", "RowTable"):
         assert seen[f"Stored{each}"] > 10, seen
+
+
+def test_oracle_minima_and_maxima_in_columns_on_disk(seen: Counter[str]) -> None:
+    for seed in range(8 * MORE):
+        dice = Random(f"ends {seed}")
+        plan = planned({"output": ends_of_groups(dice).node})
+        followed(plan, dice, epochs(dice, list(plan.sources), 8, dice.choice([0, 0.2])))
+    assert seen["StoredValueGroups"] > 10, seen
 
 
 def test_oracle_any_program_may_be_in_columns_on_disk(seen: Counter[str]) -> None:

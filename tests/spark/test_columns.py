@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from tests.oracle.asked import follow_requests, program_of, tables
-from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.random_requests import RandomRequests
 from tests.spark.simulated import View
 from tests.spark.test_oracle import Reopened, running
@@ -74,10 +74,10 @@ class Mixed(Reopened):
         return super().advance(asked)
 
 
-def followed(mode: str, seeds: range, of: type[View] = Mixed) -> None:
+def followed(mode: str, seeds: range, made: Any = program, of: type[View] = Mixed) -> None:
     for seed in seeds:
         dice = Random(f"spark {seed}")
-        plan = planned({"output": program(dice).node})
+        plan = planned({"output": made(dice).node})
         check, hard = dice.random() < 0.6, dice.choice([0, 0, 0.02, 0.2])
         with running(mode, dice, check, of) as run:  # type: ignore[arg-type]
             try:
@@ -91,8 +91,14 @@ def followed(mode: str, seeds: range, of: type[View] = Mixed) -> None:
 def test_oracle_tasks_in_columns_give_what_batch_gives(mode: str, seen: Counter[str]) -> None:
     followed(mode, range(16 * MORE))
     assert seen["epochs"] > 40, seen
-    for each in ("Reduce", "Group", "Arrange", "Join", "Semi", "Distinct"):
+    for each in ("Reduce", "Arrange", "Join", "Semi", "Distinct"):
         assert seen[f"Stored{each}Stage"] > 3, seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_minima_and_maxima_of_tasks_in_columns(mode: str, seen: Counter[str]) -> None:
+    followed(mode, range(8 * MORE), ends_of_groups)
+    assert seen["StoredGroupStage"] > 10, seen
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -235,7 +241,7 @@ def test_a_minimum_reads_the_rows_of_a_group_only_when_its_last_one_goes(
 
     def counted(self: StoredArrangeStage, *asked: Any) -> Any:
         found = stored(self, *asked)
-        read.append(len(found))
+        read.append(int(found.columns.weights.sum()))
         return found
 
     monkeypatch.setattr(StoredArrangeStage, "stored", counted)

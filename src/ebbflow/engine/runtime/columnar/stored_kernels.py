@@ -12,7 +12,11 @@ import numpy as np
 
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
-from ebbflow.engine.runtime.columnar.keyed import ArrangedColumns, ColumnGroupStage
+from ebbflow.engine.runtime.columnar.keyed import (
+    ArrangedColumns,
+    ColumnArrangeStage,
+    ColumnGroupStage,
+)
 from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput
 from ebbflow.engine.runtime.columnar.stored import (
     StoredForm,
@@ -100,11 +104,12 @@ class StoredValueGroups(StoredGroups):
 
     def __init__(self, stage: ColumnGroupStage, key: StoredForm, cell: StoredCell) -> None:
         super().__init__(stage.by_rows.cells, key, stage.groups, cell, stage.texts)
-        self.stage_in_columns = stage
+        self.of = stage
 
     def load(self) -> None:
-        stage = self.stage_in_columns
+        stage = self.of
         arranged = stage.arranged
+        assert isinstance(arranged, ColumnArrangeStage), "they are kept for it"
         rows, weights = arranged.chained.everything()
         columns = Columns(arranged.before.type, list(rows.T.copy()), weights, self.texts)
         if len(columns):
