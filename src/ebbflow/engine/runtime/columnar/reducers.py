@@ -75,7 +75,7 @@ class Others(NamedTuple):
     true: int
 
 
-class Packed(NamedTuple):
+class PackedCells(NamedTuple):
     """One that is stored as the bytes of several cells, the lowest first; as None where the cell
     that counts its values, if there is one, is zero."""
 
@@ -83,7 +83,7 @@ class Packed(NamedTuple):
     counted: int | None
 
 
-class First(NamedTuple):
+class FirstValue(NamedTuple):
     """One that is the least or the greatest value."""
 
     at: int
@@ -96,7 +96,7 @@ class Times(NamedTuple):
     number: int
 
 
-Slot = Number | Others | Packed | First | Times | None
+Slot = Number | Others | PackedCells | FirstValue | Times | None
 
 
 class _Value(NamedTuple):
@@ -212,7 +212,7 @@ class Reducers:
         def slots(cells: list[int], _: Any) -> tuple[Any, ...]:
             return exact.of_units(cells[counted], whole_units(*cells[total : total + 2]))
 
-        stored = Number(counted), Packed((total + 1, total), counted)
+        stored = Number(counted), PackedCells((total + 1, total), counted)
         form = WordForm("float", of.form.optional)
         self._result(form, Result(how, total, counted), slots, stored)
 
@@ -233,7 +233,7 @@ class Reducers:
         total, counted = self._total(XOR, of.column), of.counted
         slots: Slots = lambda cells, _: ((cells[counted], cells[total]),)
         result = Result(TOTAL_OR_NULL, total, counted)
-        stored = [Packed((counted, total), None)]
+        stored = [PackedCells((counted, total), None)]
         self._result(WordForm("int", of.form.optional), result, slots, stored)
 
     def _variance(self, of: _Value, named: Mapping[str, int]) -> None:
@@ -248,7 +248,7 @@ class Reducers:
             exact = tuple(moments.Exact(each, 0, Fraction(0)) for each in sums)
             return (moments.Moments(cells[counted], 0, 0, 0, 0, exact),)
 
-        stored = [Packed((counted, total, squares + 1, squares), None)]
+        stored = [PackedCells((counted, total, squares + 1, squares), None)]
         result = Result(VARIANCE, total, counted, less)
         self._result(WordForm("float", True), result, slots, stored)
 
@@ -266,7 +266,7 @@ class Reducers:
             (best,) = decoded(form, np.array([cells[cell]]), texts)
             return (best, values[number][best], None) if best is not None else (None, 0, None)
 
-        stored = First(cell, WordForm(form.name, True)), Times(number), None
+        stored = FirstValue(cell, WordForm(form.name, True)), Times(number), None
         self._result(of.form, Result(TOTAL, cell), slots, stored)
 
     def _different(self, of: _Value, _: Any) -> None:

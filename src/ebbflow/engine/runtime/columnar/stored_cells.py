@@ -4,12 +4,12 @@ The row path stores a cell as a tuple: None, the size of the group, and what eac
 (`ebbflow.reducer.running.ReduceGroups.dump`). Each of these values has a column. A `StoredCell`
 says of each which cells of a kernel it is made of:
 
-    Number   a whole number, in one cell
-    Others   how many values are not true: those that there are, less those that are
-    Packed   several cells as bytes, such as the 128 bits of a sum of floats; None of no values
-    First    the least or the greatest value, and None where there is none
-    Times    how often that is there, which is no cell: it stands behind the cells
-    None     nothing, or what is not needed here
+    Number        a whole number, in one cell
+    Others        how many values are not true: those that there are, less those that are
+    PackedCells   several cells as bytes, such as the 128 bits of a sum of floats; None of no values
+    FirstValue    the least or the greatest value, and None where there is none
+    Times         how often that is there, which is no cell: it stands behind the cells
+    None          nothing, or what is not needed here
 
 So rows and columns read what the other has written. A value that has no cells here, such as a sum
 of floats with an infinity in it, raises `DoesNotFit`.
@@ -25,10 +25,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.engine.runtime.columnar.reducers import (
-    First,
+    FirstValue,
     Number,
     Others,
-    Packed,
+    PackedCells,
     Slot,
     Times,
 )
@@ -105,10 +105,10 @@ def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
             return "int", pa.array(np.ascontiguousarray(cells[:, at]))
         case Others(counted, true):
             return "int", pa.array(cells[:, counted] - cells[:, true])
-        case Packed(places, counted):
+        case PackedCells(places, counted):
             known = None if counted is None else cells[:, counted]
             return "bytes", _packed(cells[:, places], known)
-        case First(at, form):
+        case FirstValue(at, form):
             return form.name, arrow_column(form, np.ascontiguousarray(cells[:, at]), texts)
     return "none", pa.nulls(len(cells))
 
@@ -120,9 +120,9 @@ def _fill(slot: Slot, cells: Any, column: Found, texts: Texts) -> None:
             cells[:, at] = _numbers(column, texts)
         case Others(counted, true):
             cells[:, counted] = cells[:, true] + _numbers(column, texts)
-        case Packed(places, _):
+        case PackedCells(places, _):
             cells[:, places] = _unpacked(column, len(places))
-        case First(at, form):
+        case FirstValue(at, form):
             cells[:, at] = words_of(column, form, texts)
 
 
