@@ -167,6 +167,23 @@ def program(random: Random) -> Any:
     return _group(joined, random, random.choice([["city"], ["city", "price"]]))
 
 
+def ends_of_groups(random: Random) -> Any:
+    """A group-by with minima and maxima, and other reducers beside them."""
+    rows: Any = ef.Input("sales", Sale)
+    if random.random() < 0.3:
+        rows = rows.join(ef.Input("shops", Shop).select("city", "score"), on="city")
+    elif random.random() < 0.5:
+        rows = rows.filter(random.choice(TESTS))
+    ends = [ef.max("price"), ef.min(lambda r: r.price * 2 - 1), ef.min("tax"), ef.max("tax")]
+    ends += [ef.min("rate"), ef.max("rate"), ef.min("day"), ef.max("paid")]
+    others = [ef.count(), ef.mean("rate"), ef.variance("price"), ef.bit_xor("tax"), ef.sum("price")]
+    chosen = random.sample(ends, random.randrange(1, 4)) + random.sample(
+        others, random.randrange(3)
+    )
+    named = {f"x{i}": each for i, each in enumerate(chosen)}
+    return rows.group_by(*random.choice([["city"], ["city", "paid"]])).agg(**named)
+
+
 def epochs(
     random: Random, names: list[str], count: int, hard: float
 ) -> Iterator[dict[str, ZSet[Any]]]:

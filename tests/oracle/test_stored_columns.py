@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.oracle.asked import follow_requests, program_of
-from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.interrupts import interrupted
 from tests.oracle.random_requests import RandomRequests
 from tests.oracle.reopened import Reopened, folder
 
 import ebbflow as ef
-from ebbflow.engine.runtime.columnar import stored
+from ebbflow.engine.runtime.columnar import stored_cells
 from ebbflow.engine.runtime.columnar.disk import ColumnDisk
 from ebbflow.errors import AbsentRow, CompositionError
 from ebbflow.flow.plan import Plan
@@ -112,6 +112,14 @@ def test_oracle_views_in_columns_on_disk_equal_batch(
         assert seen[f"Stored{each}"] > 10, seen
 
 
+def test_oracle_minima_and_maxima_in_columns_on_disk(seen: Counter[str]) -> None:
+    for seed in range(8 * MORE):
+        dice = Random(f"ends {seed}")
+        plan = planned({"output": ends_of_groups(dice).node})
+        followed(plan, dice, epochs(dice, list(plan.sources), 8, dice.choice([0, 0.2])))
+    assert seen["StoredValueGroups"] > 10, seen
+
+
 def test_oracle_any_program_may_be_in_columns_on_disk(seen: Counter[str]) -> None:
     for seed in range(12 * MORE):
         grown, dice = random_program(seed), Random(f"any {seed}")
@@ -136,7 +144,15 @@ def test_oracle_requests_of_inputs_in_columns_on_disk(seen: Counter[str], tmp_pa
 def by_city(sales: Any, shops: Any) -> Any:
     joined = sales.join(shops, on="city")
     return ef.program(
-        sums=joined.group_by("city").agg(n=ef.count(), sum=ef.sum("price")),
+        sums=joined.group_by("city").agg(
+            n=ef.count(),
+            sum=ef.sum("price"),
+            mean=ef.mean("rate"),
+            spread=ef.variance("tax"),
+            paid=ef.bool_or("paid"),
+            bits=ef.bit_xor("price"),
+        ),
+        ends=sales.group_by("city").agg(top=ef.max("rate"), low=ef.min("tax"), day=ef.min("day")),
         alone=sales.join(shops, on="city", how="anti").select("city").distinct(),
         all=joined.select("id", "city", "owner"),
     )
@@ -170,7 +186,7 @@ def test_an_epoch_in_columns_on_disk_makes_no_rows(
     with monkeypatch.context() as patch:
         patch.setattr(Columns, "rows", property(refused))
         patch.setattr(spine_part, "decode", refused)
-        patch.setattr(stored, "decode", refused)
+        patch.setattr(stored_cells, "decode", refused)
         for change in changes:
             with BY_CITY.run(path=tmp_path, columns=True) as view:  # reads all of the state
                 view.step(change)

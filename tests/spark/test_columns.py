@@ -7,7 +7,9 @@ here they take every change, or every other one.
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -15,16 +17,16 @@ from typing import Any
 
 import pytest
 from tests.oracle.asked import follow_requests, program_of, tables
-from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
+from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.random_requests import RandomRequests
 from tests.spark.simulated import View
 from tests.spark.test_oracle import Reopened, running
 
 import ebbflow as ef
 from ebbflow.engine.local import run as run_here
-from ebbflow.engine.runtime.columnar import stored
-from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
-from ebbflow.engine.spark.tasks import columns, single
+from ebbflow.engine.runtime.columnar import stored_cells
+from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, StoredArrangeStage
+from ebbflow.engine.spark.tasks import columns, replica, single, transport
 from ebbflow.engine.spark.tasks.columns import ColumnReplica
 from ebbflow.engine.spark.tasks.epochs import InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -72,10 +74,10 @@ class Mixed(Reopened):
         return super().advance(asked)
 
 
-def followed(mode: str, seeds: range, of: type[View] = Mixed) -> None:
+def followed(mode: str, seeds: range, made: Any = program, of: type[View] = Mixed) -> None:
     for seed in seeds:
         dice = Random(f"spark {seed}")
-        plan = planned({"output": program(dice).node})
+        plan = planned({"output": made(dice).node})
         check, hard = dice.random() < 0.6, dice.choice([0, 0, 0.02, 0.2])
         with running(mode, dice, check, of) as run:  # type: ignore[arg-type]
             try:
@@ -91,6 +93,12 @@ def test_oracle_tasks_in_columns_give_what_batch_gives(mode: str, seen: Counter[
     assert seen["epochs"] > 40, seen
     for each in ("Reduce", "Arrange", "Join", "Semi", "Distinct"):
         assert seen[f"Stored{each}Stage"] > 3, seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_minima_and_maxima_of_tasks_in_columns(mode: str, seen: Counter[str]) -> None:
+    followed(mode, range(8 * MORE), ends_of_groups)
+    assert seen["StoredGroupStage"] > 10, seen
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -148,7 +156,9 @@ def test_a_task_in_columns_makes_no_rows(
 ) -> None:
     sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
     joined = sales.filter(lambda row: row.price > 1).join(shops, on="city")
-    plan = planned({"output": joined.group_by("city", "size").agg(sum=ef.sum("price")).node})
+    sums = joined.group_by("city", "size").agg(sum=ef.sum("price"), mean=ef.mean("rate"))
+    ends = joined.group_by("city", "size").agg(top=ef.max("price"), spread=ef.variance("id"))
+    plan = planned({"output": sums.node, "ends": ends.node})
     view, expected = View(plan, "single_task", path=tmp_path), run_here(plan)
     dice = Random(1)
     rows = ZSet.of(sale(dice, 0) for _ in range(3000))
@@ -160,7 +170,7 @@ def test_a_task_in_columns_makes_no_rows(
 
     with monkeypatch.context() as patch:
         patch.setattr(Columns, "rows", property(refused))
-        for module in (spine_part, stored, single):
+        for module in (spine_part, stored_cells, single):
             name = "decode" if module is not single else "rows_of"
             patch.setattr(module, name, refused)
         tables = [(rows, Sale), (some, Shop), (-gone, Sale)]
@@ -199,15 +209,99 @@ def test_columns_that_never_fit_are_not_tried_each_time(seen: Counter[str], tmp_
     ]
 
 
+def test_a_group_that_has_no_columns_leaves_others_in_columns(
+    seen: Counter[str], tmp_path: Path
+) -> None:
+    sales = ef.Input("sales", Sale)
+    sums = sales.group_by("city").agg(sum=ef.sum("rate"), spread=ef.variance("id"))
+    plan = planned({"output": sums.node})
+    view, expected = View(plan, "single_task", path=tmp_path), sums.run()
+    row = sale(Random(1), 0)
+    steps = [("Rome", 0.1, 1), ("Rome", math.inf, 1), ("Oslo", 0.1, 1), ("Rome", 0.2, 1)]
+    said = []
+    for city, rate, weight in [*steps, ("Rome", math.inf, -1), ("Rome", 0.1, 1)]:
+        given = {row._replace(city=city, rate=rate): weight}
+        said.append(view.cluster.whole({"sales": InputChange(None, given)}, 10**9).why)
+        view.commit()
+        expected.step(sales=given)
+        assert view.value == expected.value
+    view.close()
+    assert [bool(why) for why in said] == [False, True, False, True, True, False], said
+
+
+def test_a_minimum_reads_the_rows_of_a_group_only_when_its_last_one_goes(
+    seen: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = ef.Input("sales", Sale).group_by("city").agg(low=ef.min("price"), top=ef.max("rate"))
+    plan = planned({"output": ends.node})
+    view, expected = View(plan, "single_task", path=tmp_path), ends.run()
+    rows = [sale(Random(i), 0)._replace(id=i, city="Rome", price=i, rate=i / 8) for i in range(99)]
+    read: list[int] = []
+    stored = StoredArrangeStage.stored
+
+    def counted(self: StoredArrangeStage, *asked: Any) -> Any:
+        found = stored(self, *asked)
+        read.append(int(found.columns.weights.sum()))
+        return found
+
+    monkeypatch.setattr(StoredArrangeStage, "stored", counted)
+    below = rows[1]._replace(id=100, price=-1)
+    steps: list[tuple[dict[Sale, int], int]] = [
+        (dict.fromkeys(rows, 1), 0),
+        ({rows[5]: -1, rows[6]: -1}, 0),  # behind the first, whatever it is
+        ({rows[5]: 1, rows[7]: -1}, 0),
+        ({below: 1}, 0),  # takes its place
+        ({rows[0]: -1, rows[50]: -1}, 0),
+        ({below: -1}, 96),  # the last one goes
+        ({rows[98]: -1}, 95),
+        (dict.fromkeys([rows[5], *rows[1:5], *rows[8:50], *rows[51:98]], -1), 0),  # all go
+    ]
+    for given, wanted in steps:
+        read.clear()
+        view.step({"sales": given})
+        expected.step(sales=given)
+        assert (view.value, sum(read)) == (expected.value, wanted)
+    assert len(view.value) == 0
+    view.close()
+    assert seen["epochs"] == len(steps), seen
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_worker_without_kernels_runs_in_rows_what_others_run_in_columns(
+    broken: bool, seen: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = ef.Input("sales", Sale).group_by("city").agg(mean=ef.mean("rate"), top=ef.max("price"))
+    plan, dice = planned({"output": sums.node}), Random(1)
+    view, expected = View(plan, "single_task", path=tmp_path), sums.run()
+    assert view.replica.columns is not None, "the driver has kernels"
+    for turn in range(6):
+        rows = ZSet.of(sale(dice, 0) for _ in range(20))
+        with monkeypatch.context() as patch:
+            if turn % 2 and broken:
+                patch.setitem(sys.modules, columns.__name__, None)
+            elif turn % 2:
+                patch.setattr(replica, "missing", lambda: ["numba"])
+                patch.setattr(single, "missing", lambda: ["numba"])
+            patch.setattr(transport, "_replicas", {})
+            done = view.cluster.whole({"sales": InputChange(None, dict(rows.items()))}, 10**9)
+        missing = "in rows: numba is not installed where tasks run"
+        assert done.why == (missing if turn % 2 and not broken else "")
+        view.commit()
+        expected.step(sales=rows)
+        assert view.value == expected.value
+    view.close()
+    assert seen["epochs"] == 3, seen
+
+
 def test_a_replica_with_too_many_texts_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "TEXTS", 2)
     plan = planned({"output": ef.Input("sales", Sale).group_by("city").agg(n=ef.count()).node})
-    replica = Replica(plan)
-    first = replica.columns_for_task()
+    made = Replica(plan)
+    first = made.columns_for_task()
     first.texts.words(["Rome", "Oslo"])
-    assert replica.columns_for_task() is first
+    assert made.columns_for_task() is first
     first.texts.words(["Bergen"])
-    assert replica.columns_for_task() is not first
+    assert made.columns_for_task() is not first
 
 
 @pytest.mark.slow

@@ -16,8 +16,6 @@ import numpy as np
 
 from ebbflow.kernel.compiled import compiled, inlined
 
-UNIT = 74
-"""One is 2**UNIT units."""
 HIGHEST = 1 << 60
 
 

@@ -195,6 +195,11 @@ class Groups:
         assert status == FINE
         return out[:-1, :given]
 
+    @property
+    def looked(self) -> int:
+        """How many reducers look at values."""
+        return 0 if self.values is None else len(self.values.parts)
+
     def everything(self) -> tuple[Words, Words]:
         """The keys of all groups, and their cells."""
         slots = self.slots()

@@ -103,6 +103,13 @@ class Values:
             )  # fmt: skip
         return bool(fine)
 
+    def times(self, slots: Words) -> Words:
+        """How often the first value of each group is there, reducer by reducer."""
+        width = len(self.parts)
+        found = slots.reshape(-1, 1) * width + np.arange(width)
+        roots = self.roots[found]
+        return np.where(roots == -1, 0, self.entries[roots, COUNT])
+
     def undo(self, steps: int | None = None) -> None:
         """Have the values as before the last steps, or as when it was last settled. Doing it twice
         is doing it once."""

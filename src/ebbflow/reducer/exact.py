@@ -130,6 +130,50 @@ def spread_merged(size: int, total: Any, more: int, other: Any) -> tuple[int, An
     return spread(merged(packed(size, total), packed(more, other)))
 
 
+UNIT = 74
+"""Sums of floats are stored in units of 2**-UNIT, in 128 bits, where they are so many units."""
+_MOST = 1 << 124
+
+
+def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A sum that is spread, as values that have columns: how many numbers, and a whole number, or
+    bytes where it is a sum of floats; None of no numbers. What has no room stays as it is.
+
+    >>> stored((3, 42)), stored((0, 0)), stored(spread(plus(NOTHING, 0.5, 1)))[1].hex()
+    ((3, 42), (0, None), '00000000000000000002000000000000')
+    """
+    size, total = slots
+    if type(total) is int:
+        return (size, total if size or total else None)
+    _, whole, scale, floats, rest = total
+    if rest is None and floats == size and scale <= UNIT:
+        units = whole << UNIT - scale
+        if -_MOST < units < _MOST:
+            return size, units.to_bytes(16, "little", signed=True)
+    return slots
+
+
+def restored(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sum that was stored.
+
+    >>> total = spread(plus(plus(NOTHING, 0.1, 1), 3.0, 1))
+    >>> restored(stored(total)) == total
+    True
+    """
+    size, total = values
+    if total is None:
+        return size, 0
+    if type(total) is bytes:
+        return of_units(size, int.from_bytes(total, "little", signed=True))
+    return values
+
+
+def of_units(size: int, units: int) -> tuple[int, Any]:
+    """The sum of `size` floats, which is so many units, spread."""
+    spare = min(UNIT, (units & -units).bit_length() - 1) if units else UNIT
+    return spread(_short(Total(size, units >> spare, UNIT - spare, size)))
+
+
 def _plus(total: Total, x: Any, n: int) -> Total:
     size, whole, scale, floats, rest = total
     if isinstance(x, int):

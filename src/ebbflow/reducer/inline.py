@@ -36,6 +36,9 @@ class Inline(NamedTuple):
     `sql` is what a database can compute of whole numbers: "count" when the slots are how many
     values there are, or nothing for how many rows, and "sum" when they are that and their sum.
 
+    `stored(slots)` are as many values that have columns on disk, where the slots have none, and
+    `restored` the slots again; None where slots are stored as they are.
+
     The reducer must be a group: whatever comes and goes, in whatever order, only the sum counts.
     With `close` it need not be.
 
@@ -57,6 +60,8 @@ class Inline(NamedTuple):
     sql: str = ""
     close: tuple[str, ...] = ()
     when: tuple[Any, ...] = ()
+    stored: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
+    restored: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
 
     @property
     def can_merge(self) -> bool:

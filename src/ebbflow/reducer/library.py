@@ -17,6 +17,7 @@ Each docstring says what a reducer costs: its class of aggregates, its verdict (
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -124,6 +125,8 @@ def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
             "else: {0}, {1} = {joined}({0}, {1}, {m0}, {m1})",
         ),
         sql="sum",
+        stored=exact.stored,
+        restored=exact.restored,
     )
 
 
@@ -330,6 +333,20 @@ def _xor_merge(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
     return a[0] + b[0], a[1] ^ b[1]
 
 
+_XOR = struct.Struct("<qq")
+
+
+def _xor_stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
+    try:
+        return (_XOR.pack(*slots[0]),)
+    except struct.error:  # more than 64 bits
+        return slots
+
+
+def _xor_restored(stored: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (_XOR.unpack(stored[0]),) if type(stored[0]) is bytes else stored
+
+
 def bit_xor(of: Key[V] | None = None) -> Reducer[V]:
     """All ints combined by exclusive or, each its own inverse; None of nothing.
 
@@ -341,5 +358,7 @@ def bit_xor(of: Key[V] | None = None) -> Reducer[V]:
     return ready(
         (bit_xor, arguments(of)), (0, 0), _xor, of, shown_if_any,
         merge=_xor_merge, aggregate="distributive", elements=(0, 1, 2, 3, 7, 255, None),
-        inline=called(of, (0, 0), _xor, _xor_merge, shown_if_any),
+        inline=called(of, (0, 0), _xor, _xor_merge, shown_if_any)._replace(
+            stored=_xor_stored, restored=_xor_restored
+        ),
     )  # fmt: skip

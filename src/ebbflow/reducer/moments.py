@@ -13,6 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
+from struct import Struct
 from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
@@ -150,6 +151,35 @@ def merged(a: Moments, b: Moments) -> Moments:
         a.odd + b.odd,
         tuple([x.merged(y) for x, y in zip(a.sums, b.sums, strict=True)]),
     )
+
+
+_WHOLE = Struct("<qq")
+
+
+def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Moments of whole numbers as bytes, where they have room: how many, their sum, and the sum of
+    their squares in 128 bits. Others as they are.
+
+    >>> restored(stored((nothing(2),))) == (nothing(2),)
+    True
+    """
+    (acc,) = slots
+    first, second = acc.sums
+    if any((*acc[1:5], *first[1:], *second[1:])):
+        return slots
+    if not 0 <= second.top < 1 << 126 or abs(first.top) >= 1 << 63:
+        return slots
+    return (_WHOLE.pack(acc.size, first.top) + second.top.to_bytes(16, "little"),)
+
+
+def restored(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The moments that were stored."""
+    (found,) = values
+    if type(found) is not bytes:
+        return values
+    size, total = _WHOLE.unpack_from(found)
+    squares = int.from_bytes(found[_WHOLE.size :], "little")
+    return (Moments(size, 0, 0, 0, 0, (Exact(total), Exact(squares))),)
 
 
 def shown(acc: Moments, exact: Fraction | None) -> Any:

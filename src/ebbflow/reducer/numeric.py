@@ -115,7 +115,8 @@ def _spread(ddof: int, root: bool, acc: moments.Moments) -> Any:
 
 
 def _calls(of: Key | None, shown: Any) -> Inline:
-    return called(of, moments.nothing(2), _adding(_square), moments.merged, shown)
+    calls = called(of, moments.nothing(2), _adding(_square), moments.merged, shown)
+    return calls._replace(stored=moments.stored, restored=moments.restored)
 
 
 def variance(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:

@@ -208,8 +208,8 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
 
     def _accs(self, cell: tuple[Any, ...]) -> list[Any]:
         found, at = [], 1
-        for part in self.parts:
-            slots = cell[at : at + (1 if part.inline is None else len(part.inline.slots))]
+        for part, width in zip(self.parts, self._widths, strict=True):
+            slots = cell[at : at + width]
             found.append(slots[0] if part.inline is None else part.inline.pack(cell[0], slots))
             at += len(slots)
         return found
@@ -233,19 +233,31 @@ class ReduceGroups(Operator[Bag, Bag, Any, Any]):
         return {self.row(key, self.accs(cell)): 1 for key, cell in cells.everything().items()}
 
     def dump(self, key: Any, cell: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A cell to be written down, without what can be made again. One of whole numbers alone is
-        written as it is, behind None: each of them has a column then, and none is pickled."""
-        if self.loop is not None and {*map(type, cell)} == {int}:
-            return (None, *cell)
-        accs = self.accs(cell)
-        return cell[0], *[part.dump(acc) for part, acc in zip(self.parts, accs, strict=True)]
+        """A cell to be written down, without what can be made again: None, the size, and what each
+        part keeps, side by side, so that each value has a column and few are pickled."""
+        found, at = [None, cell[0]], 1
+        for part, width in zip(self.parts, self._widths, strict=True):
+            slots = cell[at : at + width]
+            found += part.store(slots)
+            at += width
+        return tuple(found)
 
     def load(self, key: Any, stored: tuple[Any, ...]) -> tuple[Any, ...]:
         """The cell that was written down."""
-        if stored[0] is None:
-            return stored[1:]
-        accs = [part.load(acc) for part, acc in zip(self.parts, stored[1:], strict=True)]
-        return self.cell(key, stored[0], accs)
+        if stored[0] is not None:  # as older versions have written it
+            accs = [part.load(acc) for part, acc in zip(self.parts, stored[1:], strict=True)]
+            return self.cell(key, stored[0], accs)
+        found, at = [stored[1]], 2
+        for part, width in zip(self.parts, self._widths, strict=True):
+            found += part.restore(stored[at : at + width])
+            at += width
+        cell = tuple(found)
+        return cell if self.loop is not None else self.cell(key, cell[0], self._accs(cell))
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        """How many slots each part has in a cell."""
+        return [1 if part.inline is None else len(part.inline.slots) for part in self.parts]
 
     def keys(self, change: Bag) -> set[Any]:
         """The keys whose groups a change touches."""

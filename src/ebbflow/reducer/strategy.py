@@ -78,6 +78,18 @@ class GroupStrategy:
         """The accumulator that was written down."""
         return stored
 
+    def store(self, slots: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The slots of a cell to be written down."""
+        if self.inline is None:
+            return (self.dump(slots[0]),)
+        return slots if self.inline.stored is None else self.inline.stored(slots)
+
+    def restore(self, stored: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The slots that were written down."""
+        if self.inline is None:
+            return (self.load(stored[0]),)
+        return stored if self.inline.restored is None else self.inline.restored(stored)
+
     def agrees(self, acc: Any, rows: Rows) -> bool:
         """Whether an accumulator is right for the rows of its group."""
         return bool(self.reducer.equal(acc, self.update(self.start(), rows.items(), rows)))

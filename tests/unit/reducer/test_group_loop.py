@@ -96,6 +96,9 @@ def followed(reducer: Any, values: tuple[Any, ...], seed: int) -> None:
         cells = state[1] if operator.keeps_rows else state
         for key, cell in cells.values.items():
             assert operator.load(key, operator.dump(key, cell)) == cell
+            parts = zip(operator.parts, operator.accs(cell), strict=True)
+            older = cell[0], *[part.dump(acc) for part, acc in parts]
+            assert operator.load(key, older) == cell, "what older versions have stored"
     assert not out
 
 

@@ -62,18 +62,18 @@ class Chosen(NamedTuple):
 
 
 def on_columns_where_possible(
-    stages: Sequence[Stage], types: dict[int, Any], texts: Texts, *, values: bool = False
+    stages: Sequence[Stage], types: dict[int, Any], texts: Texts, *, stored: bool = False
 ) -> Chosen:
     """Stages, and on columns where that can be; `types` are those of the rows of the inputs, by
-    slot. With `values`, also those that keep the values of groups, which are in memory only."""
-    return _Chooser(stages, types, texts, values).chosen()
+    slot. With `stored`, only those whose state can be stored in columns as well."""
+    return _Chooser(stages, types, texts, stored).chosen()
 
 
 class _Chooser:
     def __init__(
-        self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts, values: bool
+        self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts, stored: bool
     ) -> None:
-        self.stages, self.texts, self.values = stages, texts, values
+        self.stages, self.texts, self.stored = stages, texts, stored
         self.types = {**types, **{stage.slot: stage.type for stage in stages}}
         self.readers: dict[int, list[Stage]] = {}
         for stage in stages:
@@ -104,7 +104,7 @@ class _Chooser:
                 return self._arrange(stage)
             case GroupByKeyStage():
                 return self._arrange(stage)
-            case GroupReduceStage() if self.values:
+            case GroupReduceStage():
                 return self._reduce_groups(stage)
             case JoinStage():
                 return self._join(stage)
@@ -150,8 +150,9 @@ class _Chooser:
             return dict(zip(found, rows, strict=True))
 
         few = FewRows(row_type, operator.before, operator.key, key.forms, reducers.parts, texts)
+        values, stored = reducers.values, reducers.stored
         return ColumnReduceStage(
-            stage, texts, row_type, before, key, reducers.values, groups, cells_of, few
+            stage, texts, row_type, before, key, values, groups, cells_of, stored, few
         )
 
     def _reduce_groups(self, stage: GroupReduceStage) -> ColumnStage:
@@ -160,6 +161,8 @@ class _Chooser:
             raise NotInColumns(self.why[stage.reads[0]])
         assert isinstance(arranged, ColumnKeyStage)
         reducers = self._reducers(stage, arranged.before.type, arranged.key_of)
+        if self.stored and None in reducers.stored:
+            raise NotInColumns("the different values that it counts are stored in rows")
         return ColumnGroupStage(stage, self.texts, arranged, reducers)
 
     def _reducers(self, stage: Any, row_type: Any, key: KeyOnColumns) -> Reducers:
@@ -182,9 +185,9 @@ class _Chooser:
     def _arrange(self, stage: Any) -> ColumnStage:
         row_type = self._type(stage.reads[0])
         readers = self.readers.get(stage.slot, ())
-        known = (JoinStage, SemiJoinStage, *((GroupReduceStage,) if self.values else ()))
+        known = JoinStage, SemiJoinStage, GroupReduceStage
         if not all(isinstance(reader, known) for reader in readers):
-            raise NotInColumns("others than joins read it")
+            raise NotInColumns("others than joins and reduces read it")
         before = ChainOnColumns(stage.before, row_type, self.texts)
         key = KeyOnColumns(stage.key, before.type, self.texts)
         if stage.index is None:

@@ -33,7 +33,7 @@ def use_columns(program: RunningProgram, *, asked: bool = True) -> bool:
         return False  # what is closed is forgotten row by row
     sources = program.plan.sources
     types = {slot: sources[name].type for name, slot in machine.inputs.items()}
-    chosen = on_columns_where_possible(machine.stages, types, texts, values=True)
+    chosen = on_columns_where_possible(machine.stages, types, texts)
     some = any(stage.in_columns for stage in chosen.stages)
     if not some and not asked:
         return False

@@ -6,7 +6,7 @@ Each has its accumulator in the row path as well, which is made of the cells whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from ebbflow.engine.runtime.columnar.steps import traced
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import Computed, NotInColumns
 from ebbflow.kernel.expressions import on_columns
-from ebbflow.kernel.fixed import UNIT, whole_units
+from ebbflow.kernel.fixed import whole_units
 from ebbflow.kernel.groups import (
     ADD,
     ADD_FLOAT,
@@ -62,6 +62,43 @@ _WHOLE = ("int", "bool")
 _SORTED = (*_WHOLE, "float", "date", "time")
 
 
+class Number(NamedTuple):
+    """A slot of the row path that is a whole number, in a cell."""
+
+    at: int
+
+
+class Others(NamedTuple):
+    """One that is how many values are not true, of those that are `counted`."""
+
+    counted: int
+    true: int
+
+
+class PackedCells(NamedTuple):
+    """One that is stored as the bytes of several cells, the lowest first; as None where the cell
+    that counts its values, if there is one, is zero."""
+
+    places: tuple[int, ...]
+    counted: int | None
+
+
+class FirstValue(NamedTuple):
+    """One that is the least or the greatest value."""
+
+    at: int
+    form: WordForm
+
+
+class Times(NamedTuple):
+    """One that is how often the first value is there, of those that one of `Looked` looks at."""
+
+    number: int
+
+
+Slot = Number | Others | PackedCells | FirstValue | Times | None
+
+
 class _Value(NamedTuple):
     """What a reducer looks at: its form, its column, and the cell that counts those that are not
     None."""
@@ -89,6 +126,8 @@ class Reducers:
         self.spread: list[Slots] = []
         """For each reducer, its slots in the row path from the cells here, and from the values that
         are counted."""
+        self.stored: list[Sequence[Slot] | None] = []
+        """For each reducer what these slots are made of where they are stored in columns."""
 
     def groups(self, width: int) -> Groups:
         """The kernel, for keys of so many words."""
@@ -102,7 +141,7 @@ class Reducers:
         if known is None or made is None or inline is None:
             raise NotInColumns(f"there is no kernel for {reducer!r}")
         if inline.of is None and made[0] is count:
-            self._result(WordForm("int"), Result(TOTAL, 0), lambda cells, _: ())
+            self._result(WordForm("int"), Result(TOTAL, 0), lambda cells, _: (), ())
             return
         if inline.of is None:
             raise NotInColumns(f"{reducer!r} looks at the row as a whole")
@@ -131,17 +170,20 @@ class Reducers:
         self.totals.append(Addend(how, column))
         return at
 
-    def _result(self, form: WordForm, result: Result, slots: Slots) -> None:
+    def _result(
+        self, form: WordForm, result: Result, slots: Slots, stored: Sequence[Slot] | None
+    ) -> None:
         self.forms.append(form)
         self.results.append(result)
         self.spread.append(slots)
+        self.stored.append(stored)
 
     # ---- one by one ----
 
     def _count(self, of: _Value, _: Any) -> None:
         counted = of.counted
         slots: Slots = lambda cells, _: (cells[counted],)
-        self._result(WordForm("int"), Result(TOTAL, counted), slots)
+        self._result(WordForm("int"), Result(TOTAL, counted), slots, [Number(counted)])
 
     def _sum(self, of: _Value, _: Any) -> None:
         optional = of.form.optional
@@ -161,12 +203,18 @@ class Reducers:
 
     def _of_ints(self, form: WordForm, how: int, total: int, counted: int) -> None:
         slots: Slots = lambda cells, _: (cells[counted], cells[total])
-        self._result(form, Result(how, total, counted), slots)
+        stored = Number(counted), Number(total)
+        self._result(form, Result(how, total, counted), slots, stored)
 
     def _of_floats(self, of: _Value, how: int) -> None:
         total, counted = self._total(ADD_FLOAT, of.column), of.counted
-        slots: Slots = lambda cells, _: _exact_sum(cells[counted], *cells[total : total + 2])
-        self._result(WordForm("float", of.form.optional), Result(how, total, counted), slots)
+
+        def slots(cells: list[int], _: Any) -> tuple[Any, ...]:
+            return exact.of_units(cells[counted], whole_units(*cells[total : total + 2]))
+
+        stored = Number(counted), PackedCells((total + 1, total), counted)
+        form = WordForm("float", of.form.optional)
+        self._result(form, Result(how, total, counted), slots, stored)
 
     def _all(self, of: _Value, _: Any) -> None:
         self._votes(of, ALL)
@@ -177,13 +225,16 @@ class Reducers:
     def _votes(self, of: _Value, how: int) -> None:
         true, counted = self._total(COUNT_TRUE, of.column), of.counted
         slots: Slots = lambda cells, _: (cells[true], cells[counted] - cells[true])
-        self._result(WordForm("bool", of.form.optional), Result(how, true, counted), slots)
+        stored = Number(true), Others(counted, true)
+        form = WordForm("bool", of.form.optional)
+        self._result(form, Result(how, true, counted), slots, stored)
 
     def _xor(self, of: _Value, _: Any) -> None:
         total, counted = self._total(XOR, of.column), of.counted
         slots: Slots = lambda cells, _: ((cells[counted], cells[total]),)
         result = Result(TOTAL_OR_NULL, total, counted)
-        self._result(WordForm("int", of.form.optional), result, slots)
+        stored = [PackedCells((counted, total), None)]
+        self._result(WordForm("int", of.form.optional), result, slots, stored)
 
     def _variance(self, of: _Value, named: Mapping[str, int]) -> None:
         less, counted = named.get("ddof", 1), of.counted
@@ -197,7 +248,9 @@ class Reducers:
             exact = tuple(moments.Exact(each, 0, Fraction(0)) for each in sums)
             return (moments.Moments(cells[counted], 0, 0, 0, 0, exact),)
 
-        self._result(WordForm("float", True), Result(VARIANCE, total, counted, less), slots)
+        stored = [PackedCells((counted, total, squares + 1, squares), None)]
+        result = Result(VARIANCE, total, counted, less)
+        self._result(WordForm("float", True), result, slots, stored)
 
     def _greatest(self, of: _Value, _: Any) -> None:
         self._extreme(of, GREATEST)
@@ -213,12 +266,13 @@ class Reducers:
             (best,) = decoded(form, np.array([cells[cell]]), texts)
             return (best, values[number][best], None) if best is not None else (None, 0, None)
 
-        self._result(of.form, Result(TOTAL, cell), slots)
+        stored = FirstValue(cell, WordForm(form.name, True)), Times(number), None
+        self._result(of.form, Result(TOTAL, cell), slots, stored)
 
     def _different(self, of: _Value, _: Any) -> None:
         number, cell = self._look(of, DIFFERENT)
         slots: Slots = lambda _, values: (Map(values.get(number, {})),)
-        self._result(WordForm("int"), Result(TOTAL, cell), slots)
+        self._result(WordForm("int"), Result(TOTAL, cell), slots, None)
 
     def _look(self, of: _Value, how: int) -> tuple[int, int]:
         """Count values; gives which of those that do it is, and the cell."""
@@ -243,14 +297,6 @@ class Reducers:
             for slot, value, times in zip(slots, values, counts[mine].tolist(), strict=True):
                 found.setdefault(slot, {}).setdefault(number, {})[value] = times
         return found
-
-
-def _exact_sum(size: int, high: int, low: int) -> tuple[int, Any]:
-    """The slots of a sum of floats."""
-    whole, scale = whole_units(high, low), UNIT
-    spare = min(scale, (whole & -whole).bit_length() - 1) if whole else scale
-    total = exact.Total(size, whole >> spare, scale - spare, size)
-    return exact.spread(total if size else exact.NOTHING)
 
 
 _KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {

@@ -236,21 +236,21 @@ class ColumnLinearStage(ColumnStage):
 
 
 class ColumnReduceStage(ColumnStage):
-    """Counts, sums and means by key, in `Groups`; `cells_of` makes the cells of the row stage, and
-    `few` the words of a few rows."""
+    """Counts, sums and means by key, in `Groups`; `cells_of` makes the cells of the row stage,
+    `stored` says what they are made of on disk, and `few` makes the words of a few rows."""
 
-    __slots__ = ("before", "cells_of", "few", "groups", "key_of", "reads_type", "values")
+    __slots__ = ("before", "cells_of", "few", "groups", "key_of", "reads_type", "stored", "values")
 
     by_rows: FusedReduceStage
 
     def __init__(
         self, by_rows: FusedReduceStage, texts: Texts, reads_type: Any, before: ChainOnColumns,
         key: KeyOnColumns, values: Sequence[Computed], groups: Groups, cells_of: Any,
-        few: FewRows | None = None,
+        stored: Sequence[Any], few: FewRows | None = None,
     ) -> None:  # fmt: skip
         super().__init__(by_rows, texts, groups)
         self.reads_type, self.before, self.key_of, self.values = reads_type, before, key, values
-        self.groups, self.cells_of, self.few = groups, cells_of, few
+        self.groups, self.cells_of, self.stored, self.few = groups, cells_of, stored, few
 
     def step(self, change: Any) -> Any:
         rows = few_rows(change)

@@ -5,8 +5,8 @@ columns that has its state there looks up the keys that a change touches, by the
 words; what it did becomes columns again, and a new segment. No row is made on the way.
 
     Asked           keys as words, to be found in a spine
-    words_of        a column of what was found, as words
-    StoredWeights      rows with weights, as an input or an output keeps them
+    StoredForm      keys or rows as words, and as the columns that are stored
+    StoredWeights   rows with weights, as an input or an output keeps them
 
 What was written by the row path is read here, and the other way round: the columns are the same.
 What words do not hold raises `DoesNotFit`, and nothing has been staged then.
@@ -14,6 +14,7 @@ What words do not hold raises `DoesNotFit`, and nothing has been staged then.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -21,49 +22,20 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.engine.runtime.columnar.keyed_input import RowsByKey
-from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage
+from ebbflow.engine.runtime.columnar.stored_cells import COUNT, ENCODINGS, StoredCell, words_of
 from ebbflow.expression import Tuple
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
-from ebbflow.kernel.columns import Columns, arrow_column, arrow_words
+from ebbflow.kernel.columns import Columns, arrow_column
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import matrix
-from ebbflow.kernel.words import Texts, WordForm, encoded, forms_of
+from ebbflow.kernel.words import Texts, WordForm, forms_of
 from ebbflow.state.spine import Spine
-from ebbflow.state.spine.columns import ColumnShape, decode
+from ebbflow.state.spine.columns import ANYTHING, PICKLE, ColumnShape
 from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.hashing import row_words
 from ebbflow.state.spine.lookup import FoundEntries, entries_of, pairs_of
-
-INT = WordForm("int")
-NONE = -1
-
-
-class StoredCell(NamedTuple):
-    """How the cells of a kernel are stored, all of them whole numbers: as one value or as a tuple,
-    and which cell is at which place of it; NONE where nothing is."""
-
-    how: str
-    places: tuple[int, ...]
-
-    @property
-    def width(self) -> int:
-        """How many cells a key has."""
-        return len({*self.places} - {NONE})
-
-
-COUNT = StoredCell("one", (0,))
-"""A cell that is a number of rows."""
-_ENCODINGS = {
-    "int": {"int8", "int16", "int32", "int"},
-    "float": {"float"},
-    "bool": {"bool"},
-    "text": {"text", "text64"},
-    "date": {"date"},
-    "time": {"time"},
-}
-"""For each form of words the columns that can be read as they are."""
 
 
 def shape_of(how: str, forms: Sequence[WordForm]) -> ColumnShape:
@@ -72,7 +44,10 @@ def shape_of(how: str, forms: Sequence[WordForm]) -> ColumnShape:
 
 
 def of_keys(forms: Sequence[WordForm]) -> ColumnShape:
-    """How keys are stored: one value, or a tuple of several."""
+    """How keys are stored: one value, or a tuple of several; where all rows have one key, an empty
+    tuple, which is pickled."""
+    if not forms:
+        return ANYTHING
     return shape_of("one" if len(forms) == 1 else "tuple", forms)
 
 
@@ -81,7 +56,7 @@ def require_plain(key: Fn, forms: Sequence[WordForm]) -> None:
     that is always None."""
     if isinstance(key.expression, Tuple) and len(key.expression.items) < 2:
         raise NotInColumns("its key is a tuple of one value")
-    if any(form.name not in _ENCODINGS for form in forms):
+    if any(form.name not in ENCODINGS for form in forms):
         raise NotInColumns("its key is None")
 
 
@@ -91,12 +66,14 @@ def arrays_of(forms: Sequence[WordForm], words: Sequence[Any], texts: Texts) -> 
     return [arrow_column(form, np.ascontiguousarray(each), texts) for form, each in pairs]
 
 
-def words_of(found: tuple[str, Any], form: WordForm, texts: Texts) -> Any:
-    """A column that was found, as words."""
-    encoding, column = found
-    if encoding in _ENCODINGS[form.name]:
-        return arrow_words(form, column, texts)
-    return encoded(form, decode(ColumnShape("one", (encoding,)), [column]), texts)
+def key_arrays(forms: Sequence[WordForm], keys: Any, texts: Texts) -> list[Any]:
+    """Keys as the columns that are stored."""
+    if forms:
+        return arrays_of(forms, list(keys.T), texts)
+    return [pa.array([_NO_KEY] * len(keys), pa.large_binary())]
+
+
+_NO_KEY = pickle.dumps((), PICKLE)
 
 
 class StoredForm(NamedTuple):
@@ -107,6 +84,8 @@ class StoredForm(NamedTuple):
 
     def words(self, how: ColumnShape, columns: Sequence[Any], texts: Texts) -> Any:
         """Stored columns as rows of words."""
+        if self.shape == how == ANYTHING:
+            return np.empty((len(columns[0]), 0), np.int64)
         if how.how != self.shape.how or len(how.encodings) != len(self.forms):
             raise DoesNotFit("values that are pickled")
         triples = zip(how.encodings, columns, self.forms, strict=True)
@@ -114,7 +93,7 @@ class StoredForm(NamedTuple):
 
     def columns(self, words: Any, texts: Texts) -> tuple[ColumnShape, list[Any]]:
         """Rows of words as what is stored."""
-        return self.shape, arrays_of(self.forms, list(words.T), texts)
+        return self.shape, key_arrays(self.forms, words, texts)
 
 
 def keys_form(forms: Sequence[WordForm]) -> StoredForm:
@@ -133,7 +112,7 @@ class Asked:
 
     def __init__(self, shape: ColumnShape, forms: Sequence[WordForm], keys: Any, texts: Texts):
         self.shape, self.forms, self.keys, self.texts = shape, forms, keys, texts
-        self.arrays = arrays_of(forms, keys.T, texts)
+        self.arrays = key_arrays(forms, keys, texts)
         hash = column_hashes(shape, self.arrays)
         self.order = np.argsort(hash)
         self.wanted = hash[self.order]
@@ -160,23 +139,8 @@ class Asked:
             if len(at):
                 row = there.form.row
                 columns = [there.row(j) for j in range(len(row.encodings))]
-                cells[at] = cells_of(row, columns, cell, self.texts)
+                cells[at] = cell.cells(row, columns, self.texts)
         return cells
-
-
-def cells_of(
-    shape: ColumnShape, columns: Sequence[tuple[str, Any]], cell: StoredCell, texts: Texts
-) -> Any:
-    """The cells that are stored in some columns."""
-    if shape.how != cell.how or len(columns) != len(cell.places):
-        raise DoesNotFit("a cell of another shape")
-    cells = np.empty((len(columns[0][1]), cell.width), np.int64)
-    for place, column in zip(cell.places, columns, strict=True):
-        if place != NONE:
-            cells[:, place] = words_of(column, INT, texts)
-        elif column[0] != "none":
-            raise DoesNotFit("a cell of another shape")
-    return cells
 
 
 def alike(
@@ -185,6 +149,8 @@ def alike(
 ) -> Any:  # fmt: skip
     """Which of the entries that were found are those that were meant, which are `at` these places
     of the words that were asked for."""
+    if shape == wanted == ANYTHING:
+        return np.ones(len(at), np.bool_)
     if shape.how != wanted.how or len(shape.encodings) != len(forms):
         raise DoesNotFit("values that are pickled")
     same = np.ones(len(at), np.bool_)
@@ -235,20 +201,16 @@ class StoredWeights:
         """Stage what was prepared."""
         if self.ready is not None:
             (spine, asked, after), self.ready = self.ready, None
-            stage_values(spine, asked.shape, asked.arrays, COUNT, after.reshape(-1, 1))
+            keys = asked.shape, asked.arrays
+            stage_values(spine, keys, COUNT, after.reshape(-1, 1), self.texts)
 
 
 def stage_values(
-    spine: Spine, shape: ColumnShape, keys: Sequence[Any], cell: StoredCell, cells: Any
-) -> None:
+    spine: Spine, keys: tuple[ColumnShape, Sequence[Any]], cell: StoredCell, cells: Any,
+    texts: Texts,
+) -> None:  # fmt: skip
     """Stage cells for keys; none where the first, the size, is zero."""
-    columns = [
-        pa.nulls(len(cells)) if at == NONE else pa.array(np.ascontiguousarray(cells[:, at]))
-        for at in cell.places
-    ]
-    encodings = tuple("none" if at == NONE else "int" for at in cell.places)
-    rows = ColumnShape(cell.how, encodings), columns
-    spine.append_columns((shape, keys), rows, live=cells[:, 0] != 0)
+    spine.append_columns(keys, cell.columns(cells, texts), live=cells[:, 0] != 0)
 
 
 def stage_rows(spine: Spine, there: RowsByKey, keys: Any, rows: Any, gone: Any) -> None:
@@ -263,44 +225,31 @@ def stage_rows(spine: Spine, there: RowsByKey, keys: Any, rows: Any, gone: Any) 
 def load(
     groups: Groups, keys: Any, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
     cell: StoredCell, texts: Texts,
-) -> None:  # fmt: skip
-    """Have the cells of some keys in a kernel that has none yet."""
+) -> tuple[Any, Any]:  # fmt: skip
+    """Have the cells of some keys in a kernel that has none yet; gives their slots, and what is
+    stored behind the cells."""
     groups.table.add(keys)
     groups._fit()
     slots = groups.table.used()
-    asked = Asked(shape, forms, groups.table.keys[slots], texts)
-    groups.cells[slots] = asked.values(spine, cell)
+    found = Asked(shape, forms, groups.table.keys[slots], texts).values(spine, cell)
+    width = groups.cells.shape[1]
+    groups.cells[slots] = found[:, :width]
+    return slots, found[:, width:]
 
 
 def stage_cells(
     groups: Groups, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
     cell: StoredCell, texts: Texts,
 ) -> None:  # fmt: skip
-    """Stage the cells that the epoch has changed."""
+    """Stage the cells that the epoch has changed; where values are looked at, all that it touched,
+    as how often the first is there is no cell."""
     for note in groups.journal or ():
         slots, old = note.done
         cells = groups.cells[slots]
-        changed = (cells != old).any(axis=1)
-        slots, cells = slots[changed], cells[changed]
-        keys = arrays_of(forms, list(groups.table.keys[slots].T), texts)
-        stage_values(spine, shape, keys, cell, cells)
-
-
-def cell_of(stage: ColumnReduceStage) -> StoredCell:
-    """How the cells of a group-by are stored; found by making two of them."""
-    if not stage.key_of.parts:
-        raise NotInColumns("it has one group, of all rows")
-    require_plain(stage.by_rows.operator.key, stage.key_of.forms)
-    if stage.groups.values is not None:
-        raise NotInColumns("it counts the values of groups")
-    width = stage.groups.cells.shape[1]
-    key = np.zeros((1, len(stage.key_of.parts)), np.int64)
-    found = []
-    for begin, step in ((1 << 20, 1), (1 << 30, 3)):
-        cells = begin + step * np.arange(width)
-        ((cell,),) = [stage.cells_of(key, cells.reshape(1, -1)).values()]
-        known = {value: at for at, value in enumerate(cells.tolist())}
-        found.append([known.get(value, -1) for value in cell])
-    if found[0] != found[1] or {*found[0]} != {*range(width)}:
-        raise NotInColumns("its cells are stored in another way")
-    return StoredCell("tuple", (NONE, *found[0]))  # see `ReduceGroups.dump`
+        if groups.values is None:
+            changed = (cells != old).any(axis=1)
+            slots, cells = slots[changed], cells[changed]
+        else:
+            cells = np.concatenate([cells, groups.values.times(slots)], axis=1)
+        keys = key_arrays(forms, groups.table.keys[slots], texts)
+        stage_values(spine, (shape, keys), cell, cells, texts)

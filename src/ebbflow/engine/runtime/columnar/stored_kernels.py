@@ -12,16 +12,19 @@ import numpy as np
 
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput, ColumnInput
+from ebbflow.engine.runtime.columnar.keyed import (
+    ArrangedColumns,
+    ColumnArrangeStage,
+    ColumnGroupStage,
+)
 from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput
 from ebbflow.engine.runtime.columnar.stored import (
-    COUNT,
-    StoredCell,
     StoredForm,
-    cells_of,
     stage_cells,
     stage_rows,
     stage_values,
 )
+from ebbflow.engine.runtime.columnar.stored_cells import COUNT, StoredCell
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
 from ebbflow.engine.runtime.rows import Rows
 from ebbflow.flow.plan import Source
@@ -89,10 +92,28 @@ class StoredGroups(StoredKernel):
         slots = self.groups.table.add(keys)
         self.groups._fit()
         columns = zip(part.form.row.encodings, part.rows, strict=True)
-        self.groups.cells[slots] = cells_of(part.form.row, list(columns), self.cell, self.texts)
+        self.groups.cells[slots] = self.cell.cells(part.form.row, list(columns), self.texts)
 
     def stage(self) -> None:
         stage_cells(self.groups, *self.key, self.spine, self.cell, self.texts)
+
+
+class StoredValueGroups(StoredGroups):
+    """The cells of groups whose values are looked at: those of the rows in an index, which has been
+    loaded before."""
+
+    def __init__(self, stage: ColumnGroupStage, key: StoredForm, cell: StoredCell) -> None:
+        super().__init__(stage.by_rows.cells, key, stage.groups, cell, stage.texts)
+        self.of = stage
+
+    def load(self) -> None:
+        stage = self.of
+        arranged = stage.arranged
+        assert isinstance(arranged, ColumnArrangeStage), "they are kept for it"
+        rows, weights = arranged.chained.everything()
+        columns = Columns(arranged.before.type, list(rows.T.copy()), weights, self.texts)
+        if len(columns):
+            stage.step(ArrangedColumns(columns, arranged.key_of(columns)))
 
 
 class StoredIndex(StoredKernel):
@@ -130,7 +151,7 @@ class StoredRowTable(StoredKernel):
 
     def add(self, part: EntryBatch, keys: Any) -> None:
         columns = zip(part.form.row.encodings, part.rows, strict=True)
-        counts = cells_of(part.form.row, list(columns), COUNT, self.texts)[:, 0]
+        counts = COUNT.cells(part.form.row, list(columns), self.texts)[:, 0]
         self.rows.prepare(keys, np.ascontiguousarray(counts))
         self.rows.keep()
 
@@ -139,8 +160,8 @@ class StoredRowTable(StoredKernel):
         assert change is not None
         found = change.found[: change.count[0]]
         found = found[found[:, 2] != 0]
-        _, columns = self.key.columns(self.rows.table.keys[found[:, 0]], self.texts)
-        stage_values(self.spine, self.key.shape, columns, COUNT, found[:, 3:])
+        keys = self.key.columns(self.rows.table.keys[found[:, 0]], self.texts)
+        stage_values(self.spine, keys, COUNT, found[:, 3:], self.texts)
 
 
 class StoredSharedRows(StoredKernel):
@@ -159,9 +180,9 @@ class StoredSharedRows(StoredKernel):
             entries = touched[: count[0]]
             known = index.entries[entries]
             some = known[:, WEIGHT] != known[:, BEFORE]
-            _, columns = self.key.columns(index.rows.keys[entries[some]], self.texts)
+            keys = self.key.columns(index.rows.keys[entries[some]], self.texts)
             weights = known[some, WEIGHT].reshape(-1, 1)
-            stage_values(self.spine, self.key.shape, columns, COUNT, weights)
+            stage_values(self.spine, keys, COUNT, weights, self.texts)
 
 
 class StoredKeyedRows(StoredKernel):

@@ -12,13 +12,8 @@ import numpy as np
 
 from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput, RowsByKey
 from ebbflow.engine.runtime.columnar.steps import KeyOnColumns
-from ebbflow.engine.runtime.columnar.stored import (
-    Asked,
-    of_keys,
-    require_plain,
-    stage_rows,
-    words_of,
-)
+from ebbflow.engine.runtime.columnar.stored import Asked, of_keys, require_plain, stage_rows
+from ebbflow.engine.runtime.columnar.stored_cells import words_of
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.columns import Columns

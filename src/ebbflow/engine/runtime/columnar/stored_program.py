@@ -26,17 +26,14 @@ from ebbflow.engine.runtime.columnar.inputs import ColumnInput
 from ebbflow.engine.runtime.columnar.keyed import (
     ColumnArrangeStage,
     ColumnDistinctStage,
+    ColumnGroupStage,
     ColumnSemiStage,
 )
 from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage, ColumnStage, Family
 from ebbflow.engine.runtime.columnar.steps import KeyOnColumns
-from ebbflow.engine.runtime.columnar.stored import (
-    COUNT,
-    cell_of,
-    keys_form,
-    records_form,
-    require_plain,
-)
+from ebbflow.engine.runtime.columnar.storable import storable
+from ebbflow.engine.runtime.columnar.stored import keys_form, records_form, require_plain
+from ebbflow.engine.runtime.columnar.stored_cells import COUNT, cell_of
 from ebbflow.engine.runtime.columnar.stored_kernels import (
     MANY,
     OutputRows,
@@ -49,8 +46,9 @@ from ebbflow.engine.runtime.columnar.stored_kernels import (
     StoredKeyedRows,
     StoredRowTable,
     StoredSharedRows,
+    StoredValueGroups,
 )
-from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, storable
+from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
 from ebbflow.engine.runtime.inputs import BagInput, InputState
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.program import RunningProgram
@@ -73,7 +71,7 @@ class StoredColumns:
         sources = program.plan.sources
         types = {slot: sources[name].type for name, slot in machine.inputs.items()}
         self.by_rows: list[Stage] = machine.stages
-        chosen = on_columns_where_possible(machine.stages, types, texts)
+        chosen = on_columns_where_possible(machine.stages, types, texts, stored=True)
         self.stages, self.why = storable(chosen.stages, chosen.why), chosen.why
         self.some = any(stage.in_columns for stage in self.stages)
         for stage in self.stages:
@@ -94,9 +92,11 @@ class StoredColumns:
                 )
             case ColumnReduceStage():
                 key = keys_form(stage.key_of.forms)
-                made = StoredGroups(
-                    stage.by_rows.cells, key, stage.groups, cell_of(stage), self.texts
-                )
+                cell = cell_of(stage.stored, stage.groups)
+                made = StoredGroups(stage.by_rows.cells, key, stage.groups, cell, self.texts)
+            case ColumnGroupStage():
+                key = keys_form(stage.arranged.key_of.forms)
+                made = StoredValueGroups(stage, key, cell_of(stage.reducers.stored, stage.groups))
             case ColumnSemiStage():
                 key = keys_form(stage.right.key_of.forms)
                 made = StoredGroups(stage.by_rows.totals, key, stage.present, COUNT, self.texts)

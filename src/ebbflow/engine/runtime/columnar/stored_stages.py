@@ -17,7 +17,7 @@ all that was done is staged in spines that nobody has committed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -31,27 +31,21 @@ from ebbflow.engine.runtime.columnar.keyed import (
     ColumnKeyStage,
     ColumnSemiStage,
 )
-from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage, ColumnStage, together
+from ebbflow.engine.runtime.columnar.stages import ColumnStage, together
 from ebbflow.engine.runtime.columnar.stored import (
-    COUNT,
     Asked,
-    StoredCell,
     arrays_of,
-    cell_of,
     keys_form,
     load,
     of_keys,
     records_form,
-    require_plain,
     shape_of,
     stage_cells,
     stored_weights,
-    words_of,
 )
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.columnar.stored_cells import COUNT, words_of
 from ebbflow.errors import EbbflowError
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.chained import NOW, ChainedRows
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.hashing import matrix
@@ -59,8 +53,6 @@ from ebbflow.kernel.words import Texts, WordForm, forms_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import ColumnShape
 from ebbflow.state.spine.lookup import FoundEntries
-
-Made = Callable[[Stage, dict[int, Stage]], Stage] | None
 
 
 class RowsNeeded(EbbflowError):
@@ -281,85 +273,3 @@ class StoredDistinctStage(StoredStage, ColumnDistinctStage):
     def stage_changes(self) -> None:
         shape = shape_of("record", self.forms)
         stage_cells(self.present, shape, self.forms, self.spine(), COUNT, self.texts)
-
-
-class StoredReduceStage(StoredStage, ColumnReduceStage):
-    """Counts, sums and means by key, whose cells are stored."""
-
-    __slots__ = ("cell",)
-
-    def __init__(self, of: ColumnReduceStage, cell: StoredCell) -> None:
-        super().__init__(
-            of.by_rows, of.texts, of.reads_type, of.before, of.key_of, of.values, of.groups,
-            of.cells_of,
-        )  # fmt: skip
-        self.cell = cell
-
-    def step(self, change: Any) -> Any:
-        columns = self.before(self.columns(change, self.reads_type))
-        forms = self.key_of.forms
-        keys = self.key_of(columns)
-        load(self.groups, keys, of_keys(forms), forms, self.spine(), self.cell, self.texts)
-        values = [value.words([columns.words], len(columns), value.form) for value in self.values]
-        side = matrix(values) if values else np.empty((len(columns), 0), np.int64)
-        out, signs = self.groups.step(keys, side, columns.weights)
-        return Columns(self.type, list(out), signs, self.texts, canonical=True)
-
-    def stage_changes(self) -> None:
-        forms = self.key_of.forms
-        stage_cells(self.groups, of_keys(forms), forms, self.spine(), self.cell, self.texts)
-
-
-def storable(stages: Sequence[Stage], why: dict[int, str], made: Made = None) -> list[Stage]:
-    """Stages on columns, as they are or `made` into others; where their state cannot be stored in
-    columns they are in rows, and `why` says why."""
-    found: dict[int, Stage] = {}
-    for stage in stages:
-        try:
-            _require_storable(stage, found)
-            found[stage.slot] = stage if made is None else made(stage, found)
-        except NotInColumns as error:
-            why[stage.slot] = str(error)
-            found[stage.slot] = stage.by_rows  # type: ignore[attr-defined]
-    return [found[stage.slot] for stage in stages]
-
-
-def stored_stages(stages: Sequence[Stage], why: dict[int, str]) -> list[Stage]:
-    """The same, with state that is nowhere but in spines."""
-    return storable(stages, why, _stored)
-
-
-def _require_storable(stage: Stage, found: dict[int, Stage]) -> None:
-    match stage:
-        case ColumnArrangeStage():
-            if not stage.key_of.parts:
-                raise NotInColumns("all of its rows have one key")
-            require_plain(stage.by_rows.key, stage.key_of.forms)
-        case ColumnKeyStage():
-            require_plain(stage.by_rows.key, stage.key_of.forms)
-        case ColumnJoinStage() | ColumnSemiStage():
-            if not all(found[each.slot].in_columns for each in (stage.left, stage.right)):
-                raise NotInColumns("a side of it is in rows")
-        case ColumnDistinctStage():
-            pass
-        case ColumnReduceStage():
-            cell_of(stage)
-        case _ if stage.in_columns and stage.containers:
-            raise NotInColumns("its state is not stored in columns")
-
-
-def _stored(stage: Stage, found: dict[int, Stage]) -> Stage:
-    match stage:
-        case ColumnArrangeStage():
-            return StoredArrangeStage(stage)
-        case ColumnKeyStage():
-            return StoredKeyStage(stage)
-        case ColumnJoinStage():
-            return StoredJoinStage(stage, found[stage.left.slot], found[stage.right.slot])
-        case ColumnSemiStage():
-            return StoredSemiStage(stage, found[stage.left.slot], found[stage.right.slot])
-        case ColumnDistinctStage():
-            return StoredDistinctStage(stage)
-        case ColumnReduceStage():
-            return StoredReduceStage(stage, cell_of(stage))
-    return stage

@@ -22,9 +22,10 @@ import numpy as np
 from ebbflow.change.requests import Request, Upsert
 from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
 from ebbflow.engine.runtime.columnar.inputs import read_columns
+from ebbflow.engine.runtime.columnar.storable import stored_stages
 from ebbflow.engine.runtime.columnar.stored import StoredWeights
 from ebbflow.engine.runtime.columnar.stored_keyed import StoredKeyed
-from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, StoredStage, stored_stages
+from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, StoredStage
 from ebbflow.engine.runtime.inputs import BagInput, InputState, SharedInput
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.machine import Machine
@@ -55,7 +56,7 @@ class ColumnReplica:
         machine: Machine = copy(replica.machine)
         sources = replica.plan.sources
         types = {slot: sources[name].type for name, slot in machine.inputs.items()}
-        chosen = on_columns_where_possible(machine.stages, types, self.texts)
+        chosen = on_columns_where_possible(machine.stages, types, self.texts, stored=True)
         stages = stored_stages(chosen.stages, chosen.why)
         machine.reached = {}
         machine.use(stages, chosen.why)

@@ -104,8 +104,10 @@ class Replica(RunningProgram):
         """Its stages on columns (`ColumnReplica`); None where none is, or kernels are missing."""
         if missing():
             return None
-        from ebbflow.engine.spark.tasks.columns import ColumnReplica
-
+        try:
+            from ebbflow.engine.spark.tasks.columns import ColumnReplica
+        except ImportError:  # they are there, and do not fit together
+            return None
         made = ColumnReplica(self)
         return made if made.useful else None
 

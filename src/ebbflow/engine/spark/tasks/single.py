@@ -29,6 +29,7 @@ from ebbflow.engine.spark.tasks.task import (
 )
 from ebbflow.engine.spark.tasks.transport import add, replica_of, unpacked
 from ebbflow.errors import EbbflowError
+from ebbflow.kernel import missing
 from ebbflow.state.spine import StateError
 from ebbflow.zset import without_zeros
 
@@ -75,7 +76,8 @@ class SingleTask:
         that was not known before."""
         columns = replica.columns_for_task()
         if columns is None:
-            return None, ""
+            absent = missing()
+            return None, f"in rows: {absent[0]} is not installed where tasks run" if absent else ""
         if not columns.tries():
             return None, "in rows, as the epochs before"
         try:
