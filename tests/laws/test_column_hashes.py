@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ebbflow.errors import AlgebraError
 from ebbflow.state.spine.columns import ColumnShape, decode, encode
 from ebbflow.state.spine.columns_hash import column_hashes, encoded_column
-from ebbflow.state.spine.hashing import hashes
+from ebbflow.state.spine.hashing import hashes, places_in_order
 
 
 class Row(NamedTuple):
@@ -155,3 +155,14 @@ def test_a_decimal_is_written_as_python_writes_it(scale: int, digits: int) -> No
 def test_a_type_that_has_no_kind_is_refused(arrow: Any) -> None:
     with pytest.raises(AlgebraError, match="cannot be stored as it is"):
         encoded_column(pa.nulls(1, arrow))
+
+
+@given(st.integers(0, 2**32), st.integers(490, 3000), st.integers(0, 63), st.integers(1, 64))
+def test_places_in_order_are_those_of_a_stable_sort(
+    number: int, count: int, low: int, width: int
+) -> None:
+    """Whichever bits tell words apart, and however many are equal."""
+    dice = np.random.default_rng(number)
+    words = (dice.integers(0, 2**63, count, np.uint64) >> np.uint64(64 - width)) << np.uint64(low)
+    for some in (words, np.sort(words), np.repeat(words[::7], 7), np.sort(words)[::-1].copy()):
+        assert places_in_order(some).tolist() == np.argsort(some, kind="stable").tolist()

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.errors import AlgebraError
-from ebbflow.state.spine.columns import ColumnShape, decode, heavy, widened
+from ebbflow.state.spine.columns import ColumnShape, days_of, decode, heavy, widened
 from ebbflow.state.spine.hashing import (
     NAN_HASH,
     SHORT,
@@ -53,6 +53,15 @@ def column_hashes(shape: ColumnShape, columns: Sequence[Any]) -> Words:
     for column in each:
         found = mixed(found ^ column) + seed(4)
     return found
+
+
+def made_from_columns(shape: ColumnShape) -> bool:
+    """Whether these hashes are made by arithmetic on columns alone.
+
+    >>> [made_from_columns(ColumnShape("one", (each,))) for each in ("int16", "text", "decimal")]
+    [True, True, False]
+    """
+    return not {*shape.encodings}.intersection(_FALLBACK)
 
 
 def encoded_column(array: Any) -> tuple[str, Any]:
@@ -174,7 +183,7 @@ def _eight(used: Any, at: Any, left: Any) -> Words:
 
 
 def _days(column: Any) -> Words:
-    days = column.view(pa.int32()).to_numpy().astype(np.int64) + _FIRST_DAY
+    days = days_of(column).to_numpy().astype(np.int64) + _FIRST_DAY
     return mixed(mixed(days.view(np.uint64)) + seed(8))
 
 
@@ -190,7 +199,7 @@ _FAMILIES: dict[str, Callable[[Any], Words]] = {
     "float": _floats,
     **dict.fromkeys(("text", "text64"), partial(_blobs, 2)),
     **dict.fromkeys(("bytes", "bytes64"), partial(_blobs, 3)),
-    "date": _days,
+    **dict.fromkeys(("date16", "date"), _days),
     "time": partial(_times, 6),
     "utc": partial(_times, 7),
     "none": lambda column: np.full(len(column), mixed(np.array([seed(9)]))[0]),
